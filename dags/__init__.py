@@ -1,0 +1,1 @@
+"""One DAG per file; no Spark here."""

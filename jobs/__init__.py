@@ -1,0 +1,1 @@
+"""One command-line program per job."""

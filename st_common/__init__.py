@@ -1,0 +1,1 @@
+"""Fairway: continuous spatial queries over streams of moving objects."""

@@ -1,0 +1,1 @@
+"""Bytes from outside into a stream's log."""

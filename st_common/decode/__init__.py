@@ -1,0 +1,1 @@
+"""Bytes of a segment to fixes and rejects, one format per file."""

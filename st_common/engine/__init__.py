@@ -1,0 +1,1 @@
+"""The local engine: folds the stages over a log in this process."""

@@ -1,0 +1,69 @@
+"""What can go wrong by wrong use; bad data never raises, it becomes a reject.
+
+    FairwayError            exit code 2
+    ├── ConfigError         a file in conf/ or a command's argument
+    ├── ContractError       a file in data_contracts/, or a table that does not match it
+    ├── LogError            a stream's log: a hole, a repeat, a foreign file
+    ├── QueryError          the text of a query, or a name that is taken or unknown
+    ├── LayerError          a layer file that cannot be read
+    ├── StateError          an engine's state that cannot be used
+    ├── QualityError        exit code 3: data below what its contract promises
+    ├── FencedError         exit code 4: another owner has taken this stream over
+    └── TransientError      exit code 75: trying again may help
+"""
+
+
+class FairwayError(Exception):
+    """An error for people: one line that says what was wrong, with the value, and a hint what to do."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class ConfigError(FairwayError):
+    """A setting or an argument is unknown, missing or out of its range."""
+
+
+class ContractError(FairwayError):
+    """A data contract is wrong, or a table differs from its contract."""
+
+
+class LogError(FairwayError):
+    """A stream's log has a hole, a repeat or a file that is not a segment."""
+
+
+class QueryError(FairwayError):
+    """The text of a query cannot be understood, or names something unknown or taken."""
+
+
+class LayerError(FairwayError):
+    """A layer cannot be read, or is not known."""
+
+
+class StateError(FairwayError):
+    """An engine's state is of another version or another topology."""
+
+
+class QualityError(FairwayError):
+    """Data falls below what its contract promises."""
+
+    exit_code = 3
+
+
+class FencedError(FairwayError):
+    """Another process owns this stream now."""
+
+    exit_code = 4
+
+
+class TransientError(FairwayError):
+    """A try that failed for a reason that may pass."""
+
+    exit_code = 75

@@ -1,0 +1,1 @@
+"""Array kernels: boxes, predicates, distance."""

@@ -1,0 +1,40 @@
+"""Where everything of one installation lies: one home folder."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from st_common.errors import ConfigError
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+
+
+def checked_name(name: str, what: str) -> str:
+    """The name, if it can be a folder's name everywhere: small letters, digits, `-` and `_`, a letter first.
+
+    Raises:
+        ConfigError: any other name, so that no name can leave the home folder.
+    """
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"{name!r} is no name for a {what}", hint="small letters, digits, - and _, a letter first")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The paths below one home folder; creating nothing by itself."""
+
+    root: Path
+
+    def stream(self, name: str) -> Path:
+        """The folder of a stream: its log, the state of its engines, its lease."""
+        return self.root / "streams" / checked_name(name, "stream")
+
+    def log(self, stream: str) -> Path:
+        """The folder of a stream's log."""
+        return self.stream(stream) / "log"
+
+    def table(self, name: str, part: str | None = None) -> Path:
+        """The folder of a Delta table: `table("regions")`, `table("changes", "taxis")`, `table("layers", "parks")`."""
+        path = self.root / "tables" / checked_name(name, "table")
+        return path if part is None else path / checked_name(part, name)

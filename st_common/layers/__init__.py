@@ -1,0 +1,1 @@
+"""Stored sets of features: reading OSM and GeoJSON, kinds, matching."""

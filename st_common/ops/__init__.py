@@ -1,0 +1,1 @@
+"""Streams as desired state: supervisor, lease, launcher, health."""

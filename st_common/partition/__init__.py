@@ -1,0 +1,1 @@
+"""The global index: regions of space from a KD-tree."""

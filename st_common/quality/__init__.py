@@ -1,0 +1,1 @@
+"""Contract to rules to report."""

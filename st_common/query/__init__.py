@@ -1,0 +1,1 @@
+"""Text of a query to its plan, and the registry of queries."""

@@ -1,0 +1,1 @@
+"""The read side: SQL, answers, reports; no JVM."""

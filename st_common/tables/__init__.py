@@ -1,0 +1,1 @@
+"""Delta tables without a JVM: create, append once, read."""

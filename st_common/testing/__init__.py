@@ -1,0 +1,1 @@
+"""Shipped test kit: movers, strategies, laws, brute-force oracle."""
