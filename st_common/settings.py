@@ -1,0 +1,361 @@
+"""What people set: streams in `conf/streams.toml`, and where home, conf and contracts lie.
+
+This is the only module that reads environment variables.
+"""
+
+import difflib
+import math
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from st_common.errors import ConfigError
+from st_common.home import checked_name
+
+Format = Literal["csv", "tsv", "ndjson"]
+Engine = Literal["spark", "local"]
+AttributeType = Literal["string", "double", "long", "bool"]
+
+_FORMATS = ("csv", "tsv", "ndjson")
+_ENGINES = ("spark", "local")
+_ATTRIBUTE_TYPES = ("string", "double", "long", "bool")
+_TIME_UNITS = ("s", "ms", "us", "iso")
+_OFF = "off"
+_PLANE = "planar"
+_MAX_SHARDS = 256
+_WGS84 = 4326
+_POSITION_COLUMNS = frozenset(
+    {"event_date", "region_id", "segment", "row", "event_ts", "x", "y", "object", "gone"}
+)  # an attribute stands beside these in the table `positions`
+_NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=.`]")
+_DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
+_DIRECTIVES = frozenset("YymdbBjHIMSfpzZTFRaA%")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """The names that a format's records give to the parts of a fix.
+
+    `event_ts` None: the segment's arrival is the time of its fixes. A record whose `gone` column holds one of
+    `gone_values` says that its object has left; it needs no coordinates. Without a header a name is a column's
+    number, counted from "1".
+    """
+
+    object: str
+    event_ts: str | None = None
+    x: str
+    y: str
+    gone: str | None = None
+    gone_values: tuple[str, ...] = ("true", "1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSettings:
+    """One stream as `conf/streams.toml` describes it. Seconds, metres per second; None means off."""
+
+    name: str
+    format: Format
+    columns: Columns
+    crs: str = "EPSG:4326"
+    time_unit: str = "iso"
+    attributes: Mapping[str, AttributeType] = field(default_factory=dict, hash=False)
+    header: bool = True
+    delimiter: str = ","
+    quote: str = '"'
+    lateness_s: float = 0.0
+    silence_s: float | None = None
+    max_ahead_s: float | None = 60.0
+    max_speed_mps: float | None = None
+    shards: int = 2
+    group: str = "default"
+    running: bool = False
+    engine: Engine = "spark"
+
+    @property
+    def epsg(self) -> int:
+        """The EPSG number of the stream's CRS; 0 for a plane without a place on Earth (`crs = "planar"`)."""
+        return 0 if self.crs == _PLANE else int(self.crs.partition(":")[2])
+
+    @property
+    def geographic(self) -> bool:
+        """Whether x and y are longitude and latitude in degrees; otherwise they are planar, in the CRS's unit."""
+        return self.epsg != 0 and _axes(self.epsg) == "degrees"
+
+
+def home_dir(given: Path | str | None = None) -> Path:
+    """The home folder: `given`, else FAIRWAY_HOME.
+
+    Raises:
+        ConfigError: neither is set; there is no default, so that nobody writes tables where they happen to stand.
+    """
+    value = given or os.environ.get("FAIRWAY_HOME")
+    if not value:
+        raise ConfigError("no home folder is given", hint="use --home DIR or set FAIRWAY_HOME")
+    return Path(value)
+
+
+def conf_dir(home: Path | None = None, given: Path | str | None = None) -> Path:
+    """The folder of the settings: `given`, else FAIRWAY_CONF, else `home`/conf when it exists, else ./conf."""
+    value = given or os.environ.get("FAIRWAY_CONF")
+    if value:
+        return Path(value)
+    if home is not None and (home / "conf").is_dir():
+        return home / "conf"
+    return Path("conf")
+
+
+def contracts_dir(given: Path | str | None = None) -> Path:
+    """The folder of the data contracts: `given`, else FAIRWAY_CONTRACTS, else data_contracts beside this package."""
+    value = given or os.environ.get("FAIRWAY_CONTRACTS")
+    return Path(value) if value else Path(__file__).resolve().parents[1] / "data_contracts"
+
+
+def load_streams(conf: Path) -> dict[str, StreamSettings]:
+    """The streams of `conf`/streams.toml (or of the file `conf`), by name, in the order of the file.
+
+    Raises:
+        ConfigError: the file is absent or no TOML, or a key is unknown, missing, of the wrong type or out of its
+            range; the message names file, stream and key.
+    """
+    path = conf if conf.suffix == ".toml" else conf / "streams.toml"
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist", hint="name the folder by --conf or FAIRWAY_CONF") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
+    _known(document, ("streams",), f"{path}:")
+    streams = document.get("streams", {})
+    if not isinstance(streams, dict):
+        raise ConfigError(f"{path}: streams must be tables", hint="[streams.NAME]")
+    return {name: _stream(name, table, path) for name, table in streams.items()}
+
+
+def _stream(name: str, table: object, path: Path) -> StreamSettings:
+    place = f"{path}: stream {name!r}:"
+    try:
+        checked_name(name, "stream")
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
+    if not isinstance(table, dict):
+        raise ConfigError(f"{place} must be a table", hint=f"[streams.{name}]")
+    values = _checked(table, _STREAM_KEYS, StreamSettings, place)
+    values["columns"] = Columns(**_checked(values["columns"], _COLUMN_KEYS, Columns, f"{place} columns:"))
+    if values["format"] == "tsv":
+        values.setdefault("delimiter", "\t")
+    stream = StreamSettings(name=name, **values)
+    _check_together(stream, table, place)
+    return stream
+
+
+def _checked(
+    table: Mapping[str, Any], keys: Mapping[str, Callable[[Any], Any]], kind: type, place: str
+) -> dict[str, Any]:
+    _known(table, tuple(keys), place)
+    for wanted in fields(kind):
+        optional = wanted.default is not MISSING or wanted.default_factory is not MISSING
+        if wanted.name in keys and not optional and wanted.name not in table:
+            raise ConfigError(f"{place} {wanted.name} is missing")
+    values = {}
+    for key, value in table.items():
+        try:
+            values[key] = keys[key](value)
+        except ValueError as error:
+            raise ConfigError(f"{place} {key} = {value!r} {error}") from None
+        except ConfigError as error:
+            raise ConfigError(f"{place} {key}: {error.message}", hint=error.hint) from None
+    return values
+
+
+def _known(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
+    for key in table:
+        if key not in keys:
+            near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(keys)}"
+            raise ConfigError(f"{place} unknown key {key!r}", hint=hint)
+
+
+def _check_together(stream: StreamSettings, table: Mapping[str, Any], place: str) -> None:
+    """Refuses keys that are right alone and wrong beside each other."""
+    if stream.format == "ndjson":
+        for key in ("header", "delimiter", "quote"):
+            if key in table:
+                raise ConfigError(f"{place} {key} has no meaning for ndjson", hint="remove it")
+    elif not stream.header:
+        _check_numbered(stream, place)
+    if stream.quote == stream.delimiter:
+        raise ConfigError(f"{place} quote and delimiter are both {stream.quote!r}")
+    if stream.columns.gone is None and "gone_values" in table["columns"]:
+        raise ConfigError(f"{place} columns: gone_values without gone", hint="name the column by gone")
+    if stream.columns.x == stream.columns.y:
+        raise ConfigError(f"{place} columns: x and y are both {stream.columns.x!r}")
+
+
+def _check_numbered(stream: StreamSettings, place: str) -> None:
+    columns = stream.columns
+    named = {"object": columns.object, "event_ts": columns.event_ts, "x": columns.x, "y": columns.y}
+    named |= {"gone": columns.gone} | {f"attribute {name}": name for name in stream.attributes}
+    for key, column in named.items():
+        if column is not None and not re.fullmatch(r"[1-9]\d{0,4}", column):
+            raise ConfigError(
+                f"{place} {key} = {column!r} is no column number", hint='header = false: columns are "1", "2", ...'
+            )
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def check(value: object) -> str:
+        if value in choices:
+            return str(value)
+        near = difflib.get_close_matches(str(value), choices, n=1)
+        raise ValueError(f"is none of {', '.join(choices)}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+
+    return check
+
+
+def _number(*, least: float, above: bool = False, off: bool = False) -> Callable[[Any], float | None]:
+    def check(value: object) -> float | None:
+        if off and value == _OFF:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError('is no number or "off"' if off else "is no number")
+        if value < least or (above and value == least):
+            raise ValueError(f"must be {'above' if above else 'at least'} {least:g}")
+        return float(value)
+
+    return check
+
+
+def _shards(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_SHARDS:
+        raise ValueError(f"must be a whole number from 1 to {_MAX_SHARDS}")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")
+    return value
+
+
+def _column(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be the name or the number of a column")
+    return value
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
+        raise ValueError("must be a list of strings")
+    return tuple(value)
+
+
+def _character(value: object) -> str:
+    if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in "\r\n\0":
+        raise ValueError("must be one ASCII character")
+    return value
+
+
+def _quote(value: object) -> str:
+    return "" if value in ("", _OFF) else _character(value)
+
+
+def _crs(value: object) -> str:
+    if value == _PLANE:
+        return _PLANE
+    found = re.fullmatch(r"(?i:epsg):([1-9]\d{3,5})", value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError('must be "EPSG:" and a number, or "planar"')
+    if _axes(int(found[1])) is None:
+        raise ValueError("is no geographic or projected system that is known")
+    return f"EPSG:{found[1]}"
+
+
+@cache
+def _axes(epsg: int) -> Literal["degrees", "plane"] | None:
+    if epsg == _WGS84:
+        return "degrees"
+    import pyproj  # slow to import, and seldom needed
+
+    try:
+        system = pyproj.CRS.from_epsg(epsg)
+    except pyproj.exceptions.CRSError:
+        return None
+    if system.is_geographic:
+        return "degrees"
+    return "plane" if system.is_projected else None
+
+
+def _time_unit(value: object) -> str:
+    if not isinstance(value, str) or (value not in _TIME_UNITS and "%" not in value):
+        raise ValueError(f"is none of {', '.join(_TIME_UNITS)}, nor a format such as %d/%m/%Y %H:%M:%S")
+    if value not in _TIME_UNITS:
+        used = set(_DIRECTIVE.findall(value))
+        if used - _DIRECTIVES:
+            raise ValueError(f"has the unknown directive %{min(used - _DIRECTIVES)}")
+        day = used & set("mbB") and "d" in used
+        if not ("F" in used or (used & set("Yy") and (day or "j" in used))):
+            raise ValueError("names no whole date (year, month, day)")
+    return value
+
+
+def _attributes(value: object) -> dict[str, AttributeType]:
+    if not isinstance(value, dict):
+        raise ValueError("must be a table of names and types")
+    seen = {column.lower() for column in _POSITION_COLUMNS}
+    for name, kind in value.items():
+        if kind not in _ATTRIBUTE_TYPES:
+            raise ValueError(f"{name!r} is none of {', '.join(_ATTRIBUTE_TYPES)}")
+        if not name or _NOT_IN_DELTA.search(name):
+            raise ValueError(f"{name!r} cannot be a table's column")
+        if name.lower() in seen:
+            raise ValueError(f"{name!r} stands there already, or is a column of every table of positions")
+        seen.add(name.lower())
+    return value
+
+
+def _group(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a name")
+    return checked_name(value, "group")
+
+
+def _table(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("must be a table")
+    return value
+
+
+_COLUMN_KEYS: dict[str, Callable[[Any], Any]] = {
+    "object": _column,
+    "event_ts": _column,
+    "x": _column,
+    "y": _column,
+    "gone": _column,
+    "gone_values": _words,
+}
+
+_STREAM_KEYS: dict[str, Callable[[Any], Any]] = {
+    "format": _one_of(*_FORMATS),
+    "columns": _table,
+    "crs": _crs,
+    "time_unit": _time_unit,
+    "attributes": _attributes,
+    "header": _flag,
+    "delimiter": _character,
+    "quote": _quote,
+    "lateness_s": _number(least=0.0),
+    "silence_s": _number(least=0.0, above=True, off=True),
+    "max_ahead_s": _number(least=0.0, off=True),
+    "max_speed_mps": _number(least=0.0, above=True, off=True),
+    "shards": _shards,
+    "group": _group,
+    "running": _flag,
+    "engine": _one_of(*_ENGINES),
+}
