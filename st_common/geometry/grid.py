@@ -1,0 +1,194 @@
+"""Which closed boxes contain which points: a uniform grid in CSR form, in a few levels of cell size."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Pairs = tuple[Ints, Ints]
+
+_CHUNK = 1 << 16  # points probed at once: their columns and candidates stay in the processor's cache
+_CELLS_PER_SIDE = 3  # cells along the median box: more cells mean fewer false candidates but a larger index
+_MAX_SPAN = 8  # cells a box may span on one axis before it goes to a level with coarser cells
+_FINEST = 1 << 20  # cells along the median box's longer side at the start of a search for the sides
+_CELLS_PER_BOX, _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 12, 1 << 22
+_FARTHEST = 1e150  # coordinates beyond this share the outermost cells, so that no difference overflows
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """Maps coordinates to cell numbers, monotonically: what lies between two coordinates lies between their cells."""
+
+    low: float
+    high: float
+    per_unit: float
+    cells: int
+
+    def cell_of(self, values: Floats) -> Ints:
+        cell = np.clip(values, self.low, self.high)
+        cell -= self.low
+        cell *= self.per_unit
+        numbers = cell.astype(np.int64)
+        return np.minimum(numbers, self.cells - 1, out=numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """One uniform grid: the boxes of cell c are `members[starts[c] : starts[c] + counts[c]]`, ascending."""
+
+    x: _Axis
+    y: _Axis
+    starts: Ints
+    counts: Ints
+    members: Ints
+
+
+class BoxIndex:
+    """Finds the closed boxes that contain points, exactly; immutable, built once for a set of boxes.
+
+    Args:
+        boxes: float64[n, 4] of minx, miny, maxx, maxy; +-inf is allowed. A box with NaN or with its corners in the
+            wrong order contains nothing.
+    """
+
+    __slots__ = ("_columns", "_extent", "_levels", "size")
+
+    def __init__(self, boxes: npt.ArrayLike) -> None:
+        array = np.array(boxes, dtype=np.float64).reshape(-1, 4)
+        self.size = len(array)
+        self._columns = tuple(np.ascontiguousarray(array[:, column]) for column in range(4))
+        usable = np.flatnonzero((array[:, 0] <= array[:, 2]) & (array[:, 1] <= array[:, 3]))
+        self._levels = _levels(array, usable)
+        low = array[usable, :2].min(axis=0, initial=np.inf)
+        high = array[usable, 2:].max(axis=0, initial=-np.inf)
+        self._extent = (float(low[0]), float(low[1]), float(high[0]), float(high[1]))
+
+    def probe(self, x: Floats, y: Floats) -> Pairs:
+        """All pairs of a point and a box that contains it, borders included.
+
+        Args:
+            x: float64[m], any values; NaN and infinity lie in no box unless its bounds say so.
+            y: float64[m].
+
+        Returns:
+            `(point_idx, box_idx)`, int64, sorted by point, then box; each pair once.
+        """
+        parts = [self._probe_chunk(x, y, start) for start in range(0, len(x), _CHUNK)]
+        if len(parts) == 1:
+            return parts[0]
+        empty = np.empty(0, np.int64)
+        points = np.concatenate([empty, *(part[0] for part in parts)])
+        return points, np.concatenate([empty, *(part[1] for part in parts)])
+
+    def _probe_chunk(self, x: Floats, y: Floats, start: int) -> Pairs:
+        x, y = x[start : start + _CHUNK], y[start : start + _CHUNK]
+        minx, miny, maxx, maxy = self._extent
+        near = np.flatnonzero((x >= minx) & (x <= maxx) & (y >= miny) & (y <= maxy))
+        if len(near) < len(x):
+            x, y = x[near], y[near]
+        found = [self._probe_level(level, x, y) for level in self._levels]
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        points, boxes = found[0] if len(found) == 1 else _merged(found, self.size)
+        return near[points] + start, boxes
+
+    def _probe_level(self, level: _Level, x: Floats, y: Floats) -> Pairs:
+        cell = level.y.cell_of(y)
+        cell *= level.x.cells
+        cell += level.x.cell_of(x)
+        points, boxes = _candidates(level, cell)
+        minx, miny, maxx, maxy = self._columns
+        px, py = x[points], y[points]
+        keep = px >= minx[boxes]
+        keep &= px <= maxx[boxes]
+        keep &= py >= miny[boxes]
+        keep &= py <= maxy[boxes]
+        return points[keep], boxes[keep]
+
+
+def _candidates(level: _Level, cell: Ints) -> Pairs:
+    """Every point with every box of its cell, sorted by point, then box."""
+    counts = level.counts[cell]
+    points = np.flatnonzero(counts)
+    counts, starts = counts[points], level.starts[cell[points]]
+    ends = np.cumsum(counts)
+    place = np.repeat(starts - ends + counts, counts)
+    place += np.arange(len(place))
+    return np.repeat(points, counts), level.members[place]
+
+
+def _merged(found: list[Pairs], boxes: int) -> Pairs:
+    """The pairs of all levels in one order; each level's are in order already, so that the sort only merges."""
+    keys = np.concatenate([points * boxes + box for points, box in found])
+    keys.sort(kind="stable")
+    points = keys // boxes
+    return points, keys - points * boxes
+
+
+def _levels(boxes: Floats, usable: Ints) -> list[_Level]:
+    """Grids from fine to coarse; a box goes into the first one in which it does not span too many cells."""
+    near = np.clip(boxes, -_FARTHEST, _FARTHEST)
+    levels, left = [], usable
+    while len(left):
+        sides, fits = _sides(near[left, 2:] - near[left, :2])
+        levels.append(_level(boxes, left[fits], sides))
+        left = left[~fits]
+    return levels
+
+
+def _sides(extents: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The sides of a level's cells, and which boxes it takes: at least half, so that there are few levels."""
+    sides: Floats = np.median(extents, axis=0) / _CELLS_PER_SIDE
+    while True:
+        fits = np.all(extents <= sides * _MAX_SPAN, axis=1)
+        if 2 * np.count_nonzero(fits) >= len(extents):
+            return sides, fits
+        sides = np.maximum(sides * 2, np.median(extents.max(axis=1)) / _FINEST)
+
+
+def _level(boxes: Floats, chosen: Ints, sides: Floats) -> _Level:
+    near = boxes[chosen]
+    x, y = _axes(near, sides)
+    col, row = x.cell_of(near[:, 0]), y.cell_of(near[:, 1])
+    width = x.cell_of(near[:, 2]) - col + 1
+    entries = width * (y.cell_of(near[:, 3]) - row + 1)
+    owner = np.repeat(np.arange(len(chosen)), entries)
+    step = np.arange(len(owner)) - np.repeat(np.cumsum(entries) - entries, entries)
+    down, across = np.divmod(step, width[owner])
+    cell = (row[owner] + down) * x.cells + col[owner] + across
+    order = np.argsort(cell, kind="stable")
+    counts = np.bincount(cell, minlength=x.cells * y.cells)
+    return _Level(x=x, y=y, starts=np.cumsum(counts) - counts, counts=counts, members=chosen[owner[order]])
+
+
+def _axes(boxes: Floats, sides: Floats) -> tuple[_Axis, _Axis]:
+    """Both axes of a grid, with as many cells as the sides ask for and the number of boxes allows."""
+    low, high = np.array([_reach(boxes[:, 0::2]), _reach(boxes[:, 1::2])]).T
+    length = high - low
+    wanted = np.ones(2)
+    np.divide(length, sides, out=wanted, where=(length > 0) & (sides > 0))
+    wanted[(length > 0) & (sides <= 0)] = _MOST_CELLS
+    most = min(max(_CELLS_PER_BOX * len(boxes), _FEWEST_CELLS), _MOST_CELLS)
+    wanted = np.clip(wanted, 1, most)
+    excess = max(float(wanted.prod()) / most, 1.0)
+    cells = np.maximum(wanted / np.sqrt(excess), 1).astype(np.int64)
+    return _axis(low[0], high[0], int(cells[0])), _axis(low[1], high[1], int(cells[1]))
+
+
+def _axis(low: float, high: float, cells: int) -> _Axis:
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        per_unit = float(np.float64(cells) / np.float64(high - low))
+    if not np.isfinite(per_unit):
+        per_unit, cells = 0.0, 1
+    return _Axis(low=float(low), high=float(high), per_unit=per_unit, cells=cells)
+
+
+def _reach(bounds: Floats) -> tuple[float, float]:
+    """From where to where the cells of an axis go: all finite bounds, but a few far strays do not stretch the grid."""
+    finite = bounds[np.abs(bounds) < _FARTHEST]
+    if not len(finite):
+        return 0.0, 0.0
+    low, high = np.quantile(finite, (0.01, 0.99))
+    return max(finite.min(), 2 * low - high), min(finite.max(), 2 * high - low)
