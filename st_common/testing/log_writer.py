@@ -1,0 +1,85 @@
+"""Rows of a test as a real log: CSV segments and control segments, cut where the test wants them cut."""
+
+import csv
+import io
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from st_common.capture.log import Log
+from st_common.position import position_of
+from st_common.settings import Columns, StreamSettings
+from st_common.testing.oracle import Control, Fix, Row, Rules
+
+HEADER = ("object", "t", "x", "y", "gone")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A log and its rows with the positions that they got there.
+
+    `order` gives the place of a position in the order of the rows, which no cutting changes: changes over differently
+    cut logs are equal when they are equal with `order[position]` in the place of `position`.
+    """
+
+    log: Log
+    rows: tuple[Row, ...]
+    order: dict[int, int]
+
+
+def write_log(folder: Path, rows: Sequence[Row], cuts: Collection[int] = (), *, arrival_us: int = 0) -> Written:
+    """A log in `folder` that holds the rows; a segment ends at every cut, and wherever fixes and control rows meet.
+
+    A cut is the place of the first row of a segment. Every segment has the same arrival.
+    """
+    log = Log(folder)
+    placed: list[Row] = []
+    order: dict[int, int] = {}
+    for part in _parts(rows, frozenset(cuts)):
+        control = isinstance(part[0], Control)
+        segment = log.append(_payload(part), arrival_us=arrival_us, control=control)
+        for number, row in enumerate(part):
+            position = position_of(segment.number, number)
+            order[position] = len(placed)
+            placed.append(replace(row, position=position))
+    return Written(log=log, rows=tuple(placed), order=order)
+
+
+def settings_of(name: str, rules: Rules, *, shards: int = 2) -> StreamSettings:
+    """The settings of a stream whose log `write_log` wrote; replays may be ahead of their arrival."""
+    return StreamSettings(
+        name=name,
+        format="csv",
+        columns=Columns(object="object", event_ts="t", x="x", y="y", gone="gone"),
+        crs="EPSG:4326" if rules.geographic else "planar",
+        time_unit="us",
+        lateness_s=rules.lateness_us / 1e6,
+        silence_s=None if rules.silence_us is None else rules.silence_us / 1e6,
+        max_ahead_s=None,
+        shards=shards,
+    )
+
+
+def _parts(rows: Sequence[Row], cuts: frozenset[int]) -> list[list[Row]]:
+    parts: list[list[Row]] = []
+    for number, row in enumerate(rows):
+        if not parts or number in cuts or isinstance(row, Fix) != isinstance(parts[-1][-1], Fix):
+            parts.append([])
+        parts[-1].append(row)
+    return parts
+
+
+def _payload(part: list[Row]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    if isinstance(part[0], Fix):
+        writer.writerow(HEADER)
+    for row in part:
+        if isinstance(row, Control):
+            text.write(json.dumps(dict(row.row)) + "\n")
+        elif row.gone:
+            writer.writerow((row.object, row.event_us, "", "", "1"))
+        else:
+            writer.writerow((row.object, row.event_us, repr(row.x), repr(row.y), ""))
+    return text.getvalue().encode()
