@@ -75,7 +75,7 @@ class Log:
                 for offset, payload in enumerate(payloads):
                     name = _segment_name(number + offset, arrival_us, control=control)
                     staged.append((self._landing / f".{name}", self._landing / name))
-                    _write(staged[-1][0], payload, after_ms=mtime_ms + offset)
+                    mtime_ms = _write(staged[-1][0], payload, after_ms=mtime_ms)
                 for dot_file, path in staged:
                     dot_file.rename(path)
             finally:
@@ -168,7 +168,7 @@ class Log:
         return len(names)
 
     def _next(self) -> tuple[int, int]:
-        """The next number, and the least mtime (ms) of the segment that gets it; clears what dead writers left."""
+        """The next number, and the mtime (ms) of the newest segment; clears what dead writers left."""
         for dot_file in self._landing.glob(".*.seg"):
             dot_file.unlink(missing_ok=True)
         number = self.end()
@@ -181,7 +181,7 @@ class Log:
         if number == 0:
             return 0, 0
         newest = self.segments(number - 1)[0]
-        return number, newest.path.stat().st_mtime_ns // _NS_PER_MS + 1
+        return number, newest.path.stat().st_mtime_ns // _NS_PER_MS
 
     def _landing_names(self) -> list[str]:
         return _listed(self._landing)
@@ -284,16 +284,17 @@ def _segment_name(number: int, arrival_us: int, *, control: bool) -> str:
     return name
 
 
-def _write(path: Path, payload: bytes, *, after_ms: int) -> None:
-    """Writes and fsyncs a file whose mtime is `after_ms` or later, in whole ms: Spark's file source orders by it."""
+def _write(path: Path, payload: bytes, *, after_ms: int) -> int:
+    """Writes and fsyncs a file with an mtime after `after_ms`, gives it in ms: Spark's file source orders by it."""
     if len(payload) >= SEGMENT_LIMIT:
         raise LogError(f"a segment of {len(payload)} bytes", hint=f"it must be below {SEGMENT_LIMIT}; cut it smaller")
     with path.open("wb") as file:
         file.write(payload)
         file.flush()
-        mtime_ns = max(os.fstat(file.fileno()).st_mtime_ns // _NS_PER_MS, after_ms) * _NS_PER_MS
-        os.utime(file.fileno(), ns=(mtime_ns, mtime_ns))
+        mtime_ms = max(os.fstat(file.fileno()).st_mtime_ns // _NS_PER_MS, after_ms + 1)
+        os.utime(file.fileno(), ns=(mtime_ms * _NS_PER_MS, mtime_ms * _NS_PER_MS))
         os.fsync(file.fileno())
+    return mtime_ms
 
 
 def _sync_folder(folder: Path) -> None:

@@ -176,7 +176,7 @@ def test_a_reader_file_that_tells_nothing_is_an_error_with_its_path(tmp_path: Pa
         max_size=15,
     )
 )
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_any_course_of_events_keeps_all_segments_in_order(
     tmp_path_factory: pytest.TempPathFactory, events: list[tuple[str, int]]
 ) -> None:
