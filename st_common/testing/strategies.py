@@ -136,6 +136,7 @@ def segmentations(draw: st.DrawFn, rows: int) -> Segmentation:
     else:
         every = draw(st.integers(1, max(1, rows)))
         cuts = list(range(every, rows, every))
+    cuts = [cut for cut in cuts if cut < rows]
     return Segmentation(cuts=tuple(cuts), batches=tuple(draw(st.lists(st.integers(1, 4), max_size=rows))))
 
 

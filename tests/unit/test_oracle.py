@@ -260,7 +260,7 @@ def test_fold_refuses_what_cannot_be() -> None:
         fold([*enter, *enter])
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_a_log_of_rows_keeps_their_order_however_it_is_cut(data: st.DataObject) -> None:
     rows = data.draw(streams(max_rows=15))
