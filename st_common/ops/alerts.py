@@ -1,0 +1,44 @@
+"""Alerts: one line in `HOME/alerts.jsonl` for each change of a stream's condition, whoever reads it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from st_common.home import Home
+from st_common.ops.records import append_record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """A stream's condition changed; `ts` in microseconds since 1970, `level` is error, warning or info."""
+
+    ts: int
+    stream: str
+    level: str
+    text: str
+
+
+def alerts_file(home: Home) -> Path:
+    """Where the alerts of an installation lie."""
+    return home.root / "alerts.jsonl"
+
+
+def append_alert(home: Home, alert: Alert) -> None:
+    """Adds an alert at the end of the file."""
+    record = {"ts": alert.ts, "stream": alert.stream, "level": alert.level, "text": alert.text}
+    append_record(alerts_file(home), record)
+
+
+def read_alerts(home: Home) -> list[Alert]:
+    """All alerts, oldest first; a last line that was cut by a crash is left out."""
+    try:
+        lines = alerts_file(home).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    found = []
+    for line in lines:
+        try:
+            found.append(Alert(**json.loads(line)))
+        except (json.JSONDecodeError, TypeError):
+            continue
+    return found

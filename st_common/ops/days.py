@@ -1,0 +1,27 @@
+"""Which days are closed: nothing that is still to come changes them, so that maintenance may touch them."""
+
+from datetime import UTC, date, datetime
+
+from st_common.home import Home
+from st_common.ops.status import read_all_status
+
+_US_PER_DAY = 86_400_000_000
+
+
+def open_since(home: Home, stream: str) -> date | None:
+    """The oldest day (UTC) that is still open; every day before it is closed.
+
+    A day is closed when the clock of every job that writes the stream's tables has passed its end. So the slowest
+    clock counts. None, and no day is closed, while a job has no clock yet or none has ever reported.
+    """
+    clocks = [status.now_ts for status in read_all_status(home.stream(stream))]
+    if not clocks or None in clocks:
+        return None
+    slowest = min(clock for clock in clocks if clock is not None)
+    return datetime.fromtimestamp(slowest // _US_PER_DAY * 86_400, UTC).date()
+
+
+def is_closed(home: Home, stream: str, day: date) -> bool:
+    """Whether the clock of every job of the stream has passed the end of `day` (UTC)."""
+    since = open_since(home, stream)
+    return since is not None and day < since

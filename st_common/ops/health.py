@@ -1,0 +1,142 @@
+"""How a stream is: judged by its progress against its log, for a process that lives may still do nothing."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from st_common.capture.log import Log
+from st_common.ops.launcher import Running, find
+from st_common.ops.status import Exit, StreamStatus, read_exit, read_status
+from st_common.ops.stop import StopMarker, read_marker
+from st_common.position import segment_of
+
+
+class Health(StrEnum):
+    """What a look at a stream finds."""
+
+    DEAD = "dead"
+    """No process."""
+    FINISHED = "finished"
+    """No process, and none is needed: the engine ended in order and the log holds nothing new."""
+    STARTING = "starting"
+    """A young process that has not said anything yet."""
+    STUCK = "stuck"
+    """A process, segments wait, and it has not moved on for longer than it may."""
+    SLOW = "slow"
+    """It moves on, and yet more and more waits."""
+    IDLE = "idle"
+    """A process, and nothing waits."""
+    HEALTHY = "healthy"
+    """It works through what waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When the supervisor loses patience. Seconds, or numbers of looks."""
+
+    start_grace_s: float = 180.0
+    stuck_s: float = 300.0
+    slow_s: float = 60.0
+    slow_looks: int = 3
+    stop_grace_s: float = 60.0
+    back_off_s: float = 10.0
+    back_off_max_s: float = 300.0
+    breaker_starts: int = 5
+    breaker_window_s: float = 1800.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Everything that one look at a stream saw. Times in microseconds since 1970.
+
+    `waiting` is the number of segments that the engine has not committed, `waiting_since_us` when the first of them
+    was written, None when there is none.
+    """
+
+    stream: str
+    wanted: bool
+    running: Running | None
+    status: StreamStatus | None
+    marker: StopMarker | None
+    ended: Exit | None
+    next_segment: int
+    waiting: int
+    waiting_since_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What a look has to remember of the looks before it to see movement."""
+
+    next_segment: int = -1
+    moved_us: int = 0
+    waiting: int = 0
+    growing_looks: int = 0
+
+
+def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
+    """Looks at a stream's process, status, marker and log.
+
+    Args:
+        folder: The stream's folder; one that does not exist yet is a stream that never ran, with an empty log.
+        wanted: Whether the stream shall run.
+        now_us: The time in microseconds since 1970.
+
+    Raises:
+        LogError: the log has a hole or a foreign file.
+    """
+    status = read_status(folder)
+    log = Log(folder / "log")
+    next_segment = segment_of(status.position) if status else 0
+    waiting = max(log.end() - next_segment, 0)
+    first = log.segments(next_segment, end=next_segment + 1) if waiting else []
+    return Observation(
+        stream=folder.name,
+        wanted=wanted,
+        running=find(folder, now_us=now_us),
+        status=status,
+        marker=read_marker(folder),
+        ended=read_exit(folder),
+        next_segment=next_segment,
+        waiting=waiting,
+        waiting_since_us=int(first[0].path.stat().st_mtime * 1e6) if first else None,
+    )
+
+
+def remember(seen: Observation, before: Progress, *, now_us: int) -> Progress:
+    """The progress up to this look: when the engine last moved on, and for how many looks more and more waits."""
+    moved = seen.next_segment != before.next_segment
+    growing = seen.running is not None and seen.waiting > before.waiting > 0
+    return Progress(
+        next_segment=seen.next_segment,
+        moved_us=now_us if moved else before.moved_us,
+        waiting=seen.waiting,
+        growing_looks=before.growing_looks + 1 if growing else 0,
+    )
+
+
+def judge(seen: Observation, progress: Progress, *, now_us: int, limits: Limits) -> Health:
+    """How the stream is, given `progress` as `remember` made it from this look.
+
+    Nothing waiting is never a fault: a feed may be silent for hours. The patience of `stuck_s` begins when the engine
+    last moved on, when the first waiting segment was written, or when the process started, whichever is latest; so an
+    engine that has slept through an idle night gets its full time with the first fix of the morning.
+    """
+    if seen.running is None:
+        return Health.FINISHED if _is_finished(seen) else Health.DEAD
+    started_us = int(seen.running.owner.started_s * 1e6)
+    age_us = now_us - started_us
+    spoke = seen.status is not None and seen.status.beat_ts >= started_us
+    if not spoke and age_us < limits.start_grace_s * 1e6:
+        return Health.STARTING
+    if seen.waiting_since_us is None:
+        return Health.IDLE
+    if now_us - max(progress.moved_us, seen.waiting_since_us, started_us) > limits.stuck_s * 1e6:
+        return Health.STUCK
+    if progress.growing_looks >= limits.slow_looks and now_us - seen.waiting_since_us > limits.slow_s * 1e6:
+        return Health.SLOW
+    return Health.HEALTHY
+
+
+def _is_finished(seen: Observation) -> bool:
+    return seen.status is not None and seen.status.state == "finished" and not seen.waiting

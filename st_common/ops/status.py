@@ -1,0 +1,90 @@
+"""What an engine says about itself: `status.json` after each batch, `exit.json` when it ends."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from st_common.ops.process import Owner, this_process
+from st_common.ops.records import read_record, write_record
+
+STATUS_FILE = "status.json"
+EXIT_FILE = "exit.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamStatus:
+    """One beat of one job of a stream. Times are microseconds since 1970, counts are totals since the stream began.
+
+    `position` is the place after the last committed row (a reader that has committed segments 0 to 4 stands at
+    `position_of(5, 0)`), `end_position` the same for the log as the job saw it last. `now_ts` is the stream's clock:
+    no fix before it will change an answer any more; None before the first fix. `state` is one of starting, running,
+    idle, stopped (was asked to), finished (the log has its end mark), failed.
+    """
+
+    state: str
+    beat_ts: int
+    position: int
+    end_position: int
+    now_ts: int | None = None
+    job: str = "engine"
+    engine: str = ""
+    epoch: int = 0
+    pid: int = 0
+    fixes: int = 0
+    rejects: int = 0
+    late: int = 0
+    double: int = 0
+    changes: int = 0
+
+
+def write_status(folder: Path, status: StreamStatus) -> None:
+    """Replaces the job's status in the stream's folder: `status.json`, for other jobs `status-JOB.json`."""
+    name = STATUS_FILE if status.job == "engine" else f"status-{status.job}.json"
+    write_record(folder / name, dataclasses.asdict(status))
+
+
+def read_status(folder: Path) -> StreamStatus | None:
+    """The engine's last status, or None when it has written none that can be read."""
+    return _status(read_record(folder / STATUS_FILE))
+
+
+def read_all_status(folder: Path) -> list[StreamStatus]:
+    """The last status of every job of the stream that writes its tables: the engine and, beside it, others."""
+    found = (_status(read_record(path)) for path in sorted(folder.glob("status*.json")))
+    return [status for status in found if status is not None]
+
+
+def _status(record: Mapping[str, Any] | None) -> StreamStatus | None:
+    if record is None:
+        return None
+    names = {field.name for field in dataclasses.fields(StreamStatus)}
+    known = {name: value for name, value in record.items() if name in names and value is not None}
+    try:
+        return StreamStatus(**known)
+    except TypeError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """How a process of a stream ended by itself; a process that was killed leaves none."""
+
+    owner: Owner
+    code: int
+    message: str
+
+
+def write_exit(folder: Path, *, code: int, message: str) -> None:
+    """Leaves behind how this process ends, for whoever looks after the stream."""
+    write_record(folder / EXIT_FILE, {**this_process().to_json(), "code": code, "message": message})
+
+
+def read_exit(folder: Path) -> Exit | None:
+    """How the last process that ended by itself ended, or None."""
+    record = read_record(folder / EXIT_FILE)
+    owner = Owner.from_json(record) if record else None
+    if record is None or owner is None:
+        return None
+    return Exit(owner=owner, code=int(record.get("code", 1)), message=str(record.get("message", "")))

@@ -1,0 +1,157 @@
+"""One tick of the supervisor: look at every stream, compare with what should run, act, alert. It holds nothing itself.
+
+A tick may be killed anywhere. What it knows lies in the streams' folders; what it did not get to do, the next tick
+finds to be done; what it did without recording it, the next tick finds as it is.
+"""
+
+import logging
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from st_common.errors import FairwayError, FencedError
+from st_common.home import Home
+from st_common.ops.alerts import Alert, append_alert
+from st_common.ops.decide import Action, ActionKind, Memory, decide
+from st_common.ops.health import Health, Limits, observe
+from st_common.ops.launcher import find, launch, recorded
+from st_common.ops.process import kill_session
+from st_common.ops.records import held_lock, read_record, write_record
+from st_common.ops.stop import clear_marker, place_marker
+from st_common.settings import StreamSettings
+
+MEMORY_FILE = "supervisor.json"
+_UNSEEN = "unseen"
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engines:
+    """How engines are started: the command for a stream, and the folder that it runs in (None: the present one)."""
+
+    command: Callable[[StreamSettings], Sequence[str]]
+    cwd: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supervisor:
+    """One home, how its engines are started, and how patient to be with them."""
+
+    home: Home
+    engines: Engines
+    limits: Limits = field(default_factory=Limits)
+
+
+def engine_command(home: Home, conf: Path, stream: StreamSettings) -> list[str]:
+    """The command that runs a stream's engine with this Python; home and conf as whole paths, for they identify it."""
+    places = ["--home", str(home.root.resolve()), "--conf", str(conf.resolve())]
+    return [sys.executable, "-m", "jobs.run_stream", stream.name, *places, "--engine", stream.engine]
+
+
+def tick(supervisor: Supervisor, streams: Mapping[str, StreamSettings], *, now_us: int) -> list[Action]:
+    """Looks at every stream once and does what is to be done, in seconds.
+
+    Streams that the settings do not name any more are stopped if they were launched from here. A stream that cannot be
+    looked at (its log is broken) is alerted and left as it is; the others get their turn all the same.
+
+    Args:
+        supervisor: The home and how to run engines.
+        streams: The settings; `running` says what should run.
+        now_us: The time in microseconds since 1970.
+
+    Returns:
+        What was done, stream by stream; empty also while another tick is at work.
+    """
+    with held_lock(supervisor.home.root / ".supervisor.lock", wait=False) as mine:
+        if not mine:
+            return []
+        names = [*streams, *(name for name in _launched(supervisor.home) if name not in streams)]
+        return [action for name in names for action in _tend(supervisor, name, streams.get(name), now_us=now_us)]
+
+
+def reset(home: Home, stream: str) -> None:
+    """Lets a stream that was given up start again at the next tick."""
+    path = home.stream(stream) / MEMORY_FILE
+    with held_lock(home.root / ".supervisor.lock"):
+        memory = Memory.from_json(read_record(path))
+        write_record(path, replace(memory, tripped="", starts_us=(), condition="stopped").to_json())
+
+
+def healths(home: Home, streams: Mapping[str, StreamSettings], *, now_us: int) -> dict[str, str]:
+    """How each stream was at the last tick, by name: a health, a reason for which it was given up, or `unseen`."""
+    found = {}
+    for name in streams:
+        record = read_record(home.stream(name) / MEMORY_FILE) or {}
+        running = find(home.stream(name), now_us=now_us) is not None
+        found[name] = record.get("tripped") or record.get("health", _UNSEEN)
+        if not running and found[name] not in (Health.FINISHED, record.get("tripped")):
+            found[name] = Health.DEAD if streams[name].running else "stopped"
+    return found
+
+
+def _launched(home: Home) -> list[str]:
+    return sorted(path.parent.name for path in (home.root / "streams").glob("*/engine.json"))
+
+
+def _tend(supervisor: Supervisor, name: str, stream: StreamSettings | None, *, now_us: int) -> list[Action]:
+    folder = supervisor.home.stream(name)
+    memory = Memory.from_json(_known(read_record(folder / MEMORY_FILE)))
+    wanted = stream is not None and stream.running
+    try:
+        seen = observe(folder, wanted=wanted, now_us=now_us)
+    except (FairwayError, OSError) as error:
+        return _unseen(supervisor, folder, memory, str(error), now_us=now_us)
+    decision = decide(seen, memory, now_us=now_us, limits=supervisor.limits)
+    for action in decision.actions:
+        if action.kind is ActionKind.ALERT:
+            _say(supervisor.home, action, now_us=now_us)
+    if wanted or folder.exists():
+        write_record(folder / MEMORY_FILE, {**decision.memory.to_json(), "health": decision.health})
+    return [action for action in decision.actions if _apply(supervisor, stream, folder, action, now_us=now_us)]
+
+
+def _known(record: Mapping[str, object] | None) -> dict[str, object]:
+    return {key: value for key, value in (record or {}).items() if key != "health"}
+
+
+def _unseen(supervisor: Supervisor, folder: Path, memory: Memory, reason: str, *, now_us: int) -> list[Action]:
+    if memory.condition == _UNSEEN:
+        return []
+    action = Action(stream=folder.name, kind=ActionKind.ALERT, reason=f"{_UNSEEN}: {reason}", level="error")
+    _say(supervisor.home, action, now_us=now_us)
+    write_record(folder / MEMORY_FILE, {**replace(memory, condition=_UNSEEN).to_json(), "health": _UNSEEN})
+    return [action]
+
+
+def _say(home: Home, action: Action, *, now_us: int) -> None:
+    append_alert(home, Alert(ts=now_us, stream=action.stream, level=action.level, text=action.reason))
+
+
+def _apply(supervisor: Supervisor, stream: StreamSettings | None, folder: Path, action: Action, *, now_us: int) -> bool:
+    """Does one thing; False when it turned out that nothing was to be done."""
+    match action.kind:
+        case ActionKind.START | ActionKind.RESTART:
+            return stream is not None and _start(supervisor, stream, folder, now_us=now_us)
+        case ActionKind.STOP:
+            place_marker(folder, now_us=now_us)
+        case ActionKind.CLEAR:
+            clear_marker(folder)
+        case ActionKind.KILL:
+            running = find(folder, now_us=now_us)
+            return running is not None and running.launched and kill_session(running.owner) > 0
+        case ActionKind.ALERT:
+            pass
+    return True
+
+
+def _start(supervisor: Supervisor, stream: StreamSettings, folder: Path, *, now_us: int) -> bool:
+    before = recorded(folder)
+    if before is not None:
+        kill_session(before)  # what a killed engine left behind must not work on beside the new one
+    try:
+        launch(folder, supervisor.engines.command(stream), now_us=now_us, cwd=supervisor.engines.cwd)
+    except FencedError as error:
+        _LOG.info("%s", error)
+        return False
+    return True

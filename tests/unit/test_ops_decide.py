@@ -1,0 +1,211 @@
+"""Decisions as a pure function: what was seen, what follows."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from st_common.ops.decide import ActionKind, Decision, Memory, decide
+from st_common.ops.health import Health, Limits, Observation
+from st_common.ops.launcher import Running
+from st_common.ops.process import Owner
+from st_common.ops.status import Exit, StreamStatus
+from st_common.ops.stop import StopMarker
+from st_common.position import position_of
+
+S = 1_000_000
+START = 1_000_000 * S
+LIMITS = Limits()
+ENGINE = Owner(host="here", pid=41, started_s=START / S)
+
+
+def status(segment: int, *, beat_s: float = 1, state: str = "running") -> StreamStatus:
+    place = position_of(segment, 0)
+    return StreamStatus(state=state, beat_ts=START + int(beat_s * S), position=place, end_position=place, pid=41)
+
+
+BASE = Observation(
+    stream="taxis",
+    wanted=True,
+    running=Running(owner=ENGINE, launched=True),
+    status=status(5),
+    marker=None,
+    ended=None,
+    next_segment=5,
+    waiting=0,
+    waiting_since_us=None,
+)
+DEAD = replace(BASE, running=None)
+RUNNING = Memory(condition="ok", starts_us=(START,))
+
+
+def at(seen: Observation, memory: Memory, seconds: float) -> Decision:
+    return decide(seen, memory, now_us=START + int(seconds * S), limits=LIMITS)
+
+
+def kinds(decision: Decision) -> list[str]:
+    return [action.kind.value for action in decision.actions]
+
+
+def test_a_wanted_stream_that_never_ran_is_started_without_an_alert() -> None:
+    decision = at(replace(DEAD, status=None), Memory(), 0)
+    assert kinds(decision) == ["start"]
+    assert decision.memory.starts_us == (START,)
+
+
+def test_a_stream_that_is_not_wanted_and_does_not_run_needs_nothing() -> None:
+    assert kinds(at(replace(DEAD, wanted=False), Memory(), 0)) == []
+
+
+def test_a_dead_stream_is_restarted_and_alerted_once() -> None:
+    first = at(DEAD, RUNNING, 400)
+    assert kinds(first) == ["alert", "restart"]
+    again = at(DEAD, first.memory, 460)
+    assert kinds(again) == ["restart"], "still dead: tried again, told once"
+    well = at(BASE, again.memory, 520)
+    assert kinds(well) == ["alert"]
+    assert well.actions[0].level == "info"
+    assert kinds(at(BASE, well.memory, 580)) == []
+
+
+def test_pauses_between_starts_double() -> None:
+    limits = replace(LIMITS, breaker_starts=99)
+    memory, starts = Memory(condition="ok"), []
+    for second in range(2000):
+        decision = decide(DEAD, memory, now_us=START + second * S, limits=limits)
+        memory = decision.memory
+        if {"start", "restart"} & set(kinds(decision)):
+            starts.append(second)
+    gaps = [later - earlier for earlier, later in pairwise(starts)]
+    assert gaps[:7] == [1, 10, 20, 40, 80, 160, 300]
+
+
+def test_a_crash_loop_ends_with_one_error_and_no_more_starts() -> None:
+    memory, done = RUNNING, []
+    for second in range(60, 60 * 60, 60):
+        decision = at(DEAD, memory, second)
+        memory = decision.memory
+        done += kinds(decision)
+    assert done.count("restart") == LIMITS.breaker_starts - 1
+    assert done.count("alert") == 2
+    assert (memory.tripped, memory.condition) == ("crash_loop", "crash_loop")
+
+
+def test_old_crashes_do_not_count_towards_the_breaker() -> None:
+    day = 86_400
+    memory = Memory(condition="ok", starts_us=tuple(START + n * S for n in range(4)))
+    decision = at(DEAD, memory, day)
+    assert kinds(decision) == ["alert", "start"]
+    assert decision.memory.starts_us == (START + day * S,)
+
+
+def test_wrong_settings_are_not_tried_again() -> None:
+    ended = Exit(owner=replace(ENGINE, started_s=START / S + 1), code=2, message="unknown key 'shard'")
+    decision = at(replace(DEAD, ended=ended), RUNNING, 60)
+    assert kinds(decision) == ["alert"]
+    assert "unknown key 'shard'" in decision.actions[0].reason
+    assert decision.memory.tripped == "bad_config"
+    off = at(replace(DEAD, ended=ended, wanted=False), decision.memory, 120)
+    assert kinds(at(replace(DEAD, ended=ended), off.memory, 180)) == ["start"], "off and on again is a fresh try"
+
+
+def test_an_old_exit_says_nothing_about_a_later_start() -> None:
+    ended = Exit(owner=replace(ENGINE, started_s=START / S - 500), code=2, message="")
+    assert kinds(at(replace(DEAD, ended=ended), RUNNING, 60)) == ["alert", "restart"]
+
+
+def test_a_finished_replay_is_not_started_again_until_its_log_grows() -> None:
+    finished = replace(DEAD, status=status(5, state="finished"))
+    assert kinds(at(finished, RUNNING, 60)) == []
+    grown = replace(finished, waiting=1, waiting_since_us=START + 50 * S)
+    assert "restart" in kinds(at(grown, RUNNING, 60))
+
+
+def test_what_is_stuck_is_asked_to_stop_then_killed_then_started() -> None:
+    stuck = replace(BASE, waiting=3, waiting_since_us=START + 10 * S)
+    memory = at(stuck, RUNNING, 20).memory
+    assert kinds(at(stuck, memory, 320)) == []
+    decision = at(stuck, memory, 321)
+    assert decision.health is Health.STUCK
+    assert kinds(decision) == ["alert", "stop"]
+    asked = replace(stuck, marker=StopMarker(by_supervisor=True, since_us=START + 321 * S))
+    assert kinds(at(asked, decision.memory, 381)) == []
+    killed = at(asked, decision.memory, 382)
+    assert kinds(killed) == ["kill"]
+    assert kinds(at(replace(asked, running=None), killed.memory, 440)) == ["alert", "clear", "restart"]
+
+
+def test_an_idle_night_does_not_make_the_first_fix_of_the_morning_look_stuck() -> None:
+    night = 8 * 3600
+    memory = at(BASE, RUNNING, night).memory
+    assert at(BASE, memory, night).health is Health.IDLE
+    fresh = replace(BASE, waiting=1, waiting_since_us=START + night * S)
+    assert at(fresh, memory, night + 1).health is Health.HEALTHY
+
+
+def test_a_beat_without_movement_is_no_progress() -> None:
+    waiting = replace(BASE, waiting=3, waiting_since_us=START)
+    memory = at(waiting, RUNNING, 0).memory
+    beating = replace(waiting, status=status(5, beat_s=400))
+    assert at(beating, memory, 400).health is Health.STUCK
+
+
+def test_slow_is_moving_on_while_more_and_more_waits() -> None:
+    memory, conditions = RUNNING, []
+    for look in range(8):
+        waiting = 10 + 5 * look if look < 6 else 40 - 10 * look // 2
+        seen = replace(BASE, next_segment=5 + look, waiting=waiting, waiting_since_us=START + (look * 60 - 90) * S)
+        decision = at(seen, memory, 200 + look * 60)
+        memory = decision.memory
+        conditions += [action.reason for action in decision.actions]
+    assert [reason.split(":")[0] for reason in conditions] == ["slow", "ok"]
+    assert "no longer slow" in conditions[1]
+
+
+def test_a_young_process_has_time_to_speak() -> None:
+    silent = replace(BASE, status=status(5, beat_s=-100), waiting=9, waiting_since_us=START - 900 * S)
+    assert at(silent, RUNNING, 100).health is Health.STARTING
+    assert at(silent, at(silent, RUNNING, 100).memory, 301).health is not Health.STARTING
+
+
+def test_dying_while_starting_gives_one_alert_in_all() -> None:
+    memory, alerts = RUNNING, 0
+    for second in range(60, 400, 60):
+        seen = DEAD if second % 120 else replace(BASE, status=None)
+        young = replace(
+            seen,
+            running=seen.running and Running(owner=replace(ENGINE, started_s=START / S + second - 5), launched=True),
+        )
+        decision = at(young, memory, second)
+        memory = decision.memory
+        alerts += kinds(decision).count("alert")
+    assert alerts == 1
+
+
+def test_a_stream_that_shall_not_run_is_stopped_and_its_marker_cleared() -> None:
+    unwanted = replace(BASE, wanted=False)
+    assert kinds(at(unwanted, RUNNING, 60)) == ["stop"]
+    gone = replace(unwanted, running=None, marker=StopMarker(by_supervisor=True, since_us=START))
+    assert kinds(at(gone, RUNNING, 120)) == ["clear"]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_an_engine_that_a_person_started_is_left_alone(wanted: bool) -> None:
+    by_hand = replace(
+        BASE, wanted=wanted, running=Running(owner=ENGINE, launched=False), waiting=3, waiting_since_us=START
+    )
+    memory = at(by_hand, RUNNING, 0).memory
+    assert not {ActionKind.STOP, ActionKind.KILL} & {action.kind for action in at(by_hand, memory, 9999).actions}
+
+
+def test_a_persons_marker_holds_a_stream_until_it_is_removed() -> None:
+    held = replace(DEAD, marker=StopMarker(by_supervisor=False, since_us=START))
+    decision = at(held, RUNNING, 60)
+    assert kinds(decision) == []
+    assert kinds(at(DEAD, decision.memory, 120)) == ["restart"]
+
+
+def test_memory_survives_a_round_trip_and_a_foreign_record_is_an_empty_memory() -> None:
+    memory = at(replace(BASE, waiting=3, waiting_since_us=START), RUNNING, 60).memory
+    assert Memory.from_json(memory.to_json()) == memory
+    assert Memory.from_json({"colour": "blue"}) == Memory.from_json(None) == Memory()
