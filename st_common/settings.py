@@ -37,6 +37,10 @@ _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 _DIRECTIVES = frozenset("YymdbBjHIMSfpzZTFRaA%")
 
 
+class _WrongError(Exception):
+    """What is wrong with a value; the caller adds file, stream and key."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
     """The names that a format's records give to the parts of a fix.
@@ -165,7 +169,7 @@ def _checked(
     for key, value in table.items():
         try:
             values[key] = keys[key](value)
-        except ValueError as error:
+        except _WrongError as error:
             raise ConfigError(f"{place} {key} = {value!r} {error}") from None
         except ConfigError as error:
             raise ConfigError(f"{place} {key}: {error.message}", hint=error.hint) from None
@@ -212,7 +216,7 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
         if value in choices:
             return str(value)
         near = difflib.get_close_matches(str(value), choices, n=1)
-        raise ValueError(f"is none of {', '.join(choices)}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+        raise _WrongError(f"is none of {', '.join(choices)}" + (f" (did you mean {near[0]!r}?)" if near else ""))
 
     return check
 
@@ -222,9 +226,9 @@ def _number(*, least: float, above: bool = False, off: bool = False) -> Callable
         if off and value == _OFF:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError('is no number or "off"' if off else "is no number")
+            raise _WrongError('is no number or "off"' if off else "is no number")
         if value < least or (above and value == least):
-            raise ValueError(f"must be {'above' if above else 'at least'} {least:g}")
+            raise _WrongError(f"must be {'above' if above else 'at least'} {least:g}")
         return float(value)
 
     return check
@@ -232,13 +236,13 @@ def _number(*, least: float, above: bool = False, off: bool = False) -> Callable
 
 def _shards(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_SHARDS:
-        raise ValueError(f"must be a whole number from 1 to {_MAX_SHARDS}")
+        raise _WrongError(f"must be a whole number from 1 to {_MAX_SHARDS}")
     return value
 
 
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("must be true or false")
+        raise _WrongError("must be true or false")
     return value
 
 
@@ -246,19 +250,19 @@ def _column(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value:
-        raise ValueError("must be the name or the number of a column")
+        raise _WrongError("must be the name or the number of a column")
     return value
 
 
 def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
-        raise ValueError("must be a list of strings")
+        raise _WrongError("must be a list of strings")
     return tuple(value)
 
 
 def _character(value: object) -> str:
     if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in "\r\n\0":
-        raise ValueError("must be one ASCII character")
+        raise _WrongError("must be one ASCII character")
     return value
 
 
@@ -271,9 +275,9 @@ def _crs(value: object) -> str:
         return _PLANE
     found = re.fullmatch(r"(?i:epsg):([1-9]\d{3,5})", value) if isinstance(value, str) else None
     if found is None:
-        raise ValueError('must be "EPSG:" and a number, or "planar"')
+        raise _WrongError('must be "EPSG:" and a number, or "planar"')
     if _axes(int(found[1])) is None:
-        raise ValueError("is no geographic or projected system that is known")
+        raise _WrongError("is no geographic or projected system that is known")
     return f"EPSG:{found[1]}"
 
 
@@ -294,41 +298,41 @@ def _axes(epsg: int) -> Literal["degrees", "plane"] | None:
 
 def _time_unit(value: object) -> str:
     if not isinstance(value, str) or (value not in _TIME_UNITS and "%" not in value):
-        raise ValueError(f"is none of {', '.join(_TIME_UNITS)}, nor a format such as %d/%m/%Y %H:%M:%S")
+        raise _WrongError(f"is none of {', '.join(_TIME_UNITS)}, nor a format such as %d/%m/%Y %H:%M:%S")
     if value not in _TIME_UNITS:
         used = set(_DIRECTIVE.findall(value))
         if used - _DIRECTIVES:
-            raise ValueError(f"has the unknown directive %{min(used - _DIRECTIVES)}")
+            raise _WrongError(f"has the unknown directive %{min(used - _DIRECTIVES)}")
         day = used & set("mbB") and "d" in used
         if not ("F" in used or (used & set("Yy") and (day or "j" in used))):
-            raise ValueError("names no whole date (year, month, day)")
+            raise _WrongError("names no whole date (year, month, day)")
     return value
 
 
 def _attributes(value: object) -> dict[str, AttributeType]:
     if not isinstance(value, dict):
-        raise ValueError("must be a table of names and types")
+        raise _WrongError("must be a table of names and types")
     seen = {column.lower() for column in _POSITION_COLUMNS}
     for name, kind in value.items():
         if kind not in _ATTRIBUTE_TYPES:
-            raise ValueError(f"{name!r} is none of {', '.join(_ATTRIBUTE_TYPES)}")
+            raise _WrongError(f"{name!r} is none of {', '.join(_ATTRIBUTE_TYPES)}")
         if not name or _NOT_IN_DELTA.search(name):
-            raise ValueError(f"{name!r} cannot be a table's column")
+            raise _WrongError(f"{name!r} cannot be a table's column")
         if name.lower() in seen:
-            raise ValueError(f"{name!r} stands there already, or is a column of every table of positions")
+            raise _WrongError(f"{name!r} stands there already, or is a column of every table of positions")
         seen.add(name.lower())
     return value
 
 
 def _group(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError("must be a name")
+        raise _WrongError("must be a name")
     return checked_name(value, "group")
 
 
 def _table(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError("must be a table")
+        raise _WrongError("must be a table")
     return value
 
 

@@ -1,0 +1,76 @@
+"""A YAML file of which every place knows its line, so that an error can name it."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from st_common.errors import ContractError
+
+Place = tuple[str | int, ...]  # the keys and indexes on the way to a value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """The value of a YAML file, and the line (from 1) of every key and list item in it."""
+
+    path: Path
+    value: dict[str, Any]
+    lines: Mapping[Place, int]
+
+    def line(self, place: Place) -> int:
+        """The line of a place, or of the nearest place above it that the file holds."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines.get(place, 1)
+
+    def error(self, place: Place, rule: str, message: str, *, hint: str = "") -> ContractError:
+        """The error that names file, line and the rule that was broken."""
+        return ContractError(f"{self.path}:{self.line(place)}: {rule}: {message}", hint=hint)
+
+
+def read_document(path: Path) -> Document:
+    """The document in a file.
+
+    Raises:
+        ContractError: the file cannot be read, is no YAML (rule `yaml`), has a key twice (rule `duplicate-key`) or
+            is no mapping.
+    """
+    try:
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        value = loader.construct_document(node) if node is not None else None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise ContractError(f"{path}:{mark.line + 1 if mark else 1}: yaml: {error.problem}") from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ContractError(f"{path}:1: yaml: cannot be read: {error}") from None
+    if node is None or not isinstance(value, dict):
+        raise ContractError(f"{path}:1: yaml: a contract is a mapping of keys and values")
+    lines: dict[Place, int] = {}
+    _number(node, (), lines, path)
+    return Document(path=path, value=value, lines=lines)
+
+
+def near(word: object, known: Iterable[str]) -> str:
+    """The hint for a word that is not known: the word that may have been meant, or all of them."""
+    known = list(known)
+    found = difflib.get_close_matches(str(word), known, n=1)
+    return f"did you mean {found[0]!r}?" if found else f"known: {', '.join(known)}"
+
+
+def _number(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path) -> None:
+    lines.setdefault(place, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = (*place, str(key.value))
+            if inner in lines:
+                raise ContractError(f"{path}:{key.start_mark.line + 1}: duplicate-key: {key.value!r} is there twice")
+            lines[inner] = key.start_mark.line + 1
+            _number(value, inner, lines, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            _number(value, (*place, index), lines, path)

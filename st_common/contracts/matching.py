@@ -1,0 +1,89 @@
+"""Whether a schema or a table is what its contract says."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from st_common.contracts.kinds import ATTRIBUTE_KINDS, kind_of
+from st_common.contracts.model import Column, Contract
+from st_common.errors import ContractError
+
+
+def matches(contract: Contract, found: pa.Schema | Path | str) -> list[str]:
+    """The differences between a contract and an Arrow schema, or the Delta table at a path; empty when there are none.
+
+    Of a schema: names, order, types. Of a table besides: which columns may be null, partitioning, properties. A
+    table without a Delta log is one difference. Attributes of an extendable contract stand last, may be null and have
+    one of the types that a stream can declare.
+    """
+    if isinstance(found, pa.Schema):
+        return _columns(contract, found, nulls=False)
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        table = DeltaTable(str(found))
+    except TableNotFoundError:
+        return [f"{found} is no Delta table"]
+    metadata = table.metadata()
+    differences = _columns(contract, pa.schema(table.schema().to_arrow()), nulls=True)
+    if tuple(metadata.partition_columns) != contract.partition_by:
+        differences.append(
+            f"partitioned by {_names(metadata.partition_columns)} instead of {_names(contract.partition_by)}"
+        )
+    for key, value in contract.properties.items():
+        if metadata.configuration.get(key) != value:
+            differences.append(f"property {key} is {metadata.configuration.get(key)!r} instead of {value!r}")
+    return differences
+
+
+def require_match(contract: Contract, found: pa.Schema | Path | str) -> None:
+    """Nothing, when `matches` finds no difference.
+
+    Raises:
+        ContractError: names the table or schema and every difference.
+    """
+    differences = matches(contract, found)
+    if differences:
+        what = "schema" if isinstance(found, pa.Schema) else str(found)
+        raise ContractError(
+            f"{what} differs from contract {contract.name!r}: {'; '.join(differences)}", hint=f"see {contract.path}"
+        )
+
+
+def _columns(contract: Contract, schema: pa.Schema, *, nulls: bool) -> list[str]:
+    wanted = [column.name for column in contract.columns]
+    differences = [f"column {name!r} is missing" for name in wanted if name not in schema.names]
+    for column in contract.columns:
+        if schema.names.count(column.name) == 1:
+            differences += _column(column, schema.field(column.name), nulls=nulls)
+    differences += [
+        text for field in schema if field.name not in wanted for text in _extra(contract, field, nulls=nulls)
+    ]
+    if not differences and schema.names[: len(wanted)] != wanted:
+        differences.append(f"columns are in the order {_names(schema.names)} instead of {_names(wanted)}")
+    return differences + [f"column {name!r} is there twice" for name in wanted if schema.names.count(name) > 1]
+
+
+def _column(column: Column, field: pa.Field, *, nulls: bool) -> list[str]:
+    differences = []
+    if kind_of(field.type) != column.type:
+        found = kind_of(field.type) or field.type
+        differences.append(f"column {column.name!r} is {found} instead of {column.type}")
+    if nulls and field.nullable == column.required:
+        differences.append(
+            f"column {column.name!r} {'may' if field.nullable else 'must not'} be null, against the contract"
+        )
+    return differences
+
+
+def _extra(contract: Contract, field: pa.Field, *, nulls: bool) -> list[str]:
+    if not contract.extendable:
+        return [f"column {field.name!r} is not in the contract"]
+    if kind_of(field.type) not in ATTRIBUTE_KINDS.values():
+        return [f"attribute {field.name!r} is {field.type}, which no stream can declare"]
+    return [f"attribute {field.name!r} must not be null"] if nulls and not field.nullable else []
+
+
+def _names(names: list[str] | tuple[str, ...]) -> str:
+    return f"({', '.join(names)})"

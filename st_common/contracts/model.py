@@ -1,0 +1,101 @@
+"""A contract as values, and the schemas that follow from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from st_common.contracts.kinds import ATTRIBUTE_KINDS, KINDS
+from st_common.contracts.rules import Check, Rule
+from st_common.errors import ContractError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column: `type` is a name in `KINDS`; `derived_from` is the timestamp whose UTC day a date column holds."""
+
+    name: str
+    type: str
+    required: bool
+    description: str = ""
+    derived_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """What one table promises. `load_contract` makes it; nothing else knows a schema."""
+
+    name: str
+    version: str
+    purpose: str
+    columns: tuple[Column, ...]
+    partition_by: tuple[str, ...]
+    zorder_by: tuple[str, ...]
+    properties: Mapping[str, str]
+    extendable: bool
+    rules: tuple[Rule, ...]
+    path: Path
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name, or None."""
+        return next((column for column in self.columns if column.name == name), None)
+
+    def with_attributes(self, extra: Mapping[str, str] | None) -> tuple[Column, ...]:
+        """The columns, then a stream's attributes (name -> string, double, long or bool), which may be null.
+
+        Raises:
+            ContractError: attributes for a contract that is not extendable, of an unknown type or of a taken name.
+        """
+        if not extra:
+            return self.columns
+        if not self.extendable:
+            raise ContractError(f"{self.name} takes no attributes", hint=f"{', '.join(extra)} given")
+        for name, kind in extra.items():
+            if kind not in ATTRIBUTE_KINDS:
+                raise ContractError(
+                    f"{self.name}: attribute {name!r}: {kind!r} is none of {', '.join(ATTRIBUTE_KINDS)}"
+                )
+            if self.column(name):
+                raise ContractError(f"{self.name}: attribute {name!r} is a column of the contract")
+        return self.columns + tuple(
+            Column(name=name, type=ATTRIBUTE_KINDS[kind], required=False) for name, kind in extra.items()
+        )
+
+    def arrow_schema(self, extra: Mapping[str, str] | None = None) -> pa.Schema:
+        """The Arrow schema: timestamps in microseconds UTC, required columns not nullable, attributes `extra` last."""
+        columns = self.with_attributes(extra)
+        return pa.schema([pa.field(column.name, KINDS[column.type].arrow, not column.required) for column in columns])
+
+    def spark_ddl(self, extra: Mapping[str, str] | None = None) -> str:
+        """The columns as Spark DDL, for `StructType.fromDDL` and inside CREATE TABLE; names are quoted."""
+        return ", ".join(
+            f"`{column.name}` {column.type.upper()}{' NOT NULL' if column.required else ''}"
+            for column in self.with_attributes(extra)
+        )
+
+    def delta_ddl(self, path: Path, extra: Mapping[str, str] | None = None) -> str:
+        """The statement by which Spark creates the Delta table at `path`, when there is none yet."""
+        partitioned = f" PARTITIONED BY ({', '.join(f'`{name}`' for name in self.partition_by)})"
+        properties = ", ".join(f"'{key}' = '{value}'" for key, value in self.properties.items())
+        return (
+            f"CREATE TABLE IF NOT EXISTS delta.`{path}` ({self.spark_ddl(extra)}) USING delta"
+            f"{partitioned if self.partition_by else ''}"
+            f"{f' TBLPROPERTIES ({properties})' if properties else ''}"
+        )
+
+    def expectations(self) -> list[dict[str, Any]]:
+        """The rules as Great Expectations on Spark: dicts of type, kwargs, severity and meta (rule, contract).
+
+        Every column's type and every rule of `rules`; `ExpectationConfiguration(**each)` takes them as they are.
+        """
+        types = [
+            Rule(name=f"{column.name}_has_type", kind="type", columns=(column.name,), arguments={"type": column.type})
+            for column in self.columns
+        ]
+        return [rule.expectation(self.name) for rule in (*types, *self.rules)]
+
+    def checks(self) -> list[Check]:
+        """The rules as SQL that counts the rows that break them, for DuckDB. Types are left to `matches`."""
+        return [rule.check() for rule in self.rules]

@@ -1,0 +1,76 @@
+"""From a contract's file to a `Contract`."""
+
+import difflib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from st_common.contracts.document import Document, read_document
+from st_common.contracts.model import Column, Contract
+from st_common.contracts.quality import column_rules, table_rules
+from st_common.contracts.validation import validate
+from st_common.errors import ContractError
+from st_common.settings import contracts_dir
+
+_SUFFIX = ".odcs.yaml"
+
+
+def contract_names(folder: Path | None = None) -> list[str]:
+    """The names of the contracts in a folder (default: `contracts_dir()`), sorted."""
+    return sorted(path.name.removesuffix(_SUFFIX) for path in (folder or contracts_dir()).glob(f"*{_SUFFIX}"))
+
+
+def load_contract(name: str, folder: Path | None = None) -> Contract:
+    """The contract in `folder`/NAME.odcs.yaml (default folder: `contracts_dir()`), read and checked once per process.
+
+    Raises:
+        ContractError: there is none, or it breaks ODCS 3.1 or a rule of ours; the message names file, line and rule.
+    """
+    return _load(folder or contracts_dir(), name)
+
+
+@cache
+def _load(folder: Path, name: str) -> Contract:
+    path = folder / f"{name}{_SUFFIX}"
+    if not path.is_file():
+        found = difflib.get_close_matches(name, contract_names(folder), n=1)
+        hint = f"did you mean {found[0]!r}?" if found else "the folder is FAIRWAY_CONTRACTS, or data_contracts"
+        raise ContractError(f"{path} does not exist: there is no contract {name!r}", hint=hint)
+    document = read_document(path)
+    validate(document, name)
+    return _contract(document)
+
+
+def _contract(document: Document) -> Contract:
+    value = document.value
+    table: dict[str, Any] = value["schema"][0]
+    properties: list[dict[str, Any]] = table["properties"]
+    custom = {each["property"]: each["value"] for each in table.get("customProperties", [])}
+    return Contract(
+        name=value["name"],
+        version=value["version"],
+        purpose=value["description"]["purpose"],
+        columns=tuple(_column(each) for each in properties),
+        partition_by=in_order(properties, "partitioned", "partitionKeyPosition"),
+        zorder_by=tuple(custom.get("zOrderBy", ())),
+        properties=custom.get("deltaTableProperties", {}),
+        extendable=custom.get("extendable", False),
+        rules=(*(rule for each in properties for rule in column_rules(each)), *table_rules(table)),
+        path=document.path,
+    )
+
+
+def _column(value: dict[str, Any]) -> Column:
+    return Column(
+        name=value["name"],
+        type=value["physicalType"],
+        required=value["required"],
+        description=value["description"],
+        derived_from=value["transformSourceObjects"][0] if "transformSourceObjects" in value else None,
+    )
+
+
+def in_order(properties: list[dict[str, Any]], flag: str, position: str) -> tuple[str, ...]:
+    """The names of the properties that carry a flag, by the number beside it."""
+    flagged = [each for each in properties if each.get(flag)]
+    return tuple(each["name"] for each in sorted(flagged, key=lambda each: each[position]))
