@@ -1,5 +1,6 @@
 """Which closed boxes contain which points: a uniform grid in CSR form, in a few levels of cell size."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ Ints = npt.NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
 
 _CHUNK = 1 << 16  # points probed at once: their columns and candidates stay in the processor's cache
+_MOST_CANDIDATES = 1 << 22  # pairs looked at together, so that crowded boxes do not fill the memory
 _CELLS_PER_SIDE = 3  # cells along the median box: more cells mean fewer false candidates but a larger index
 _MAX_SPAN = 8  # cells a box may span on one axis before it goes to a level with coarser cells
 _FINEST = 1 << 20  # cells along the median box's longer side at the start of a search for the sides
@@ -76,11 +78,7 @@ class BoxIndex:
             `(point_idx, box_idx)`, int64, sorted by point, then box; each pair once.
         """
         parts = [self._probe_chunk(x, y, start) for start in range(0, len(x), _CHUNK)]
-        if len(parts) == 1:
-            return parts[0]
-        empty = np.empty(0, np.int64)
-        points = np.concatenate([empty, *(part[0] for part in parts)])
-        return points, np.concatenate([empty, *(part[1] for part in parts)])
+        return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _probe_chunk(self, x: Floats, y: Floats, start: int) -> Pairs:
         x, y = x[start : start + _CHUNK], y[start : start + _CHUNK]
@@ -98,7 +96,19 @@ class BoxIndex:
         cell = level.y.cell_of(y)
         cell *= level.x.cells
         cell += level.x.cell_of(x)
-        points, boxes = _candidates(level, cell)
+        counts = level.counts[cell]
+        points = np.flatnonzero(counts)
+        if not len(points):
+            return points, points
+        counts, starts = counts[points], level.starts[cell[points]]
+        found = []
+        for block in _blocks(counts):
+            place = _ranges(starts[block], counts[block])
+            found.append(self._contained(x, y, np.repeat(points[block], counts[block]), level.members[place]))
+        return found[0] if len(found) == 1 else _joined(found)
+
+    def _contained(self, x: Floats, y: Floats, points: Ints, boxes: Ints) -> Pairs:
+        """Those of the candidates that really hold."""
         minx, miny, maxx, maxy = self._columns
         px, py = x[points], y[points]
         keep = px >= minx[boxes]
@@ -108,15 +118,28 @@ class BoxIndex:
         return points[keep], boxes[keep]
 
 
-def _candidates(level: _Level, cell: Ints) -> Pairs:
-    """Every point with every box of its cell, sorted by point, then box."""
-    counts = level.counts[cell]
-    points = np.flatnonzero(counts)
-    counts, starts = counts[points], level.starts[cell[points]]
+def _blocks(counts: Ints) -> list[slice]:
+    """Runs of points with so few candidates together that their columns fit into memory; mostly just one."""
     ends = np.cumsum(counts)
-    place = np.repeat(starts - ends + counts, counts)
-    place += np.arange(len(place))
-    return np.repeat(points, counts), level.members[place]
+    if ends[-1] <= _MOST_CANDIDATES:
+        return [slice(0, len(counts))]
+    cuts = np.searchsorted(ends, np.arange(_MOST_CANDIDATES, int(ends[-1]), _MOST_CANDIDATES), side="right")
+    edges = np.unique(np.concatenate([[0], cuts, [len(counts)]])).tolist()
+    return [slice(start, end) for start, end in itertools.pairwise(edges)]
+
+
+def _ranges(starts: Ints, counts: Ints) -> Ints:
+    """The numbers `start, start + 1, ..` of each range, one range after the other."""
+    ends = np.cumsum(counts)
+    numbers = np.repeat(starts - ends + counts, counts)
+    numbers += np.arange(len(numbers))
+    return numbers
+
+
+def _joined(parts: list[Pairs]) -> Pairs:
+    empty = np.empty(0, np.int64)
+    points = np.concatenate([empty, *(part[0] for part in parts)])
+    return points, np.concatenate([empty, *(part[1] for part in parts)])
 
 
 def _merged(found: list[Pairs], boxes: int) -> Pairs:
@@ -155,7 +178,7 @@ def _level(boxes: Floats, chosen: Ints, sides: Floats) -> _Level:
     width = x.cell_of(near[:, 2]) - col + 1
     entries = width * (y.cell_of(near[:, 3]) - row + 1)
     owner = np.repeat(np.arange(len(chosen)), entries)
-    step = np.arange(len(owner)) - np.repeat(np.cumsum(entries) - entries, entries)
+    step = _ranges(np.zeros_like(entries), entries)
     down, across = np.divmod(step, width[owner])
     cell = (row[owner] + down) * x.cells + col[owner] + across
     order = np.argsort(cell, kind="stable")

@@ -87,3 +87,12 @@ def test_an_index_is_not_changed_by_later_writes_to_its_boxes():
     index = BoxIndex(boxes)
     boxes[:] = 9.0
     assert index.probe(np.array([0.5]), np.array([0.5]))[1].tolist() == [0]
+
+
+def test_a_crowd_of_points_in_many_boxes_is_looked_at_in_blocks(monkeypatch):
+    monkeypatch.setattr("st_common.geometry.grid._MOST_CANDIDATES", 7)
+    random = np.random.default_rng(1)
+    points = random.integers(0, 6, (50, 2)).astype(float)
+    corner = random.integers(0, 5, (30, 2)).astype(float)
+    boxes = np.c_[corner, corner + random.integers(0, 3, (30, 2))]
+    assert probed(points.tolist(), boxes.tolist()) == every_pair(points.tolist(), boxes.tolist())

@@ -1,0 +1,95 @@
+"""What a reader of layer files gives: features as columns, and what was wrong with the others."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import shapely
+
+Progress = Callable[[str, int], None]  # what is being done, and how many features of it are done
+Geometries = npt.NDArray[np.object_]
+
+
+@dataclass(slots=True)
+class Found:
+    """Features while a file is read, before their geometry was looked at. `wkb` is hexadecimal or bytes."""
+
+    fids: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    tags: list[dict[str, str]] = field(default_factory=list)
+    geometries: list[str | bytes] = field(default_factory=list)
+    rejected: Counter[str] = field(default_factory=Counter)
+    repaired: int = 0
+
+    def add(self, fid: str, kind: str, tags: dict[str, str], geometry: str | bytes) -> None:
+        """One more feature."""
+        self.fids.append(fid)
+        self.kinds.append(kind)
+        self.tags.append(tags)
+        self.geometries.append(geometry)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """Features with valid, non-empty geometries, one row each, sorted by fid; every fid stands once.
+
+    `rejected` counts what was left out, by reason; `repaired` counts geometries that had to be made valid.
+    """
+
+    fids: npt.NDArray[np.object_]
+    kinds: npt.NDArray[np.object_]
+    tags: npt.NDArray[np.object_]
+    geometries: Geometries
+    repaired: int
+    rejected: dict[str, int]
+
+
+def checked(found: Found) -> Features:
+    """The features with geometries made valid; those that cannot be are rejected.
+
+    Reasons: `bad_geometry` (GEOS cannot build it), `degenerate` (nothing of its own dimension is left when made valid,
+    as in a ring without area), `duplicate_fid` (the first one stays).
+    """
+    geometries = shapely.from_wkb(np.array(found.geometries, dtype=object), on_invalid="ignore")
+    rejected = Counter(found.rejected)
+    order, doubles = _first_of_each(found.fids)
+    rejected["duplicate_fid"] += doubles
+    geometries, broken = _repaired(geometries[order])
+    lost = shapely.is_missing(geometries)
+    rejected["bad_geometry"] += int(lost.sum())
+    empty = shapely.is_empty(geometries)
+    rejected["degenerate"] += int(empty.sum())
+    keep = ~(lost | empty)
+    return Features(
+        fids=_objects(found.fids)[order][keep],
+        kinds=_objects(found.kinds)[order][keep],
+        tags=_objects(found.tags)[order][keep],
+        geometries=geometries[keep],
+        repaired=found.repaired + int((broken & keep).sum()),
+        rejected=dict(sorted((+rejected).items())),
+    )
+
+
+def _first_of_each(fids: list[str]) -> tuple[npt.NDArray[np.int64], int]:
+    """Where each fid stands first, in the order of fids, and how many rows are left out by that."""
+    rows = np.argsort(np.array(fids, dtype=object), kind="stable") if fids else np.empty(0, np.int64)
+    ordered = _objects(fids)[rows]
+    first = np.ones(len(rows), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return rows[first], int((~first).sum())
+
+
+def _repaired(geometries: Geometries) -> tuple[Geometries, npt.NDArray[np.bool_]]:
+    """Geometries made valid in their own dimension, and which of them were not valid."""
+    broken = ~(shapely.is_valid(geometries) | shapely.is_missing(geometries))
+    result = geometries.copy()
+    result[broken] = shapely.make_valid(geometries[broken], method="structure", keep_collapsed=False)
+    return result, broken
+
+
+def _objects(values: list[str] | list[dict[str, str]]) -> npt.NDArray[np.object_]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

@@ -1,0 +1,104 @@
+"""Which kind a feature is, by its tags: the rules of `conf/layers.toml`."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from st_common.errors import ConfigError
+
+Geometry = Literal["area", "line", "point"]
+GEOMETRIES: tuple[Geometry, ...] = get_args(Geometry)
+OTHER = "other"  # the kind of a GeoJSON feature that no rule matches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Features of this geometry with one of these tags are of this kind; value None stands for any value."""
+
+    kind: str
+    geometry: Geometry
+    tags: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The rules in their order; the first one that matches names the kind."""
+
+    rules: tuple[Rule, ...]
+
+    def of(self, tags: Mapping[str, str], geometry: Geometry) -> str | None:
+        """The kind of a feature with these tags, or None."""
+        for rule in self.rules:
+            if rule.geometry == geometry and any(
+                key in tags and value in (None, tags[key]) for key, value in rule.tags
+            ):
+                return rule.kind
+        return None
+
+    def keys(self) -> frozenset[str]:
+        """All keys that some rule looks at: a feature with none of them has no kind."""
+        return frozenset(key for rule in self.rules for key, _ in rule.tags)
+
+    def only(self, kinds: Iterable[str] | None) -> "Kinds":
+        """The same rules, of these kinds alone; all of them for None.
+
+        Raises:
+            ConfigError: a kind that no rule names.
+        """
+        if kinds is None:
+            return self
+        wanted, known = set(kinds), [rule.kind for rule in self.rules]
+        for kind in sorted(wanted - set(known)):
+            raise ConfigError(f"no kind {kind!r} in conf/layers.toml", hint=_nearest(kind, known))
+        return Kinds(tuple(rule for rule in self.rules if rule.kind in wanted))
+
+
+def load_kinds(conf: Path) -> Kinds:
+    """The rules of `conf`/layers.toml (or of the file `conf`), in the order of the file.
+
+    Raises:
+        ConfigError: no such file, no TOML, or a wrong or unknown key, named with the file and the kind.
+    """
+    file = conf / "layers.toml" if conf.is_dir() else conf
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", hint="it says which tags make a kind") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is no TOML: {error}") from None
+    _known_only(document, ("kinds",), f"{file}")
+    kinds = document.get("kinds", {})
+    if not isinstance(kinds, dict) or not kinds:
+        raise ConfigError(f"{file} names no kinds", hint="write tables such as [kinds.park] with geometry and tags")
+    return Kinds(tuple(_rule(kind, table, f"{file}, kind {kind}") for kind, table in kinds.items()))
+
+
+def _rule(kind: str, table: Any, where: str) -> Rule:
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where}: {table!r} is no table", hint=f"write [kinds.{kind}]")
+    _known_only(table, ("geometry", "tags"), where)
+    geometry, tags = table.get("geometry"), table.get("tags")
+    if geometry not in GEOMETRIES:
+        raise ConfigError(f"{where}: geometry {geometry!r}", hint="one of area, line, point")
+    if not isinstance(tags, list) or not tags or not all(isinstance(tag, str) and tag for tag in tags):
+        raise ConfigError(f"{where}: tags {tags!r}", hint='a list such as ["natural=wood", "building"]')
+    return Rule(kind=kind, geometry=geometry, tags=tuple(_tag(tag) for tag in tags))
+
+
+def _tag(text: str) -> tuple[str, str | None]:
+    key, equals, value = text.partition("=")
+    return key, value if equals else None
+
+
+def _known_only(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise ConfigError(f"{where}: unknown key {key!r}", hint=_nearest(key, known))
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)

@@ -1,0 +1,128 @@
+"""Features from OpenStreetMap files (.osm.pbf, .osm, .osm.gz, .osm.bz2), read with osmium."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import osmium
+import osmium.filter
+import osmium.geom
+import osmium.osm
+import shapely
+
+from st_common.errors import LayerError
+from st_common.layers.features import Found, Progress
+from st_common.layers.kinds import Kinds
+
+SUFFIXES = (".osm.pbf", ".pbf", ".osm", ".osm.gz", ".osm.bz2", ".osm.xml")
+_AREA_RELATIONS = frozenset({"multipolygon", "boundary"})
+_REPORT_EVERY = 4096
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is known while a file is read; `wanted` are the areas that should come, with the reason if they do not."""
+
+    kinds: Kinds
+    found: Found = field(default_factory=Found)
+    wanted: dict[str, str] = field(default_factory=dict)
+    factory: Any = field(default_factory=osmium.geom.WKBFactory)
+
+
+def read_osm(file: Path, kinds: Kinds, *, progress: Progress | None = None) -> Found:
+    """The features of an OSM file that have a kind: nodes as points, ways as lines, closed ways and relations as areas.
+
+    Areas are assembled by osmium. The fid is `node/1`, `way/1`, `way/1/area` or `relation/1/area`. A line with nodes
+    that are not in the file (as at the border of an extract) keeps its known stretches and counts as repaired.
+    Reasons of rejects: `missing_nodes` (no stretch of two nodes is left), `bad_location`, `not_closed` (a way that
+    could only be an area), `no_area` (osmium could build no area from a closed way or a relation, for instance because
+    its rings are open or members are not in the file).
+
+    Raises:
+        LayerError: the file cannot be read as a whole; nothing of it is used then.
+    """
+    reading = _Reading(kinds)
+    try:
+        for count, thing in enumerate(_things(file, kinds), start=1):
+            _take(reading, thing)
+            if progress and count % _REPORT_EVERY == 0:
+                progress("reading", len(reading.found.fids))
+    except (RuntimeError, OSError, ValueError) as error:
+        message = " ".join(str(error).split()) or type(error).__name__
+        raise LayerError(f"{file} cannot be read as OSM: {message}", hint="is the file complete?") from None
+    reading.found.rejected.update(reading.wanted.values())
+    return reading.found
+
+
+def _things(file: Path, kinds: Kinds) -> Iterator[Any]:
+    if not file.is_file():
+        raise LayerError(f"there is no file {file}")
+    processor = osmium.FileProcessor(str(file)).with_locations().with_areas()
+    processor.with_filter(osmium.filter.KeyFilter(*sorted(kinds.keys())))
+    return iter(processor)
+
+
+def _take(reading: _Reading, thing: Any) -> None:
+    if thing.is_area():
+        _take_area(reading, thing)
+    elif thing.is_way():
+        _take_way(reading, thing)
+    elif thing.is_node():
+        _take_node(reading, thing)
+    elif thing.tags.get("type") in _AREA_RELATIONS and reading.kinds.of(dict(thing.tags), "area"):
+        reading.wanted[f"relation/{thing.id}/area"] = "no_area"
+
+
+def _take_area(reading: _Reading, area: Any) -> None:
+    tags = dict(area.tags)
+    kind = reading.kinds.of(tags, "area")
+    if kind is None:
+        return
+    fid = f"{'way' if area.from_way() else 'relation'}/{area.orig_id()}/area"
+    reading.wanted.pop(fid, None)
+    reading.found.add(fid, kind, tags, reading.factory.create_multipolygon(area))
+
+
+def _take_node(reading: _Reading, node: Any) -> None:
+    tags = dict(node.tags)
+    kind = reading.kinds.of(tags, "point")
+    if kind is None:
+        return
+    if node.location.valid():
+        reading.found.add(f"node/{node.id}", kind, tags, reading.factory.create_point(node))
+    else:
+        reading.found.rejected["bad_location"] += 1
+
+
+def _take_way(reading: _Reading, way: Any) -> None:
+    tags = dict(way.tags)
+    kind = reading.kinds.of(tags, "line")
+    if reading.kinds.of(tags, "area"):
+        if way.is_closed():
+            reading.wanted[f"way/{way.id}/area"] = "no_area"
+        elif kind is None:
+            reading.found.rejected["not_closed"] += 1
+    if kind is None:
+        return
+    wkb = _line(way, reading)
+    if wkb is None:
+        reading.found.rejected["missing_nodes"] += 1
+    else:
+        reading.found.add(f"way/{way.id}", kind, tags, wkb)
+
+
+def _line(way: Any, reading: _Reading) -> str | bytes | None:
+    """A way's line; its known stretches when nodes are missing; None when there is none."""
+    if all(node.location.valid() for node in way.nodes) and len(way.nodes) > 1:
+        places = [(node.lon, node.lat) for node in way.nodes]
+        return bytes(shapely.to_wkb(shapely.linestrings(places)))
+    runs = itertools.groupby(way.nodes, key=lambda node: node.location.valid())
+    stretches = [[(node.lon, node.lat) for node in run] for known, run in runs if known]
+    stretches = [stretch for stretch in stretches if len(stretch) > 1]
+    if not stretches:
+        return None
+    reading.found.repaired += 1
+    lines = [shapely.linestrings(stretch) for stretch in stretches]
+    return bytes(shapely.to_wkb(lines[0] if len(lines) == 1 else shapely.multilinestrings(lines)))

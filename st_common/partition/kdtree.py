@@ -1,0 +1,73 @@
+"""A median split of points in any number of dimensions into any number of regions, repeating exactly."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Half-open cells that tile the space, in the order of their paths.
+
+    `bounds` is float64[n, 2 * d]: the lower corner, then the upper one, infinite at the outer edges. `paths` are the
+    ways down the tree: "0" to the lower side of a split, "1" to the upper one.
+    """
+
+    paths: list[str]
+    bounds: Floats
+
+
+def median_split(points: Floats, regions: int) -> Split:
+    """Cells that hold about the same number of the points each.
+
+    The result depends on the points alone, not on their order. The axis of a split goes round with the depth; an axis
+    on which all points agree is passed over. A cell of identical points cannot be split, so there may be fewer cells
+    than wanted, and exactly one, with the path "0", when nothing can be split.
+
+    Args:
+        points: float64[n, d], finite.
+        regions: how many cells are wanted, at least 1; it need not be a power of two.
+
+    Source: BBoxDB's KD-tree space partitioner with the split at the median (spec B3).
+    """
+    dimensions = points.shape[1]
+    outer = np.concatenate([np.full(dimensions, -np.inf), np.full(dimensions, np.inf)])
+    leaves: list[tuple[str, Floats]] = []
+    todo = [("", outer, points, regions)]
+    while todo:
+        path, bounds, inside, wanted = todo.pop()
+        lower_wanted = wanted // 2
+        cut = _cut(inside, len(path) % dimensions, lower_wanted / wanted) if wanted > 1 else None
+        if cut is None:
+            leaves.append((path or "0", bounds))
+            continue
+        axis, value = cut
+        below, above = bounds.copy(), bounds.copy()
+        below[dimensions + axis] = above[axis] = value
+        low = inside[:, axis] < value
+        todo.append((path + "1", above, inside[~low], wanted - lower_wanted))
+        todo.append((path + "0", below, inside[low], lower_wanted))
+    return Split(paths=[path for path, _ in leaves], bounds=np.array([bounds for _, bounds in leaves]))
+
+
+def _cut(points: Floats, first_axis: int, share: float) -> tuple[int, float] | None:
+    """The axis and the value of a split that leaves about this share of the points below the value."""
+    dimensions = points.shape[1]
+    for turn in range(dimensions if len(points) else 0):
+        axis = (first_axis + turn) % dimensions
+        values = np.sort(points[:, axis])
+        if values[0] < values[-1]:
+            return axis, _nearest_step(values, round(share * len(values)))
+    return None
+
+
+def _nearest_step(values: Floats, wanted: int) -> float:
+    """The smallest value of the upper part, cut between two different values as near to the wanted place as can be."""
+    value = values[min(max(wanted, 1), len(values) - 1)]
+    start, end = np.searchsorted(values, value), np.searchsorted(values, value, side="right")
+    if start == 0 or (end < len(values) and end - wanted < wanted - start):
+        return float(values[end])
+    return float(values[start])

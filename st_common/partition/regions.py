@@ -1,0 +1,80 @@
+"""The regions of a group: which there are, where a point belongs, which regions a box touches."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common.errors import StateError
+from st_common.geometry.grid import BoxIndex
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regions:
+    """One version of the partition of a group.
+
+    `bounds` is float64[n, 4] of minx, miny, maxx, maxy; the outer edges are infinite. Cells are half-open (the lower
+    edges belong to them), so every point lies in exactly one. `region_id[i]` is the path of region i in the tree of
+    splits: "0110" came from "011", and a further split of it touches no other region.
+    """
+
+    group: str
+    version: int
+    region_id: list[str]
+    bounds: Floats
+
+
+def whole(group: str) -> Regions:
+    """The partition before any partitioning: version 0, one region "0" that is everything."""
+    return Regions(group=group, version=0, region_id=["0"], bounds=np.array([[-np.inf, -np.inf, np.inf, np.inf]]))
+
+
+def assign(regions: Regions, x: Floats, y: Floats) -> npt.NDArray[np.int32]:
+    """The region of each point, as int32 index into `regions.region_id`.
+
+    A point on a common edge belongs to the region on its upper side. A point without coordinates (NaN, as in rows that
+    say that an object is gone) belongs to the first region.
+
+    Raises:
+        StateError: a point lies in no region or in two, so that the regions do not tile the plane.
+    """
+    found = np.zeros(len(x), np.int32)
+    if len(regions.region_id) == 1:
+        return found
+    known = np.flatnonzero(~(np.isnan(x) | np.isnan(y)))
+    px, py = x[known], y[known]
+    points, cells = BoxIndex(regions.bounds).probe(px, py)
+    maxx, maxy = regions.bounds[cells, 2], regions.bounds[cells, 3]
+    inner = ((px[points] < maxx) | np.isposinf(maxx)) & ((py[points] < maxy) | np.isposinf(maxy))
+    points, cells = points[inner], cells[inner]
+    if not np.array_equal(points, np.arange(len(known))):
+        raise StateError(
+            f"the regions of group {regions.group!r}, version {regions.version}, do not tile the plane",
+            hint="partition the group again",
+        )
+    found[known] = cells
+    return found
+
+
+def touching(regions: Regions, boxes: Floats) -> tuple[Ints, Ints]:
+    """All pairs of a closed box and a closed region that have a point in common.
+
+    Args:
+        regions: the regions.
+        boxes: float64[m, 4].
+
+    Returns:
+        `(box_idx, region_idx)`, int64, sorted by box, then region.
+    """
+    minx, miny, maxx, maxy = regions.bounds.T
+    found = [np.empty((0, 2), np.int64)]
+    block = max(1, (1 << 22) // len(regions.region_id))
+    for start in range(0, len(boxes), block):
+        part = boxes[start : start + block]
+        meets = (part[:, :1] <= maxx) & (part[:, 2:3] >= minx) & (part[:, 1:2] <= maxy) & (part[:, 3:4] >= miny)
+        found.append(np.argwhere(meets) + np.array([start, 0]))
+    pairs = np.concatenate(found)
+    return pairs[:, 0].copy(), pairs[:, 1].copy()
