@@ -40,9 +40,15 @@ class StreamStatus:
 
 
 def write_status(folder: Path, status: StreamStatus) -> None:
-    """Replaces the job's status in the stream's folder: `status.json`, for other jobs `status-JOB.json`."""
-    name = STATUS_FILE if status.job == "engine" else f"status-{status.job}.json"
-    write_record(folder / name, dataclasses.asdict(status))
+    """Replaces the job's status in the stream's folder: `status.json`, for other jobs `status-JOB.json`.
+
+    A job that has seen no fix since it started does not know the clock; the one that it told before still holds.
+    """
+    path = folder / (STATUS_FILE if status.job == "engine" else f"status-{status.job}.json")
+    if status.now_ts is None:
+        before = _status(read_record(path))
+        status = dataclasses.replace(status, now_ts=before.now_ts if before else None)
+    write_record(path, dataclasses.asdict(status))
 
 
 def read_status(folder: Path) -> StreamStatus | None:

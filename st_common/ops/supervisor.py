@@ -79,15 +79,23 @@ def reset(home: Home, stream: str) -> None:
 
 
 def healths(home: Home, streams: Mapping[str, StreamSettings], *, now_us: int) -> dict[str, str]:
-    """How each stream was at the last tick, by name: a health, a reason for which it was given up, or `unseen`."""
-    found = {}
-    for name in streams:
-        record = read_record(home.stream(name) / MEMORY_FILE) or {}
-        running = find(home.stream(name), now_us=now_us) is not None
-        found[name] = record.get("tripped") or record.get("health", _UNSEEN)
-        if not running and found[name] not in (Health.FINISHED, record.get("tripped")):
-            found[name] = Health.DEAD if streams[name].running else "stopped"
-    return found
+    """How each stream is, by name: as the last tick judged it, corrected by whether a process lives now.
+
+    Beside the healths there are `stopped` (no process, and none is wanted), `unseen` (its log cannot be read, or no
+    tick looked yet) and the reasons for which a stream was given up: `crash_loop`, `bad_config`.
+    """
+    return {name: _health_now(home.stream(name), stream, now_us=now_us) for name, stream in streams.items()}
+
+
+def _health_now(folder: Path, stream: StreamSettings, *, now_us: int) -> str:
+    record = read_record(folder / MEMORY_FILE) or {}
+    judged = str(record.get("tripped") or record.get("health", _UNSEEN))
+    dead = judged in (Health.DEAD, Health.FINISHED, _UNSEEN)
+    if find(folder, now_us=now_us) is not None:
+        return str(Health.STARTING) if dead else judged
+    if judged in (Health.FINISHED, record.get("tripped")):
+        return judged
+    return str(Health.DEAD) if stream.running else "stopped"
 
 
 def _launched(home: Home) -> list[str]:

@@ -166,7 +166,8 @@ def test_an_engine_that_hangs_is_asked_killed_and_restarted(stage: Stage) -> Non
     os.kill(hanging, signal.SIGSTOP)
     Log(stage.folder / "log").append(b"id,t,x,y\n", arrival_us=1)
     done = stage.until(lambda: stage.pid() not in (hanging, None) and stage.speaks(), ticking=True)
-    assert [kind for kind in done if kind != "alert"] == ["stop", "kill", "clear", "restart"]
+    in_order = [kind for kind in dict.fromkeys(done) if kind != "alert"]  # a killed process may take a moment to go
+    assert in_order == ["stop", "kill", "clear", "restart"]
     stage.until(lambda: alerted(stage)[-1] == "info ok", ticking=True)
     assert alerted(stage)[0] == "error stuck"
 

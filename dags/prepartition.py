@@ -1,0 +1,45 @@
+"""Divides space into regions of like load before a stream begins, and stores them as a new version of a group.
+
+- **sample**: Sedona's KD-tree over a share of the data.
+- **elements**: the same over the first elements of a stream, when it cannot be sampled.
+
+Layers that are loaded afterwards are partitioned by the new version. The summary says how evenly elements spread.
+"""
+
+from airflow.sdk import Asset, Param
+
+from st_common.airflow.dag import fairway_dag
+from st_common.airflow.operator import job_task
+
+REGIONS = Asset(name="fairway_regions", uri="fairway://home/tables/regions")
+
+with fairway_dag(
+    "prepartition",
+    doc=__doc__,
+    tags=("regions", "batch"),
+    params={
+        "group": Param("default", type="string", pattern="^[a-z][a-z0-9_-]{0,62}$", title="Group of regions"),
+        "strategy": Param("sample", type="string", enum=["sample", "elements"], title="Strategy"),
+        "share": Param(
+            0.002, type="number", exclusiveMinimum=0, maximum=1, title="Share", description="Of the data, for sample"
+        ),
+        "first": Param(
+            10_000, type="integer", minimum=1, title="First n", description="Elements of the stream, for elements"
+        ),
+        "regions": Param(40, type="integer", minimum=1, maximum=10_000, title="Regions"),
+        "source": Param(
+            None, type=["null", "string"], pattern="^[^-]", title="Source", description="A file on the worker"
+        ),
+    },
+) as dag:
+    job_task(
+        "partition",
+        "partition",
+        "{{ params.group }}",
+        "--strategy={{ params.strategy }}",
+        "--share={{ params.share if params.strategy == 'sample' else '' }}",
+        "--first={{ params.first if params.strategy == 'elements' else '' }}",
+        "--regions={{ params.regions }}",
+        "--source={{ params.source or '' }}",
+        outlets=[REGIONS],
+    )

@@ -1,0 +1,29 @@
+"""Keeps the streams of `conf/streams.toml` as they should be: every minute one look, and what it asks for is done.
+
+A stream is no task: it runs in a process of its own and outlives this DAG, its run and Airflow itself. The tick starts
+what should run and does not, restarts what is dead or stuck, stops what should not run, and gives up on what crashes
+again and again. A run is red only when a stream's condition became worse in it; all alerts are in `HOME/alerts.jsonl`.
+
+To let a stream that was given up start again, trigger this DAG with its name in `reset`.
+"""
+
+from datetime import timedelta
+
+from airflow.sdk import Param
+
+from st_common.airflow.alerts import raise_alerts
+from st_common.airflow.dag import fairway_dag
+from st_common.airflow.operator import job_task
+
+with fairway_dag(
+    "stream_supervisor",
+    doc=__doc__,
+    tags=("stream", "operations"),
+    schedule="* * * * *",
+    dagrun_timeout=timedelta(minutes=10),
+    params={"reset": Param("", type="string", pattern="^([a-z][a-z0-9_-]{0,62})?$", title="Start again")},
+) as dag:
+    tick = job_task(
+        "tick", "supervise", "--reset={{ params.reset }}", retries=0, execution_timeout=timedelta(minutes=5)
+    )
+    raise_alerts(tick.output)

@@ -1,0 +1,41 @@
+"""Runs a stream's engine until it is asked to stop: `python -m jobs.run_stream STREAM --home H [--until-idle]`."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jobs.entry import finish
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.settings import conf_dir, home_dir, load_streams
+
+
+def run_stream(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Runs the stream with the engine that is asked for, or else the one of its settings; imports only that one."""
+    home = Home(home_dir(arguments.home))
+    streams = load_streams(conf_dir(home.root, arguments.conf))
+    if arguments.stream not in streams:
+        raise ConfigError(f"no stream {arguments.stream!r}", hint=f"there are: {', '.join(streams) or 'none'}")
+    stream = streams[arguments.stream]
+    if (arguments.engine or stream.engine) == "spark":
+        from st_common.spark.stream import run
+    else:
+        from st_common.engine.run import run
+    return run(home, stream, until_idle=arguments.until_idle).to_json()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parses the command line, runs the stream, gives back the exit code: 0, 2, 4 or 75."""
+    parser = argparse.ArgumentParser(prog="jobs.run_stream", description=run_stream.__doc__)
+    parser.add_argument("stream")
+    parser.add_argument("--home")
+    parser.add_argument("--conf")
+    parser.add_argument("--engine", choices=["spark", "local"])
+    parser.add_argument("--until-idle", action="store_true", help="end when the log holds nothing more")
+    arguments = parser.parse_args(argv)
+    return finish(lambda: run_stream(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Runs a job as an Airflow task, in the jobs' own environment, and turns its exit code into Airflow's terms."""
+
+import os
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from st_common.airflow.place import find_place, job_environment
+from st_common.airflow.task import Task, summary_of
+from st_common.errors import ConfigError
+
+_FINAL = {2: "wrong settings", 3: "data below what its contract promises", 4: "taken over by another process"}
+_KEPT_LINES = 50
+
+
+class JobOperator(BaseOperator):
+    """A task that runs `python -m jobs.NAME` and hands on the summary that the job prints last.
+
+    Exit codes: 0 is success; 2, 3 and 4 fail the task for good, for trying again cannot help; any other (75: trying
+    again may help; 1: a crash) fails the attempt, which Airflow repeats as often as `retries` says.
+    """
+
+    template_fields = ("arguments",)
+
+    def __init__(self, *, task: Task, **kwargs: Any) -> None:
+        super().__init__(task_id=task.name, **kwargs)
+        self.job = task.job
+        self.arguments = list(task.arguments)
+        self._process: subprocess.Popen[str] | None = None
+
+    def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """Runs the job and gives back its summary; an outlet's event carries the summary too."""
+        try:
+            place = find_place()
+        except ConfigError as error:
+            raise AirflowFailException(str(error)) from None
+        task = Task(name=self.task_id, job=self.job, arguments=tuple(map(str, self.arguments)))
+        code, lines = self._run(task.argv(place), cwd=str(place.root))
+        last = lines[-1] if lines else "no output"
+        if code in _FINAL:
+            raise AirflowFailException(f"jobs.{self.job}: {_FINAL[code]}: {last}")
+        if code != 0:
+            raise AirflowException(f"jobs.{self.job} ended with code {code}: {last}")
+        summary = summary_of(lines)
+        for outlet in self.outlets:
+            context["outlet_events"][outlet].extra = summary
+        return summary
+
+    def on_kill(self) -> None:
+        """Ends the job and what it started, but no stream: those live in sessions of their own."""
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGTERM)
+
+    def _run(self, argv: list[str], *, cwd: str) -> tuple[int, list[str]]:
+        self.log.info("%s", " ".join(argv))
+        lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._process = subprocess.Popen(  # noqa: S603 - words from a Task, never a shell
+            argv,
+            cwd=cwd,
+            env=job_environment(os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="backslashreplace",
+            start_new_session=True,
+        )
+        with self._process as process:
+            for line in process.stdout or ():
+                lines.append(line.rstrip())
+                self.log.info("%s", line.rstrip())
+        return process.returncode, list(lines)
+
+
+def job_task(name: str, job: str, *arguments: str, **options: Any) -> JobOperator:
+    """A task of the present DAG that runs `jobs.JOB` with these arguments (templates may stand in them).
+
+    Args:
+        name: The task's id.
+        job: The program, a module of `jobs/`.
+        *arguments: Words of its command line; home and conf are added.
+        **options: What Airflow's operators take: `outlets`, `retries`, `execution_timeout`, ...
+    """
+    return JobOperator(task=Task(name=name, job=job, arguments=arguments), **options)
