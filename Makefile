@@ -1,0 +1,158 @@
+# Bare `make` prints what there is. Nothing here needs to be activated: every command names its environment.
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3.11
+export PYTHON
+# Of this folder and of nothing else: what a shell has set for another project must not leak into these environments.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+VENV := .venv
+AIRFLOW_VENV := .venv-airflow
+BIN := $(VENV)/bin
+AIRFLOW_BIN := $(AIRFLOW_VENV)/bin
+UV := $(BIN)/uv
+SYNC = $(UV) pip sync --quiet --require-hashes --build-constraints requirements/bootstrap.lock
+EDITABLE = $(UV) pip install --quiet --no-deps --no-build-isolation --editable .
+MVN := mvn --quiet --batch-mode --strict-checksums
+# Tests of DAGs need Airflow, all others need Spark: the two cannot share an environment.
+PYTEST := $(BIN)/python -m pytest --ignore=tests/dags
+PYTEST_DAGS := $(AIRFLOW_BIN)/python -m pytest tests/dags
+ARGS ?=
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
+
+# --- set-up: done once, then again only for what has changed -------------------------------------------------------------
+
+.PHONY: setup
+setup: $(VENV)/.synced $(AIRFLOW_VENV)/.synced jars/.complete ## both Python environments and Spark's jars (needs no network when nothing has changed)
+
+.PHONY: preflight
+preflight: ## whether this machine has what is needed: Python 3.11, Java 17 or 21, Maven, memory, disk
+	@python3 tools/preflight.py
+
+$(VENV)/.bootstrapped: requirements/bootstrap.lock | preflight
+	@echo "setup: $(VENV) (installer)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
+	@touch $@
+
+$(VENV)/.synced: $(VENV)/.bootstrapped requirements/dev.lock requirements/demo.lock pyproject.toml | preflight
+	@echo "setup: $(VENV) (jobs, command line, tests; some 1.2 GB)"
+	@$(SYNC) --python $(BIN)/python requirements/dev.lock requirements/demo.lock
+	@$(EDITABLE) --python $(BIN)/python
+	@touch $@
+
+$(AIRFLOW_VENV)/.synced: $(VENV)/.bootstrapped requirements/airflow.lock pyproject.toml | preflight
+	@echo "setup: $(AIRFLOW_VENV) (Airflow)"
+	@[ -x $(AIRFLOW_BIN)/python ] || $(PYTHON) -m venv --without-pip $(AIRFLOW_VENV)
+	@$(SYNC) --python $(AIRFLOW_BIN)/python requirements/airflow.lock
+	@$(EDITABLE) --python $(AIRFLOW_BIN)/python
+	@touch $@
+
+jars/.complete: pom.xml requirements/jars.sha256 | preflight
+	@echo "setup: jars (Delta and Sedona for Spark)"
+	@mkdir -p jars && rm -f jars/*.jar
+	@$(MVN) dependency:copy-dependencies -DoutputDirectory=jars
+	@cd jars && sha256sum --check --quiet --strict ../requirements/jars.sha256
+	@touch $@
+
+# --- checks ------------------------------------------------------------------------------------------------------------
+
+.PHONY: fmt
+fmt: $(VENV)/.synced ## put the code into shape
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: lint
+lint: $(VENV)/.synced ## style and spelling
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/codespell
+
+.PHONY: types
+types: $(VENV)/.synced ## mypy, strict
+	@$(BIN)/mypy
+
+.PHONY: imports
+imports: $(VENV)/.synced ## who may import whom
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: contracts
+contracts: $(VENV)/.synced ## the data contracts in data_contracts/
+	@$(BIN)/python tools/check_contracts.py
+
+.PHONY: check
+check: lint types imports contracts lock-check coverage-check ## every check that CI runs besides the tests
+
+# --- tests -------------------------------------------------------------------------------------------------------------
+
+.PHONY: test
+test: setup ## set up, then every test
+	@echo "test: DAGs, in $(AIRFLOW_VENV)"
+	@$(PYTEST_DAGS) $(ARGS)
+	@echo "test: all others, in $(VENV)"
+	@$(PYTEST) $(ARGS)
+
+.PHONY: test-fast
+test-fast: $(VENV)/.synced ## what runs in seconds: no Spark, no processes, nothing slow
+	@$(PYTEST) -m "not spark and not slow and not e2e" $(ARGS)
+
+.PHONY: test-spark
+test-spark: $(VENV)/.synced jars/.complete ## what starts Spark
+	@$(PYTEST) -m spark $(ARGS)
+
+.PHONY: test-dags
+test-dags: $(VENV)/.synced $(AIRFLOW_VENV)/.synced jars/.complete ## what needs Airflow
+	@$(PYTEST_DAGS) $(ARGS)
+
+# --- locks and the table of proofs --------------------------------------------------------------------------------------
+
+.PHONY: lock
+lock: $(VENV)/.bootstrapped ## lock again after a change in requirements/*.in (newest versions: make lock ARGS=--upgrade)
+	@$(BIN)/python tools/lock.py $(ARGS)
+
+.PHONY: lock-check
+lock-check: $(VENV)/.bootstrapped ## every lock is what its .in file gives, and names no address
+	@$(BIN)/python tools/lock.py --check
+
+COLLECT := --collect-only --quiet --quiet --no-header -p no:warnings --spec-marks
+MARKS := $(VENV)/spec-marks.json $(AIRFLOW_VENV)/spec-marks.json
+
+.PHONY: marks
+marks: $(VENV)/.synced $(AIRFLOW_VENV)/.synced
+	@$(PYTEST) $(COLLECT) $(VENV)/spec-marks.json > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
+	@$(PYTEST_DAGS) $(COLLECT) $(AIRFLOW_VENV)/spec-marks.json > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
+
+.PHONY: coverage
+coverage: marks ## write docs/coverage.md: which row of the specification is proved by which tests
+	@$(BIN)/python tools/coverage.py $(MARKS)
+
+.PHONY: coverage-check
+coverage-check: marks ## docs/coverage.md is fresh, and every row that is claimed has a test
+	@$(BIN)/python tools/coverage.py --check $(MARKS)
+
+# --- to run ------------------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: setup ## set up, then the whole pipeline on Helsinki: layers, regions, stream, changes, compaction, quality report
+	@$(BIN)/python demo/run.py $(ARGS)
+
+.PHONY: bench
+bench: $(VENV)/.synced jars/.complete ## measure; the figures go to bench/results as JSON
+	@$(BIN)/python bench/run.py $(ARGS)
+
+.PHONY: doctor
+doctor: $(VENV)/.synced ## what the installation looks like from inside
+	@$(BIN)/fairway doctor
+
+.PHONY: clean
+clean: ## remove what runs and checks leave behind (environments and jars stay; they go with: rm -rf .venv .venv-airflow jars)
+	@rm -rf demo/home demo/airflow demo/report.html bench/work build *.egg-info spark-warehouse metastore_db derby.log
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +

@@ -1,0 +1,57 @@
+"""What all tests share: hypothesis profiles, the folder of real data, and the marks of the specification's rows."""
+
+import csv
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+UNDER_CI = bool(os.environ.get("CI"))
+
+if importlib.util.find_spec("hypothesis"):  # not in Airflow's environment, where nothing is a law
+    from hypothesis import HealthCheck, settings
+
+    # A shared machine makes any deadline and any health check on time a matter of luck.
+    steady = {"deadline": None, "derandomize": UNDER_CI, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("fast", max_examples=30, **steady)
+    settings.register_profile("deep", max_examples=1000, **steady)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--spec-marks", metavar="FILE", help="write which tests carry which rows of the specification")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data, beside the repository or at FAIRWAY_SHARED."""
+    folder = Path(os.environ.get("FAIRWAY_SHARED", ROOT.parent / "shared"))
+    if folder.is_dir():
+        return folder
+    if UNDER_CI:
+        pytest.fail(f"no real data at {folder}: under CI nothing may be left out", pytrace=False)
+    pytest.skip(f"no real data at {folder}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    marks = _marks(items)
+    with (ROOT / "docs" / "spec-rows.csv").open(newline="", encoding="utf-8") as source:
+        known = {record["id"] for record in csv.DictReader(source)}
+    if unknown := sorted(set(marks) - known):
+        tests = ", ".join(name for row in unknown for name in marks[row])
+        raise pytest.UsageError(f"no such row in docs/spec-rows.csv: {' '.join(unknown)} (marked by {tests})")
+    if target := config.getoption("--spec-marks"):
+        Path(target).write_text(json.dumps(marks, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _marks(items: list[pytest.Item]) -> dict[str, list[str]]:
+    """The tests of each marked row: node ids without parameters, sorted, each once."""
+    tests: dict[str, set[str]] = {}
+    for item in items:
+        for mark in item.iter_markers("spec"):
+            for row in mark.args:
+                tests.setdefault(row, set()).add(item.nodeid.split("[")[0])
+    return {row: sorted(names) for row, names in tests.items()}
