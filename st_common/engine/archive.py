@@ -1,0 +1,112 @@
+"""The archive job: every fix into `positions`, every reject into `rejects`, exactly once (DESIGN section 2)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from st_common import tables
+from st_common.capture.log import Log, Segment
+from st_common.contracts import load_contract
+from st_common.engine.feed import decoded
+from st_common.home import Home
+from st_common.partition.regions import assign, current
+from st_common.position import position_of
+from st_common.settings import StreamSettings
+
+READER = "archive"
+BATCH_BYTES = 64 << 20
+_ARROW = {"string": pa.string(), "double": pa.float64(), "long": pa.int64(), "bool": pa.bool_()}
+_STAMP = pa.timestamp("us", tz="UTC")
+
+
+@dataclass
+class Archived:
+    """What an archive did since it started."""
+
+    segments: int = 0
+    fixes: int = 0
+    rejects: int = 0
+
+
+class Archive:
+    """Follows the log of one stream. Each table remembers by its app transaction how far it is."""
+
+    def __init__(self, home: Home, stream: StreamSettings) -> None:
+        self._home, self._stream, self.log = home, stream, Log(home.log(stream.name))
+        self._positions, self._rejects = home.table("positions", stream.name), home.table("rejects")
+        self._app = f"{READER}-{stream.name}"
+        self.next_segment = min(self._done(self._positions), self._done(self._rejects))
+        self.max_event_us: int | None = None
+        self.totals = Archived()
+
+    def _done(self, table: Path) -> int:
+        committed = tables.committed(table, self._app)
+        return 0 if committed is None else committed + 1
+
+    def batch(self) -> bool:
+        """Archives what the log has, up to `BATCH_BYTES`; False when there is nothing new."""
+        segments = self.log.segments(self.next_segment, max_bytes=BATCH_BYTES)
+        if not segments:
+            return False
+        found = [(segment, decoded(self.log, segment, self._stream)) for segment in segments if not segment.control]
+        end = segments[-1].number
+        fixes = [self._fixes(segment, d.fixes) for segment, d in found]
+        rejects = [self._reject_rows(segment, d.rejects) for segment, d in found]
+        self._append(self._positions, "positions", fixes, end)
+        self._append(self._rejects, "rejects", rejects, end)
+        self.next_segment = end + 1
+        self.log.publish(READER, self.next_segment)
+        self.totals.segments += len(segments)
+        self.totals.fixes += sum(map(len, fixes))
+        self.totals.rejects += sum(map(len, rejects))
+        return True
+
+    def _append(self, path: Path, contract_name: str, parts: list[pa.Table], end: int) -> None:
+        extra = {name: _ARROW[kind] for name, kind in self._stream.attributes.items()}
+        contract = load_contract(contract_name)
+        if contract_name == "positions":
+            contract = contract.with_columns(extra)
+        rows = pa.concat_tables(parts) if parts else contract.arrow_schema().empty_table()
+        done = self._done(path)
+        if done > self.next_segment:
+            rows = rows.filter(pa.compute.field("segment") >= done)
+        tables.append(path, rows, contract, app=self._app, version=end)
+
+    def _fixes(self, segment: Segment, fixes: pa.Table) -> pa.Table:
+        n = len(fixes)
+        ts = fixes["event_ts"].to_numpy()
+        if n:
+            self.max_event_us = max(int(ts.max()), self.max_event_us or int(ts.max()))
+        regions = current(self._home, self._stream.group)
+        region = assign(regions, fixes["x"].to_numpy(), fixes["y"].to_numpy())
+        names = pa.array(regions.region_id, pa.string()).take(pa.array(region))
+        columns = {
+            "region_id": names, "segment": pa.array(np.full(n, segment.number)), "row": fixes["row"],
+            "event_ts": fixes["event_ts"].cast(_STAMP), "x": fixes["x"], "y": fixes["y"],
+            "object": fixes["object"].cast(pa.string()), "gone": fixes["gone"],
+        }  # fmt: skip
+        return pa.table(columns | {name: fixes[name] for name in self._stream.attributes})
+
+    def _reject_rows(self, segment: Segment, rejects: pa.Table) -> pa.Table:
+        n = len(rejects)
+        return pa.table({
+            "segment": pa.array(np.full(n, segment.number)), "row": rejects["row"],
+            "arrival_ts": pa.array(np.full(n, segment.arrival_us)).cast(_STAMP),
+            "stream": pa.array([self._stream.name] * n, pa.string()), "reason": rejects["reason"], "raw": rejects["raw"],
+        })  # fmt: skip
+
+    def clock_us(self) -> int | None:
+        """The stream's clock as far as this archive saw it since its start."""
+        lateness_us = round(self._stream.lateness_s * 1e6)
+        return None if self.max_event_us is None else self.max_event_us - lateness_us
+
+    @property
+    def stream_folder(self) -> Path:
+        """The folder of the stream."""
+        return self._home.stream(self._stream.name)
+
+    def position(self) -> int:
+        """The place after the last archived row."""
+        return position_of(self.next_segment, 0)

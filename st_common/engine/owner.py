@@ -1,0 +1,84 @@
+"""One run of a stream by one process: it owns the lease, says how it goes, and stops when asked to."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from st_common.errors import FairwayError
+from st_common.home import Home
+from st_common.ops import lease
+from st_common.ops.status import StreamStatus, read_status, write_exit, write_status
+from st_common.ops.stop import stop_wanted
+
+BEAT_S = 1.0
+_COUNTS = ("fixes", "rejects", "late", "double", "changes")
+
+
+def now_us() -> int:
+    """The wall clock in microseconds since 1970; engines hand it on, operators never read it."""
+    return time.time_ns() // 1000
+
+
+@dataclass
+class Owner:
+    """The owner's side of a run. `counts` are of this run; what earlier runs counted is added."""
+
+    folder: Path
+    engine: str
+    lease: lease.Lease
+    before: StreamStatus | None
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
+    _beaten_s: float = 0.0
+
+    def stop_wanted(self) -> bool:
+        """Whether somebody asked this stream to stop."""
+        return stop_wanted(self.folder)
+
+    def check(self) -> None:
+        """Makes sure that no other process took the stream over, before each commit.
+
+        Raises:
+            FencedError: one did.
+        """
+        lease.check(self.lease)
+
+    def beat(self, state: str, *, position: int, end_position: int, now_ts: int | None, force: bool = False) -> None:
+        """Writes the status, at most once a second unless forced."""
+        if not force and time.monotonic() - self._beaten_s < BEAT_S:
+            return
+        self.lease = lease.beat(self.lease, now_us=now_us())
+        earlier = {name: getattr(self.before, name) if self.before else 0 for name in _COUNTS}
+        counts = {name: earlier[name] + self.counts[name] for name in _COUNTS}
+        if now_ts is None and self.before is not None:
+            now_ts = self.before.now_ts
+        status = StreamStatus(
+            state=state, beat_ts=now_us(), position=position, end_position=end_position, now_ts=now_ts,
+            engine=self.engine, epoch=self.lease.epoch, pid=self.lease.owner.pid, **counts,
+        )  # fmt: skip
+        write_status(self.folder, status)
+        self._beaten_s = time.monotonic()
+
+
+@contextmanager
+def owned(home: Home, stream: str, *, engine: str) -> Iterator[Owner]:
+    """Takes the stream's lease for a run, and leaves behind how it ended.
+
+    Raises:
+        FencedError: another living process owns the stream.
+    """
+    folder = home.stream(stream)
+    folder.mkdir(parents=True, exist_ok=True)
+    owner = Owner(folder=folder, engine=engine, lease=lease.take(folder, now_us=now_us()), before=read_status(folder))
+    try:
+        yield owner
+    except BaseException as error:
+        code = error.exit_code if isinstance(error, FairwayError) else 1
+        write_exit(folder, code=code, message=str(error) or type(error).__name__)
+        raise
+    else:
+        write_exit(folder, code=0, message="")
+    finally:
+        lease.release(owner.lease)
+

@@ -1,0 +1,66 @@
+"""Runs a stream with the local engine, with the archive beside it."""
+
+import time
+
+from st_common.engine.archive import Archive
+from st_common.engine.archiver import archiving
+from st_common.engine.local import LocalEngine, end_of
+from st_common.engine.owner import Owner, owned
+from st_common.engine.summary import RunSummary
+from st_common.engine.topology import frozen
+from st_common.home import Home
+from st_common.operators.state import NEVER
+from st_common.position import position_of
+from st_common.settings import StreamSettings
+
+POLL_S = 0.005
+
+
+def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
+    """Follows the stream's log until it is asked to stop; with `until_idle` until the log's end is reached.
+
+    Raises:
+        FencedError: another process owns the stream, or takes it over.
+        StateError: the stream was begun with other settings.
+        LogError: the log has a hole.
+    """
+    started_s = time.monotonic()
+    with owned(home, stream.name, engine="local") as owner:
+        frozen(home, stream, engine="local", shards=1)
+        engine = LocalEngine(home, stream)
+        with archiving(Archive(home, stream)):
+            _follow(engine, owner, stream, until_idle=until_idle)
+        _beat(engine, owner, stream, "idle" if until_idle else "stopped", force=True)
+    return summary(owner, stream.name, segments=engine.totals.segments, position=end_of(engine.state) + 1,
+                   seconds=time.monotonic() - started_s)  # fmt: skip
+
+
+def _follow(engine: LocalEngine, owner: Owner, stream: StreamSettings, *, until_idle: bool) -> None:
+    while not owner.stop_wanted():
+        owner.check()
+        busy = engine.batch()
+        engine.commit_if_due()
+        _beat(engine, owner, stream, "running" if busy else "idle")
+        if not busy:
+            if until_idle:
+                break
+            time.sleep(POLL_S)
+    engine.close()
+
+
+def _beat(engine: LocalEngine, owner: Owner, stream: StreamSettings, state: str, *, force: bool = False) -> None:
+    counters = engine.totals.counters
+    owner.counts = {
+        "fixes": counters.fixes, "rejects": engine.totals.rejects, "late": counters.late, "double": counters.double,
+        "changes": engine.totals.changes,
+    }  # fmt: skip
+    max_event = engine.state.max_event
+    now_ts = None if max_event == NEVER else max_event - round(stream.lateness_s * 1e6)
+    end_position = position_of(engine.log.end(), 0)
+    owner.beat(state, position=engine.committed + 1, end_position=end_position, now_ts=now_ts, force=force)
+
+
+def summary(owner: Owner, stream: str, *, segments: int, position: int, seconds: float) -> RunSummary:
+    """What a run that ends now did."""
+    return RunSummary(stream=stream, engine=owner.engine, seconds=round(seconds, 3), segments=segments,
+                      position=position, **owner.counts)  # fmt: skip

@@ -1,0 +1,24 @@
+"""What a run says when it ends."""
+
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """Counts of one run of one stream; `position` is the place after the last committed row."""
+
+    stream: str
+    engine: str
+    seconds: float
+    segments: int
+    fixes: int
+    rejects: int
+    late: int
+    double: int
+    changes: int
+    position: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary as JSON values."""
+        return dataclasses.asdict(self)

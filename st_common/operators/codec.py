@@ -1,0 +1,43 @@
+"""Named arrays of different lengths as one blob: an Arrow stream of one row with a list column per array."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+Arrays = Mapping[str, np.ndarray | pa.Array]
+
+_META = b"fairway"
+
+
+def to_blob(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
+    """The arrays and the JSON values of `meta` as bytes that `from_blob` reads without copying."""
+    columns, names = [], []
+    for name, values in arrays.items():
+        array = values if isinstance(values, pa.Array) else pa.array(values)
+        offsets = pa.array([0, len(array)], pa.int64())
+        columns.append(pa.LargeListArray.from_arrays(offsets, array))
+        names.append(name)
+    columns.append(pa.array([0], pa.int8()))  # a batch needs one column
+    names.append("_")
+    schema = pa.schema([pa.field(n, c.type) for n, c in zip(names, columns, strict=True)], {_META: json.dumps(meta)})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+    return sink.getvalue().to_pybytes()
+
+
+def from_blob(blob: bytes) -> tuple[dict[str, np.ndarray | pa.Array], dict[str, Any]]:
+    """The arrays (numbers as NumPy views that must not be written, strings as Arrow) and the meta of a blob."""
+    with pa.ipc.open_stream(blob) as reader:
+        batch = reader.read_next_batch()
+    arrays: dict[str, np.ndarray | pa.Array] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name == "_":
+            continue
+        values = column.values
+        is_number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+        arrays[name] = values.to_numpy() if is_number else values
+    return arrays, json.loads((batch.schema.metadata or {})[_META])

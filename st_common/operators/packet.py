@@ -1,0 +1,102 @@
+"""One segment of the log as one shard gets it: its own fixes, and the clock that all fixes drive."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.codec import from_blob, to_blob
+from st_common.operators.intern import hashes_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packet:
+    """What one shard needs of one segment.
+
+    `row` int32, `code` int32 (into `objects`), `ts` int64 us, `x`, `y` f64, `gone` int8 are per fix of the shard.
+    `clock_row`, `clock_max` say where the largest event time of *all* fixes of the segment grows, and to what: every
+    shard gets them, so that all agree on `now` at every row of the log (DESIGN section 3).
+    `controls` are the rows of a control segment, with their row numbers being their places.
+    """
+
+    segment: int
+    rows: int
+    rejects: int
+    controls: tuple[dict[str, Any], ...]
+    objects: pa.Array
+    hashes: np.ndarray
+    row: np.ndarray
+    code: np.ndarray
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    gone: np.ndarray
+    clock_row: np.ndarray
+    clock_max: np.ndarray
+
+    def to_blob(self) -> bytes:
+        """The packet as bytes."""
+        names = ("objects", "hashes", "row", "code", "ts", "x", "y", "gone", "clock_row", "clock_max")
+        meta = {"segment": self.segment, "rows": self.rows, "rejects": self.rejects, "controls": self.controls}
+        return to_blob({name: getattr(self, name) for name in names}, meta)
+
+    @staticmethod
+    def from_blob(blob: bytes) -> "Packet":
+        """The packet that `to_blob` gave."""
+        arrays, meta = from_blob(blob)
+        return Packet(**arrays, **{**meta, "controls": tuple(meta["controls"])})
+
+
+def control_packet(segment: int, payload: bytes) -> Packet:
+    """The packet of a control segment, the same for every shard."""
+    controls = tuple(json.loads(line) for line in payload.splitlines() if line)
+    empty = np.empty(0, np.int64)
+    return Packet(
+        segment=segment, rows=len(controls), rejects=0, controls=controls, objects=pa.array([], pa.string()),
+        hashes=np.empty(0, np.uint64), row=empty.astype(np.int32), code=empty.astype(np.int32), ts=empty,
+        x=np.empty(0), y=np.empty(0), gone=empty.astype(np.int8), clock_row=empty.astype(np.int32), clock_max=empty,
+    )  # fmt: skip
+
+
+def pack(segment: int, fixes: pa.Table, *, rows: int, rejects: int, shards: int) -> list[Packet]:
+    """One packet per shard for the decoded fixes of one data segment; an object's shard is its hash modulo `shards`."""
+    fixes = fixes.combine_chunks()
+    column = fixes.column("object")
+    objects = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    ids = objects.dictionary.cast(pa.string())
+    hashes = hashes_of(ids)
+    code = objects.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    ts, row = fixes["event_ts"].to_numpy(), fixes["row"].to_numpy()
+    clock_row, clock_max = _rising(row, ts)
+    per_fix = {
+        "row": row, "code": code, "ts": ts, "x": fixes["x"].to_numpy(), "y": fixes["y"].to_numpy(),
+        "gone": fixes["gone"].to_numpy().astype(np.int8),
+    }  # fmt: skip
+    shard_of = (hashes % np.uint64(shards)).astype(np.int32)
+    packets = []
+    for shard in range(shards):
+        mine, local, own = _own(shard_of, code, shard)
+        packets.append(Packet(
+            segment=segment, rows=rows, rejects=rejects, controls=(), objects=ids.filter(pa.array(own)),
+            hashes=hashes[own], clock_row=clock_row, clock_max=clock_max,
+            **{name: values[mine] for name, values in {**per_fix, "code": local[code]}.items()},
+        ))  # fmt: skip
+    return packets
+
+
+def _own(shard_of: np.ndarray, code: np.ndarray, shard: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which fixes are of the shard, the ids' numbers within the shard, and which ids are of the shard."""
+    own = shard_of == shard
+    local = (np.cumsum(own) - 1).astype(np.int32)
+    return (slice(None) if own.all() else own[code]), local, own
+
+
+def _rising(row: np.ndarray, ts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows at which the running maximum of `ts` grows, and the maximum there."""
+    if not len(ts):
+        return np.empty(0, np.int32), np.empty(0, np.int64)
+    highest = np.maximum.accumulate(ts)
+    grows = np.r_[True, highest[1:] > highest[:-1]]
+    return row[grows].astype(np.int32), highest[grows]

@@ -1,0 +1,105 @@
+"""The one step that every engine runs: packets in log order to changes, and what the shard's state becomes."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.errors import LogError
+from st_common.operators.changes import SHARD_SCHEMA
+from st_common.operators.controls import control, parts
+from st_common.operators.evaluate import Counters, Outcome, Run, Settings, evaluate
+from st_common.operators.match import LayerOf
+from st_common.operators.packet import Packet
+from st_common.operators.state import Delta, State, apply
+from st_common.operators.timeline import Rows
+from st_common.position import position_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a batch does to a shard: the state after it, the deltas that lead there, the changes, the counters."""
+
+    state: State
+    deltas: tuple[Delta, ...]
+    changes: pa.Table
+    counters: Counters
+
+
+def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: LayerOf) -> Step:
+    """Folds a batch of packets into a state.
+
+    The packets are sorted by segment first. However the log is cut into batches, the changes are the same (SPEC X1).
+
+    Raises:
+        LogError: a segment is missing or comes twice.
+    """
+    outcomes = []
+    for packet_run in _runs(_in_order(state, packets)):
+        for outcome in _outcomes(state, packet_run, settings, layer_of):
+            outcomes.append(outcome)
+            state = apply(state, outcome.delta)
+    return Step(
+        state=state, deltas=tuple(outcome.delta for outcome in outcomes),
+        changes=pa.concat_tables([*(o.changes for o in outcomes if len(o.changes)), SHARD_SCHEMA.empty_table()]),
+        counters=sum((outcome.counters for outcome in outcomes), Counters()),
+    )  # fmt: skip
+
+
+def _in_order(state: State, packets: Iterable[Packet]) -> list[Packet]:
+    ordered = sorted(packets, key=lambda packet: packet.segment)
+    for expected, packet in enumerate(ordered, state.next_segment):
+        if packet.segment != expected:
+            what = "is missing" if packet.segment > expected else "comes twice"
+            raise LogError(f"segment {min(packet.segment, expected)} {what}", hint="the log must be dense and in order")
+    return ordered
+
+
+def _runs(packets: list[Packet]) -> Iterator[list[Packet]]:
+    """Data packets that follow each other are one run; a control packet is one by itself."""
+    for _, group in groupby(packets, key=lambda packet: packet.segment if packet.controls else -1):
+        yield list(group)
+
+
+def _outcomes(state: State, packets: list[Packet], settings: Settings, layer_of: LayerOf) -> Iterator[Outcome]:
+    packet = packets[0]
+    if not packet.controls:
+        yield evaluate(state, _run(state, packets), settings, layer_of)
+        return
+    rows = [(position_of(packet.segment, row), control_row) for row, control_row in enumerate(packet.controls)]
+    for part in parts(rows):
+        outcome = control(state, part, settings, layer_of)
+        yield outcome
+        state = apply(state, outcome.delta)
+    end = Delta(next_segment=packet.segment + 1, max_event=state.max_event)
+    yield Outcome(delta=end, changes=SHARD_SCHEMA.empty_table(), counters=Counters())
+
+
+def _run(state: State, packets: list[Packet]) -> Run:
+    """The packets' fixes as rows in log order, their objects numbered; unknown ones from the state's number on."""
+    numbers, ids, hashes = _numbered(state, packets)
+    position = [position_of(p.segment, p.row.astype(np.int64)) for p in packets]
+    clock = [position_of(p.segment, p.clock_row.astype(np.int64)) for p in packets]
+    rows = Rows(
+        position=np.concatenate(position), object=np.concatenate(numbers), clock_position=np.concatenate(clock),
+        clock_max=np.concatenate([p.clock_max for p in packets]), ts=np.concatenate([p.ts for p in packets]),
+        x=np.concatenate([p.x for p in packets]), y=np.concatenate([p.y for p in packets]),
+        gone=np.concatenate([p.gone for p in packets]),
+    )  # fmt: skip
+    return Run(rows=rows, next_segment=packets[-1].segment + 1, object_ids=ids, object_hashes=hashes)
+
+
+def _numbered(state: State, packets: list[Packet]) -> tuple[list[np.ndarray], pa.Array, np.ndarray]:
+    """The object numbers of each packet's fixes, and the ids and hashes of the objects that are new."""
+    interner = state.objects
+    numbers = []
+    for packet in packets:
+        found = interner.find(packet.hashes, packet.objects)
+        missing = found < 0
+        found[missing] = len(interner) + np.arange(int(missing.sum()))
+        interner = interner.with_new(packet.hashes[missing], packet.objects.filter(pa.array(missing)))
+        numbers.append(found[packet.code])
+    start = len(state.objects)
+    return numbers, interner.ids.slice(start), interner.hashes[start:]

@@ -1,0 +1,52 @@
+"""What an object can be in the answer of: a query, or a query together with a partner."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+NO_PARTNER = -1
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Numbered pairs of a query's number and a partner's number (`NO_PARTNER` without); only ever appended to."""
+
+    query: np.ndarray
+    partner: np.ndarray
+
+    @staticmethod
+    def empty() -> "Targets":
+        """No targets."""
+        return Targets(np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    @cached_property
+    def _index(self) -> pd.Index:
+        return pd.Index(_keys(self.query, self.partner))
+
+    def number(self, query: np.ndarray, partner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The number of each pair, and the queries and partners of pairs that are new: numbered on from `len(self)`."""
+        if not len(query):
+            return query, query, query
+        keys = _keys(query, partner)
+        found = self._index.get_indexer(keys).astype(np.int64)
+        missing = found < 0
+        if not missing.any():
+            return found, query[:0], partner[:0]
+        _, first, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
+        found[missing] = len(self) + inverse
+        return found, query[missing][first], partner[missing][first]
+
+    def with_new(self, query: np.ndarray, partner: np.ndarray) -> "Targets":
+        """These targets and more."""
+        if not len(query):
+            return self
+        return Targets(np.concatenate([self.query, query]), np.concatenate([self.partner, partner]))
+
+
+def _keys(query: np.ndarray, partner: np.ndarray) -> np.ndarray:
+    return (query << 32) | (partner + 1)

@@ -1,0 +1,201 @@
+"""From rows of the log to the order in which they take effect: late, double, held, expired (DESIGN section 3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.operators.state import NEVER, Held, State
+
+LAST = np.iinfo(np.int64).max
+
+FIX, GONE, EXPIRED = 0, 1, 2  # kinds of an event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Fixes of one shard in log order, with the clock steps of all fixes of the stream: positions and maxima."""
+
+    position: np.ndarray
+    object: np.ndarray
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    gone: np.ndarray
+    clock_position: np.ndarray
+    clock_max: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """What happens to the shard's objects, sorted by object and then by order of effect.
+
+    `position` is the row of the log at which it takes effect; `ts` its event time; `fix_ts` that of the fix it is
+    judged by; `kind` is FIX, GONE or EXPIRED (x and y are NaN for the last two).
+    """
+
+    position: np.ndarray
+    object: np.ndarray
+    ts: np.ndarray
+    fix_ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    kind: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """The events of a run, what stays held, the stream's largest event time after it, and what was counted."""
+
+    events: Events
+    held: Held | None
+    max_event: int
+    late: int
+    double: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """The clock as a step function: it is `value[i]` from right after row `position[i]` on; before, `value[0]`."""
+
+    position: np.ndarray
+    value: np.ndarray
+
+    def before(self, position: np.ndarray) -> np.ndarray:
+        """The clock just before rows of the log."""
+        return self.value[np.searchsorted(self.position, position, side="left") - 1]
+
+    def first_past(self, ts: np.ndarray) -> np.ndarray:
+        """The row after which the clock is past (strictly) each time; `LAST` where it is not yet."""
+        at = np.searchsorted(self.value, ts, side="right")
+        return np.append(self.position, LAST)[at]
+
+
+def clock_of(state: State, rows: Rows, lateness_us: int) -> tuple[Clock, int]:
+    """The clock over a run, and the largest event time after it. The clock never goes back."""
+    position = np.concatenate([[-1], rows.clock_position])
+    highest = np.maximum.accumulate(np.concatenate([[state.max_event], rows.clock_max]))
+    value = np.where(highest == NEVER, NEVER, highest - lateness_us)
+    return Clock(position=position, value=value), int(highest[-1])
+
+
+def order(state: State, rows: Rows, *, lateness_us: int, silence_us: int | None) -> Ordered:
+    """The events of a run of log rows, in their order of effect.
+
+    With no lateness every fix newer than the last of its object is used at its own row. With lateness, fixes are held
+    until the clock has passed them and are used in order of event time, so that arrival order does not matter (X2).
+    """
+    clock, max_event = clock_of(state, rows, lateness_us)
+    if lateness_us:
+        fixes, held, late, double = _released(state, rows, clock)
+    else:
+        fixes, held, (late, double) = _immediate(state, rows), None, (0, 0)
+        fixes, late, double = _newer(state, fixes)
+    if silence_us is not None:
+        fixes = _with_expiries(state, fixes, clock, silence_us)
+    return Ordered(events=fixes, held=held, max_event=max_event, late=late, double=double)
+
+
+def _events(fixes: Held | Rows, index: np.ndarray, position: np.ndarray) -> Events:
+    gone = fixes.gone[index] != 0
+    nan = np.where(gone, np.nan, 0.0)
+    return Events(
+        position=position, object=fixes.object[index], ts=fixes.ts[index], fix_ts=fixes.ts[index],
+        x=fixes.x[index] + nan, y=fixes.y[index] + nan, kind=np.where(gone, GONE, FIX).astype(np.int8),
+    )  # fmt: skip
+
+
+def _immediate(state: State, rows: Rows) -> Events:
+    index = np.argsort(rows.object, kind="stable")
+    return _events(rows, index, rows.position[index])
+
+
+def _newer(state: State, events: Events) -> tuple[Events, int, int]:
+    """Only the events that are newer than all earlier ones of their object; how many were late, how many double."""
+    if not len(events):
+        return events, 0, 0
+    before = _previous_max(events.object, events.ts, _padded(state.last_ts, events.object, NEVER))
+    newer = events.ts > before
+    double = int(np.count_nonzero(events.ts == before))
+    late = len(events) - int(np.count_nonzero(newer)) - double
+    return (events if newer.all() else _take(events, newer)), late, double
+
+
+def _padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
+    """`values[index]`, with `filler` for objects that the state does not know yet."""
+    known = index < len(values)
+    if known.all():
+        return values[index]
+    out = np.full(len(index), filler, values.dtype)
+    out[known] = values[index[known]]
+    return out
+
+
+def _previous_max(groups: np.ndarray, ts: np.ndarray, initial: np.ndarray) -> np.ndarray:
+    """For rows sorted by group: the largest time before each row in its group, `initial` counted in."""
+    first = np.r_[True, groups[1:] != groups[:-1]]
+    before = np.where(first, initial, np.r_[NEVER, ts[:-1]])
+    if (ts > before).all():
+        return before
+    # Disorder: a running maximum per group is one over rank + group x n, for groups come in rising order.
+    values, rank = np.unique(np.concatenate([ts, initial]), return_inverse=True)
+    n, group = len(values), np.cumsum(first) - 1
+    own, start = rank[: len(ts)], rank[len(ts) :]
+    seen = np.where(first, start, np.r_[0, own[:-1]])
+    highest = np.maximum.accumulate(np.maximum(seen, start) + group * n)
+    return values[highest - group * n]
+
+
+def _take(events: Events, index: np.ndarray) -> Events:
+    return Events(**{name: getattr(events, name)[index] for name in Events.__dataclass_fields__})
+
+
+def _released(state: State, rows: Rows, clock: Clock) -> tuple[Events, Held, int, int]:
+    on_time = rows.ts >= clock.before(rows.position)
+    held = Held(**{
+        name: np.concatenate([getattr(state.held, name), getattr(rows, name)[on_time]])
+        for name in Held.__dataclass_fields__
+    })  # fmt: skip
+    by_object = np.lexsort((held.position, held.ts, held.object))
+    same = (held.object[by_object][1:] == held.object[by_object][:-1]) & (
+        held.ts[by_object][1:] == held.ts[by_object][:-1]
+    )
+    single = by_object[np.r_[True, ~same]] if len(by_object) else by_object
+    release = clock.first_past(held.ts[single])
+    due = release != LAST
+    # Sorted by object and time is sorted by object and order of effect: the clock passes earlier times earlier.
+    events = _events(held, single[due], release[due])
+    waiting = np.sort(single[~due])
+    still = Held(**{name: getattr(held, name)[waiting] for name in Held.__dataclass_fields__})
+    return events, still, int(np.count_nonzero(~on_time)), int(np.count_nonzero(same))
+
+
+def _with_expiries(state: State, events: Events, clock: Clock, silence_us: int) -> Events:
+    """The events, with an EXPIRED one where an object was silent for longer than `silence_us` (SPEC G7)."""
+    objects = np.concatenate([np.flatnonzero(state.alive), events.object])
+    last = np.concatenate([state.last_ts[state.alive != 0], events.ts])
+    since = np.concatenate([np.full(len(objects) - len(events), -1), events.position])
+    is_fix = np.concatenate([np.ones(len(objects) - len(events), bool), events.kind == FIX])
+    by_object = np.lexsort((last, objects))
+    objects, last, is_fix, since = objects[by_object], last[by_object], is_fix[by_object], since[by_object]
+    follows = np.r_[objects[1:] == objects[:-1], False] if len(objects) else np.empty(0, bool)
+    following = np.where(follows, np.r_[last[1:], 0], LAST) if len(objects) else last
+    end = last + silence_us
+    # A fix that comes when the clock is past its end already enters and expires at its own row.
+    position = np.maximum(clock.first_past(end), since)
+    expires = is_fix & (position != LAST) & (following > end)
+    nan = np.full(int(expires.sum()), np.nan)
+    expired = Events(
+        position=position[expires], object=objects[expires], ts=end[expires], fix_ts=last[expires], x=nan, y=nan,
+        kind=np.full(len(nan), EXPIRED, np.int8),
+    )  # fmt: skip
+    return _merged(events, expired)
+
+
+def _merged(events: Events, expired: Events) -> Events:
+    both = Events(**{
+        name: np.concatenate([getattr(events, name), getattr(expired, name)]) for name in Events.__dataclass_fields__
+    })  # fmt: skip
+    return _take(both, np.lexsort((both.ts, both.object)))

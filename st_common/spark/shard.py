@@ -1,0 +1,106 @@
+"""One shard's state in Spark: a base and a journal of deltas, decoded once and kept in the worker."""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from st_common.engine.feed import step_settings
+from st_common.engine.local import layers_of
+from st_common.home import Home
+from st_common.operators.codec import from_blob, to_blob
+from st_common.operators.packet import Packet
+from st_common.operators.stages import Step, step
+from st_common.operators.state import Delta, State, apply
+from st_common.spark.source import Feed
+
+RESULT = "key int, blob binary"
+_CHUNK = 8 << 20  # a base is stored in parts of this size: one value of a state store should not grow without end
+_LEAST_JOURNAL = 2 << 20
+_LENGTH = struct.Struct("<Q")
+
+_decoded: dict[tuple[str, int], tuple[int, State]] = {}  # of this worker: (checkpoint, key) -> (version, state)
+
+
+def result_blob(done: Step, *, rejects: int) -> bytes:
+    """A step's changes and counters as one blob."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, done.changes.schema) as writer:
+        writer.write_table(done.changes.unify_dictionaries().combine_chunks())
+    counters = {name: getattr(done.counters, name) for name in done.counters.__dataclass_fields__}
+    meta = {"next_segment": done.state.next_segment, "max_event": int(done.state.max_event), "rejects": rejects}
+    return to_blob({"changes": pa.array([sink.getvalue().to_pybytes()], pa.binary())}, {**meta, "counters": counters})
+
+
+def read_result(blob: bytes) -> tuple[pa.Table, dict[str, Any]]:
+    """The changes and the meta of a `result_blob`."""
+    arrays, meta = from_blob(blob)
+    return pa.ipc.open_stream(arrays["changes"][0].as_buffer()).read_all(), meta
+
+
+class ShardProcessor(StatefulProcessor):
+    """Steps one shard per key; see `step`. What it writes to the state store per batch is as small as the batch."""
+
+    def __init__(self, feed: str, checkpoint: str) -> None:
+        self._feed_text, self._checkpoint = feed, checkpoint
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Opens the three state variables: where the state is, its base, the deltas since."""
+        self._feed = Feed.from_json(self._feed_text)
+        self._settings, self._layer_of = step_settings(self._feed.stream), layers_of(Home(Path(self._feed.home)))
+        self._head = handle.getValueState("head", "version long, base long, chunks int, base_bytes long, bytes long")
+        self._base = handle.getMapState("base", "chunk int", "blob binary")
+        self._journal = handle.getMapState("journal", "version long", "blob binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        """One result row for the packets of a batch."""
+        shard_key = int(key[0])
+        read = [Packet.from_blob(blob) for frame in rows for blob in frame["blob"]]
+        head = tuple(self._head.get()) if self._head.exists() else (0, 0, 0, 0, 0)
+        state = self._state(shard_key, *head[:3])
+        done = step(state, read, self._settings, self._layer_of)
+        self._write(head, done)
+        _decoded[self._checkpoint, shard_key] = (head[0] + 1, done.state)
+        rejects = sum(packet.rejects for packet in read)
+        yield pd.DataFrame({"key": [shard_key], "blob": [result_blob(done, rejects=rejects)]})
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _state(self, key: int, version: int, base: int, chunks: int) -> State:
+        """The state of a version: from this worker's memory, as far as it goes, then from the journal."""
+        known, state = _decoded.get((self._checkpoint, key), (-1, State()))
+        if not base <= known <= version or known < 0:
+            blob = b"".join(bytes(self._base.getValue((chunk,))[0]) for chunk in range(chunks))
+            known, state = base, State.from_blob(blob) if chunks else State()
+        for at in range(known, version):
+            for delta in _parts(bytes(self._journal.getValue((at,))[0])):
+                state = apply(state, Delta.from_blob(delta))
+        return state
+
+    def _write(self, head: tuple[int, ...], done: Step) -> None:
+        version, base, chunks, base_bytes, journal_bytes = head
+        entry = b"".join(_LENGTH.pack(len(blob)) + blob for blob in (delta.to_blob() for delta in done.deltas))
+        journal_bytes += len(entry)
+        if journal_bytes > max(_LEAST_JOURNAL, base_bytes):
+            base_blob = done.state.to_blob()
+            parts = [base_blob[at : at + _CHUNK] for at in range(0, len(base_blob), _CHUNK)]
+            for number, part in enumerate(parts):
+                self._base.updateValue((number,), (part,))
+            self._journal.clear()
+            base, chunks, base_bytes, journal_bytes = version + 1, len(parts), len(base_blob), 0
+        else:
+            self._journal.updateValue((version,), (entry,))
+        self._head.update((version + 1, base, chunks, base_bytes, journal_bytes))
+
+
+def _parts(entry: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(entry):
+        (length,) = _LENGTH.unpack_from(entry, at)
+        yield entry[at + _LENGTH.size : at + _LENGTH.size + length]
+        at += _LENGTH.size + length

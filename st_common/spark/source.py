@@ -1,0 +1,126 @@
+"""The log as a Spark source: offsets are segment numbers, rows are packets, so no fix crosses the JVM by itself."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from st_common.capture.log import Log, Segment
+from st_common.engine.feed import packets
+from st_common.home import Home
+from st_common.settings import Columns, StreamSettings
+
+NAME = "fairway_log"
+PACKETS = "key int, segment long, blob binary"
+_SCHEMA = pa.schema([("key", pa.int32()), ("segment", pa.int64()), ("blob", pa.binary())])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """What source, processor and workers must know of a stream; frozen when its checkpoint is made.
+
+    `keys` has the grouping key of each shard, chosen so that each falls into a partition of its own.
+    """
+
+    home: str
+    stream: StreamSettings
+    keys: tuple[int, ...]
+
+    def to_json(self) -> str:
+        """The feed as text, for the options of the source."""
+        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+    @staticmethod
+    @lru_cache(maxsize=16)
+    def from_json(text: str) -> "Feed":
+        """The feed that `to_json` gave."""
+        value = json.loads(text)
+        stream = value["stream"]
+        columns = {**stream["columns"], "gone_values": tuple(stream["columns"]["gone_values"])}
+        settings = StreamSettings(**{**stream, "columns": Columns(**columns)})
+        return Feed(home=value["home"], stream=settings, keys=tuple(value["keys"]))
+
+    def log(self) -> Log:
+        """The stream's log."""
+        return Log(Home(Path(self.home)).log(self.stream.name))
+
+
+def packet_rows(feed: Feed, segments: list[Segment]) -> Iterator[pa.RecordBatch]:
+    """One batch per segment with a row per shard: its key, the segment, the packet."""
+    log = feed.log()
+    for segment in segments:
+        made = packets(log, segment, feed.stream, shards=len(feed.keys))
+        blobs = [packet.to_blob() for packet in made]
+        yield pa.record_batch([list(feed.keys), [segment.number] * len(made), blobs], schema=_SCHEMA)
+
+
+class LogSource(DataSource):
+    """`spark.readStream.format("fairway_log")` with the options `feed`, `checkpoint`, `hold`, `max_bytes`, `tasks`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return NAME
+
+    def schema(self) -> str:
+        """The columns: key, segment, blob."""
+        return PACKETS
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """The reader of a stream."""
+        return _Reader(self.options)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part(InputPartition):
+    """Some adjacent segments, read by one task."""
+
+    start: int
+    end: int
+
+
+class _Reader(DataSourceStreamReader):
+    def __init__(self, options: dict[str, str]) -> None:
+        self._feed = Feed.from_json(options["feed"])
+        self._hold, self._checkpoint = Path(options["hold"]), Path(options["checkpoint"])
+        self._max_bytes, self._tasks = int(options["max_bytes"]), int(options["tasks"])
+        self._at: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"segment": 0}
+
+    def latestOffset(self) -> dict[str, int]:
+        """As many segments more as a batch may have; none while the engine is asked to stop."""
+        at = _last_offset(self._checkpoint) if self._at is None else self._at
+        if not self._hold.exists():
+            segments = self._feed.log().segments(at, max_bytes=self._max_bytes)
+            at = segments[-1].number + 1 if segments else at
+        self._at = at
+        return {"segment": at}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[_Part]:
+        """About equally many segments per task."""
+        first, last = start["segment"], end["segment"]
+        self._at = max(self._at or 0, last)
+        tasks = min(self._tasks, last - first)
+        cuts = [first + (last - first) * part // tasks for part in range(tasks + 1)] if tasks else []
+        return [_Part(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The packets of a part of a batch."""
+        assert isinstance(partition, _Part)  # noqa: S101 - the type that Spark's interface does not carry
+        yield from packet_rows(self._feed, self._feed.log().segments(partition.start, end=partition.end))
+
+
+def _last_offset(checkpoint: Path) -> int:
+    """The end of the newest batch that was planned; Spark does not tell a reader where it stopped."""
+    planned = sorted(int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*"))
+    if not planned:
+        return 0
+    text = (checkpoint / "offsets" / str(planned[-1])).read_text()
+    return int(json.loads(text.splitlines()[-1])["segment"])

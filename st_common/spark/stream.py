@@ -1,0 +1,201 @@
+"""A stream on Spark: log source, one stateful stage, and a commit without rows in the JVM."""
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.contracts import load_contract
+from st_common.engine.archive import Archive
+from st_common.engine.archiver import archiving
+from st_common.engine.local import APP
+from st_common.engine.owner import Owner, owned
+from st_common.engine.run import summary
+from st_common.engine.summary import RunSummary
+from st_common.engine.topology import frozen
+from st_common.errors import FairwayError, StateError
+from st_common.home import Home
+from st_common.operators.changes import settled
+from st_common.operators.state import NEVER
+from st_common.position import position_of, segment_of
+from st_common.settings import StreamSettings
+from st_common.spark.session import session
+from st_common.spark.shard import RESULT, ShardProcessor, read_result
+from st_common.spark.source import NAME, Feed, LogSource
+
+SHARD_BYTES = 64 << 20  # of the log per shard and batch: a larger packet for one shard has died in the JVM
+POLL_S = 0.02
+SWEEP_S = 10.0
+
+
+def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
+    """Follows the stream's log on Spark until it is asked to stop; with `until_idle` until the log's end is reached.
+
+    Raises:
+        FencedError: another process owns the stream, or takes it over.
+        StateError: the stream was begun with other settings.
+        ConfigError: Java or the jars are missing.
+    """
+    started_s = time.monotonic()
+    with owned(home, stream.name, engine="spark") as owner:
+        frozen(home, stream, engine="spark", shards=stream.shards)
+        spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log")
+        try:
+            sink = Sink(home=home, stream=stream, owner=owner)
+            with archiving(Archive(home, stream)):
+                _follow(spark, sink, until_idle=until_idle)
+        finally:
+            spark.stop()
+        sink.beat("idle" if until_idle else "stopped", force=True)
+    return summary(owner, stream.name, segments=sink.segments, position=sink.committed + 1,
+                   seconds=time.monotonic() - started_s)  # fmt: skip
+
+
+def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
+    """A grouping key per shard such that each falls into another partition of `shards`: else some cores stay idle."""
+    candidates = spark.range(64 * shards).select(F.col("id").cast("int").alias("key"))
+    placed = candidates.select("key", F.expr(f"pmod(hash(key), {shards})").alias("partition"))
+    found = {row["partition"]: row["key"] for row in placed.groupBy("partition").agg(F.min("key").alias("key")).collect()}
+    return tuple(found[partition] for partition in range(shards))
+
+
+def feed_of(spark: SparkSession, home: Home, stream: StreamSettings) -> Feed:
+    """The feed of a stream with the shard keys of its checkpoint; made and stored at the first start."""
+    path = home.stream(stream.name) / "spark" / "keys.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(shard_keys(spark, stream.shards)))
+    return Feed(home=str(home.root.resolve()), stream=stream, keys=tuple(json.loads(path.read_text())))
+
+
+@dataclass
+class Sink:
+    """Commits each batch to `changes`, once; `committed` is the last position that the table has."""
+
+    home: Home
+    stream: StreamSettings
+    owner: Owner
+    segments: int = 0
+    max_event: int = NEVER
+    committed: int = field(init=False)
+    _published: int = 0
+    _swept_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.table, self.contract = self.home.table("changes", self.stream.name), load_contract("changes")
+        self.log = Log(self.home.log(self.stream.name))
+        committed = tables.committed(self.table, APP)
+        self.committed = -1 if committed is None else committed
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Commits one batch. It begins only after Spark has noted the one before, whose segments it lets go."""
+        self.owner.check()
+        self._let_go()
+        results = [read_result(bytes(row["blob"])) for row in batch.collect()]
+        if not results:
+            return
+        metas = [meta for _, meta in results]
+        end = position_of(_agreed(metas), 0) - 1
+        changes = settled([table for table, _ in results])
+        tables.append(self.table, changes, self.contract, app=APP, version=end)
+        self._count(metas, len(changes), end)
+        self.beat("running")
+
+    def _count(self, metas: list[dict[str, Any]], changes: int, end: int) -> None:
+        if end <= self.committed:
+            return  # done before a crash, and counted then
+        self.segments += segment_of(end + 1) - segment_of(self.committed + 1)
+        self.committed = end
+        self.max_event = max(meta["max_event"] for meta in metas)
+        counts = self.owner.counts
+        for name in ("fixes", "late", "double"):
+            counts[name] += sum(meta["counters"][name] for meta in metas)
+        counts["rejects"] += metas[0]["rejects"]
+        counts["changes"] += changes
+
+    def _let_go(self) -> None:
+        self.log.publish(APP, max(self._published, segment_of(self.committed + 1)))
+        if time.monotonic() - self._swept_s > SWEEP_S:
+            self.log.sweep()
+            self._swept_s = time.monotonic()
+
+    def beat(self, state: str, *, force: bool = False) -> None:
+        """Says how the stream goes."""
+        now_ts = None if self.max_event == NEVER else self.max_event - round(self.stream.lateness_s * 1e6)
+        end_position = position_of(self.log.end(), 0)
+        self.owner.beat(state, position=self.committed + 1, end_position=end_position, now_ts=now_ts, force=force)
+
+
+def _agreed(metas: list[dict[str, Any]]) -> int:
+    ends = {meta["next_segment"] for meta in metas}
+    if len(ends) != 1:
+        raise StateError(f"shards of one batch end at segments {sorted(ends)}", hint="the checkpoint is damaged")
+    return ends.pop()
+
+
+def start(spark: SparkSession, feed: Feed, sink: Any, *, checkpoint: Path, hold: Path) -> StreamingQuery:
+    """Starts the streaming query that feeds `sink` with one result per shard and batch."""
+    spark.dataSource.register(LogSource)
+    shards = len(feed.keys)
+    options = {
+        "feed": feed.to_json(), "checkpoint": str(checkpoint), "hold": str(hold), "tasks": str(shards),
+        "max_bytes": str(SHARD_BYTES * shards),
+    }  # fmt: skip
+    spark.conf.set("spark.sql.shuffle.partitions", shards)
+    packets = spark.readStream.format(NAME).options(**options).load()
+    results = packets.groupBy("key").transformWithStateInPandas(
+        ShardProcessor(feed.to_json(), str(checkpoint)), outputStructType=RESULT, outputMode="append", timeMode="none"
+    )
+    writer = results.writeStream.foreachBatch(sink).outputMode("append")
+    return writer.option("checkpointLocation", str(checkpoint)).queryName(feed.stream.name).start()
+
+
+def _follow(spark: SparkSession, sink: Sink, *, until_idle: bool) -> None:
+    folder = sink.home.stream(sink.stream.name) / "spark"
+    feed, hold = feed_of(spark, sink.home, sink.stream), folder / "hold"
+    hold.unlink(missing_ok=True)
+    query = start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=hold)
+    try:
+        while query.isActive and not sink.owner.stop_wanted():
+            if until_idle and sink.committed + 1 >= position_of(sink.log.end(), 0):
+                break
+            sink.beat("running" if query.status["isTriggerActive"] else "idle")
+            time.sleep(POLL_S)
+        _stop(query, hold)
+    except StreamingQueryException as error:
+        raise _cause(error) from error
+    if (failure := query.exception()) is not None:
+        raise _cause(failure)
+
+
+def _stop(query: StreamingQuery, hold: Path) -> None:
+    """Stops between two batches: a stop into a running commit has broken Spark."""
+    hold.touch()
+    try:
+        quiet = 0
+        while query.isActive and quiet < 5:
+            status = query.status
+            quiet = 0 if status["isTriggerActive"] and status["isDataAvailable"] else quiet + 1
+            time.sleep(POLL_S)
+        query.stop()
+    finally:
+        hold.unlink(missing_ok=True)
+
+
+def _cause(failure: Exception) -> Exception:
+    """The error that a worker or the sink raised, in one line; Spark wraps it in its own many."""
+    text = str(failure)
+    for line in reversed(text.splitlines()):
+        if line.startswith("st_common.errors."):
+            name, _, message = line.removeprefix("st_common.errors.").partition(": ")
+            kind = {sub.__name__: sub for sub in FairwayError.__subclasses__()}.get(name, FairwayError)
+            return kind(message)
+    return failure

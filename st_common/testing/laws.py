@@ -1,0 +1,150 @@
+"""What every engine must hold to (DESIGN section 3), as functions over random cases."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import shapely
+
+from st_common.operators.changes import settled
+from st_common.operators.evaluate import Counters, Settings
+from st_common.operators.packet import Packet, control_packet, pack
+from st_common.operators.stages import step
+from st_common.operators.state import Delta, State, apply
+from st_common.testing.oracle import Change, Feature, Fix, Layers, Rules
+from st_common.testing.strategies import Case, Segmentation
+
+import json
+
+Told = tuple[int, str, int, int | None, str, str | None, int, str, int, int]
+
+
+def told_by_oracle(changes: Iterable[Change]) -> list[Told]:
+    """The oracle's changes without `seq`, sorted: what an engine must have told, whatever order it has in one row."""
+    return sorted(
+        ((c.position, c.query, c.query_version, c.layer_version, c.object, c.partner, c.sign, c.cause, c.event_us, c.fix_us)
+         for c in changes), key=repr,
+    )  # fmt: skip
+
+
+def told(changes: pa.Table, order: Mapping[int, int] | None = None) -> list[Told]:
+    """An engine's changes in the same form; `order` maps its positions to places in the case's rows."""
+    rows = changes.to_pylist()
+    return sorted(
+        ((order[r["position"]] if order else r["position"], r["query"], r["query_version"], r["layer_version"],
+          r["object"], r["partner"], r["sign"], r["cause"], _us(r["event_ts"]), _us(r["fix_ts"])) for r in rows),
+        key=repr,
+    )  # fmt: skip
+
+
+def _us(stamp) -> int:
+    return round(stamp.timestamp() * 1e6)
+
+
+class ShapelyLayer:
+    """A layer matched by shapely alone, one pair at a time, for laws that are not about the kernel."""
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        self.features = features
+        self.fids = np.array([fid for fid, _, _ in features], object)
+
+    def match(
+        self, x: np.ndarray, y: np.ndarray, *, distance_m: float | None = None, kinds: tuple[str, ...] = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of a point and a feature within the distance; planar."""
+        pairs = [
+            (i, j)
+            for i, (a, b) in enumerate(zip(x, y, strict=True))
+            for j, (_, kind, shape) in enumerate(self.features)
+            if (not kinds or kind in kinds) and shapely.distance(shapely.Point(a, b), shape) <= (distance_m or 0.0)
+        ]
+        found = np.array(pairs, np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
+
+
+def settings_of(rules: Rules) -> Settings:
+    """The step's settings for the oracle's rules."""
+    return Settings(lateness_us=rules.lateness_us, silence_us=rules.silence_us)
+
+
+def packets_of(case: Case, segmentation: Segmentation, shards: int) -> tuple[list[list[Packet]], dict[int, int]]:
+    """The case as packets, per segment one per shard; and the place in the case's rows of each position."""
+    parts = []
+    for number, row in enumerate(case.rows):
+        if not parts or number in segmentation.cuts or isinstance(row, Fix) != isinstance(parts[-1][-1][1], Fix):
+            parts.append([])
+        parts[-1].append((number, row))
+    segments, order = [], {}
+    for segment, part in enumerate(parts):
+        order |= {(segment << 24) | at: number for at, (number, _) in enumerate(part)}
+        rows = [row for _, row in part]
+        if isinstance(rows[0], Fix):
+            segments.append(pack(segment, _fixes(rows), rows=len(rows), rejects=0, shards=shards))
+        else:
+            payload = "\n".join(json.dumps(dict(row.row)) for row in rows).encode()
+            segments.append([control_packet(segment, payload)] * shards)
+    return segments, order
+
+
+def _fixes(rows: Sequence[Fix]) -> pa.Table:
+    return pa.table({
+        "row": pa.array(range(len(rows)), pa.int32()),
+        "object": pa.array([row.object for row in rows]).dictionary_encode(),
+        "event_ts": pa.array([row.event_us for row in rows], pa.int64()),
+        "x": pa.array([row.x for row in rows], pa.float64()), "y": pa.array([row.y for row in rows], pa.float64()),
+        "gone": pa.array([row.gone for row in rows], pa.bool_()),
+    })  # fmt: skip
+
+
+def batched(segments: Sequence[list[Packet]], batches: Sequence[int]) -> list[list[list[Packet]]]:
+    """Segments in batches of the given sizes; what is left is one more."""
+    out, at = [], 0
+    for size in [*batches, len(segments)]:
+        if at < len(segments):
+            out.append(list(segments[at : at + size]))
+            at += size
+    return out
+
+
+def run_steps(
+    case: Case, segmentation: Segmentation, *, shards: int = 1, through_bytes: bool = False
+) -> tuple[pa.Table, Counters, dict[int, int]]:
+    """The case through the pure step, shard by shard and batch by batch.
+
+    With `through_bytes` every packet, delta and state is written and read back on its way.
+    """
+    segments, order = packets_of(case, segmentation, shards)
+    layer_of = _layer_of(case.layers)
+    states = [State() for _ in range(shards)]
+    told_changes, counters = [], Counters()
+    for batch in batched(segments, segmentation.batches):
+        results = []
+        for shard in range(shards):
+            read = [packets[shard] for packets in batch]
+            if through_bytes:
+                read = [Packet.from_blob(packet.to_blob()) for packet in reversed(read)]
+            done = step(states[shard], read, settings_of(case.rules), layer_of)
+            states[shard] = _rebuilt(states[shard], done.deltas) if through_bytes else done.state
+            results.append(done.changes)
+            counters += done.counters
+        told_changes.append(settled(results))
+    return pa.concat_tables(told_changes), counters, order
+
+
+def _layer_of(layers: Layers):
+    return lambda layer, version: ShapelyLayer(layers[layer, version])
+
+
+def _rebuilt(state: State, deltas: Sequence[Delta]) -> State:
+    state = State.from_blob(state.to_blob())
+    for delta in deltas:
+        state = apply(state, Delta.from_blob(delta.to_blob()))
+    return State.from_blob(state.to_blob())
+
+
+def in_row_order(changes: pa.Table, order: Mapping[int, int]) -> list[tuple]:
+    """The changes in their one order, with `seq` per row of the case."""
+    return [
+        (order[r["position"]], r["query"], r["object"], r["partner"], r["sign"], r["cause"], r["event_ts"], r["seq"])
+        for r in changes.to_pylist()
+    ]
