@@ -6,7 +6,7 @@ word by word; where that leaves a choice, the docstrings of this module make it.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import shapely
@@ -88,6 +88,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Query:
+    number: int  # counts registrations
     name: str
     version: int
     plan: Plan
@@ -109,7 +110,9 @@ class _World:
     held: list[Fix] = field(default_factory=list)
     queries: dict[str, _Query] = field(default_factory=dict)
     layer_rows: dict[str, int] = field(default_factory=dict)
+    registered: int = 0
     changes: list[Change] = field(default_factory=list)
+    here: list[tuple[tuple[Any, ...], Change]] = field(default_factory=list)  # those of this position, with their order
     late: int = 0
     double: int = 0
     used: int = 0
@@ -118,10 +121,9 @@ class _World:
 def judge(rows: Iterable[Row], *, layers: Layers | None = None, rules: Rules | None = None) -> Outcome:
     """The changes of the rows, which are in log order, and the counts of late, double and used fixes.
 
-    `seq` counts the changes of one position from 0. At one position effects stand in the order of their event time,
-    an expiry before a fix of the same time, then in the order of the log. The changes of one fix: all -, then all +,
-    then all 0, each in the order of registration, then by partner. Those of a registration, a drop or a layer: by
-    object, then partner, as text. A replaced query keeps its place in the order.
+    `seq` counts the changes of one position from 0, in the order of event time, expiry before all else, object, sign
+    (all -, all +, all 0), registration of the query, partner; ids in the order of their text, no partner first. A
+    query that is replaced counts as registered anew.
 
     Raises:
         KeyError: a query joins a layer and nobody named a version of it, or `layers` does not hold that version.
@@ -172,7 +174,13 @@ def _after(rows: Iterable[Row], layers: Layers, rules: Rules) -> _World:
             _arrive(world, row)
         else:
             _control(world, row)
+        world.changes += [replace(change, seq=seq) for seq, (_, change) in enumerate(sorted(world.here, key=_first))]
+        world.here = []
     return world
+
+
+def _first(pair: tuple[tuple[Any, ...], Change]) -> tuple[Any, ...]:
+    return pair[0]
 
 
 def _arrive(world: _World, fix: Fix) -> None:
@@ -237,7 +245,7 @@ def _silent(world: _World, due: list[Fix]) -> list[tuple[int, Fix]]:
 
 
 def _partners(world: _World, query: _Query, fix: Fix) -> list[str | None]:
-    """The partners with which a fix satisfies a query, by their text; [None] without a layer, [] when it does not."""
+    """The partners with which a fix satisfies a query; [None] without a layer, [] when it does not."""
     box, join = query.plan.inside, query.plan.join
     if box is not None and not (box.minx <= fix.x <= box.maxx and box.miny <= fix.y <= box.maxy):
         return []
@@ -253,7 +261,7 @@ def _partners(world: _World, query: _Query, fix: Fix) -> list[str | None]:
             near = distance_m(geometry, fix.x, fix.y, geographic=world.rules.geographic) <= join.distance_m
         if near:
             found.append(fid)
-    return sorted(found, key=_text)
+    return found
 
 
 def distance_m(geometry: BaseGeometry, x: float, y: float, *, geographic: bool) -> float:
@@ -278,40 +286,38 @@ def _use(world: _World, fix: Fix) -> None:
     if fix.gone:
         _leave_all(world, fix, "gone", fix.event_us)
         return
-    minus, plus, same = [], [], []
     for query in world.queries.values():
-        now = _partners(world, query, fix)
-        was = _partners_of(query, fix.object)
-        minus += [(query, (fix.object, partner)) for partner in was if partner not in now]
-        plus += [(query, (fix.object, partner)) for partner in now if partner not in was]
+        now, was = set(_partners(world, query, fix)), set(_partners_of(query, fix.object))
+        for partner in was - now:
+            _emit(world, query, (fix.object, partner), -1, "leave", event_us=fix.event_us)
+        for partner in now - was:
+            _emit(world, query, (fix.object, partner), 1, "enter", event_us=fix.event_us)
         if query.plan.emit == "every":
-            same += [(query, (fix.object, partner)) for partner in now if partner in was]
-    for sign, cause, pairs in ((-1, "leave", minus), (1, "enter", plus), (0, "inside", same)):
-        for query, pair in pairs:
-            _emit(world, query, pair, sign, cause, fix.event_us)
+            for partner in now & was:
+                _emit(world, query, (fix.object, partner), 0, "inside", event_us=fix.event_us)
 
 
 def _partners_of(query: _Query, moving: str) -> list[str | None]:
-    return sorted((partner for name, partner in query.members if name == moving), key=_text)
+    return [partner for name, partner in query.members if name == moving]
 
 
 def _leave_all(world: _World, fix: Fix, cause: str, event_us: int) -> None:
     """The object of its last fix leaves every answer and lives no longer."""
     for query in world.queries.values():
         for partner in _partners_of(query, fix.object):
-            _emit(world, query, (fix.object, partner), -1, cause, event_us)
+            _emit(world, query, (fix.object, partner), -1, cause, event_us=event_us)
     del world.alive[fix.object]
 
 
-def _emit(world: _World, query: _Query, pair: Pair, sign: int, cause: str, event_us: int) -> None:
+def _emit(world: _World, query: _Query, pair: Pair, sign: int, cause: str, *, event_us: int) -> None:
     if sign > 0:
         query.members.add(pair)
     elif sign < 0:
         query.members.remove(pair)
-    last = world.changes[-1] if world.changes else None
+    order = (event_us, cause != "expired", pair[0], (-1, 1, 0).index(sign), query.number, pair[1] or "")
     change = Change(
         position=world.position,
-        seq=last.seq + 1 if last is not None and last.position == world.position else 0,
+        seq=0,
         query=query.name,
         query_version=query.version,
         layer_version=query.layer_version,
@@ -322,7 +328,7 @@ def _emit(world: _World, query: _Query, pair: Pair, sign: int, cause: str, event
         event_us=event_us,
         fix_us=world.alive[pair[0]].event_us,
     )
-    world.changes.append(change)
+    world.here.append((order, change))
 
 
 def _control(world: _World, control: Control) -> None:
@@ -353,15 +359,16 @@ def _register(world: _World, row: Mapping[str, Any]) -> None:
         version = world.layer_rows[plan.join.layer] if plan.join.layer in world.layer_rows else row["layer_version"]
     if name in world.queries:
         _empty(world, world.queries[name], "replaced")
-    query = _Query(name=name, version=row["version"], plan=plan, layer_version=version)
+    world.registered += 1
+    query = _Query(number=world.registered, name=name, version=row["version"], plan=plan, layer_version=version)
     world.queries[name] = query
-    for pair in sorted(_holding(world, query), key=_order):
-        _emit(world, query, pair, 1, "registered", world.clock)
+    for pair in _holding(world, query):
+        _emit(world, query, pair, 1, "registered", event_us=world.clock)
 
 
 def _empty(world: _World, query: _Query, cause: str) -> None:
-    for pair in sorted(query.members, key=_order):
-        _emit(world, query, pair, -1, cause, world.clock)
+    for pair in set(query.members):
+        _emit(world, query, pair, -1, cause, event_us=world.clock)
 
 
 def _reload(world: _World, layer: str, version: int) -> None:
@@ -372,20 +379,12 @@ def _reload(world: _World, layer: str, version: int) -> None:
             continue
         query.layer_version = version
         now, was = _holding(world, query), set(query.members)
-        for pair in sorted(was - now, key=_order):
-            _emit(world, query, pair, -1, "layer", world.clock)
-        for pair in sorted(now - was, key=_order):
-            _emit(world, query, pair, 1, "layer", world.clock)
+        for pair in was - now:
+            _emit(world, query, pair, -1, "layer", event_us=world.clock)
+        for pair in now - was:
+            _emit(world, query, pair, 1, "layer", event_us=world.clock)
 
 
 def _holding(world: _World, query: _Query) -> set[Pair]:
     """The pairs that satisfy a query now, from the last fix of every living object."""
     return {(fix.object, partner) for fix in world.alive.values() for partner in _partners(world, query, fix)}
-
-
-def _order(pair: Pair) -> tuple[str, str]:
-    return pair[0], _text(pair[1])
-
-
-def _text(partner: str | None) -> str:
-    return partner or ""

@@ -103,7 +103,7 @@ def streams(
 ) -> st.SearchStrategy[list[Row]]:
     """Rows of a log that a registry would allow: disorder, ties, doubles, late, gone, gaps, control rows.
 
-    With `layers`, registrations name the first of `layer_versions` and layer rows bring the later ones, in turn.
+    With `layers`, registrations name the layer's version then: the first of `layer_versions`, or the last layer row's.
     """
     plan = plans(layers=layers)
     step = st.one_of(
@@ -152,7 +152,7 @@ def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[R
     versions: dict[str, int] = {}
     alive: dict[str, None] = {}
     fixes: list[Fix] = []
-    later, seen = layer_versions[1:], START_US
+    ahead, seen = layer_versions.copy(), START_US  # the first of `ahead` is the layer's version now
     for step in steps:
         row: Row | None
         if step[0] in ("fix", "gone"):
@@ -162,9 +162,9 @@ def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[R
         elif step[0] == "clock":
             row = Control(position=len(rows), row={"op": "clock", "ts": seen + step[1]})
         elif step[0] == "layer":
-            row = _layer(len(rows), later)
+            row = _layer(len(rows), ahead)
         else:
-            row = _query(len(rows), step, versions, alive, layer_versions[0])
+            row = _query(len(rows), step, versions, alive, ahead[0])
         if isinstance(row, Fix):
             fixes.append(row)
             seen = max(seen, row.event_us)
@@ -188,10 +188,11 @@ def _again(position: int, step: Step, fixes: list[Fix]) -> Fix | None:
     return Fix(position=position, object=old.object, event_us=old.event_us, x=step[2], y=step[3])
 
 
-def _layer(position: int, later: list[int]) -> Control | None:
-    if not later:
+def _layer(position: int, ahead: list[int]) -> Control | None:
+    if len(ahead) == 1:
         return None
-    return Control(position=position, row={"op": "layer", "layer": LAYER, "version": later.pop(0)})
+    del ahead[0]
+    return Control(position=position, row={"op": "layer", "layer": LAYER, "version": ahead[0]})
 
 
 def _query(position: int, step: Step, versions: dict[str, int], alive: dict[str, None], layer_version: int) -> Control:

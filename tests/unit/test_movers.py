@@ -21,7 +21,7 @@ from st_common.testing.movers import (
     write_csv,
 )
 
-EXTRACT = Path("osm-helsinki") / "Helsinki.osm.pbf"
+EXTRACT = Path("data") / "osm-helsinki" / "Helsinki.osm.pbf"
 _read_once = cache(read_roads)
 
 

@@ -85,7 +85,7 @@ def test_the_four_cases() -> None:
 
 
 @pytest.mark.parametrize(("x", "y", "inside"), [(0, 0, True), (10, 10, True), (10, 0, True), (10.0000001, 5, False)])
-def test_a_box_is_closed(x: float, y: float, inside: bool) -> None:  # noqa: FBT001
+def test_a_box_is_closed(x: float, y: float, inside: bool) -> None:
     assert bool(changes([register(0, "q", box()), fix(1, "a", 1, x, y)])) is inside
 
 
