@@ -1,0 +1,89 @@
+"""Every import contract is kept by the code as it is, and broken by code that it is there to keep out."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
+CONTRACTS = {
+    contract["id"]: contract["name"]
+    for contract in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+}
+# contract, then the files to plant: path and text
+PLANTED = {
+    "a lower layer knows a higher one": ("layers", {"st_common/errors.py": "import st_common.home"}),
+    "operators know an engine": ("layers", {"st_common/operators/planted.py": "import st_common.engine"}),
+    "the local engine knows Spark": ("layers", {"st_common/engine/planted.py": "import st_common.spark"}),
+    "a package without a layer": ("layers", {"st_common/helpers.py": ""}),
+    "pyspark in an operator": ("spark", {"st_common/operators/planted.py": "import pyspark.sql"}),
+    "delta in a job": ("spark", {"jobs/planted.py": "from delta.tables import DeltaTable"}),
+    "sedona in a DAG": ("spark", {"dags/planted.py": "import sedona.spark"}),
+    "airflow in the library": ("airflow", {"st_common/ops/planted.py": "from airflow.sdk import DAG"}),
+    "airflow in a job": ("airflow", {"jobs/planted.py": "import airflow"}),
+    "a DAG knows a job": ("dags", {"jobs/planted.py": "", "dags/planted.py": "import jobs.planted"}),
+    "a DAG knows Spark through the library": (
+        "dags",
+        {
+            "st_common/airflow/planted.py": "import st_common.spark",
+            "dags/planted.py": "import st_common.airflow.planted",
+        },
+    ),
+    "the library knows a job": ("jobs", {"jobs/planted.py": "", "st_common/cli/planted.py": "import jobs.planted"}),
+    "the read side starts a JVM": ("reading", {"st_common/serving/planted.py": "import st_common.spark"}),
+    "two modules know each other": (
+        "cycles",
+        {"st_common/ops/one.py": "import st_common.ops.two", "st_common/ops/two.py": "import st_common.ops.one"},
+    ),
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the code that contracts are about."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for package in ("st_common", "jobs", "dags"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def lint(tree: Path, *contracts: str) -> subprocess.CompletedProcess[str]:
+    chosen = [f"--contract={contract}" for contract in contracts]
+    return subprocess.run(
+        [LINT_IMPORTS, "--no-logo", "--no-cache", *chosen],
+        cwd=tree,
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.spec("C1")
+@pytest.mark.slow
+def test_the_code_keeps_every_contract(tree: Path):
+    done = lint(tree)
+    assert done.returncode == 0, done.stdout
+    assert f"Contracts: {len(CONTRACTS)} kept, 0 broken." in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", PLANTED)
+def test_a_planted_violation_breaks_its_contract(tree: Path, case: str):
+    contract, files = PLANTED[case]
+    for path, text in files.items():
+        with (tree / path).open("a") as target:
+            target.write(f"\n{text}\n")
+    done = lint(tree, contract)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{CONTRACTS[contract]} BROKEN" in done.stdout
+
+
+def test_every_contract_has_a_planted_violation():
+    assert {contract for contract, _ in PLANTED.values()} == set(CONTRACTS)
