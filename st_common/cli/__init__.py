@@ -1,1 +1,54 @@
-"""The command `fairway`, thin."""
+"""`fairway`: the command line. Thin: a command reads its arguments, calls the library and writes what it gives.
+
+Each group of commands is a file here, with functions that take `ctx: typer.Context` first and ask
+`st_common.cli.context` for the home folder, the settings and the streams. What is slow to import is imported inside the
+functions, so that `fairway --help` is quick. A command fails by a FairwayError (`error: ...` on stderr, its exit code)
+or by `typer.Exit(code)`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from st_common.cli import query, read
+from st_common.cli.frame import FairwayCommand, FairwayGroup
+
+app = typer.Typer(name="fairway", cls=FairwayGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+@app.callback()
+def _fairway(
+    home: Annotated[
+        Path | None, typer.Option("--home", metavar="DIR", help="The home folder (else FAIRWAY_HOME).")
+    ] = None,
+    conf: Annotated[
+        Path | None,
+        typer.Option("--conf", metavar="DIR", help="The settings (else FAIRWAY_CONF, HOME/conf, ./conf)."),
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Continuous spatial queries over moving objects."""
+
+
+def main() -> None:
+    """Runs the command line of this process and exits with the command's code."""
+    app(prog_name="fairway")
+
+
+_queries = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(_queries, name="query", help="Register queries while streams run, and drop them.")
+
+_COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
+    (_queries, "register"): query.register,
+    (_queries, "check"): query.check,
+    (_queries, "list"): query.list_queries,
+    (_queries, "show"): query.show,
+    (_queries, "drop"): query.drop,
+    (app, "changes"): read.changes,
+    (app, "answer"): read.answer,
+    (app, "sql"): read.sql,
+}
+for (_group, _name), _command in _COMMANDS.items():
+    _group.command(_name, cls=FairwayCommand)(_command)

@@ -16,18 +16,27 @@ class Box:
     maxx: float
     maxy: float
 
+    @staticmethod
+    def of_corners(x1: float, y1: float, x2: float, y2: float) -> "Box":
+        """The box between two corners, given in either order; it may have no extent (GPAC, spec G4)."""
+        return Box(minx=min(x1, x2), miny=min(y1, y2), maxx=max(x1, x2), maxy=max(y1, y2))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerJoin:
     """A join of a stream with a layer: a pair of object and feature is in the answer while the predicate holds.
 
-    `distance_m` is of `dwithin` (metres, closed: distance <= d). `kinds` empty means features of every kind.
+    `distance_m` is of `dwithin` (metres, closed: distance <= d). `kinds` empty means features of every kind; they are
+    kept sorted, each once.
     """
 
     layer: str
     predicate: Predicate
     distance_m: float = 0.0
     kinds: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", tuple(sorted(set(self.kinds))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,122 @@
+"""What all commands share: the options that stand anywhere on the line, and errors for people."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import Abort, TyperException
+
+from st_common.errors import FairwayError
+
+SHARED = ("home", "conf", "debug")
+_INTERRUPTED = 130
+_UNEXPECTED = 1
+
+
+@dataclass(slots=True)
+class Options:
+    """The options that every command takes, wherever they stand on the line; the last one counts."""
+
+    home: Path | None = None
+    conf: Path | None = None
+    debug: bool = False
+
+    def take(self, params: dict[str, Any]) -> None:
+        """Moves the shared options out of the parsed parameters of a command."""
+        for name in SHARED:
+            value = params.pop(name, None)
+            if value is not None and value is not False:
+                setattr(self, name, value)
+
+
+class FairwayCommand(TyperCommand):
+    """A command that takes `--home`, `--conf` and `--debug` after its name too."""
+
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        """The command's parameters, then the shared options."""
+        return _with_shared(super().get_params(ctx), ctx)
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Runs the command without the shared options: those are in `ctx.obj`."""
+        ctx.obj.take(ctx.params)
+        return super().invoke(ctx)
+
+
+class FairwayGroup(TyperGroup):
+    """A group of commands; the outermost one turns errors into one line and an exit code."""
+
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        """The group's parameters, then the shared options."""
+        own = super().get_params(ctx)
+        return own if ctx.parent is None else _with_shared(own, ctx)
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Runs a command of the group."""
+        ctx.obj.take(ctx.params)
+        return super().invoke(ctx)
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+    ) -> Any:
+        """Runs a command line and exits with its code; gives the code back when not `standalone_mode`."""
+        options = Options()
+        extra.pop("obj", None)
+        try:
+            result = super().main(args, standalone_mode=False, obj=options, **extra)
+            code = result if isinstance(result, int) else 0
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader of our output has gone, as in `fairway changes | head`
+            _forget_output()
+            code = 0
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost edge
+            code = _report(error, debug=options.debug)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+def _with_shared(own: list[Any], ctx: typer.Context) -> list[Any]:
+    root: Any = ctx.find_root().command
+    shared = [param for param in root.params if param.name in SHARED]
+    return [*own[:-1], *shared, *own[-1:]]  # the last one is --help
+
+
+def _report(error: BaseException, *, debug: bool) -> int:
+    if debug:
+        typer.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    if isinstance(error, FairwayError):
+        _say(str(error))
+        if details := getattr(error, "details", ""):
+            typer.echo(details, err=True)
+        return error.exit_code
+    if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; it has no public name
+        typer.echo(str(error), err=True)
+        return 2
+    if isinstance(error, TyperException):  # a wrong option or argument
+        _say(f"{error.format_message().rstrip('.')} ({_usage_hint(error)})")
+        return error.exit_code
+    if isinstance(error, (KeyboardInterrupt, Abort)):
+        _say("interrupted")
+        return _INTERRUPTED
+    _say(f"{type(error).__name__}: {' '.join(str(error).split())} (run with --debug to see where)")
+    return _UNEXPECTED
+
+
+def _say(message: str) -> None:
+    typer.echo(f"error: {message}", err=True)
+
+
+def _usage_hint(error: TyperException) -> str:
+    ctx = getattr(error, "ctx", None)
+    return f"see {ctx.command_path if ctx else 'fairway'} --help"
+
+
+def _forget_output() -> None:
+    """Points stdout to nowhere, so that the interpreter does not fail again when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

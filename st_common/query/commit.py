@@ -1,0 +1,92 @@
+"""Writes control segments into the logs of several streams: all of them, or none.
+
+One segment is atomic by itself. More of them are first written down in one file (the intent); a writer that dies on the
+way leaves it, and whoever takes the registry's lock next writes what is missing. A reader may see the first segments a
+moment before the last ones; never does a part remain.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from st_common.capture.log import Log, Segment
+from st_common.home import Home
+
+
+@contextmanager
+def registry_locked(home: Home) -> Iterator[None]:
+    """Holds the registry of a home against other processes, after completing what a dead writer had begun."""
+    folder = _folder(home)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            _complete(home)
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+def unfinished(home: Home) -> bool:
+    """Whether a dead writer left segments to write."""
+    return _intent(home).exists()
+
+
+def commit(home: Home, payloads: Mapping[str, Sequence[bytes]], *, arrival_us: int) -> dict[str, list[Segment]]:
+    """Appends the control segments of each stream, all or none, and gives them back; the registry must be locked."""
+    parts = [(stream, payload) for stream in sorted(payloads) for payload in payloads[stream]]
+    if len(parts) > 1:
+        ends = {stream: Log(home.log(stream)).end() for stream in payloads}
+        rows = [{"stream": stream, "from": ends[stream], "payload": payload.decode()} for stream, payload in parts]
+        _write(_intent(home), json.dumps({"arrival_us": arrival_us, "parts": rows}).encode())
+    written: dict[str, list[Segment]] = {stream: [] for stream in payloads}
+    for stream, payload in parts:
+        written[stream].append(Log(home.log(stream)).append(payload, arrival_us=arrival_us, control=True))
+    _intent(home).unlink(missing_ok=True)
+    return written
+
+
+def _complete(home: Home) -> None:
+    path = _intent(home)
+    if not path.exists():
+        return
+    intent = json.loads(path.read_bytes())
+    for part in intent["parts"]:
+        payload = part["payload"].encode()
+        if not _stands(home, part, payload):
+            Log(home.log(part["stream"])).append(payload, arrival_us=intent["arrival_us"], control=True)
+    path.unlink()
+
+
+def _stands(home: Home, part: Mapping[str, Any], payload: bytes) -> bool:
+    """Whether a part is in its log: nobody else writes query rows before the intent is completed."""
+    log = Log(home.log(part["stream"]))
+    same_size = (segment for segment in log.control_segments(part["from"]) if segment.size == len(payload))
+    return any(log.read(segment) == payload for segment in same_size)
+
+
+def _folder(home: Home) -> Path:
+    return home.root / "registry"
+
+
+def _intent(home: Home) -> Path:
+    return _folder(home) / "intent.json"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file so that it is there whole or not at all, also after a power cut."""
+    dot_file = path.with_name(f".{path.name}")
+    with dot_file.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    dot_file.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,104 @@
+"""Queries in the control rows of a stream's log: as bytes, and back in log order."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from st_common.capture.log import SEGMENT_LIMIT, Log, Segment
+from st_common.errors import LogError
+from st_common.home import Home
+from st_common.position import position_of
+from st_common.query.plan import Plan
+
+Op = Literal["register", "replace", "drop"]
+OPS = ("register", "replace", "drop")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryRow:
+    """One control row of a query: where it stands in which log, and what it did.
+
+    `version` of a drop is the version that it dropped; its plan, text and owner are None. `arrival_us` is when the row
+    was written (UTC microseconds). `layer_version` is the version of the joined layer that the query starts with.
+    """
+
+    name: str
+    version: int
+    op: Op
+    stream: str
+    position: int
+    arrival_us: int
+    plan: Plan | None = None
+    text: str | None = None
+    owner: str | None = None
+    layer_version: int | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether the query runs after this row."""
+        return self.op != "drop"
+
+
+def encoded(row: QueryRow) -> bytes:
+    """The row as a line of a control segment, with its newline."""
+    value: dict[str, Any] = {"op": row.op, "query": row.name}
+    if row.plan is not None:
+        value |= {"version": row.version, "plan": row.plan.to_json(), "text": row.text, "owner": row.owner}
+    if row.layer_version is not None:
+        value["layer_version"] = row.layer_version
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def payloads(lines: Iterable[bytes]) -> list[bytes]:
+    """The lines in as few control segments as hold them."""
+    parts: list[list[bytes]] = [[]]
+    size = 0
+    for line in lines:
+        if size + len(line) >= SEGMENT_LIMIT and parts[-1]:
+            parts.append([])
+            size = 0
+        parts[-1].append(line)
+        size += len(line)
+    return [b"".join(part) for part in parts if part]
+
+
+def rows_of(home: Home, stream: str, *, start: int = 0, versions: dict[str, int] | None = None) -> Iterator[QueryRow]:
+    """The query rows of a stream's log from segment `start` on, in log order; other control rows are passed over.
+
+    `versions` are the live queries before `start` (a drop does not carry its version); they are kept up to date.
+
+    Raises:
+        LogError: a control row that is no JSON object, or a query row without its parts.
+    """
+    log = Log(home.log(stream))
+    known = {} if versions is None else versions
+    for segment in log.control_segments(start):
+        for number, line in enumerate(log.read(segment).split(b"\n")):
+            row = _decoded(line, stream, segment, number, known) if line else None
+            if row is not None:
+                yield row
+
+
+def _decoded(line: bytes, stream: str, segment: Segment, number: int, versions: dict[str, int]) -> QueryRow | None:
+    try:
+        value = json.loads(line)
+        if value["op"] not in OPS:
+            return None
+        drop = value["op"] == "drop"
+        row = QueryRow(
+            name=value["query"],
+            version=versions[value["query"]] if drop else value["version"],
+            op=value["op"],
+            stream=stream,
+            position=position_of(segment.number, number),
+            arrival_us=segment.arrival_us,
+            plan=None if drop else Plan.from_json(value["plan"]),
+            text=value.get("text"),
+            owner=value.get("owner"),
+            layer_version=value.get("layer_version"),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise LogError(f"{segment.path.name} of stream {stream}: row {number + 1} is no control row") from error
+    versions[row.name] = row.version
+    return row

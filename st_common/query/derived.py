@@ -1,0 +1,64 @@
+"""The Delta table `queries`: the control rows of all streams as a table, made from the logs and never the other way."""
+
+import json
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.contracts import load_contract
+from st_common.home import Home
+from st_common.position import segment_of
+from st_common.query.control import QueryRow, rows_of
+from st_common.query.registry import logged_streams
+
+_CLOCKS = 1000  # control segments without a query (clock rows) that are read again rather than remembered by a commit
+
+
+def roll_forward(home: Home) -> int:
+    """Appends the control rows that the table does not have yet and gives their number; repeating it adds nothing.
+
+    Each stream is an app transaction whose version is the newest control segment that the table has seen.
+    """
+    return sum(_roll(home, stream) for stream in logged_streams(home))
+
+
+def queries_table(rows: Sequence[QueryRow]) -> pa.Table:
+    """The rows in the columns of the contract `queries`."""
+    values = {
+        "name": [row.name for row in rows],
+        "version": [row.version for row in rows],
+        "op": [row.op for row in rows],
+        "position": [row.position for row in rows],
+        "plan": [json.dumps(row.plan.to_json()) if row.plan else None for row in rows],
+        "text": [row.text for row in rows],
+        "owner": [row.owner for row in rows],
+        "stream": [row.stream for row in rows],
+    }
+    return pa.table(values, schema=load_contract("queries").arrow_schema())
+
+
+def _roll(home: Home, stream: str) -> int:
+    path, app = home.table("queries"), f"queries-{stream}"
+    seen = tables.committed(path, app)
+    start = 0 if seen is None else seen + 1
+    segments = Log(home.log(stream)).control_segments(start)
+    if not segments:
+        return 0
+    rows = list(rows_of(home, stream, start=start, versions=_versions(home, stream) if start else None))
+    new = [row for row in rows if segment_of(row.position) <= segments[-1].number]
+    if not new and len(segments) < _CLOCKS:
+        return 0
+    tables.append(path, queries_table(new), load_contract("queries"), app=app, version=segments[-1].number)
+    return len(new)
+
+
+def _versions(home: Home, stream: str) -> dict[str, int]:
+    """The newest version of each name that the table has of a stream."""
+    known = tables.read(home.table("queries"), columns=["name", "version", "stream"]).to_pydict()
+    versions: dict[str, int] = {}
+    for name, version, of in zip(known["name"], known["version"], known["stream"], strict=True):
+        if of == stream:
+            versions[name] = max(version, versions.get(name, 0))
+    return versions

@@ -1,0 +1,159 @@
+"""The registered queries of a home: names are unique over its streams, and the logs are the truth.
+
+A registration is control rows in the logs, so that its place among the fixes is the same for every engine and every
+replay. What is registered now is the fold of those rows; the Delta table `queries` is made from them (`derived`).
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from st_common import tables
+from st_common.capture.log import Segment
+from st_common.errors import QueryError
+from st_common.home import Home
+from st_common.position import position_of
+from st_common.query.commit import commit, registry_locked, unfinished
+from st_common.query.control import QueryRow, encoded, payloads, rows_of
+from st_common.query.draft import Draft, draft_all
+from st_common.query.problem import TextError, did_you_mean
+from st_common.query.text import Statement
+from st_common.settings import StreamSettings
+
+
+def register(
+    home: Home,
+    streams: Mapping[str, StreamSettings],
+    statements: Sequence[Statement],
+    *,
+    owner: str,
+    now_us: int | None = None,
+) -> list[QueryRow]:
+    """Carries out the statements in their order, all or none, and gives the control rows that it wrote.
+
+    A name that was dropped may be registered again: its versions count on. Without statements nothing is written.
+    `now_us` is the arrival of the rows (UTC microseconds), by default the time of the call.
+
+    Raises:
+        TextError: a name that is taken or unknown, an unknown stream or layer, a box off the Earth; it points at every
+            place, and nothing is registered.
+    """
+    with registry_locked(home):
+        arrival_us = time.time_ns() // 1000 if now_us is None else now_us
+        draft = _drafted(home, streams, statements, owner=owner, arrival_us=arrival_us)
+        lines: dict[str, list[bytes]] = defaultdict(list)
+        for row in draft.rows:
+            lines[row.stream].append(encoded(row))
+        parts = {stream: payloads(of_stream) for stream, of_stream in lines.items()}
+        return _placed(draft.rows, parts, commit(home, parts, arrival_us=arrival_us))
+
+
+def check(home: Home, streams: Mapping[str, StreamSettings], statements: Sequence[Statement]) -> None:
+    """Raises what `register` would raise, and registers nothing."""
+    _drafted(home, streams, statements, owner="", arrival_us=0)
+
+
+def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
+    """Drops one query by its name and gives the control row.
+
+    Raises:
+        QueryError: no such query is registered.
+    """
+    with registry_locked(home):
+        row = find(home, name)
+        if not row.live:
+            raise QueryError(f"query {name!r} was dropped already", hint="see fairway query list")
+        arrival_us = time.time_ns() // 1000 if now_us is None else now_us
+        dropped = replace(row, op="drop", arrival_us=arrival_us, plan=None, text=None, owner=None, layer_version=None)
+        parts = {row.stream: [encoded(dropped)]}
+        return _placed([dropped], parts, commit(home, parts, arrival_us=arrival_us))[0]
+
+
+def queries(home: Home, streams: Iterable[str] | None = None) -> list[QueryRow]:
+    """The queries that are registered now, by name: for each the control row that made it so.
+
+    `streams` limits them to queries on these streams.
+    """
+    wanted = None if streams is None else set(streams)
+    rows = (row for row in _latest(history(home)).values() if row.live and (wanted is None or row.stream in wanted))
+    return sorted(rows, key=lambda row: row.name)
+
+
+def history(home: Home, name: str | None = None) -> list[QueryRow]:
+    """The control rows of all queries, or of `name`: each stream's in log order, the streams merged by arrival."""
+    if unfinished(home):
+        with registry_locked(home):
+            pass  # taking the lock completes what a dead writer had begun
+    keyed: list[tuple[int, QueryRow]] = []
+    for stream in logged_streams(home):
+        rows = list(rows_of(home, stream))
+        arrivals = accumulate((row.arrival_us for row in rows), max)  # a clock that was set back changes no log order
+        keyed += [pair for pair in zip(arrivals, rows, strict=True) if name in (None, pair[1].name)]
+    return [row for _, row in sorted(keyed, key=lambda pair: (pair[0], pair[1].stream, pair[1].position))]
+
+
+def find(home: Home, name: str) -> QueryRow:
+    """The newest control row of a query, also when it was dropped since.
+
+    Raises:
+        QueryError: no query was ever registered by that name.
+    """
+    latest = _latest(history(home))
+    if name not in latest:
+        raise QueryError(f"unknown query {name!r}", hint=did_you_mean(name, latest) or "see fairway query list")
+    return latest[name]
+
+
+def logged_streams(home: Home) -> list[str]:
+    """The names of the streams that have a log in this home, also those that the settings no longer describe."""
+    return sorted(path.parent.name for path in (home.root / "streams").glob("*/log"))
+
+
+def layers(home: Home) -> dict[str, int]:
+    """The layers that are loaded in this home, with their versions."""
+    versions = ((path.name, tables.version(path)) for path in sorted(home.table("layers").glob("*")))
+    return {name: version for name, version in versions if version is not None}
+
+
+def _drafted(
+    home: Home,
+    streams: Mapping[str, StreamSettings],
+    statements: Sequence[Statement],
+    *,
+    owner: str,
+    arrival_us: int,
+) -> Draft:
+    known_layers = layers(home) if any(statement.plan and statement.plan.join for statement in statements) else {}
+    latest = _latest(history(home))
+    draft = Draft(streams=streams, layers=known_layers, latest=latest, owner=owner, arrival_us=arrival_us)
+    draft_all(draft, statements)
+    if draft.problems:
+        raise TextError(draft.problems)
+    return draft
+
+
+def _latest(rows: Iterable[QueryRow]) -> dict[str, QueryRow]:
+    """The newest row of every name: the highest version, and its drop after what it dropped."""
+    latest: dict[str, QueryRow] = {}
+    for row in rows:
+        before = latest.get(row.name)
+        if before is None or (row.version, not row.live) > (before.version, not before.live):
+            latest[row.name] = row
+    return latest
+
+
+def _placed(
+    rows: Sequence[QueryRow], parts: Mapping[str, Sequence[bytes]], segments: Mapping[str, Sequence[Segment]]
+) -> list[QueryRow]:
+    """The rows with the positions that their lines got."""
+    positions = {
+        stream: iter(
+            position_of(segment.number, line)
+            for segment, payload in zip(segments[stream], of_stream, strict=True)
+            for line in range(payload.count(b"\n"))
+        )
+        for stream, of_stream in parts.items()
+    }
+    return [replace(row, position=next(positions[row.stream])) for row in rows]

@@ -1,0 +1,79 @@
+"""The changes of a stream as they stand: what its Delta table has, and what only the local engine's journal has yet."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+
+from st_common.contracts import load_contract
+from st_common.engine.journal import pending
+from st_common.home import Home
+from st_common.query.registry import find, history
+
+_APP = "engine"  # the app transaction whose version is the position up to which an engine has committed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Two parts without doubles: `stored` in one version of the Delta table, `pending` behind it."""
+
+    stored: ds.Dataset
+    pending: pa.Table
+
+
+def parts(home: Home, stream: str) -> Changes:
+    """The changes of a stream at one moment, unread; both parts are empty when there are none.
+
+    The journal is read before the table. So a commit in between shows in both, and its rows are left out of the journal
+    by their position; the other way round they would show in neither.
+    """
+    schema = load_contract("changes").arrow_schema()
+    journal = pending(home, stream)
+    waiting = schema.empty_table() if journal is None else journal.select(schema.names).cast(schema)
+    path = home.table("changes", stream)
+    if not DeltaTable.is_deltatable(str(path)):
+        return Changes(stored=ds.dataset(schema.empty_table()), pending=waiting)
+    table = DeltaTable(path)
+    committed = table.transaction_version(_APP)
+    if committed is not None:
+        waiting = waiting.filter(pc.greater(waiting["position"], committed))
+    return Changes(stored=table.to_pyarrow_dataset(), pending=waiting)
+
+
+def stream_changes(home: Home, stream: str, query: str | None = None, *, since: int | None = None) -> pa.Table:
+    """The changes of a stream, or of one query on it, in the order of (position, seq).
+
+    The columns are those of the contract `changes`. `since` leaves out what stands at or before that position.
+    """
+    wanted = pc.field("position") > (-1 if since is None else since)
+    if query is not None:
+        wanted &= pc.field("query") == query
+    found = parts(home, stream)
+    schema = load_contract("changes").arrow_schema()
+    stored = found.stored.to_table(columns=schema.names, filter=wanted).cast(schema)
+    both = pa.concat_tables([stored, found.pending.filter(wanted)])
+    return both.sort_by([("position", "ascending"), ("seq", "ascending")])
+
+
+def home_changes(home: Home, query: str | None = None, *, since: int | None = None) -> pa.Table:
+    """The changes of all queries, or of one, stream after stream, each in the order of (position, seq).
+
+    Raises:
+        QueryError: no query was ever registered by that name.
+    """
+    if query is None:
+        streams = changed_streams(home)
+    else:
+        find(home, query)
+        streams = sorted({row.stream for row in history(home, query)})
+    empty = load_contract("changes").arrow_schema().empty_table()
+    return pa.concat_tables([empty, *(stream_changes(home, stream, query, since=since) for stream in streams)])
+
+
+def changed_streams(home: Home) -> list[str]:
+    """The streams that have changes, or a log that may have some."""
+    stored = (path.name for path in home.table("changes").glob("*") if path.is_dir())
+    logged = (path.parent.name for path in (home.root / "streams").glob("*/log"))
+    return sorted({*stored, *logged})

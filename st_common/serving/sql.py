@@ -1,0 +1,117 @@
+"""SQL over everything in a home: DuckDB reads the Delta tables in this process, without a JVM or a network."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+
+from st_common.contracts import load_contract
+from st_common.errors import QueryError
+from st_common.home import Home
+from st_common.query.derived import queries_table
+from st_common.query.problem import did_you_mean
+from st_common.query.registry import history
+from st_common.serving.changes import changed_streams, parts
+
+_PLAIN_TABLES = ("rejects", "regions", "quality", "stream_status")
+_LOCKED: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": False,  # no file, no network, no extension
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,  # a table's name is never a variable of this process
+    "temp_directory": "",
+    "memory_limit": "2GB",
+}
+_READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+
+
+def sql(home: Home, text: str) -> pa.Table:
+    """The result of one SELECT over the views of a home; times are UTC.
+
+    The views: `changes` (all streams, with the column stream), `changes_S` and `positions_S` for each stream S,
+    `layer_L` for each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`. A name with `-` is written
+    with `_`. Views of tables that do not exist yet are empty.
+
+    Raises:
+        QueryError: the text is no SELECT, or DuckDB refuses it.
+    """
+    with duckdb.connect(":memory:", config=_LOCKED) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        names = _create_views(connection, home)
+        connection.execute("SET lock_configuration = true")
+        try:
+            _check_reads(connection, text)
+            return _result(connection, text)
+        except duckdb.Error as error:
+            raise _refusal(error, names) from None
+
+
+def _result(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+    return connection.sql(text).to_arrow_table()
+
+
+def _check_reads(connection: duckdb.DuckDBPyConnection, text: str) -> None:
+    statements = connection.extract_statements(text)
+    if len(statements) != 1 or statements[0].type not in _READS:
+        raise QueryError("expected one SELECT", hint="tables are written by jobs, not by SQL")
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection, home: Home) -> list[str]:
+    """Creates all views and gives their names."""
+    plain = dict(_plain_sources(home))
+    for name, source in plain.items():
+        connection.register(name, source)
+    streams = changed_streams(home)
+    for stream in streams:
+        found, view = parts(home, stream), _view("changes", stream)
+        connection.register(f"stored {view}", found.stored)
+        connection.register(f"pending {view}", found.pending)
+        _union(connection, view, [f'FROM "stored {view}"', f'FROM "pending {view}"'])
+    if streams:
+        # the names are those of folders in the home, which `checked_name` lets through
+        each = [f"SELECT '{stream}' AS stream, * FROM \"{_view('changes', stream)}\"" for stream in streams]  # noqa: S608
+        _union(connection, "changes", each)
+    else:
+        schema = load_contract("changes").arrow_schema()
+        connection.register("changes", schema.insert(0, pa.field("stream", pa.string())).empty_table())
+    return ["changes", *(_view("changes", stream) for stream in streams), *plain]
+
+
+def _union(connection: duckdb.DuckDBPyConnection, view: str, selects: list[str]) -> None:
+    connection.execute(f'CREATE VIEW "{view}" AS {" UNION ALL ".join(selects)}')
+
+
+def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
+    """The views that show one table each."""
+    yield "queries", queries_table(history(home))
+    for name in _PLAIN_TABLES:
+        yield name, _stored(home.table(name), name)
+    for table, view in (("positions", "positions"), ("layers", "layer")):
+        for path in sorted(home.table(table).glob("*")):
+            yield _view(view, path.name), _stored(path, table)
+
+
+def _stored(path: Path, contract: str) -> ds.Dataset:
+    """A Delta table as it stands; empty, with the columns of its contract, when there is none."""
+    if DeltaTable.is_deltatable(str(path)):
+        return DeltaTable(path).to_pyarrow_dataset()
+    return ds.dataset(load_contract(contract).arrow_schema().empty_table())
+
+
+def _view(table: str, part: str) -> str:
+    return f"{table}_{part.replace('-', '_')}"
+
+
+def _refusal(error: duckdb.Error, names: list[str]) -> QueryError:
+    """One line for people: what DuckDB says, without its drawing."""
+    message = " ".join(str(error).partition("\n\nLINE")[0].split())
+    message = re.sub(r" Did you mean .*", "", message)
+    unknown = re.search(r"Table with name (\S+) does not exist", message)
+    hint = (did_you_mean(unknown[1], names) or f"views: {', '.join(names)}") if unknown else ""
+    return QueryError(message, hint=hint)

@@ -1,0 +1,9 @@
+-- a layer by an alias, its kinds sorted, each once
+REGISTER QUERY green AS
+  SELECT * FROM taxis AS t
+  INNER JOIN parks p ON ST_Intersects(p, t)
+  WHERE p.kind IN ('park', 'forest', 'park')
+
+{"v": 1, "stream": "taxis", "inside": null, "join": {"layer": "parks", "predicate": "intersects", "distance_m": 0.0, "kinds": ["forest", "park"]}, "emit": "changes"}
+
+REGISTER QUERY green AS SELECT * FROM taxis JOIN parks ON ST_Intersects(taxis, parks) WHERE parks.kind IN ('forest', 'park')
