@@ -1,0 +1,105 @@
+"""The DAGs as Airflow loads them: no errors, no warnings, the rules that all of them follow."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.dags
+DAGS = Path(__file__).resolve().parents[2] / "dags"
+FILES = sorted(path.stem for path in DAGS.glob("*.py") if path.stem != "__init__")
+
+TASKS = {
+    "osm_static_load": {"load_layer": set()},
+    "prepartition": {"partition": set()},
+    "stream_supervisor": {"tick": {"raise_alerts"}, "raise_alerts": set()},
+    "history_compaction": {"compact": set()},
+    "dq_report": {"report": set()},
+}
+SCHEDULED = {"stream_supervisor": "* * * * *", "history_compaction": "30 2 * * *", "dq_report": "0 3 * * *"}
+
+
+def test_one_dag_per_file_named_as_the_file_and_none_fails_to_load(dagbag: Any) -> None:
+    assert dagbag.import_errors == {}
+    assert sorted(dagbag.dags) == FILES == sorted(TASKS)
+    for dag_id, dag in dagbag.dags.items():
+        assert Path(dag.fileloc).stem == dag_id
+
+
+def test_loading_warns_of_nothing(dagbag: Any) -> None:
+    assert dagbag.captured_warnings == {}
+
+
+@pytest.mark.parametrize("dag_id", sorted(TASKS))
+def test_every_dag_keeps_the_rules(dagbag: Any, dag_id: str) -> None:
+    dag = dagbag.dags[dag_id]
+    assert dag.catchup is False
+    assert dag.max_active_runs == 1
+    assert "fairway" in dag.tags
+    assert len(dag.tags) > 1
+    assert len(dag.doc_md) > 80
+    for task in dag.tasks:
+        assert task.owner == "fairway"
+    assert getattr(dag.timetable, "expression", None) == SCHEDULED.get(dag_id)
+    assert {task.task_id: task.downstream_task_ids for task in dag.tasks} == TASKS[dag_id]
+
+
+@pytest.mark.parametrize("dag_id", sorted(TASKS))
+def test_work_is_tried_again_but_a_tick_is_not(dagbag: Any, dag_id: str) -> None:
+    for task in dagbag.dags[dag_id].tasks:
+        assert task.retries == (0 if dag_id == "stream_supervisor" else 2)
+
+
+@pytest.mark.spec("C3")
+def test_the_form_of_prepartition_offers_strategies_and_refuses_nonsense(dagbag: Any) -> None:
+    params = dagbag.dags["prepartition"].params
+    assert params.get_param("strategy").schema["enum"] == ["sample", "elements"]
+    assert params.dump() == {
+        "group": "default", "strategy": "sample", "share": 0.002, "first": 10_000, "regions": 40, "source": None
+    }  # fmt: skip
+    wrong = {"strategy": "guess", "share": 1.5, "first": 0, "regions": "many", "group": "No Name", "source": "-x"}
+    for name, value in wrong.items():
+        with pytest.raises(Exception, match="Failed validating"):
+            params.get_param(name).resolve(value)
+
+
+def test_a_layer_needs_a_name_and_a_file_and_no_value_becomes_an_option(dagbag: Any) -> None:
+    params = dagbag.dags["osm_static_load"].params
+    for name, value in {"layer": "--home", "file": "--conf=/tmp", "group": "a b"}.items():
+        with pytest.raises(Exception, match="Failed validating"):
+            params.get_param(name).resolve(value)
+    with pytest.raises(Exception, match="No value passed"):
+        params.get_param("layer").resolve()
+
+
+PARSE = """
+import socket, sys, time, warnings
+from pathlib import Path
+import airflow.sdk, st_common.settings  # what Airflow has loaded already when it reads a DAG file
+
+def refuse(*_):
+    raise AssertionError("a DAG file opened a connection")
+
+socket.socket.connect = refuse
+warnings.simplefilter("error")
+start = time.perf_counter()
+for path in map(Path, sys.argv[1:]):
+    exec(compile(path.read_text(), str(path), "exec"), {"__name__": path.stem, "__file__": str(path), "__doc__": "text"})
+print(time.perf_counter() - start)
+heavy = {"pyspark", "delta", "sedona", "deltalake", "pyarrow", "pandas", "numpy", "great_expectations", "jobs"}
+print(sorted(heavy & {name.partition(".")[0] for name in sys.modules}))
+print(sorted(name for name in sys.modules if name.startswith(("st_common.spark", "st_common.ops"))))
+"""
+
+
+def test_reading_all_files_is_quick_quiet_and_needs_neither_spark_nor_network() -> None:
+    files = [str(DAGS / f"{name}.py") for name in FILES]
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", PARSE, *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seconds, heavy, ours = done.stdout.splitlines()[-3:]
+    assert (heavy, ours) == ("[]", "[]")
+    assert float(seconds) < 5, f"the whole took {time.monotonic() - start:.1f} s"
