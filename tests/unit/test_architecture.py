@@ -87,3 +87,9 @@ def test_a_planted_violation_breaks_its_contract(tree: Path, case: str):
 
 def test_every_contract_has_a_planted_violation():
     assert {contract for contract, _ in PLANTED.values()} == set(CONTRACTS)
+
+
+@pytest.mark.spec("C1")
+@pytest.mark.parametrize("name", ["dags", "jobs", "st_common", "conf", "docker-compose.yml", "tests", "data_contracts"])
+def test_the_top_level_names_the_parts_of_the_pipeline(name: str):
+    assert (ROOT / name).exists()
