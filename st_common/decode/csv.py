@@ -1,0 +1,217 @@
+"""CSV and TSV: delimited texts with a header, quotes, and everything that goes wrong in them."""
+
+import csv
+import io
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+from numpy.typing import NDArray
+
+from st_common.decode.decoded import RAW_LIMIT, Reason, Records, columns_read
+from st_common.decode.numbers import mask
+from st_common.decode.quotes import Dialect, count_fields, is_closed, join_lines
+from st_common.decode.spans import Bytes, Ints, Spans, byte_places, lines, utf8_faults
+from st_common.settings import StreamSettings
+
+_BOM = b"\xef\xbb\xbf"
+_LF, _CR, _NUL = 10, 13, 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """A payload without its header, and what the header says."""
+
+    data: bytes
+    header: bytes | None  # None when the stream has no header
+    names: tuple[str, ...] | None
+    dialect: Dialect
+
+    @property
+    def quoted(self) -> bool:
+        return self.dialect.quote != "" and self.dialect.quote.encode() in self.data
+
+
+def read_csv(payload: bytes, stream: StreamSettings) -> Records:
+    """The records of a CSV or TSV payload.
+
+    The first line is the header when the stream has one; the same line again, blank lines and byte order marks are no
+    records. An unclosed quote spoils its own line only. A record whose number of fields differs is `ragged`.
+    """
+    body = _body(payload, stream)
+    wanted = columns_read(stream)
+    if body.names is not None and not set(wanted) <= set(body.names):
+        return _all_faulty(_records(body, np.frombuffer(body.data, np.uint8)), Reason.MISSING_COLUMN)
+    return _read_whole(body, wanted) or _read_sorted_out(body, wanted)
+
+
+def _body(payload: bytes, stream: StreamSettings) -> _Body:
+    dialect = Dialect(stream.delimiter, stream.quote)
+    while payload.startswith((_BOM, b"\n", b"\r\n")):
+        payload = payload.removeprefix(_BOM).lstrip(b"\r\n")
+    if not stream.header:
+        return _Body(payload, None, None, dialect)
+    first, _, rest = payload.partition(b"\n")
+    header = first.removesuffix(b"\r")
+    return _Body(rest, header, _names(header, dialect), dialect)
+
+
+def _names(header: bytes, dialect: Dialect) -> tuple[str, ...]:
+    text = io.StringIO(header.decode("utf-8", "replace").replace("\r", " "))
+    try:
+        if dialect.quote:
+            row = next(csv.reader(text, delimiter=dialect.delimiter, quotechar=dialect.quote), [])
+        else:
+            row = next(csv.reader(text, delimiter=dialect.delimiter, quoting=csv.QUOTE_NONE), [])
+    except csv.Error:  # a name longer than Python's csv allows
+        return ()
+    return tuple(name.strip() for name in row)
+
+
+def _read_whole(body: _Body, wanted: tuple[str, ...]) -> Records | None:
+    """The records when every line is one, in shape: one pass of Arrow's reader. None when it is not so."""
+    data, buffer = body.data, np.frombuffer(body.data, np.uint8)
+    if not data or b"\0" in data or not (data.isascii() or _plain_utf8(data)):
+        return None
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        return None
+    names = body.names or _numbered(data, body.dialect)
+    fields = _arrow(data, names, wanted, body.dialect)
+    count = np.count_nonzero(buffer == _LF) + (not data.endswith(b"\n"))
+    if fields is None or len(next(iter(fields.values()))) != count:
+        return None
+    if body.quoted and not is_closed(_last_line(data), body.dialect).all():
+        return None
+    return Records(fault=np.zeros(count, np.int8), fields=fields, raw=lambda rows: _raw(lines(buffer), rows))
+
+
+def _read_sorted_out(body: _Body, wanted: tuple[str, ...]) -> Records:
+    """The records with a fault for each that is out of shape; Arrow's reader sees the others only."""
+    buffer = np.frombuffer(body.data, np.uint8)
+    records = _records(body, buffer)
+    fault, counts = _faults(records, body)
+    expected = len(body.names) if body.names is not None else _usual(counts[fault == Reason.NONE])
+    fault[(fault == Reason.NONE) & (counts != expected)] = Reason.RAGGED
+    names = body.names or tuple(str(number + 1) for number in range(expected))
+    if not set(wanted) <= set(names):
+        return _all_faulty(records, Reason.RAGGED)
+    fields = _readable(records, fault, names, wanted, body.dialect)
+    return Records(fault=fault, fields=fields, raw=lambda rows: _raw(records, rows))
+
+
+def _records(body: _Body, buffer: Bytes) -> Spans:
+    """The records, blank lines and repeated headers left out."""
+    records = lines(buffer)
+    if body.quoted:
+        records = join_lines(records, body.dialect)
+    if body.header is None:
+        return records
+    same = records.ends - records.starts == len(body.header)
+    if same.any():
+        same[same] = mask(pc.equal(records.select(same).texts(), pa.scalar(body.header, pa.binary())))
+    return records.select(~same) if same.any() else records
+
+
+def _faults(records: Spans, body: _Body) -> tuple[NDArray[np.int8], Ints]:
+    """Why records cannot be read, and the number of fields of those that can."""
+    buffer, dialect = records.buffer, body.dialect
+    quoted = np.zeros(len(records), bool)
+    counts = records.count(byte_places(buffer, ord(dialect.delimiter))) + 1
+    fault = np.where(records.holding(byte_places(buffer, _CR)), Reason.BAD_LINE_END, Reason.NONE).astype(np.int8)
+    if body.quoted:
+        quoted = records.holding(byte_places(buffer, ord(dialect.quote)))
+        closed = is_closed(records.select(quoted), dialect)
+        fault[quoted] = np.where(closed, Reason.NONE, Reason.UNBALANCED_QUOTE)
+        quoted[quoted] = closed
+        counts[quoted] = count_fields(records.select(quoted), dialect)
+    if not body.data.isascii():
+        fault[records.holding(utf8_faults(buffer))] = Reason.BAD_UTF8
+    if b"\0" in body.data:
+        fault[records.holding(byte_places(buffer, _NUL))] = Reason.NUL
+    return fault, counts
+
+
+def _usual(counts: Ints) -> int:
+    """The most frequent number of fields."""
+    values, times = np.unique(counts, return_counts=True)
+    return int(values[np.argmax(times)]) if len(values) else 0
+
+
+def _readable(
+    records: Spans, fault: NDArray[np.int8], names: tuple[str, ...], wanted: tuple[str, ...], dialect: Dialect
+) -> dict[str, pa.Array]:
+    """The fields of all records without a fault; should Arrow see one of them otherwise, it gets a fault as well."""
+    parts, found = [np.flatnonzero(fault == Reason.NONE)], []
+    while parts:
+        part = parts.pop()
+        fields = _arrow(records.with_line_ends(part).buffers()[2], names, wanted, dialect)
+        if fields is not None and len(next(iter(fields.values()))) == len(part):
+            found.append(fields)
+        elif len(part) > 1:
+            parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+        else:
+            fault[part] = Reason.UNREADABLE
+    return {name: pa.concat_arrays([fields[name] for fields in found]) for name in wanted} if found else {}
+
+
+def _arrow(
+    data: bytes | pa.Buffer, names: tuple[str, ...], wanted: tuple[str, ...], dialect: Dialect
+) -> dict[str, pa.Array] | None:
+    """The wanted columns as texts, null where empty; None when a row is out of shape or there is none."""
+    places = {name: str(names.index(name)) for name in wanted if name in names}
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(data),
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, block_size=len(data) + 1, column_names=[str(place) for place in range(len(names))]
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=dialect.delimiter, quote_char=dialect.quote or False, newlines_in_values=True
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                check_utf8=False,
+                column_types=dict.fromkeys(places.values(), pa.string()),
+                include_columns=list(places.values()),
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    if len(places) < len(wanted):
+        return None
+    return {name: _one_array(table.column(place)) for name, place in places.items()}
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _numbered(data: bytes, dialect: Dialect) -> tuple[str, ...]:
+    """The columns of a payload without a header, "1" and so on, as many as its first line has fields."""
+    first = data.partition(b"\n")[0]
+    return tuple(str(number + 1) for number in range(len(_names(first, dialect))))
+
+
+def _last_line(data: bytes) -> Spans:
+    return lines(np.frombuffer(data[data.rfind(b"\n", 0, len(data) - 1) + 1 :], np.uint8))
+
+
+def _plain_utf8(data: bytes) -> bool:
+    """Whether the bytes are UTF-8 and hold no byte order mark."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return _BOM not in data
+
+
+def _all_faulty(records: Spans, reason: Reason) -> Records:
+    fault = np.full(len(records), reason, np.int8)
+    return Records(fault=fault, fields={}, raw=lambda rows: _raw(records, rows))
+
+
+def _raw(records: Spans, rows: Ints) -> pa.Array:
+    return records.select(rows).texts(RAW_LIMIT)

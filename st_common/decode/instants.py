@@ -1,0 +1,49 @@
+"""Texts to instants: int64 microseconds since 1970, UTC, and never an exception.
+
+An instant outside 1970 to 2199 is bad: it comes from a broken clock or a missing value, and would poison a stream's.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from st_common.decode.instant_formats import by_format, by_iso
+from st_common.decode.numbers import Mask, Parsed, doubles, is_missing, longs
+
+_LATEST_US = 7_258_118_400_000_000  # 2200-01-01
+_US_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+def instants(texts: pa.Array, time_unit: str) -> Parsed:
+    """The instants that texts give in a stream's time unit: `s`, `ms`, `us` since 1970, `iso`, or a strptime format.
+
+    Numbers may have fractions; a time without a zone is UTC; digits below a microsecond are cut off.
+    """
+    if time_unit in _US_PER_UNIT:
+        return _by_number(texts, _US_PER_UNIT[time_unit])
+    missing = is_missing(texts)
+    texts = pc.utf8_trim_whitespace(pc.fill_null(texts, ""))
+    values, good = by_iso(texts) if time_unit == "iso" else by_format(texts, time_unit)
+    return _in_range(values, missing, good & ~missing)
+
+
+def _by_number(texts: pa.Array, factor: int) -> Parsed:
+    whole = longs(texts)
+    good = ~(whole.bad | whole.missing)
+    good &= (whole.values >= 0) & (whole.values < _LATEST_US // factor)
+    values = np.where(good, whole.values, 0) * factor
+    if whole.bad.any():
+        at = np.flatnonzero(whole.bad)
+        fractions = doubles(texts.take(pa.array(at))).values
+        with np.errstate(invalid="ignore"):
+            near = np.floor(fractions * factor + 0.5)
+            known = (near >= 0) & (near < _LATEST_US)
+        values[at[known]] = near[known].astype(np.int64)
+        good[at] = known
+    return Parsed(values, whole.missing, ~(good | whole.missing))
+
+
+def _in_range(values: NDArray[np.int64], missing: Mask, good: Mask) -> Parsed:
+    good = good & (values >= 0) & (values < _LATEST_US)
+    return Parsed(np.where(good, values, 0), missing, ~(good | missing))

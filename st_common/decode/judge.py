@@ -1,0 +1,113 @@
+"""Records to fixes and rejects: what the fields mean, the same for every format."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from st_common.decode.decoded import REASONS, REJECTS_SCHEMA, Decoded, Reason, Records, fixes_schema
+from st_common.decode.instants import instants
+from st_common.decode.numbers import Mask, Parsed, bools, doubles, longs, mask
+from st_common.settings import AttributeType, StreamSettings
+
+_MAX_LONGITUDE, _MAX_LATITUDE = 180.0, 90.0
+
+
+class _Faults:
+    """The reason of each record whose fields could be read; the first one that is found stays."""
+
+    def __init__(self, count: int) -> None:
+        self.reasons = np.zeros(count, np.int8)
+
+    def mark(self, where: Mask, reason: Reason) -> None:
+        if where.any():
+            self.reasons[where & (self.reasons == Reason.NONE)] = reason
+
+
+def judge(records: Records, stream: StreamSettings, *, arrival_us: int) -> Decoded:
+    """The fixes and rejects of records: each record becomes exactly one of them."""
+    rows = np.flatnonzero(records.fault == Reason.NONE)
+    faults = _Faults(len(rows))
+    columns = _columns(records, stream, arrival_us, faults) if len(rows) else {}
+    fault = records.fault.copy()
+    fault[rows] = faults.reasons
+    bad = np.flatnonzero(fault)
+    rejects = pa.table(
+        [pa.array(bad, pa.int32()), REASONS.take(pa.array(fault[bad])), records.raw(bad)], schema=REJECTS_SCHEMA
+    )
+    schema = fixes_schema(stream)
+    if not len(rows):
+        return Decoded(fixes=schema.empty_table(), rejects=rejects, rows=len(fault))
+    fixes = pa.table({"row": pa.array(rows, pa.int32()), **columns}, schema=schema)
+    if faults.reasons.any():
+        fixes = fixes.filter(pa.array(faults.reasons == Reason.NONE))
+    return Decoded(fixes=fixes, rejects=rejects, rows=len(fault))
+
+
+def _columns(records: Records, stream: StreamSettings, arrival_us: int, faults: _Faults) -> dict[str, pa.Array]:
+    fields, named = records.fields, stream.columns
+    objects = fields[named.object].dictionary_encode()
+    faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)
+    event_ts = _event_ts(records, stream, arrival_us, faults)
+    gone = np.zeros(len(event_ts), bool)
+    if named.gone is not None:
+        gone = mask(pc.is_in(fields[named.gone], pa.array(named.gone_values, pa.string())))
+    x, y = _coordinates(doubles(fields[named.x]), doubles(fields[named.y]), stream, gone, faults)
+    attributes = {name: _attribute(fields[name], kind, faults) for name, kind in stream.attributes.items()}
+    if stream.max_ahead_s is not None:
+        faults.mark(event_ts > arrival_us + round(stream.max_ahead_s * 1e6), Reason.TOO_FAR_AHEAD)
+    return {
+        "object": objects,
+        "event_ts": pa.array(event_ts),
+        "x": pa.array(x),
+        "y": pa.array(y),
+        "gone": pa.array(gone),
+        **attributes,
+    }
+
+
+def _empty_ids(objects: pa.DictionaryArray) -> Mask:
+    empty = pc.match_substring_regex(objects.dictionary, r"^\s*$")
+    places = pc.indices_nonzero(empty)
+    missing = mask(objects.is_null())
+    return missing | mask(pc.is_in(objects.indices, places.cast(pa.int32()))) if len(places) else missing
+
+
+def _event_ts(records: Records, stream: StreamSettings, arrival_us: int, faults: _Faults) -> NDArray[np.int64]:
+    """Event times (us); the time of arrival where the stream has no column for them (SPEC P1)."""
+    column = stream.columns.event_ts
+    if column is None:
+        return np.full(len(faults.reasons), arrival_us, np.int64)
+    parsed = instants(records.fields[column], stream.time_unit)
+    faults.mark(parsed.missing, Reason.MISSING_TIME)
+    faults.mark(parsed.bad, Reason.BAD_TIME)
+    return parsed.values.astype(np.int64, copy=False)
+
+
+def _coordinates(
+    x: Parsed, y: Parsed, stream: StreamSettings, gone: Mask, faults: _Faults
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Coordinates, in degrees or the CRS's unit; NaN where a gone object's are absent or wrong, which is no fault."""
+    here = ~gone
+    faults.mark((x.missing | y.missing) & here, Reason.MISSING_POSITION)
+    finite = np.isfinite(x.values) & np.isfinite(y.values)
+    faults.mark(~finite & here, Reason.BAD_NUMBER)
+    inside = finite
+    if stream.geographic:
+        with np.errstate(invalid="ignore"):
+            inside = finite & (np.abs(x.values) <= _MAX_LONGITUDE) & (np.abs(y.values) <= _MAX_LATITUDE)
+        faults.mark(~inside & here, Reason.OUT_OF_CRS)
+    return np.where(inside, x.values, np.nan), np.where(inside, y.values, np.nan)
+
+
+def _attribute(texts: pa.Array, kind: AttributeType, faults: _Faults) -> pa.Array:
+    """An attribute's values, null where its text is missing (or NaN, for a double)."""
+    if kind == "string":
+        return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+    parsed = {"double": doubles, "long": longs, "bool": bools}[kind](texts)
+    bad, absent = parsed.bad, parsed.missing | parsed.bad
+    if kind == "double":
+        bad = bad | np.isinf(parsed.values)
+        absent = absent | np.isnan(parsed.values)
+    faults.mark(bad, Reason.BAD_ATTRIBUTE)
+    return pa.array(parsed.values, mask=absent)

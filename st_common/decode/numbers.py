@@ -1,0 +1,113 @@
+"""Texts to numbers: the same value as Python's `float`, and never an exception."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+
+_NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:nan|inf|infinity))$"
+_PLAIN = r"^-?[0-9]{1,18}(?:\.[0-9]{1,100})?$"  # what a cast takes for sure
+_WHOLE = r"^-?[0-9]{1,18}$"
+_LARGEST, _LEAST = "9223372036854775807", "-9223372036854775808"  # int64
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Values of texts. `missing` marks null and empty texts, `bad` those that are no such value; both hold no value."""
+
+    values: NDArray[np.float64] | NDArray[np.int64] | Mask
+    missing: Mask
+    bad: Mask
+
+
+def mask(array: pa.Array) -> Mask:
+    """A boolean array as NumPy; null is False."""
+    return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False), bool)  # noqa: FBT003 - Arrow's argument
+
+
+def is_missing(texts: pa.Array) -> Mask:
+    """Where texts are null or hold nothing but blanks."""
+    if texts.null_count == len(texts):
+        return np.ones(len(texts), bool)
+    return mask(texts.is_null()) | mask(pc.match_substring_regex(texts, r"^\s*$"))
+
+
+def doubles(texts: pa.Array) -> Parsed:
+    """Decimal numbers as float64; blanks around them do not matter, `nan` and `inf` are values here.
+
+    Hexadecimal numbers, digits grouped by commas or underscores and the like are bad.
+    """
+    try:
+        numbers = texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return _doubles_one_by_one(texts)
+    missing = mask(texts.is_null())
+    return Parsed(_float_values(numbers), missing, np.zeros(len(texts), bool))
+
+
+def longs(texts: pa.Array) -> Parsed:
+    """Whole numbers as int64; also those written as `5.0` or `1e3`, as far as float64 is exact for them."""
+    if not _has_hex(texts):
+        try:
+            numbers = texts.cast(pa.int64())
+        except pa.ArrowInvalid:
+            pass
+        else:
+            values = np.asarray(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False), np.int64)
+            return Parsed(values, mask(texts.is_null()), np.zeros(len(texts), bool))
+    texts = pc.utf8_trim_whitespace(texts)
+    whole = _fits_int64(texts)
+    numbers = pc.if_else(whole, texts, None).cast(pa.int64())
+    values = np.array(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False), np.int64)
+    other = doubles(texts)
+    exact = np.abs(other.values) < 2.0**53
+    exact[exact] = other.values[exact] == np.floor(other.values[exact])
+    taken = exact & ~mask(whole)
+    values[taken] = other.values[taken].astype(np.int64)
+    return Parsed(values, other.missing, ~(other.missing | mask(whole) | exact))
+
+
+def bools(texts: pa.Array) -> Parsed:
+    """`true`, `t`, `yes`, `1` and `false`, `f`, `no`, `0`, in any case."""
+    lower = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+    true = mask(pc.is_in(lower, pa.array(["true", "t", "yes", "1"])))
+    false = mask(pc.is_in(lower, pa.array(["false", "f", "no", "0"])))
+    missing = is_missing(texts)
+    return Parsed(true, missing, ~(true | false | missing))
+
+
+def _doubles_one_by_one(texts: pa.Array) -> Parsed:
+    """The same for texts of which a cast refuses some: it takes the plain ones, NumPy the few others."""
+    missing = is_missing(texts)
+    texts = pc.utf8_trim_whitespace(texts)
+    plain = pc.match_substring_regex(texts, _PLAIN)
+    values = _float_values(pc.if_else(plain, texts, None).cast(pa.float64()))
+    rest = np.flatnonzero(~mask(plain) & ~missing)
+    others = texts.take(pa.array(rest))
+    numeric = mask(pc.match_substring_regex(others, _NUMBER))
+    values[rest[numeric]] = others.filter(pa.array(numeric)).to_numpy(zero_copy_only=False).astype(np.float64)
+    bad = np.zeros(len(texts), bool)
+    bad[rest[~numeric]] = True
+    return Parsed(values, missing, bad)
+
+
+def _fits_int64(texts: pa.Array) -> pa.Array:
+    """Which texts are whole numbers that int64 holds; numerals of equal length order like their texts."""
+    short = pc.match_substring_regex(texts, _WHOLE)
+    above = pc.and_(pc.match_substring_regex(texts, r"^[0-9]{19}$"), pc.less_equal(texts, _LARGEST))
+    below = pc.and_(pc.match_substring_regex(texts, r"^-[0-9]{19}$"), pc.less_equal(texts, _LEAST))
+    return pc.or_(short, pc.or_(above, below))
+
+
+def _float_values(numbers: pa.Array) -> NDArray[np.float64]:
+    return np.array(pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False), np.float64)
+
+
+def _has_hex(texts: pa.Array) -> bool:
+    """Whether an x may be in the texts: Arrow's cast would read 0x10 as 16."""
+    data = texts.buffers()[2]
+    return data is not None and bool((np.frombuffer(data, np.uint8) | 0x20 == ord("x")).any())
