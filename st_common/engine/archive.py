@@ -17,7 +17,6 @@ from st_common.settings import StreamSettings
 
 READER = "archive"
 BATCH_BYTES = 64 << 20
-_ARROW = {"string": pa.string(), "double": pa.float64(), "long": pa.int64(), "bool": pa.bool_()}
 _STAMP = pa.timestamp("us", tz="UTC")
 
 
@@ -64,11 +63,9 @@ class Archive:
         return True
 
     def _append(self, path: Path, contract_name: str, parts: list[pa.Table], end: int) -> None:
-        extra = {name: _ARROW[kind] for name, kind in self._stream.attributes.items()}
         contract = load_contract(contract_name)
-        if contract_name == "positions":
-            contract = contract.with_columns(extra)
-        rows = pa.concat_tables(parts) if parts else contract.arrow_schema().empty_table()
+        extra = self._stream.attributes if contract.extendable else None
+        rows = pa.concat_tables([*parts, *([] if parts else [_without_day(contract.arrow_schema(extra))])])
         done = self._done(path)
         if done > self.next_segment:
             rows = rows.filter(pa.compute.field("segment") >= done)
@@ -94,7 +91,8 @@ class Archive:
         return pa.table({
             "segment": pa.array(np.full(n, segment.number)), "row": rejects["row"],
             "arrival_ts": pa.array(np.full(n, segment.arrival_us)).cast(_STAMP),
-            "stream": pa.array([self._stream.name] * n, pa.string()), "reason": rejects["reason"], "raw": rejects["raw"],
+            "stream": pa.array([self._stream.name] * n, pa.string()),
+            "reason": rejects["reason"], "raw": rejects["raw"],
         })  # fmt: skip
 
     def clock_us(self) -> int | None:
@@ -110,3 +108,8 @@ class Archive:
     def position(self) -> int:
         """The place after the last archived row."""
         return position_of(self.next_segment, 0)
+
+
+def _without_day(schema: pa.Schema) -> pa.Table:
+    """No rows; the day that a row belongs to is added when a table is written."""
+    return pa.schema([field for field in schema if not field.name.endswith("_date")]).empty_table()

@@ -102,8 +102,7 @@ class LocalEngine:
         """Brings everything up to the state's position into the table, exactly once."""
         end = end_of(self.state)
         if end > self.committed:
-            empty = self._contract.arrow_schema().empty_table()
-            changes = pa.concat_tables(self._pending) if self._pending else empty
+            changes = pa.concat_tables(self._pending) if self._pending else settled([])
             tables.append(self._table, changes, self._contract, app=APP, version=end)
             self.committed, self._pending = end, []
             self._journal.clear()

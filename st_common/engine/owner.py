@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from st_common.errors import FairwayError
 from st_common.home import Home
@@ -50,7 +51,7 @@ class Owner:
             return
         self.lease = lease.beat(self.lease, now_us=now_us())
         earlier = {name: getattr(self.before, name) if self.before else 0 for name in _COUNTS}
-        counts = {name: earlier[name] + self.counts[name] for name in _COUNTS}
+        counts: dict[str, Any] = {name: earlier[name] + self.counts[name] for name in _COUNTS}
         if now_ts is None and self.before is not None:
             now_ts = self.before.now_ts
         status = StreamStatus(
@@ -81,4 +82,3 @@ def owned(home: Home, stream: str, *, engine: str) -> Iterator[Owner]:
         write_exit(folder, code=0, message="")
     finally:
         lease.release(owner.lease)
-

@@ -35,4 +35,5 @@ def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> N
 
 def _record(stream: StreamSettings, *, engine: str, shards: int) -> dict[str, Any]:
     settings = {name: value for name, value in dataclasses.asdict(stream).items() if name not in _FREE}
-    return json.loads(json.dumps({**settings, "engine": engine, "shards": shards}))
+    record: dict[str, Any] = json.loads(json.dumps({**settings, "engine": engine, "shards": shards}))
+    return record

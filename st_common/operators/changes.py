@@ -92,7 +92,8 @@ def _text_rank(column: pa.ChunkedArray) -> np.ndarray:
     rank = np.empty(len(array.dictionary) + 1, np.int64)
     rank[pc.array_sort_indices(array.dictionary).to_numpy()] = np.arange(1, len(rank))
     rank[-1] = 0
-    return rank[array.indices.fill_null(len(rank) - 1).to_numpy(zero_copy_only=False)]
+    ranks: np.ndarray = rank[array.indices.fill_null(len(rank) - 1).to_numpy(zero_copy_only=False)]
+    return ranks
 
 
 def _as_contract(table: pa.Table, seq: np.ndarray) -> pa.Table:

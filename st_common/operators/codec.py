@@ -26,7 +26,7 @@ def to_blob(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
 
 
 def from_blob(blob: bytes) -> tuple[dict[str, np.ndarray | pa.Array], dict[str, Any]]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from st_common.operators.changes import CAUSES, Names, change_rows
 from st_common.errors import LogError
+from st_common.operators.changes import CAUSES, Names, change_rows
 from st_common.operators.evaluate import Counters, Outcome, Run, Settings, evaluate, last_fixes_hits
 from st_common.operators.match import Hits, LayerOf, compile_queries
 from st_common.operators.state import NEVER, OBJECT_SHIFT, TARGET_MASK, Delta, Registered, State
@@ -66,8 +66,16 @@ def _clock_run(state: State, position: int, row: dict[str, Any], settings: Setti
         releases = state.max_event != NEVER and settings.lateness_us > 0
         highest = state.max_event + settings.lateness_us + 1 if releases else state.max_event
     ints, floats = np.empty(0, np.int64), np.empty(0)
-    rows = Rows(position=ints, object=ints, ts=ints, x=floats, y=floats, gone=np.empty(0, np.int8),
-                clock_position=np.array([position]), clock_max=np.array([highest]))  # fmt: skip
+    rows = Rows(
+        position=ints,
+        object=ints,
+        ts=ints,
+        x=floats,
+        y=floats,
+        gone=np.empty(0, np.int8),
+        clock_position=np.array([position]),
+        clock_max=np.array([highest]),
+    )
     return Run(rows=rows, next_segment=state.next_segment)
 
 
@@ -77,8 +85,16 @@ def _register(state: State, rows: list[Row]) -> Swap:
     numbers = np.arange(start, len(queries))
     position = np.zeros(len(queries), np.int64)
     position[numbers] = [at for at, _ in rows]
-    return Swap(queries=queries, layers=state.layers, before=numbers[:0], after=numbers, position=position, minus="dropped",
-                plus="registered", keeps=False)  # fmt: skip
+    return Swap(
+        queries=queries,
+        layers=state.layers,
+        before=numbers[:0],
+        after=numbers,
+        position=position,
+        minus="dropped",
+        plus="registered",
+        keeps=False,
+    )
 
 
 def _registered(state: State, row: dict[str, Any]) -> Registered:
@@ -101,16 +117,32 @@ def _drop(state: State, rows: list[Row]) -> Swap:
             queries[number] = replace(queries[number], live=False)
             gone.append(number)
             position[number] = at
-    return Swap(queries=tuple(queries), layers=state.layers, before=np.array(gone, np.int64), after=np.empty(0, np.int64),
-                position=position, minus="dropped", plus="registered", keeps=False)  # fmt: skip
+    return Swap(
+        queries=tuple(queries),
+        layers=state.layers,
+        before=np.array(gone, np.int64),
+        after=np.empty(0, np.int64),
+        position=position,
+        minus="dropped",
+        plus="registered",
+        keeps=False,
+    )
 
 
 def _replace(state: State, rows: list[Row]) -> Swap:
     dropped, added = _drop(state, rows), _register(state, rows)
     queries = dropped.queries + added.queries[len(state.queries) :]
     position = np.full(len(queries), rows[0][0])
-    return Swap(queries=queries, layers=state.layers, before=dropped.before, after=added.after, position=position, minus="replaced",
-                plus="registered", keeps=False)  # fmt: skip
+    return Swap(
+        queries=queries,
+        layers=state.layers,
+        before=dropped.before,
+        after=added.after,
+        position=position,
+        minus="replaced",
+        plus="registered",
+        keeps=False,
+    )
 
 
 def _layer(state: State, rows: list[Row]) -> Swap:
@@ -121,8 +153,16 @@ def _layer(state: State, rows: list[Row]) -> Swap:
     for number in on_layer:
         queries[number] = replace(queries[number], layer_version=row["version"])
     numbers = np.array(on_layer, np.int64)
-    return Swap(queries=tuple(queries), layers={**state.layers, row["layer"]: row["version"]}, before=numbers, after=numbers, position=np.full(len(queries), at),
-                minus="layer", plus="layer", keeps=True)  # fmt: skip
+    return Swap(
+        queries=tuple(queries),
+        layers={**state.layers, row["layer"]: row["version"]},
+        before=numbers,
+        after=numbers,
+        position=np.full(len(queries), at),
+        minus="layer",
+        plus="layer",
+        keeps=True,
+    )
 
 
 _SWAPS = {"register": _register, "drop": _drop, "replace": _replace, "layer": _layer}
@@ -141,17 +181,30 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     plus = np.setdiff1d(after, before, assume_unique=True) if change.keeps else after
     keys = np.concatenate([minus, plus])
     target, who = keys & TARGET_MASK, keys >> OBJECT_SHIFT
-    names = Names(queries=change.queries, targets=targets, objects=state.objects,
-                  partners=state.partners.with_new(hits.partner_hashes, hits.partner_ids))  # fmt: skip
+    names = Names(
+        queries=change.queries,
+        targets=targets,
+        objects=state.objects,
+        partners=state.partners.with_new(hits.partner_hashes, hits.partner_ids),
+    )
     counts = [len(minus), len(plus)]
     changes = change_rows(
-        names, position=change.position[targets.query[target]], event_ts=np.full(len(keys), _now(state, settings)),
-        fix_ts=state.last_ts[who], rank=np.ones(len(keys), np.int8), objects=who, target=target,
-        sign=np.repeat([-1, 1], counts), cause=np.repeat([_CAUSE[change.minus], _CAUSE[change.plus]], counts),
-    )  # fmt: skip
+        names,
+        position=change.position[targets.query[target]],
+        event_ts=np.full(len(keys), _now(state, settings)),
+        fix_ts=state.last_ts[who],
+        rank=np.ones(len(keys), np.int8),
+        objects=who,
+        target=target,
+        sign=np.repeat([-1, 1], counts),
+        cause=np.repeat([_CAUSE[change.minus], _CAUSE[change.plus]], counts),
+    )
     answer = np.sort(np.concatenate([state.answer[~is_before], after]))
-    return Outcome(delta=_delta(state, change, hits, answer), changes=changes,
-                   counters=Counters(leaves=counts[0], enters=counts[1]))  # fmt: skip
+    return Outcome(
+        delta=_delta(state, change, hits, answer),
+        changes=changes,
+        counters=Counters(leaves=counts[0], enters=counts[1]),
+    )
 
 
 def _now(state: State, settings: Settings) -> int:
@@ -160,7 +213,14 @@ def _now(state: State, settings: Settings) -> int:
 
 def _delta(state: State, change: Swap, hits: Hits, answer: np.ndarray) -> Delta:
     return Delta(
-        next_segment=state.next_segment, max_event=state.max_event, queries=change.queries, layers=change.layers, answer=answer,
-        replaces_answer=True, partner_ids=hits.partner_ids, partner_hashes=hits.partner_hashes,
-        target_query=hits.target_query, target_partner=hits.target_partner,
-    )  # fmt: skip
+        next_segment=state.next_segment,
+        max_event=state.max_event,
+        queries=change.queries,
+        layers=change.layers,
+        answer=answer,
+        replaces_answer=True,
+        partner_ids=hits.partner_ids,
+        partner_hashes=hits.partner_hashes,
+        target_query=hits.target_query,
+        target_partner=hits.target_partner,
+    )

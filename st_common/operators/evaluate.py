@@ -134,4 +134,3 @@ def last_fixes_hits(state: State, queries: QuerySet, layer_of: LayerOf) -> tuple
     hits = match(queries, state.x[alive], state.y[alive], layer_of=layer_of, targets=state.targets,
                  partners=state.partners)  # fmt: skip
     return hits, alive[hits.point]
-

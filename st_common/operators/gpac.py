@@ -80,7 +80,7 @@ def _alone(key: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     return comes, ~found
 
 
-def _cases(
+def _cases(  # noqa: PLR0917 - arrays of one table, used here alone
     slot: np.ndarray, target: np.ndarray, comes: np.ndarray, goes: np.ndarray,
     event_of_slot: np.ndarray, touched: np.ndarray, last_event: np.ndarray,
 ) -> Cases:  # fmt: skip

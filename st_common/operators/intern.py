@@ -12,7 +12,7 @@ from st_common.errors import StateError
 
 
 def hashes_of(ids: pa.Array) -> np.ndarray:
-    """A uint64 per id, the same in every process and for ever: it decides the shard of an object and finds its number."""
+    """A uint64 per id, the same in every process and for ever: it finds an object's number and decides its shard."""
     return pd.util.hash_array(ids.to_numpy(zero_copy_only=False).astype(object), categorize=False)
 
 
@@ -32,8 +32,9 @@ class Interner:
         return len(self.hashes)
 
     @cached_property
-    def _index(self) -> pd.Index:
-        return pd.Index(self.hashes)
+    def _index(self) -> "pd.Index[int]":
+        index: pd.Index[int] = pd.Index(self.hashes)
+        return index
 
     def find(self, hashes: np.ndarray, ids: pa.Array) -> np.ndarray:
         """The number of each id, -1 where it has none; int64[n].
@@ -41,7 +42,7 @@ class Interner:
         Raises:
             StateError: two ids share one hash. It is looked for at every call, so no object is ever taken for another.
         """
-        found = self._index.get_indexer(hashes).astype(np.int64)
+        found = self._index.get_indexer(pd.Index(hashes)).astype(np.int64)
         known = found >= 0
         if known.any():
             mine, theirs = self.ids.take(pa.array(found[known])), ids.filter(pa.array(known))

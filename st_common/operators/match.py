@@ -155,7 +155,8 @@ class _NewPartners:
         missing = found < 0
         found[missing] = len(self._all) + np.arange(int(missing.sum()))
         self._all = self._all.with_new(hashes[missing], ids.filter(pa.array(missing)))
-        return found[encoded.indices.to_numpy(zero_copy_only=False)]
+        numbers: np.ndarray = found[encoded.indices.to_numpy(zero_copy_only=False)]
+        return numbers
 
     def found(self) -> tuple[pa.Array, np.ndarray]:
         start = len(self._known)

@@ -46,7 +46,8 @@ class Packet:
     def from_blob(blob: bytes) -> "Packet":
         """The packet that `to_blob` gave."""
         arrays, meta = from_blob(blob)
-        return Packet(**arrays, **{**meta, "controls": tuple(meta["controls"])})
+        fields: dict[str, Any] = {**arrays, **meta, "controls": tuple(meta["controls"])}
+        return Packet(**fields)
 
 
 def control_packet(segment: int, payload: bytes) -> Packet:
@@ -86,7 +87,7 @@ def pack(segment: int, fixes: pa.Table, *, rows: int, rejects: int, shards: int)
     return packets
 
 
-def _own(shard_of: np.ndarray, code: np.ndarray, shard: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _own(shard_of: np.ndarray, code: np.ndarray, shard: int) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
     """Which fixes are of the shard, the ids' numbers within the shard, and which ids are of the shard."""
     own = shard_of == shard
     local = (np.cumsum(own) - 1).astype(np.int32)

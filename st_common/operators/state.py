@@ -66,7 +66,8 @@ class State:
 
     `next_segment` is the segment that must come next. `max_event` is the largest event time seen in the log, `NEVER`
     at first. Per object (its number is its place): `last_ts`, `x`, `y` of its last used fix and `alive`, 0 after it
-    vanished or expired. `layers` are the versions that layer rows named. `answer` holds every pair in every answer as sorted keys `object << 32 | target`.
+    vanished or expired. `layers` are the versions that layer rows named. `answer` holds every pair in every answer as
+    sorted keys `object << 32 | target`.
     """
 
     next_segment: int = 0
@@ -125,8 +126,10 @@ def check_format(meta: dict[str, Any]) -> None:
         StateError: the format is not the one that this version writes.
     """
     if meta.get("format") != FORMAT:
-        raise StateError(f"the state is of format {meta.get('format')}, this version reads {FORMAT}",
-                         hint="run the stream with the version that wrote it, or start it anew from its log")  # fmt: skip
+        raise StateError(
+            f"the state is of format {meta.get('format')}, this version reads {FORMAT}",
+            hint="run the stream with the version that wrote it, or start it anew from its log",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,15 +25,16 @@ class Targets:
         return len(self.query)
 
     @cached_property
-    def _index(self) -> pd.Index:
-        return pd.Index(_keys(self.query, self.partner))
+    def _index(self) -> "pd.Index[int]":
+        index: pd.Index[int] = pd.Index(_keys(self.query, self.partner))
+        return index
 
     def number(self, query: np.ndarray, partner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The number of each pair, and the queries and partners of pairs that are new: numbered on from `len(self)`."""
         if not len(query):
             return query, query, query
         keys = _keys(query, partner)
-        found = self._index.get_indexer(keys).astype(np.int64)
+        found = self._index.get_indexer(pd.Index(keys)).astype(np.int64)
         missing = found < 0
         if not missing.any():
             return found, query[:0], partner[:0]
@@ -49,4 +50,5 @@ class Targets:
 
 
 def _keys(query: np.ndarray, partner: np.ndarray) -> np.ndarray:
-    return (query << 32) | (partner + 1)
+    keys: np.ndarray = (query << 32) | (partner + 1)
+    return keys

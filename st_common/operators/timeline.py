@@ -65,7 +65,8 @@ class Clock:
 
     def before(self, position: np.ndarray) -> np.ndarray:
         """The clock just before rows of the log."""
-        return self.value[np.searchsorted(self.position, position, side="left") - 1]
+        value: np.ndarray = self.value[np.searchsorted(self.position, position, side="left") - 1]
+        return value
 
     def first_past(self, ts: np.ndarray) -> np.ndarray:
         """The row after which the clock is past (strictly) each time; `LAST` where it is not yet."""
@@ -91,8 +92,8 @@ def order(state: State, rows: Rows, *, lateness_us: int, silence_us: int | None)
     if lateness_us:
         fixes, held, late, double = _released(state, rows, clock)
     else:
-        fixes, held, (late, double) = _immediate(state, rows), None, (0, 0)
-        fixes, late, double = _newer(state, fixes)
+        held = None
+        fixes, late, double = _newer(state, _immediate(rows))
     if silence_us is not None:
         fixes = _with_expiries(state, fixes, clock, silence_us)
     return Ordered(events=fixes, held=held, max_event=max_event, late=late, double=double)
@@ -107,7 +108,7 @@ def _events(fixes: Held | Rows, index: np.ndarray, position: np.ndarray) -> Even
     )  # fmt: skip
 
 
-def _immediate(state: State, rows: Rows) -> Events:
+def _immediate(rows: Rows) -> Events:
     index = np.argsort(rows.object, kind="stable")
     return _events(rows, index, rows.position[index])
 
@@ -127,7 +128,8 @@ def _padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
     """`values[index]`, with `filler` for objects that the state does not know yet."""
     known = index < len(values)
     if known.all():
-        return values[index]
+        out: np.ndarray = values[index]
+        return out
     out = np.full(len(index), filler, values.dtype)
     out[known] = values[index[known]]
     return out
@@ -145,7 +147,8 @@ def _previous_max(groups: np.ndarray, ts: np.ndarray, initial: np.ndarray) -> np
     own, start = rank[: len(ts)], rank[len(ts) :]
     seen = np.where(first, start, np.r_[0, own[:-1]])
     highest = np.maximum.accumulate(np.maximum(seen, start) + group * n)
-    return values[highest - group * n]
+    before = values[highest - group * n]
+    return before
 
 
 def _take(events: Events, index: np.ndarray) -> Events:

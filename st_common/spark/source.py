@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -109,7 +110,7 @@ class _Reader(DataSourceStreamReader):
         self._at = max(self._at or 0, last)
         tasks = min(self._tasks, last - first)
         cuts = [first + (last - first) * part // tasks for part in range(tasks + 1)] if tasks else []
-        return [_Part(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+        return [_Part(a, b) for a, b in pairwise(cuts)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The packets of a part of a batch."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from st_common import tables
@@ -61,9 +61,11 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
 
 def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
     """A grouping key per shard such that each falls into another partition of `shards`: else some cores stay idle."""
-    candidates = spark.range(64 * shards).select(F.col("id").cast("int").alias("key"))
-    placed = candidates.select("key", F.expr(f"pmod(hash(key), {shards})").alias("partition"))
-    found = {row["partition"]: row["key"] for row in placed.groupBy("partition").agg(F.min("key").alias("key")).collect()}
+    candidates = spark.range(64 * shards).select(sf.col("id").cast("int").alias("key"))
+    placed = candidates.select("key", sf.expr(f"pmod(hash(key), {shards})").alias("partition"))
+    found = {
+        row["partition"]: row["key"] for row in placed.groupBy("partition").agg(sf.min("key").alias("key")).collect()
+    }
     return tuple(found[partition] for partition in range(shards))
 
 

@@ -1,6 +1,9 @@
 """What every engine must hold to (DESIGN section 3), as functions over random cases."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -8,13 +11,12 @@ import shapely
 
 from st_common.operators.changes import settled
 from st_common.operators.evaluate import Counters, Settings
+from st_common.operators.match import LayerOf
 from st_common.operators.packet import Packet, control_packet, pack
 from st_common.operators.stages import step
 from st_common.operators.state import Delta, State, apply
-from st_common.testing.oracle import Change, Feature, Fix, Layers, Rules
+from st_common.testing.oracle import Change, Feature, Fix, Layers, Row, Rules
 from st_common.testing.strategies import Case, Segmentation
-
-import json
 
 Told = tuple[int, str, int, int | None, str, str | None, int, str, int, int]
 
@@ -22,7 +24,8 @@ Told = tuple[int, str, int, int | None, str, str | None, int, str, int, int]
 def told_by_oracle(changes: Iterable[Change]) -> list[Told]:
     """The oracle's changes without `seq`, sorted: what an engine must have told, whatever order it has in one row."""
     return sorted(
-        ((c.position, c.query, c.query_version, c.layer_version, c.object, c.partner, c.sign, c.cause, c.event_us, c.fix_us)
+        ((c.position, c.query, c.query_version, c.layer_version, c.object, c.partner, c.sign, c.cause, c.event_us,
+          c.fix_us)
          for c in changes), key=repr,
     )  # fmt: skip
 
@@ -37,7 +40,7 @@ def told(changes: pa.Table, order: Mapping[int, int] | None = None) -> list[Told
     )  # fmt: skip
 
 
-def _us(stamp) -> int:
+def _us(stamp: datetime) -> int:
     return round(stamp.timestamp() * 1e6)
 
 
@@ -69,12 +72,13 @@ def settings_of(rules: Rules) -> Settings:
 
 def packets_of(case: Case, segmentation: Segmentation, shards: int) -> tuple[list[list[Packet]], dict[int, int]]:
     """The case as packets, per segment one per shard; and the place in the case's rows of each position."""
-    parts = []
+    parts: list[list[tuple[int, Row]]] = []
     for number, row in enumerate(case.rows):
         if not parts or number in segmentation.cuts or isinstance(row, Fix) != isinstance(parts[-1][-1][1], Fix):
             parts.append([])
         parts[-1].append((number, row))
-    segments, order = [], {}
+    segments: list[list[Packet]] = []
+    order: dict[int, int] = {}
     for segment, part in enumerate(parts):
         order |= {(segment << 24) | at: number for at, (number, _) in enumerate(part)}
         rows = [row for _, row in part]
@@ -131,7 +135,7 @@ def run_steps(
     return pa.concat_tables(told_changes), counters, order
 
 
-def _layer_of(layers: Layers):
+def _layer_of(layers: Layers) -> LayerOf:
     return lambda layer, version: ShapelyLayer(layers[layer, version])
 
 
@@ -142,7 +146,7 @@ def _rebuilt(state: State, deltas: Sequence[Delta]) -> State:
     return State.from_blob(state.to_blob())
 
 
-def in_row_order(changes: pa.Table, order: Mapping[int, int]) -> list[tuple]:
+def in_row_order(changes: pa.Table, order: Mapping[int, int]) -> list[tuple[Any, ...]]:
     """The changes in their one order, with `seq` per row of the case."""
     return [
         (order[r["position"]], r["query"], r["object"], r["partner"], r["sign"], r["cause"], r["event_ts"], r["seq"])

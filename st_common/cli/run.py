@@ -1,0 +1,102 @@
+"""`fairway run`, `verify`, `status`, `doctor`: streams as they run, and whether what they say holds."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from st_common.cli import context
+from st_common.errors import ConfigError, FairwayError
+
+if TYPE_CHECKING:
+    from st_common.settings import StreamSettings
+
+_STREAM = Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")]
+
+
+def run(
+    ctx: typer.Context,
+    stream: _STREAM,
+    engine: Annotated[str | None, typer.Option(help="spark or local; else what the settings say.")] = None,
+    until_idle: Annotated[bool, typer.Option("--until-idle", help="End when the log's end is reached.")] = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Follow a stream's log: changes of every answer, positions and rejects into their tables."""
+    settings = _settings(ctx, stream)
+    chosen = engine or settings.engine
+    if chosen == "local":
+        from st_common.engine.run import run as follow
+    elif chosen == "spark":
+        from st_common.spark.stream import run as follow
+    else:
+        raise ConfigError(f"there is no engine {chosen!r}", hint="spark or local")
+    summary = follow(context.home(ctx), settings, until_idle=until_idle)
+    rate = round(summary.fixes / summary.seconds) if summary.seconds else 0
+    typer.echo(
+        f"{stream}: {summary.fixes:,} fixes ({rate:,}/s), {summary.rejects:,} rejects, {summary.late:,} late, "
+        f"{summary.double:,} double, {summary.changes:,} changes in {summary.seconds} s"
+    )
+
+
+def verify(
+    ctx: typer.Context,
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="One query; else all.", show_default=False)
+    ] = None,
+) -> None:
+    """Check answers by brute force over the archived positions; exit code 3 when one does not hold."""
+    from st_common.query.registry import queries
+    from st_common.serving.verify import verify as check
+
+    home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
+    rows = [row for row in queries(home) if query in (None, row.name)]
+    if query is not None and not rows:
+        raise ConfigError(f"there is no query {query!r}", hint="`fairway query list` names them")
+    wrong = 0
+    for name in sorted({row.stream for row in rows}):
+        if name not in streams:
+            raise ConfigError(f"stream {name!r} is not in the settings", hint="--conf DIR names another folder")
+        for found in check(home, streams[name], query):
+            wrong += not found.holds
+            verdict = "holds" if found.holds else f"WRONG: {found.missing} missing, {found.extra} too many"
+            typer.echo(f"{found.query}: {found.members} members at position {found.position}: {verdict}")
+    if wrong:
+        raise typer.Exit(3)
+
+
+def status(ctx: typer.Context) -> None:
+    """Show each stream: its state, how far it is, what it counted."""
+    from st_common.capture.log import Log
+    from st_common.cli.output import write_columns
+    from st_common.ops.status import read_status
+    from st_common.position import segment_of
+
+    home = context.home(ctx, must_exist=True)
+    rows = []
+    for name in context.streams(ctx):
+        found, end = read_status(home.stream(name)), Log(home.log(name)).end()
+        if found is None:
+            rows.append((name, "never run", "", f"0/{end}", "", "", "", "", ""))
+            continue
+        at = segment_of(found.position)
+        counts = (found.fixes, found.rejects, found.late, found.double, found.changes)
+        rows.append((name, found.state, found.engine, f"{at}/{end}", *(f"{count:,}" for count in counts)))
+    names = ("stream", "state", "engine", "segments", "fixes", "rejects", "late", "double", "changes")
+    write_columns(names, rows)
+
+
+def doctor(ctx: typer.Context) -> None:
+    """Look whether everything that Fairway needs is there; exit code 2 when something is missing."""
+    from st_common.ops.doctor import findings
+
+    bad = 0
+    for what, problem in findings(lambda: context.streams(ctx)):
+        bad += problem is not None
+        typer.echo(f"{'ok   ' if problem is None else 'WRONG'} {what}{'' if problem is None else f': {problem}'}")
+    if bad:
+        raise typer.Exit(FairwayError.exit_code)
+
+
+def _settings(ctx: typer.Context, stream: str) -> "StreamSettings":
+    streams = context.streams(ctx)
+    if stream not in streams:
+        raise ConfigError(f"there is no stream {stream!r}", hint=f"the settings have {', '.join(streams) or 'none'}")
+    return streams[stream]

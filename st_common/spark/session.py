@@ -1,0 +1,85 @@
+"""One Spark session per process, the same for streams, batches and tests."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from st_common.errors import ConfigError
+from st_common.ops.doctor import jars_problem, java_problem
+
+JARS = Path(__file__).resolve().parents[2] / "jars"
+_CLASSES = ("delta-", "sedona-")
+_FIXED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,org.apache.sedona.sql.SedonaSqlExtensions",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.sedona.core.serde.SedonaKryoRegistrator",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",  # it may not change the partitions that state lies in
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.shuffle.compress": "false",  # packets are packed already, and the disk is near
+    "spark.shuffle.spill.compress": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.python.worker.faulthandler.enabled": "true",
+}
+
+
+def session(
+    app: str, *, cores: int = 2, memory: str = "4g", log_file: Path | None = None, **conf: str | int
+) -> SparkSession:
+    """A session on this machine, on `cores` cores; what the JVM and its workers print goes to `log_file` when given.
+
+    A failed task is tried four times (`local[2]` alone retries nothing: one killed worker would end a stream).
+
+    Raises:
+        ConfigError: there is no Java 17 or 21, or the jars are not there.
+    """
+    for problem in (java_problem(), jars_problem(JARS)):
+        if problem:
+            raise ConfigError(f"Spark cannot start: {problem}", hint="`fairway doctor` looks at everything")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    jars = [str(jar) for jar in sorted(JARS.glob("*.jar")) if jar.name.startswith(_CLASSES)]
+    builder = SparkSession.builder.appName(app).master(f"local[{cores},4]")
+    settings = {
+        **_FIXED, "spark.jars": ",".join(jars), "spark.driver.memory": memory, "spark.sql.shuffle.partitions": cores,
+        "spark.default.parallelism": cores, **conf,
+    }  # fmt: skip
+    for key, value in settings.items():
+        builder = builder.config(key, str(value))
+    with _printing_to(log_file):
+        spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+@contextlib.contextmanager
+def _printing_to(log_file: Path | None) -> Iterator[None]:
+    """Lets processes that are started meanwhile print to a file: they inherit the descriptors as they are then."""
+    if log_file is None:
+        yield
+        return
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    before = [os.dup(fd) for fd in (1, 2)]
+    with log_file.open("ab") as target:
+        try:
+            for fd in (1, 2):
+                os.dup2(target.fileno(), fd)
+            yield
+        finally:
+            for fd, old in zip((1, 2), before, strict=True):
+                os.dup2(old, fd)
+                os.close(old)
