@@ -17,7 +17,7 @@ AIRFLOW_BIN := $(AIRFLOW_VENV)/bin
 UV := $(BIN)/uv
 SYNC = $(UV) pip sync --quiet --require-hashes --build-constraints requirements/bootstrap.lock
 EDITABLE = $(UV) pip install --quiet --no-deps --no-build-isolation --editable .
-MVN := mvn --quiet --batch-mode --strict-checksums
+MVN := mvn --quiet --batch-mode --strict-checksums -Dstyle.color=never
 # Tests of DAGs need Airflow, all others need Spark: the two cannot share an environment.
 PYTEST := $(BIN)/python -m pytest --ignore=tests/dags
 PYTEST_DAGS := $(AIRFLOW_BIN)/python -m pytest tests/dags
