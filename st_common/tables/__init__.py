@@ -1,1 +1,24 @@
-"""Delta tables without a JVM: create, append once, read."""
+"""Delta tables without a JVM: create, append once, replace, read, compact."""
+
+from st_common.tables.compaction import compact, vacuum
+from st_common.tables.creation import create
+from st_common.tables.lock import locked
+from st_common.tables.reading import committed, dataset, exists, read, version
+from st_common.tables.shape import fit, with_date
+from st_common.tables.writing import append, replace
+
+__all__ = [
+    "append",
+    "committed",
+    "compact",
+    "create",
+    "dataset",
+    "exists",
+    "fit",
+    "locked",
+    "read",
+    "replace",
+    "vacuum",
+    "version",
+    "with_date",
+]

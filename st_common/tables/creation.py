@@ -1,0 +1,69 @@
+"""Tables made from their contracts, and kept to them."""
+
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable, Field, Schema
+
+from st_common.contracts import Contract, require_match
+from st_common.errors import ContractError
+from st_common.tables.handle import newest, required
+from st_common.tables.shape import attributes
+
+_checked: set[tuple[str, str]] = set()  # tables that were compared with their contract in this process
+
+
+def create(path: Path, contract: Contract, extra: dict[str, str] | None = None) -> None:
+    """Makes an empty table from its contract, with a stream's attributes `extra`; a table that is there is kept.
+
+    Call it inside `locked(path)`.
+
+    Raises:
+        ContractError: a table is there and differs from the contract.
+    """
+    made(path, contract, contract.arrow_schema(extra))
+
+
+def made(path: Path, contract: Contract, schema: pa.Schema) -> DeltaTable:
+    """The newest version of the table, made or given new attributes if need be, so that rows of `schema` fit in."""
+    table = newest(path)
+    if table is None:
+        path.mkdir(parents=True, exist_ok=True)
+        table = DeltaTable.create(
+            str(path),
+            Schema.from_arrow(schema),
+            mode="error",
+            partition_by=list(contract.partition_by),
+            name=contract.name,
+            description=contract.purpose,
+            configuration=dict(contract.properties),
+        )
+    elif (str(path), contract.name) not in _checked:
+        _keep(path, table, contract)
+    _checked.add((str(path), contract.name))
+    return _widened(path, table, contract, schema) if contract.extendable else table
+
+
+def _keep(path: Path, table: DeltaTable, contract: Contract) -> None:
+    """Brings the table's properties to what the contract says now; anything else that differs is an error."""
+    configuration = table.metadata().configuration
+    changed = {key: value for key, value in contract.properties.items() if configuration.get(key) != value}
+    if changed:
+        table.alter.set_table_properties(changed)
+    require_match(contract, path)
+
+
+def _widened(path: Path, table: DeltaTable, contract: Contract, schema: pa.Schema) -> DeltaTable:
+    stored = attributes(pa.schema(table.schema().to_arrow()), contract)
+    wanted = attributes(schema, contract)
+    for name, kind in wanted.items():
+        if stored.get(name, kind) != kind:
+            raise ContractError(
+                f"{path}: attribute {name!r} is {kind}, but the table holds it as {stored[name]}",
+                hint="give the attribute another name",
+            )
+    added = [name for name in wanted if name not in stored]
+    if not added:
+        return table
+    table.alter.add_columns([Field.from_arrow(schema.field(name)) for name in added])
+    return required(path)

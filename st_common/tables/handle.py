@@ -1,0 +1,76 @@
+"""Open tables, one handle per process and path, brought up to date at each use."""
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from st_common.errors import FairwayError
+
+
+@dataclass(slots=True)
+class _Open:
+    table: DeltaTable
+    folder: tuple[int, int]  # device and inode of the log: a table that was deleted and made again is another one
+    process: int  # a forked child must not use its parent's handles: the threads behind them are not there
+
+
+_open: dict[str, _Open] = {}
+_lock = threading.RLock()
+
+
+def newest(path: Path) -> DeltaTable | None:
+    """The newest version of the table at `path`; None when there is none.
+
+    The handle is shared: it moves on when somebody asks for the path again.
+    """
+    folder = _log_folder(path)
+    if folder is None:
+        return None
+    with _lock:
+        known = _open.get(str(path))
+        if known is not None and known.folder == folder and known.process == os.getpid():
+            try:
+                known.table.update_incremental()
+            except (DeltaError, OSError):  # the log between was cleaned away: a fresh look starts at a checkpoint
+                return _opened(path, folder)
+            return known.table
+        return _opened(path, folder)
+
+
+def required(path: Path) -> DeltaTable:
+    """The newest version of the table at `path`.
+
+    Raises:
+        FairwayError: there is no table yet.
+    """
+    table = newest(path)
+    if table is None:
+        raise FairwayError(f"there is no table {path}", hint="nothing was written to it yet")
+    return table
+
+
+def forget(path: Path) -> None:
+    """Nothing is remembered of the table at `path`; the next use opens it again."""
+    with _lock:
+        _open.pop(str(path), None)
+
+
+def _opened(path: Path, folder: tuple[int, int]) -> DeltaTable | None:
+    try:
+        table = DeltaTable(str(path))
+    except TableNotFoundError:  # a log folder in which no commit stands yet
+        return None
+    _open[str(path)] = _Open(table, folder, os.getpid())
+    return table
+
+
+def _log_folder(path: Path) -> tuple[int, int] | None:
+    try:
+        status = (path / "_delta_log").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino

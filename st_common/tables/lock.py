@@ -1,0 +1,30 @@
+"""One committer at a time per table: on local disk two of them can lose a commit (DESIGN section 4)."""
+
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_held = threading.local()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds the lock file beside a table against other processes and threads; the same thread may enter it again."""
+    lock = path.parent / f".{path.name}.lock"
+    depths: dict[Path, int] = _held.__dict__.setdefault("depths", {})
+    if depths.get(lock):
+        yield
+        return
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        depths[lock] = 1
+        yield
+    finally:
+        depths.pop(lock, None)
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)

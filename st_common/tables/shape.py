@@ -1,0 +1,74 @@
+"""Rows in the shape that a contract promises."""
+
+import pyarrow as pa
+
+from st_common.contracts import Contract
+from st_common.contracts.kinds import ATTRIBUTE_KINDS, kind_of
+from st_common.errors import ContractError
+
+
+def with_date(data: pa.Table, contract: Contract) -> pa.Table:
+    """The rows with the contract's derived dates, each the UTC day of its timestamp; a date that is there is replaced.
+
+    A timestamp may be an int64 of microseconds. Rows without the timestamp's column come back as they are.
+    """
+    for column in contract.columns:
+        if column.derived_from is None or column.derived_from not in data.column_names:
+            continue
+        source = data.column(column.derived_from)
+        dates = source.cast(pa.int64()).cast(pa.timestamp("us")).cast(pa.date32())  # without a zone: UTC's wall clock
+        if column.name in data.column_names:
+            data = data.drop_columns([column.name])
+        data = data.append_column(column.name, dates)
+    return data
+
+
+def fit(data: pa.Table, contract: Contract) -> pa.Table:
+    """The rows as the contract's columns in its order, cast without loss, then attributes in the order of `data`.
+
+    Columns that may be null may be left out, and derived dates need not be there.
+
+    Raises:
+        ContractError: a column is missing, unknown, does not fit its type, or holds nulls that it must not.
+    """
+    data = with_date(data, contract)
+    known = {column.name for column in contract.columns}
+    extra = {name: _attribute(contract, data.schema.field(name)) for name in data.column_names if name not in known}
+    schema = contract.arrow_schema(extra)
+    columns = [_fitted(data, contract, field) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def attributes(data: pa.Schema, contract: Contract) -> dict[str, str]:
+    """The attributes in a schema of an extendable contract, name -> type as a stream declares it."""
+    return {field.name: _attribute(contract, field) for field in data if contract.column(field.name) is None}
+
+
+def _attribute(contract: Contract, field: pa.Field) -> str:
+    kind = kind_of(field.type)
+    found = next((name for name, stored in ATTRIBUTE_KINDS.items() if stored == kind), None)
+    if not contract.extendable:
+        raise ContractError(
+            f"{contract.name}: column {field.name!r} is not in the contract", hint=f"see {contract.path}"
+        )
+    if found is None:
+        raise ContractError(f"{contract.name}: attribute {field.name!r} is {field.type}, which no stream can declare")
+    return found
+
+
+def _fitted(data: pa.Table, contract: Contract, field: pa.Field) -> pa.ChunkedArray:
+    if field.name not in data.column_names:
+        if not field.nullable:
+            raise ContractError(f"{contract.name}: column {field.name!r} is missing", hint=f"see {contract.path}")
+        return pa.chunked_array([pa.nulls(len(data), field.type)])
+    column = data.column(field.name)
+    if column.null_count and not field.nullable:
+        raise ContractError(
+            f"{contract.name}: column {field.name!r} holds {column.null_count} nulls, against the contract"
+        )
+    if column.type == field.type:
+        return column
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ContractError(f"{contract.name}: column {field.name!r} is no {kind_of(field.type)}: {error}") from None

@@ -1,0 +1,93 @@
+"""Rows into tables: appended once, or in the place of others."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError
+
+from st_common.contracts import Contract
+from st_common.errors import TransientError
+from st_common.tables.creation import made
+from st_common.tables.files import write_files
+from st_common.tables.handle import forget, required
+from st_common.tables.lock import locked
+from st_common.tables.shape import fit
+
+_TRIES = 5
+_T = TypeVar("_T")
+
+
+def append(
+    path: Path, data: pa.Table, contract: Contract, *, app: str | None = None, version: int | None = None
+) -> bool:
+    """Whether the rows were appended; False when `app` has committed `version` or a later one before.
+
+    The table is made from the contract at the first use; attributes that it does not have yet are added to it. With no
+    rows only the app's version moves on; without an app nothing is committed then. After a crash the rows and the
+    version are both there or both not.
+
+    Raises:
+        ContractError: the rows or the table are not what the contract says.
+        TransientError: somebody who does not hold the table's lock committed in between, again and again.
+    """
+    rows = fit(data, contract)
+    marks = [Transaction(app, version)] if app is not None and version is not None else []
+
+    def once() -> bool:
+        table = made(path, contract, rows.schema)
+        if marks and _is_done(table, marks[0]):
+            return False
+        if len(rows) or marks:
+            table.create_write_transaction(
+                [*write_files(path, rows, contract.partition_by)],
+                "append",
+                table.schema(),
+                list(contract.partition_by),
+                commit_properties=CommitProperties(app_transactions=marks),
+            )
+        return True
+
+    return _committed(path, once)
+
+
+def replace(path: Path, data: pa.Table, contract: Contract, *, predicate: str | None = None) -> int:
+    """The table's new version, in which `data` stands in the place of all rows, or of those that `predicate` selects.
+
+    `predicate` is SQL on the table's columns, such as `date = '2024-01-01'`; every row of `data` must keep it. Readers
+    see the old rows or the new ones, never a part. With no rows the old ones go.
+
+    Raises:
+        ContractError: the rows or the table are not what the contract says.
+        TransientError: somebody who does not hold the table's lock committed in between, again and again.
+    """
+    rows = fit(data, contract)
+
+    def once() -> int:
+        table = made(path, contract, rows.schema)
+        write_deltalake(table, rows, mode="overwrite", predicate=predicate)
+        return required(path).version()
+
+    return _committed(path, once)
+
+
+def _is_done(table: DeltaTable, mark: Transaction) -> bool:
+    before = table.transaction_version(mark.app_id)
+    return before is not None and before >= mark.version
+
+
+def _committed(path: Path, once: Callable[[], _T]) -> _T:
+    """What `once` gives, tried again under the lock while others get in between."""
+    with locked(path):
+        for _ in range(_TRIES - 1):
+            try:
+                return once()
+            except CommitFailedError:
+                forget(path)
+        try:
+            return once()
+        except CommitFailedError as error:
+            hint = "every committer holds st_common.tables.locked"
+            raise TransientError(f"{path}: {_TRIES} commits failed: {error}", hint=hint) from error
