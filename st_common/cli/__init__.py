@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from st_common.cli import query, read
+from st_common.cli import query, read, run
 from st_common.cli.frame import FairwayCommand, FairwayGroup
 
 app = typer.Typer(name="fairway", cls=FairwayGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -49,6 +49,10 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "changes"): read.changes,
     (app, "answer"): read.answer,
     (app, "sql"): read.sql,
+    (app, "run"): run.run,
+    (app, "verify"): run.verify,
+    (app, "status"): run.status,
+    (app, "doctor"): run.doctor,
 }
 for (_group, _name), _command in _COMMANDS.items():
     _group.command(_name, cls=FairwayCommand)(_command)

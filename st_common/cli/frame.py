@@ -59,7 +59,15 @@ class FairwayGroup(TyperGroup):
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Runs a command of the group."""
         ctx.obj.take(ctx.params)
-        return super().invoke(ctx)
+        if ctx.parent is not None:
+            return super().invoke(ctx)
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader of our output has gone, as in `fairway changes | head`
+            _forget_output()
+            return 0
+        return result
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
@@ -70,11 +78,7 @@ class FairwayGroup(TyperGroup):
         try:
             result = super().main(args, standalone_mode=False, obj=options, **extra)
             code = result if isinstance(result, int) else 0
-            sys.stdout.flush()
-        except BrokenPipeError:  # the reader of our output has gone, as in `fairway changes | head`
-            _forget_output()
-            code = 0
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost edge
+        except Exception as error:  # noqa: BLE001 - the outermost edge
             code = _report(error, debug=options.debug)
         if standalone_mode:
             sys.exit(code)
@@ -87,7 +91,7 @@ def _with_shared(own: list[Any], ctx: typer.Context) -> list[Any]:
     return [*own[:-1], *shared, *own[-1:]]  # the last one is --help
 
 
-def _report(error: BaseException, *, debug: bool) -> int:
+def _report(error: Exception, *, debug: bool) -> int:
     if debug:
         typer.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     if isinstance(error, FairwayError):
@@ -101,8 +105,7 @@ def _report(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, TyperException):  # a wrong option or argument
         _say(f"{error.format_message().rstrip('.')} ({_usage_hint(error)})")
         return error.exit_code
-    if isinstance(error, (KeyboardInterrupt, Abort)):
-        _say("interrupted")
+    if isinstance(error, Abort):
         return _INTERRUPTED
     _say(f"{type(error).__name__}: {' '.join(str(error).split())} (run with --debug to see where)")
     return _UNEXPECTED

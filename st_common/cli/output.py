@@ -1,9 +1,11 @@
 """Rows for people and for programs: a table, JSON lines, CSV."""
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
@@ -24,13 +26,12 @@ def write_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def write(table: "pa.Table", form: Format) -> None:
-    """Writes an Arrow table to standard output. Times are ISO 8601, UTC, with Z; binary is hexadecimal."""
+    """Writes an Arrow table to standard output. Times are ISO 8601, UTC, with Z; bytes are hexadecimal."""
     if form == "csv":
         _write_csv(table)
     elif form == "jsonl":
         for batch in table.to_batches(max_chunksize=_ROWS):
-            lines = [json.dumps(row, default=_plain, ensure_ascii=False) for row in batch.to_pylist()]
-            sys.stdout.write("\n".join([*lines, ""]))
+            sys.stdout.write("".join(_line(row) for row in batch.to_pylist()))
     else:
         rows = [[_cell(value) for value in row.values()] for row in table.to_pylist()]
         write_columns(table.column_names, rows)
@@ -43,6 +44,22 @@ def _write_csv(table: "pa.Table") -> None:
     writer.writerow(table.column_names)
     for batch in table.to_batches(max_chunksize=_ROWS):
         writer.writerows([_cell(value) for value in row.values()] for row in batch.to_pylist())
+
+
+def _line(row: dict[str, Any]) -> str:
+    """A row as one line of JSON; numbers that JSON does not have become "inf", "-inf" and "nan"."""
+    try:
+        return json.dumps(row, default=_plain, ensure_ascii=False, allow_nan=False) + "\n"
+    except ValueError:
+        return json.dumps(_without_nan(row), default=_plain, ensure_ascii=False) + "\n"
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell(value: Any) -> str:
@@ -62,4 +79,6 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
     return value if isinstance(value, (int, float, list, dict, bool)) else str(value)

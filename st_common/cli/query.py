@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.errors import ConfigError, QueryError
+from st_common.errors import ConfigError, FairwayError, QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,10 +117,13 @@ def _read(file: Path) -> str:
 
 
 def _roll_forward(ctx: typer.Context) -> None:
-    """Brings the derived table up to date, for those who read it by other tools."""
+    """Brings the derived table up to date, for those who read it by other tools; the logs have the queries already."""
     from st_common.query.derived import roll_forward
 
-    roll_forward(context.home(ctx))
+    try:
+        roll_forward(context.home(ctx))
+    except FairwayError as error:
+        typer.echo(f"note: the table of queries will follow later: {error}", err=True)
 
 
 def _few(names: "Sequence[str]") -> str:

@@ -1,0 +1,133 @@
+"""SQL over a home: every table is a view, nothing else can be reached, nothing can be changed."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from st_common.contracts import load_contract
+from st_common.engine.journal import Journal, journal_path
+from st_common.errors import QueryError
+from st_common.home import Home
+from st_common.query.registry import register
+from st_common.query.text import parse
+from st_common.serving.sql import sql
+from st_common.settings import Columns, StreamSettings
+
+TS = datetime(2024, 5, 1, 23, 30, tzinfo=UTC)
+STREAMS = {
+    name: StreamSettings(name=name, format="csv", columns=Columns(object="id", x="x", y="y"))
+    for name in ("taxis", "sea-ships")
+}
+
+
+def changes(*objects: str, position: int = 0) -> pa.Table:
+    rows = [{"event_date": TS.date(), "position": position + n, "seq": 0, "event_ts": TS, "query_version": 1, "sign": 1,
+             "query": "q", "object": name, "cause": "enter"} for n, name in enumerate(objects)]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=load_contract("changes").arrow_schema())
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    register(home, STREAMS, parse("REGISTER QUERY q AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)"), owner="ada")
+    write_deltalake(home.table("changes", "taxis"), changes("a", "b"), partition_by=["event_date"])
+    write_deltalake(home.table("changes", "sea-ships"), changes("c"), partition_by=["event_date"])
+    write_deltalake(
+        home.table("layers", "parks"),
+        pa.table({"fid": ["w1"], "tags": pa.array([[("leaf", "broad")]], pa.map_(pa.string(), pa.string()))}),
+    )
+    write_deltalake(home.table("positions", "taxis"), pa.table({"object": ["a"], "x": [0.5], "speed": [3.0]}))
+    return home
+
+
+def rows(home: Home, text: str) -> list[tuple]:
+    return [tuple(row.values()) for row in sql(home, text).to_pylist()]
+
+
+@pytest.mark.spec("C7")
+def test_changes_of_all_streams_and_of_each(home: Home):
+    assert rows(home, "SELECT stream, object FROM changes ORDER BY object") == [
+        ("taxis", "a"), ("taxis", "b"), ("sea-ships", "c")
+    ]  # fmt: skip
+    assert rows(home, "SELECT count(*) FROM changes_taxis WHERE sign = 1 AND query = 'q'") == [(2,)]
+    assert rows(home, "SELECT object FROM changes_sea_ships") == [("c",)]
+
+
+@pytest.mark.spec("C7")
+def test_the_journal_of_the_local_engine_is_part_of_changes(home: Home):
+    kept = Journal(journal_path(home, "taxis"))
+    kept.append(changes("z", position=9))
+    kept.close()
+    assert rows(home, "SELECT object FROM changes_taxis WHERE position > 0 ORDER BY position") == [("b",), ("z",)]
+
+
+@pytest.mark.spec("C7")
+def test_layers_positions_and_queries_are_views(home: Home):
+    assert rows(home, "SELECT fid, tags['leaf'] FROM layer_parks") == [("w1", "broad")]
+    assert rows(home, "SELECT speed FROM positions_taxis") == [(3.0,)]
+    assert rows(home, "SELECT name, version, op, owner, stream, plan->>'$.inside.maxx' FROM queries") == [
+        ("q", 1, "register", "ada", "taxis", "1.0")
+    ]
+
+
+@pytest.mark.spec("C7")
+def test_every_contract_has_a_view_before_its_table_is_there(tmp_path: Path):
+    empty = Home(tmp_path)
+    for name in ("changes", "queries", "regions", "rejects", "quality", "stream_status"):
+        assert rows(empty, f"SELECT count(*) FROM {name}") == [(0,)]
+        assert set(load_contract(name).arrow_schema().names) <= set(sql(empty, f"SELECT * FROM {name}").column_names)
+
+
+@pytest.mark.spec("C7")
+def test_plain_deltalake_and_duckdb_read_the_tables_too(home: Home):
+    stored = DeltaTable(home.table("changes", "taxis")).to_pyarrow_dataset()
+    with duckdb.connect() as connection:
+        connection.register("stored", stored)
+        assert connection.sql("SELECT count(*) FROM stored").fetchall() == [(2,)]
+
+
+def test_times_are_utc(home: Home):
+    assert rows(home, "SELECT event_ts, event_ts::DATE, strftime(event_ts, '%H') FROM changes_taxis LIMIT 1") == [
+        (TS, TS.date(), "23")
+    ]
+
+
+def test_tables_can_be_listed(home: Home):
+    names = {name for (name,) in rows(home, "SELECT table_name FROM information_schema.tables")}
+    assert {"changes", "changes_taxis", "positions_taxis", "layer_parks", "queries", "rejects"} <= names
+    assert rows(home, "SHOW TABLES")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("SELEC 1", 'syntax error at or near "SELEC"'),
+        ("SELECT * FROM change_taxis", "did you mean changes_taxis?"),
+        ("SELECT * FROM nowhere_at_all", "views: "),
+        ("SELECT nothing FROM changes", '"nothing" not found'),
+        ("SELECT 1; SELECT 2", "expected one SELECT"),
+        ("", "expected one SELECT"),
+        ("CREATE TABLE x AS SELECT 1", "expected one SELECT"),
+        ("DROP VIEW changes_taxis", "expected one SELECT"),
+        ("DELETE FROM changes_taxis", "expected one SELECT"),
+        ("COPY (SELECT 1) TO 'x.csv'", "expected one SELECT"),
+        ("ATTACH 'x.db'", "expected one SELECT"),
+        ("INSTALL spatial", "expected one SELECT"),
+        ("SET memory_limit = '10GB'", "expected one SELECT"),
+        ("SELECT * FROM read_csv('/etc/hostname')", "disabled"),
+        ("SELECT * FROM read_text('/etc/hostname')", "disabled"),
+        ("SELECT * FROM '/etc/hostname'", "does not exist"),
+        ("SELECT * FROM glob('/*')", "disabled"),
+        ("SELECT * FROM STREAMS", "does not exist"),
+        ("SELECT 1 / 'x'", "Could not convert"),
+    ],
+)
+def test_what_is_no_reading_of_the_views_is_refused_in_one_line(home: Home, text: str, says: str):
+    with pytest.raises(QueryError) as caught:
+        sql(home, text)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
