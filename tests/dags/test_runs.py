@@ -1,7 +1,5 @@
 """Every DAG run from end to end, without a server, on small real inputs."""
 
-import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,8 +33,7 @@ def run(dagbag: Any) -> Callable[..., dict[str, str]]:
 
     def run(dag_id: str, **form: Any) -> dict[str, str]:
         result = dagbag.dags[dag_id].test(run_conf=form)
-        states = {ti.task_id: str(ti.state) for ti in result.get_task_instances()}
-        return states
+        return {ti.task_id: str(ti.state) for ti in result.get_task_instances()}
 
     return run
 

@@ -87,7 +87,7 @@ socket.socket.connect = refuse
 warnings.simplefilter("error")
 start = time.perf_counter()
 for path in map(Path, sys.argv[1:]):
-    exec(compile(path.read_text(), str(path), "exec"), {"__name__": path.stem, "__file__": str(path), "__doc__": "text"})
+    exec(compile(path.read_text(), str(path), "exec"), {"__name__": path.stem, "__file__": str(path), "__doc__": ""})
 print(time.perf_counter() - start)
 heavy = {"pyspark", "delta", "sedona", "deltalake", "pyarrow", "pandas", "numpy", "great_expectations", "jobs"}
 print(sorted(heavy & {name.partition(".")[0] for name in sys.modules}))

@@ -1,0 +1,38 @@
+"""Checks closed days against their contracts: `python -m jobs.report_quality --home H [--day 2024-01-31]`."""
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from jobs.entry import finish
+from st_common.errors import QualityError
+from st_common.home import Home
+from st_common.quality.daily import report_days
+from st_common.settings import conf_dir, home_dir, load_streams
+
+
+def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Checks one day, or every closed day that was not checked, and writes a report and the results of each."""
+    home = Home(home_dir(arguments.home))
+    streams = load_streams(conf_dir(home.root, arguments.conf))
+    reports = report_days(home, streams, arguments.day, checked_us=time.time_ns() // 1000)
+    return {"days": [report.to_json() for report in reports], "breaches": sum(report.breaches for report in reports)}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parses the command line, checks, gives back the exit code: 0, 2, or 3 when a rule of severity error is broken."""
+    parser = argparse.ArgumentParser(prog="jobs.report_quality", description=report_quality.__doc__)
+    parser.add_argument("--home")
+    parser.add_argument("--conf")
+    parser.add_argument("--day", type=date.fromisoformat, help="a closed day (UTC); default: all that were not checked")
+    arguments = parser.parse_args(argv)
+    return finish(
+        lambda: report_quality(arguments), code_of=lambda summary: QualityError.exit_code if summary["breaches"] else 0
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""The days that a table holds."""
+
+from datetime import date
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from st_common import tables
+
+
+def days_of(path: Path) -> list[date]:
+    """The days of a table that is partitioned by `event_date`, oldest first; read from its log alone."""
+    if not tables.exists(path):
+        return []
+    values = {partition["event_date"] for partition in DeltaTable(str(path)).partitions()}
+    return sorted(date.fromisoformat(str(value)) for value in values)

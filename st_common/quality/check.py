@@ -1,0 +1,107 @@
+"""Checks one closed day of one stream: the rules of its tables' contracts, and what happened to its records."""
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+
+from st_common import tables
+from st_common.contracts import load_contract, matches
+from st_common.home import Home
+from st_common.quality.expectations import validate
+from st_common.quality.finding import COUNTED, Finding
+from st_common.quality.tally import Tally, read_rejects, segments_of, tally
+from st_common.settings import StreamSettings
+
+_SCHEMA = "schema_is_as_promised"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamDay:
+    """What was found for one stream on one day."""
+
+    stream: str
+    day: date
+    tally: Tally
+    findings: tuple[Finding, ...]
+
+    @property
+    def breaches(self) -> list[Finding]:
+        """The rules of severity error that do not hold."""
+        return [finding for finding in self.findings if finding.is_breach]
+
+
+def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
+    """Checks `positions`, `changes` and `rejects` of a stream for one day (UTC) against their contracts.
+
+    Nothing is written. Tables that do not exist yet are left out. The day should be closed (`ops.days.is_closed`): of
+    an open one the findings are of that moment.
+    """
+    counted = tally(home, stream, day)
+    findings = [
+        *_dated(home.table("positions", stream.name), "positions", stream.name, day),
+        *_dated(home.table("changes", stream.name), "changes", stream.name, day),
+        *_rejects(home, stream.name, day),
+        *_counts(counted, stream.name),
+    ]
+    return StreamDay(stream=stream.name, day=day, tally=counted, findings=tuple(findings))
+
+
+def _dated(path: Path, contract_name: str, stream: str, day: date) -> list[Finding]:
+    if not tables.exists(path):
+        return []
+    contract, label = load_contract(contract_name), f"{contract_name}/{stream}"
+
+    def read(columns: tuple[str, ...]) -> pa.Table:
+        return tables.read(path, columns=list(columns), filters=[("event_date", "=", day)])
+
+    return [_schema(path, contract_name, label), *validate(contract, read, table=label)]
+
+
+def _rejects(home: Home, stream: str, day: date) -> list[Finding]:
+    segments = segments_of(home, stream, day)
+    path = home.table("rejects")
+    if segments is None or not tables.exists(path):
+        return []
+
+    def read(columns: tuple[str, ...]) -> pa.Table:
+        found = read_rejects(home, stream, segments, list(columns))
+        return found if found is not None else pa.table({})
+
+    label = f"rejects/{stream}"
+    return [_schema(path, "rejects", label), *validate(load_contract("rejects"), read, table=label)]
+
+
+def _schema(path: Path, contract_name: str, label: str) -> Finding:
+    differences = matches(load_contract(contract_name), path)
+    return Finding(
+        table=label,
+        rule=_SCHEMA,
+        severity="error",
+        passed=not differences,
+        observed=float(len(differences)),
+        expected="columns, types and partitions are those of the contract",
+        rows=0,
+        details="; ".join(differences),
+    )
+
+
+def _counts(counted: Tally, stream: str) -> list[Finding]:
+    """The counts as rows of the table, so that they can be followed over days in SQL."""
+    positions = {"late": counted.late, "double": counted.double}
+    rejects = {f"rejects_{reason}": count for reason, count in counted.rejects.items()}
+    named = [(f"positions/{stream}", *each) for each in positions.items()]
+    named += [(f"rejects/{stream}", *each) for each in rejects.items()]
+    return [
+        Finding(
+            table=table,
+            rule=rule,
+            severity="info",
+            passed=True,
+            observed=float(count),
+            expected=COUNTED,
+            rows=counted.fixes,
+        )
+        for table, rule, count in named
+    ]

@@ -1,0 +1,66 @@
+"""The quality reports that are due: which days, of which streams, written and recorded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.ops.days import is_closed, open_since
+from st_common.quality.check import check_day
+from st_common.quality.record import record, unchecked_days
+from st_common.quality.report import write_report
+from st_common.settings import StreamSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayReport:
+    """One day's report: where it lies, of which streams, how many rules were checked and how many are broken."""
+
+    day: date
+    path: Path
+    streams: tuple[str, ...]
+    rules: int
+    breaches: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        return {
+            "day": self.day.isoformat(),
+            "path": str(self.path),
+            "streams": list(self.streams),
+            "rules": self.rules,
+            "breaches": self.breaches,
+        }
+
+
+def report_days(
+    home: Home, streams: Mapping[str, StreamSettings], day: date | None, *, checked_us: int
+) -> list[DayReport]:
+    """Checks `day`, or without one every closed day that was not checked yet, and writes reports and results.
+
+    A day is reported for the streams for which it is closed. Doing it again replaces report and results.
+
+    Raises:
+        ConfigError: `day` is closed for no stream.
+    """
+    days = [day] if day else unchecked_days(home, streams)
+    return [_report(home, streams, each, checked_us=checked_us) for each in days]
+
+
+def _report(home: Home, streams: Mapping[str, StreamSettings], day: date, *, checked_us: int) -> DayReport:
+    closed = [stream for stream in streams.values() if is_closed(home, stream.name, day)]
+    if not closed:
+        clocks = (f"{name}: open since {open_since(home, name) or 'ever'}" for name in streams)
+        raise ConfigError(f"{day} is not closed for any stream", hint="; ".join(clocks) or "there is no stream")
+    found = [check_day(home, stream, day) for stream in closed]
+    path = write_report(home, day, found)
+    return DayReport(
+        day=day,
+        path=path,
+        streams=tuple(stream.name for stream in closed),
+        rules=record(home, day, found, checked_us=checked_us),
+        breaches=sum(len(stream.breaches) for stream in found),
+    )

@@ -1,0 +1,42 @@
+"""What a check finds: one row of the table `quality`."""
+
+from dataclasses import dataclass
+from datetime import date
+
+import pyarrow as pa
+
+from st_common.contracts import load_contract
+
+COUNTED = "counted"
+"""What `expected` says of a row that only counts something and demands nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One rule on one day of one table.
+
+    `observed` is the number of rows that break the rule, None when it could not be measured; `rows` how many were
+    looked at; `details` shows examples.
+    """
+
+    table: str
+    rule: str
+    severity: str
+    passed: bool
+    observed: float | None
+    expected: str
+    rows: int
+    details: str = ""
+
+    @property
+    def is_breach(self) -> bool:
+        """Whether the day's data break a promise: a rule of severity error does not hold."""
+        return not self.passed and self.severity == "error"
+
+
+def as_rows(findings: list[Finding], *, day: date, checked_us: int) -> pa.Table:
+    """The findings as rows of the table `quality`; `checked_us` is when they were made, microseconds since 1970."""
+    schema = load_contract("quality").arrow_schema()
+    columns = {name: [getattr(finding, name) for finding in findings] for name in Finding.__dataclass_fields__}
+    columns |= {"date": [day] * len(findings), "checked_ts": [checked_us] * len(findings)}
+    return pa.table({field.name: pa.array(columns[field.name], field.type) for field in schema}, schema=schema)

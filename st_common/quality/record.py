@@ -1,0 +1,40 @@
+"""Which closed days still want a check, and where the results of one go."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from st_common import tables
+from st_common.contracts import load_contract
+from st_common.home import Home
+from st_common.ops.days import is_closed
+from st_common.ops.history import days_of
+from st_common.quality.check import StreamDay
+from st_common.quality.finding import as_rows
+from st_common.settings import StreamSettings
+
+
+def unchecked_days(home: Home, streams: Mapping[str, StreamSettings]) -> list[date]:
+    """The days, oldest first, that a stream has positions of, that are closed for it, and that it has no check of."""
+    path = home.table("quality")
+    checked = tables.read(path, columns=["date", "table"]).to_pylist() if tables.exists(path) else []
+    done = {(row["date"], row["table"]) for row in checked}
+    return sorted(
+        {
+            day
+            for name in streams
+            for day in days_of(home.table("positions", name))
+            if is_closed(home, name, day) and (day, f"positions/{name}") not in done
+        }
+    )
+
+
+def record(home: Home, day: date, found: Sequence[StreamDay], *, checked_us: int) -> int:
+    """Puts the findings into the table `quality` in place of earlier ones of that day; gives their number."""
+    findings = [finding for stream in found for finding in stream.findings]
+    if not findings:
+        return 0
+    names = ", ".join(sorted({f"'{finding.table}'" for finding in findings}))
+    rows = as_rows(findings, day=day, checked_us=checked_us)
+    predicate = f"date = '{day.isoformat()}' AND \"table\" IN ({names})"
+    tables.replace(home.table("quality"), rows, load_contract("quality"), predicate=predicate)
+    return len(findings)

@@ -1,0 +1,127 @@
+"""What happened to the records of one day of a stream, from its tables: all that arrived is accounted for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.home import Home
+from st_common.settings import StreamSettings
+
+_LOOK_AHEAD_DAYS = 7
+_COLUMNS = ["event_date", "segment", "row", "event_ts", "object"]
+
+_BY_OBJECT = """
+    SELECT count(*) FILTER (event_ts < before), count(*) FILTER (event_ts = before)
+    FROM (SELECT event_date, event_ts, max(event_ts) OVER (PARTITION BY object ORDER BY segment, row
+              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM fixes)
+    WHERE event_date = $day"""
+_BY_CLOCK = """
+    SELECT count(*) FILTER (late), count(*) FILTER (NOT late) - count(DISTINCT (object, event_ts)) FILTER (NOT late)
+    FROM (SELECT event_date, object, event_ts, coalesce(event_ts < max(event_ts) OVER (ORDER BY segment, row
+              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) - to_microseconds($lateness_us), false) AS late
+          FROM fixes)
+    WHERE event_date = $day"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """The records of one day (UTC) of one stream.
+
+    `fixes` are those with an event time in the day, `late` and `double` of them were stored but changed no answer.
+    `rejects` are counts by reason. A reject has no event time that could be believed: it belongs to the day that the
+    stream's clock showed when it arrived, that is to the segments from the first that holds a fix of the day up to the
+    first that holds one of a later day.
+    """
+
+    fixes: int
+    objects: int
+    late: int
+    double: int
+    rejects: Mapping[str, int]
+    changes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """The segments of the log from `first` up to `end`, not included; `end` None is up to the log's end."""
+
+    first: int
+    end: int | None
+
+
+def segments_of(home: Home, stream: str, day: date) -> Segments | None:
+    """The segments in which the stream's clock showed `day`; None when no fix has an event time in it."""
+    path = home.table("positions", stream)
+    if not tables.exists(path):
+        return None
+    own = _segments_of_day(path, day)
+    if not len(own):
+        return None
+    for ahead in range(1, _LOOK_AHEAD_DAYS + 1):
+        later = _segments_of_day(path, day + timedelta(days=ahead))
+        if len(later):
+            end = pc.min(later).as_py()
+            return Segments(first=min(pc.min(own).as_py(), end), end=end)
+    return Segments(first=pc.min(own).as_py(), end=None)
+
+
+def read_rejects(home: Home, stream: str, segments: Segments, columns: list[str]) -> pa.Table | None:
+    """The stream's rejects in these segments, with these columns; None when there is no table of rejects yet."""
+    path = home.table("rejects")
+    if not tables.exists(path):
+        return None
+    bounds = [("stream", "=", stream), ("segment", ">=", segments.first)]
+    if segments.end is not None:
+        bounds.append(("segment", "<", segments.end))
+    return tables.read(path, columns=columns, filters=bounds)
+
+
+def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
+    """Counts one day of a stream; all zero when it has no fixes.
+
+    Late and double are judged as the engine judges them, against the order of the log: without lateness a fix against
+    the earlier ones of its object, with lateness against the clock. (Clock rows, which capture writes while a feed is
+    idle, are not in the tables; a fix that only such a row made late counts as on time here.)
+    """
+    segments = segments_of(home, stream.name, day)
+    if segments is None:
+        return Tally(fixes=0, objects=0, late=0, double=0, rejects={}, changes=_changes(home, stream.name, day))
+    path = home.table("positions", stream.name)
+    own = tables.read(path, columns=_COLUMNS, filters=[("event_date", "=", day)])
+    last = pc.max(own["segment"]).as_py()
+    # Rows of later days that came before the last of this one: only they can have made one of these late.
+    later = tables.read(path, columns=_COLUMNS, filters=[("event_date", ">", day), ("segment", "<=", last)])
+    late, double = _late_and_double(pa.concat_tables([own, later]), day, round(stream.lateness_s * 1e6))
+    found = read_rejects(home, stream.name, segments, ["reason"])
+    reasons = found["reason"].value_counts().to_pylist() if found is not None else []
+    return Tally(
+        fixes=len(own),
+        objects=pc.count_distinct(own["object"]).as_py(),
+        late=late,
+        double=double,
+        rejects={each["values"]: each["counts"] for each in sorted(reasons, key=lambda each: str(each["values"]))},
+        changes=_changes(home, stream.name, day),
+    )
+
+
+def _segments_of_day(path: Path, day: date) -> pa.ChunkedArray:
+    return tables.read(path, columns=["segment"], filters=[("event_date", "=", day)])["segment"]
+
+
+def _late_and_double(fixes: pa.Table, day: date, lateness_us: int) -> tuple[int, int]:
+    with duckdb.connect() as connection:
+        connection.register("fixes", fixes)
+        given = {"day": day} | ({"lateness_us": lateness_us} if lateness_us else {})
+        row = connection.execute(_BY_CLOCK if lateness_us else _BY_OBJECT, given).fetchone()
+    return (int(row[0]), int(row[1])) if row else (0, 0)
+
+
+def _changes(home: Home, stream: str, day: date) -> int:
+    path = home.table("changes", stream)
+    return len(tables.read(path, columns=["sign"], filters=[("event_date", "=", day)])) if tables.exists(path) else 0
