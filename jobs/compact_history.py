@@ -1,0 +1,33 @@
+"""Compacts closed days: `python -m jobs.compact_history --home H [--before 2024-01-31]`."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from jobs.entry import finish
+from st_common.home import Home
+from st_common.ops.history import compact_history
+from st_common.settings import conf_dir, home_dir, load_streams
+
+
+def compact(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Makes few large files of many small ones in the closed days of every stream; never touches an open day."""
+    home = Home(home_dir(arguments.home))
+    streams = load_streams(conf_dir(home.root, arguments.conf))
+    return {"tables": [done.to_json() for done in compact_history(home, streams, before=arguments.before)]}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parses the command line, compacts, gives back the exit code."""
+    parser = argparse.ArgumentParser(prog="jobs.compact_history", description=compact.__doc__)
+    parser.add_argument("--home")
+    parser.add_argument("--conf")
+    parser.add_argument("--before", type=date.fromisoformat, help="only days (UTC) before this one")
+    arguments = parser.parse_args(argv)
+    return finish(lambda: compact(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
