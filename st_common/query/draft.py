@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from st_common.query.control import QueryRow
 from st_common.query.plan import Box, Plan
 from st_common.query.problem import Problem, did_you_mean
-from st_common.query.text import Statement
-from st_common.settings import StreamSettings
+
+if TYPE_CHECKING:
+    from st_common.query.text import Statement
+    from st_common.settings import StreamSettings
 
 _HINTED = 5  # problems: a hint compares a name with all others
 _WORLD = Box(minx=-180.0, miny=-90.0, maxx=180.0, maxy=90.0)
@@ -21,7 +24,7 @@ class Draft:
     layers with their versions. Rows that are only drafted have position -1.
     """
 
-    streams: Mapping[str, StreamSettings]
+    streams: "Mapping[str, StreamSettings]"
     layers: Mapping[str, int]
     latest: dict[str, QueryRow]
     owner: str
@@ -31,14 +34,14 @@ class Draft:
     places: dict[str, int] = field(default_factory=dict)
 
 
-def draft_all(draft: Draft, statements: Iterable[Statement]) -> None:
+def draft_all(draft: Draft, statements: "Iterable[Statement]") -> None:
     """Carries out each statement on the draft; what cannot be done becomes a problem and does nothing."""
     for statement in statements:
         if not _refused(draft, statement):
             _carry_out(draft, statement)
 
 
-def _carry_out(draft: Draft, statement: Statement) -> None:
+def _carry_out(draft: Draft, statement: "Statement") -> None:
     before = draft.latest.get(statement.name)
     version = before.version if before else 0
     join = statement.plan.join if statement.plan else None
@@ -59,7 +62,7 @@ def _carry_out(draft: Draft, statement: Statement) -> None:
     draft.rows.append(row)
 
 
-def _refused(draft: Draft, statement: Statement) -> bool:
+def _refused(draft: Draft, statement: "Statement") -> bool:
     """Whether something is wrong with a statement; it was added to the problems then."""
     count = len(draft.problems)
     _check_name(draft, statement)
@@ -68,7 +71,7 @@ def _refused(draft: Draft, statement: Statement) -> bool:
     return len(draft.problems) > count
 
 
-def _check_name(draft: Draft, statement: Statement) -> None:
+def _check_name(draft: Draft, statement: "Statement") -> None:
     before = draft.latest.get(statement.name)
     live = before is not None and before.live
     if statement.op == "register" and live:
@@ -85,7 +88,7 @@ def _check_name(draft: Draft, statement: Statement) -> None:
         draft.problems.append(statement.problem(message, at="stream", hint="drop it, then register it there"))
 
 
-def _check_plan(draft: Draft, statement: Statement, plan: Plan) -> None:
+def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
     stream = draft.streams.get(plan.stream)
     if stream is None:
         hint = _near(draft, plan.stream, draft.streams) or f"known streams: {', '.join(draft.streams) or 'none'}"

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from st_common import tables
 from st_common.capture.log import Segment
 from st_common.errors import QueryError
 from st_common.home import Home
@@ -19,14 +19,16 @@ from st_common.query.commit import commit, registry_locked, unfinished
 from st_common.query.control import QueryRow, encoded, payloads, rows_of
 from st_common.query.draft import Draft, draft_all
 from st_common.query.problem import TextError, did_you_mean
-from st_common.query.text import Statement
-from st_common.settings import StreamSettings
+
+if TYPE_CHECKING:
+    from st_common.query.text import Statement
+    from st_common.settings import StreamSettings
 
 
 def register(
     home: Home,
-    streams: Mapping[str, StreamSettings],
-    statements: Sequence[Statement],
+    streams: "Mapping[str, StreamSettings]",
+    statements: "Sequence[Statement]",
     *,
     owner: str,
     now_us: int | None = None,
@@ -50,7 +52,7 @@ def register(
         return _placed(draft.rows, parts, commit(home, parts, arrival_us=arrival_us))
 
 
-def check(home: Home, streams: Mapping[str, StreamSettings], statements: Sequence[Statement]) -> None:
+def check(home: Home, streams: "Mapping[str, StreamSettings]", statements: "Sequence[Statement]") -> None:
     """Raises what `register` would raise, and registers nothing."""
     _drafted(home, streams, statements, owner="", arrival_us=0)
 
@@ -113,14 +115,16 @@ def logged_streams(home: Home) -> list[str]:
 
 def layers(home: Home) -> dict[str, int]:
     """The layers that are loaded in this home, with their versions."""
+    from st_common import tables  # and with it Delta and pandas: no command waits for them that names no layer
+
     versions = ((path.name, tables.version(path)) for path in sorted(home.table("layers").glob("*")))
     return {name: version for name, version in versions if version is not None}
 
 
 def _drafted(
     home: Home,
-    streams: Mapping[str, StreamSettings],
-    statements: Sequence[Statement],
+    streams: "Mapping[str, StreamSettings]",
+    statements: "Sequence[Statement]",
     *,
     owner: str,
     arrival_us: int,

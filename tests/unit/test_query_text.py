@@ -42,7 +42,7 @@ def plan_of(text: str) -> Plan:
     return statement.plan
 
 
-@pytest.mark.spec("P4", "G4")
+@pytest.mark.spec("P4")
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.sql")), ids=lambda path: path.stem)
 def test_a_golden_text_gives_its_plan_and_its_canonical_text(path: Path):
     text, plan, canonical = path.read_text(encoding="utf-8").strip().split("\n\n")

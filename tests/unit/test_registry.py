@@ -1,6 +1,7 @@
 """The registry of queries: names, versions, all or none, over one stream's log or several."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -87,7 +88,6 @@ def test_a_row_knows_its_place_in_the_log(home: Home):
     assert history(home) == rows
 
 
-@pytest.mark.spec("X4")
 def test_versions_count_on_over_replace_and_drop(home: Home):
     register_a = f"REGISTER QUERY a AS SELECT * FROM taxis {INSIDE}"
     do(home, register_a)
@@ -175,6 +175,21 @@ def test_all_wrong_statements_are_named_at_once(home: Home):
     assert len(caught.value.problems) == 3
 
 
+@pytest.mark.spec("P4")
+def test_of_many_that_register_one_name_at_once_one_gets_it(home: Home):
+    def attempt(number: int) -> bool:
+        try:
+            do(home, f"REGISTER QUERY own{number} AS SELECT * FROM taxis; REGISTER QUERY one AS SELECT * FROM ships")
+        except TextError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        won = [number for number, got in enumerate(pool.map(attempt, range(8))) if got]
+    assert len(won) == 1
+    assert set(live(home)) == {"one", f"own{won[0]}"}
+
+
 def test_dropping_by_name(home: Home):
     do(home, "REGISTER QUERY a AS SELECT * FROM taxis")
     assert drop(home, "a").version == 1
@@ -206,7 +221,6 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(Log, "append", append)
 
 
-@pytest.mark.spec("X6")
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_writer_that_dies_between_streams_leaves_all_or_nothing(
     home: Home, monkeypatch: pytest.MonkeyPatch, number: int
