@@ -103,7 +103,7 @@ class BoxIndex:
         counts, starts = counts[points], level.starts[cell[points]]
         found = []
         for block in _blocks(counts):
-            place = _ranges(starts[block], counts[block])
+            place = ranges(starts[block], counts[block])
             found.append(self._contained(x, y, np.repeat(points[block], counts[block]), level.members[place]))
         return found[0] if len(found) == 1 else _joined(found)
 
@@ -128,7 +128,7 @@ def _blocks(counts: Ints) -> list[slice]:
     return [slice(start, end) for start, end in itertools.pairwise(edges)]
 
 
-def _ranges(starts: Ints, counts: Ints) -> Ints:
+def ranges(starts: Ints, counts: Ints) -> Ints:
     """The numbers `start, start + 1, ..` of each range, one range after the other."""
     ends = np.cumsum(counts)
     numbers = np.repeat(starts - ends + counts, counts)
@@ -178,7 +178,7 @@ def _level(boxes: Floats, chosen: Ints, sides: Floats) -> _Level:
     width = x.cell_of(near[:, 2]) - col + 1
     entries = width * (y.cell_of(near[:, 3]) - row + 1)
     owner = np.repeat(np.arange(len(chosen)), entries)
-    step = _ranges(np.zeros_like(entries), entries)
+    step = ranges(np.zeros_like(entries), entries)
     down, across = np.divmod(step, width[owner])
     cell = (row[owner] + down) * x.cells + col[owner] + across
     order = np.argsort(cell, kind="stable")

@@ -1,0 +1,80 @@
+"""Tells streams which version of a layer counts from here on: control rows in their logs."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.home import Home
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A control row that was written: this layer is at this version (a Delta version) from there on in the stream."""
+
+    stream: str
+    layer: str
+    version: int
+
+
+def announce(
+    home: Home, *, layer: str | None = None, stream: str | None = None, arrival_us: int | None = None
+) -> list[Announcement]:
+    """The control rows written: one for each stream whose log does not yet name a layer's newest version.
+
+    A load does this at its end. Called again it completes a load that died in between, and it tells a new stream about
+    the layers that exist; once all is said it writes nothing.
+
+    Args:
+        home: the home folder.
+        layer: this layer only.
+        stream: this stream only; it need not exist yet.
+        arrival_us: the arrival stamp of the rows (us UTC); the clock's when not given.
+    """
+    stamp = time.time_ns() // 1000 if arrival_us is None else arrival_us
+    layers = [layer] if layer else list(layer_names(home))
+    newest = {name: version for name in layers if (version := newest_version(home, name)) is not None}
+    written: list[Announcement] = []
+    for name in [stream] if stream else _stream_names(home):
+        log = Log(home.log(name))
+        with log.locked():
+            said = _announced(log)
+            missing = [Announcement(name, key, at) for key, at in newest.items() if said.get(key, -1) < at]
+            if missing:
+                log.append(b"".join(_control_row(one) for one in missing), arrival_us=stamp, control=True)
+        written += missing
+    return written
+
+
+def layer_names(home: Home) -> Iterator[str]:
+    """The names of the layers that have a table, in order."""
+    folder = home.root / "tables" / "layers"
+    if folder.is_dir():
+        yield from sorted(path.name for path in folder.iterdir() if path.is_dir() and tables.exists(path))
+
+
+def newest_version(home: Home, layer: str) -> int | None:
+    """The newest loaded version of a layer; None when it was never loaded. Version 0 is the table without rows."""
+    return tables.version(home.table("layers", layer)) or None
+
+
+def _stream_names(home: Home) -> list[str]:
+    folder = home.root / "streams"
+    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def _announced(log: Log) -> dict[str, int]:
+    """The last version of each layer that a log names."""
+    said: dict[str, int] = {}
+    for segment in log.control_segments(0):
+        for line in segment.path.read_bytes().splitlines():
+            row = json.loads(line)
+            if row.get("op") == "layer":
+                said[row["layer"]] = row["version"]
+    return said
+
+
+def _control_row(one: Announcement) -> bytes:
+    return json.dumps({"op": "layer", "layer": one.layer, "version": one.version}).encode() + b"\n"

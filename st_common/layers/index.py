@@ -1,0 +1,158 @@
+"""Which features of a layer points lie in, or are near to: boxes at once, geometries region by region on demand."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.errors import LayerError
+from st_common.geometry.distance import grown
+from st_common.geometry.grid import BoxIndex
+from st_common.home import Home
+from st_common.layers.shapes import ShapeCache
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+CACHE_BYTES = 512 << 20
+_INDEXES_HELD = 8  # layer versions a process keeps at hand
+_GRIDS_HELD = 16  # sets of kinds and distances a layer keeps grids for
+_EDGES = ("minx", "miny", "maxx", "maxy")
+_SMALL_COLUMNS = ("region_id", *_EDGES, "home", "fid", "kind")
+
+
+class LayerIndex:
+    """One version of a layer, for joins with points.
+
+    Args:
+        rows: the layer's rows without their geometries; those that are not at home are passed over.
+        read_region: gives the WKB of the features that are home in a region, in the order of their fids.
+        cache_bytes: how much memory the geometries may take; the boxes of all features are held anyway.
+    """
+
+    __slots__ = ("_boxes", "_cache", "_grids", "_kind", "_local", "_region", "_region_ids", "fids")
+
+    def __init__(
+        self, rows: pa.Table, read_region: Callable[[str], pa.ChunkedArray], *, cache_bytes: int = CACHE_BYTES
+    ) -> None:
+        rows = rows.filter(rows["home"]).sort_by("fid")
+        self.fids: npt.NDArray[np.object_] = rows["fid"].to_numpy(zero_copy_only=False).astype(object)
+        """The fids, sorted; `feature_idx` of `match` counts in them."""
+        self._kind = rows["kind"].to_numpy(zero_copy_only=False)
+        self._boxes = np.stack([rows[edge].to_numpy() for edge in _EDGES], axis=1)
+        ids, self._region = np.unique(rows["region_id"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
+        self._region_ids: list[str] = ids.tolist()
+        self._local = _rank_in_group(self._region)
+        self._grids: OrderedDict[tuple[tuple[str, ...], float | None, bool], tuple[BoxIndex, Ints]] = OrderedDict()
+        self._cache = ShapeCache(read_region, limit_bytes=cache_bytes)
+
+    def match(
+        self,
+        x: Floats,
+        y: Floats,
+        *,
+        distance_m: float | None = None,
+        kinds: Sequence[str] = (),
+        geographic: bool = True,
+    ) -> tuple[Ints, Ints]:
+        """All pairs of a point and a feature that it lies in or on, or that is at most `distance_m` away.
+
+        Args:
+            x: float64[n]; NaN matches nothing.
+            y: float64[n].
+            distance_m: None for intersection; else metres (geodesic when `geographic`, see `st_common.geometry.near`
+                for how exact), the limit included; inside an area the distance is 0.
+            kinds: features of these kinds only; none given means of every kind.
+            geographic: whether the layer and the points are longitude and latitude in degrees.
+
+        Returns:
+            `(point_idx, feature_idx)`, int64, sorted by point, then feature; each pair once, also when the feature
+            stands in several regions or beyond the border of the point's region.
+        """
+        grid, features = self._grid(tuple(sorted(set(kinds))), distance_m, geographic=geographic)
+        points, found = grid.probe(x, y)
+        found = features[found]
+        keep = np.zeros(len(points), np.bool_)
+        for region, pairs in _groups(self._region[found]):
+            shapes = self._cache.get(self._region_ids[region])
+            which, at = self._local[found[pairs]], points[pairs]
+            if distance_m is None:
+                keep[pairs] = shapes.intersect(which, x[at], y[at])
+            else:
+                keep[pairs] = shapes.within(which, x[at], y[at], distance_m, geographic=geographic)
+        return points[keep], found[keep]
+
+    def kinds_of(self, feature_idx: Ints) -> npt.NDArray[np.object_]:
+        """The kinds of features."""
+        return np.asarray(self._kind[feature_idx], dtype=object)
+
+    @property
+    def cached_regions(self) -> tuple[str, ...]:
+        """The regions whose geometries are in memory."""
+        return self._cache.regions
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the geometries take now."""
+        return self._cache.nbytes
+
+    def _grid(self, kinds: tuple[str, ...], distance_m: float | None, *, geographic: bool) -> tuple[BoxIndex, Ints]:
+        key = (kinds, distance_m, geographic)
+        grid = self._grids.pop(key, None)
+        if grid is None:
+            features = np.flatnonzero(np.isin(self._kind, kinds)) if kinds else np.arange(len(self.fids))
+            boxes = self._boxes[features]
+            if distance_m is not None:
+                boxes = grown(boxes, distance_m, geographic=geographic)
+            grid = BoxIndex(boxes), features
+        self._grids[key] = grid
+        if len(self._grids) > _GRIDS_HELD:
+            self._grids.popitem(last=False)
+        return grid
+
+
+def load_index(home: Home, layer: str, version: int) -> LayerIndex:
+    """The index of a version of a layer (a Delta version of its table); held by this process for further calls.
+
+    Raises:
+        LayerError: there is no such layer or version.
+    """
+    return _load_index(home.table("layers", layer), version)
+
+
+@lru_cache(maxsize=_INDEXES_HELD)
+def _load_index(path: Path, version: int) -> LayerIndex:
+    newest = tables.version(path)
+    if newest is None or not 0 <= version <= newest:
+        has = f"its versions go to {newest}" if newest is not None else "fairway layer list shows which there are"
+        raise LayerError(f"layer {path.name!r} has no version {version}", hint=has)
+    rows = tables.read(path, version=version, columns=list(_SMALL_COLUMNS))
+    return LayerIndex(rows, partial(_region_wkb, path, version))
+
+
+def _region_wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:
+    columns = ["home", "fid", "geometry"]
+    rows = tables.read(path, version=version, columns=columns, filters=[("region_id", "=", region_id)])
+    return rows.filter(pc.field("home")).sort_by("fid")["geometry"]
+
+
+def _rank_in_group(groups: Ints) -> Ints:
+    """The place of each row among the rows of its group, in their order."""
+    order = np.argsort(groups, kind="stable")
+    counts = np.bincount(groups)
+    rank = np.empty(len(groups), np.int64)
+    rank[order] = np.arange(len(groups)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rank
+
+
+def _groups(groups: Ints) -> list[tuple[int, Ints]]:
+    """The groups that occur, each with its rows."""
+    order = np.argsort(groups, kind="stable")
+    ids, starts = np.unique(groups[order], return_index=True)
+    return list(zip(ids.tolist(), np.split(order, starts[1:]), strict=True))

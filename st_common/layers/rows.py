@@ -1,0 +1,57 @@
+"""Features as rows of a layer's table: one for each region that a feature touches."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import shapely
+
+from st_common.layers.features import Features
+from st_common.partition.regions import Regions, assign, touching
+
+Ints = npt.NDArray[np.int64]
+
+
+def layer_rows(features: Features, regions: Regions) -> pa.Table:
+    """The rows of the table, sorted by region, then fid.
+
+    A feature stands in every closed region that its geometry touches. Its home is the region of one point on it, so
+    that it is home in exactly one.
+    """
+    bounds = shapely.bounds(features.geometries)
+    feature, region, home = _places(features, bounds, regions)
+    order = np.lexsort([feature, region])
+    feature, region, home = feature[order], region[order], home[order]
+    return pa.table(
+        {
+            "region_id": pa.array(np.array(regions.region_id, dtype=object)[region], pa.string()),
+            **{name: bounds[feature, column] for column, name in enumerate(("minx", "miny", "maxx", "maxy"))},
+            "home": home,
+            "fid": pa.array(features.fids[feature], pa.string()),
+            "kind": pa.array(features.kinds[feature], pa.string()),
+            "tags": _maps(features.tags[feature]),
+            "geometry": pa.array(shapely.to_wkb(features.geometries)[feature], pa.binary()),
+        }
+    )
+
+
+def _places(
+    features: Features, bounds: npt.NDArray[np.float64], regions: Regions
+) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+    """Pairs of a feature and a region that it touches, and whether that is its home."""
+    inner = shapely.point_on_surface(features.geometries)
+    # rounding may put the point just beside the geometry, but never outside its box
+    x = np.clip(shapely.get_x(inner), bounds[:, 0], bounds[:, 2])
+    y = np.clip(shapely.get_y(inner), bounds[:, 1], bounds[:, 3])
+    feature, region = touching(regions, bounds)
+    home = assign(regions, x, y)[feature] == region
+    crossing = np.flatnonzero(np.bincount(feature, minlength=len(bounds))[feature] > 1)
+    keep = np.ones(len(feature), np.bool_)
+    low, high = bounds[:, :2].min(axis=0) - 1, bounds[:, 2:].max(axis=0) + 1
+    finite = np.clip(regions.bounds, [*low, *low], [*high, *high])
+    cells = np.asarray(shapely.box(*finite.T), dtype=object)[region[crossing]]
+    keep[crossing] = shapely.intersects(features.geometries[feature[crossing]], cells) | home[crossing]
+    return feature[keep], region[keep], home[keep]
+
+
+def _maps(tags: npt.NDArray[np.object_]) -> pa.Array:
+    return pa.array([list(one.items()) for one in tags], pa.map_(pa.string(), pa.string()))

@@ -1,0 +1,94 @@
+"""The geometries of one region of a layer, ready for exact tests, and a cache of them that is bounded in bytes."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import shapely
+
+from st_common.geometry.near import Outlines, near, outlines
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_PER_FEATURE, _PER_WKB_BYTE = 500, 4  # what a prepared geometry takes, about: measured on buildings and forests
+_AREA = 2
+
+
+class RegionShapes:
+    """The features that are home in one region, in the order of their fids.
+
+    Args:
+        wkb: the geometries as WKB.
+    """
+
+    __slots__ = ("_areas", "_geometries", "_outlines", "_size")
+
+    def __init__(self, wkb: pa.ChunkedArray | pa.Array) -> None:
+        self._geometries = shapely.from_wkb(wkb.to_numpy(zero_copy_only=False))
+        self._areas = shapely.get_dimensions(self._geometries) == _AREA
+        self._outlines: Outlines | None = None
+        self._size = len(wkb) * _PER_FEATURE + (pc.sum(pc.binary_length(wkb)).as_py() or 0) * _PER_WKB_BYTE
+        shapely.prepare(self._geometries)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory these shapes take; more once distances were asked for."""
+        return self._size + (self._outlines.nbytes if self._outlines else 0)
+
+    def intersect(self, which: Ints, x: Floats, y: Floats) -> Bools:
+        """For each pair of a feature and a point, whether the point lies in or on the feature."""
+        return self._contain(which, x, y, np.ones(len(which), np.bool_))
+
+    def within(self, which: Ints, x: Floats, y: Floats, distance_m: float, *, geographic: bool) -> Bools:
+        """For each pair of a feature and a point, whether their distance is at most `distance_m`."""
+        if self._outlines is None:
+            self._outlines = outlines(self._geometries)
+        result = self._contain(which, x, y, self._areas[which])
+        left = np.flatnonzero(~result)
+        result[left] = near(self._outlines, which[left], x[left], y[left], distance_m, geographic=geographic)
+        return result
+
+    def _contain(self, which: Ints, x: Floats, y: Floats, asked: Bools) -> Bools:
+        """Goes feature by feature, so that a prepared geometry is met while it is still in the processor's cache."""
+        result = np.zeros(len(which), np.bool_)
+        pairs = np.flatnonzero(asked)
+        pairs = pairs[np.argsort(which[pairs], kind="stable")]
+        result[pairs] = shapely.intersects_xy(self._geometries[which[pairs]], x[pairs], y[pairs])
+        return result
+
+
+class ShapeCache:
+    """The shapes of regions, read when first asked for; those asked for longest ago go when the limit is passed.
+
+    One region stays, however large: it is being used.
+    """
+
+    __slots__ = ("_limit_bytes", "_read", "_shapes")
+
+    def __init__(self, read: Callable[[str], pa.ChunkedArray], *, limit_bytes: int) -> None:
+        self._read = read
+        self._limit_bytes = limit_bytes
+        self._shapes: OrderedDict[str, RegionShapes] = OrderedDict()
+
+    def get(self, region_id: str) -> RegionShapes:
+        """The shapes of a region."""
+        shapes = self._shapes.pop(region_id, None) or RegionShapes(self._read(region_id))
+        self._shapes[region_id] = shapes
+        while len(self._shapes) > 1 and self.nbytes > self._limit_bytes:
+            self._shapes.popitem(last=False)
+        return shapes
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory all held shapes take."""
+        return sum(shapes.nbytes for shapes in self._shapes.values())
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """The regions whose shapes are held, the one used last at the end."""
+        return tuple(self._shapes)

@@ -1,0 +1,125 @@
+"""Distances on WGS 84 against pyproj's geodesics, and nearness against dense points along every segment."""
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given
+from hypothesis import strategies as st
+from pyproj import Geod
+
+from st_common.geometry.distance import grown, metres_between, metres_per_degree, reach_degrees
+from st_common.geometry.near import near, outlines
+
+GEOD = Geod(ellps="WGS84")
+LATITUDE = st.floats(-85, 85)
+LONGITUDE = st.floats(-170, 170)
+
+
+def geodesic(x1, y1, x2, y2):
+    return GEOD.inv(x1, y1, x2, y2)[2]
+
+
+@given(LONGITUDE, LATITUDE, LONGITUDE, LATITUDE)
+def test_metres_between_any_two_points_are_geodesic(x1, y1, x2, y2):
+    expected = geodesic(x1, y1, x2, y2)
+    if expected < 19_000_000:  # beyond, the points are nearly opposite
+        found = float(metres_between(*(np.array([v]) for v in (x1, y1, x2, y2)))[0])
+        assert found == pytest.approx(expected, rel=2e-4, abs=1e-6)
+
+
+@given(LONGITUDE, LATITUDE, st.floats(0, 360), st.floats(0.001, 1000))
+def test_short_distances_in_the_plane_of_the_degrees_are_right_to_half_a_percent(x, y, azimuth, distance_m):
+    x2, y2, _ = GEOD.fwd(x, y, azimuth, distance_m)
+    across, along = metres_per_degree(np.array([y]))
+    planar = np.hypot((x2 - x) * across, (y2 - y) * along)[0]
+    assert planar == pytest.approx(distance_m, rel=0.005)
+
+
+@given(LONGITUDE, LATITUDE, st.floats(0, 360), st.floats(0.001, 500_000))
+def test_no_place_within_a_distance_lies_out_of_its_reach(x, y, azimuth, distance_m):
+    x2, y2, _ = GEOD.fwd(x, y, azimuth, distance_m)
+    across, along = reach_degrees(np.array([y]), distance_m)
+    turn = abs((x2 - x + 180) % 360 - 180)
+    assert turn <= across[0]
+    assert abs(y2 - y) <= along[0]
+
+
+def test_reach_goes_around_the_pole_and_boxes_grow_by_it():
+    across, along = reach_degrees(np.array([89.999]), 1000.0)
+    assert across[0] == 360.0
+    assert along[0] == pytest.approx(0.009, rel=0.02)
+    boxes = np.array([[0.0, 10.0, 1.0, 60.0]])
+    assert grown(boxes, 5.0, geographic=False).tolist() == [[-5.0, 5.0, 6.0, 65.0]]
+    west, south, east, north = grown(boxes, 1000.0, geographic=True)[0]
+    assert west == pytest.approx(-0.0179, rel=0.02)  # one kilometre at latitude 60, where a degree is shortest
+    assert east - 1.0 == pytest.approx(-west)
+    assert (10.0 - south, north - 60.0) == pytest.approx((0.009, 0.009), rel=0.02)
+
+
+def dense_distance(geometry, x, y, step_m):
+    """The smallest geodesic distance to points laid densely along the geometry, straight in longitude and latitude."""
+    best = np.inf
+    for part in shapely.get_parts(geometry) if geometry.geom_type.startswith("Multi") else [geometry]:
+        places = shapely.get_coordinates(part.exterior if part.geom_type == "Polygon" else part)
+        for (ax, ay), (bx, by) in zip(places[:-1], places[1:], strict=True) if len(places) > 1 else [(places[0],) * 2]:
+            steps = max(2, int(geodesic(ax, ay, bx, by) / step_m) + 2)
+            xs, ys = np.linspace(ax, bx, steps), np.linspace(ay, by, steps)
+            best = min(best, float(np.min(geodesic(np.full(steps, x), np.full(steps, y), xs, ys))))
+    return best
+
+
+@pytest.mark.parametrize("latitude", [0.0, 41.0, -60.0, 84.5])
+@pytest.mark.parametrize("distance_m", [1.0, 5.0, 900.0, 20_000.0])
+def test_nearness_on_the_globe_is_geodesic_within_half_a_percent(latitude, distance_m):
+    random = np.random.default_rng(11)
+    degrees = distance_m / 111_000
+    across = degrees / np.cos(np.radians(latitude))
+    places = np.array([10.0, latitude]) + random.uniform(-3, 3, (12, 3, 2)) * [across, degrees]
+    geometries = np.concatenate(
+        [shapely.linestrings(places), shapely.polygons(places), shapely.points(places[:, 0])], dtype=object
+    )
+    x, y = (np.array([10.0, latitude]) + random.uniform(-3, 3, (25, 2)) * [across, degrees]).T
+    which, at = (grid.ravel() for grid in np.meshgrid(np.arange(len(geometries)), np.arange(len(x))))
+    found = near(outlines(geometries), which, x[at], y[at], distance_m, geographic=True)
+    exact = np.array(
+        [dense_distance(geometries[g], x[i], y[i], distance_m / 50) for g, i in zip(which, at, strict=True)]
+    )
+    assert found[exact <= distance_m * 0.995].all()
+    assert not found[exact > distance_m * 1.005].any()
+    assert 50 < found.sum() < len(found) - 50
+
+
+COORDINATE = st.integers(-8, 8).map(float)
+PLACES = st.lists(st.tuples(COORDINATE, COORDINATE), min_size=2, max_size=45)
+SHAPES = st.one_of(
+    PLACES.map(shapely.LineString),
+    PLACES.map(shapely.MultiPoint),
+    st.tuples(COORDINATE, COORDINATE).map(shapely.Point),
+    st.tuples(PLACES, PLACES).map(lambda both: shapely.MultiLineString(list(both))),
+    st.tuples(COORDINATE, COORDINATE).map(lambda c: shapely.Point(c).buffer(3).difference(shapely.Point(c).buffer(1))),
+    st.tuples(PLACES, PLACES).map(
+        lambda both: shapely.GeometryCollection([shapely.LineString(both[0]), shapely.MultiPoint(both[1])])
+    ),
+    st.just(shapely.Polygon()),
+)
+
+
+@given(st.lists(SHAPES, min_size=1, max_size=6), PLACES, st.sampled_from([0.0, 1.0, 2.5, 5.0]))
+def test_planar_nearness_is_the_distance_to_the_outline(geometries, points, distance_m):
+    array = np.array([*geometries, None], dtype=object)[:-1]
+    which, at = (grid.ravel() for grid in np.meshgrid(np.arange(len(array)), np.arange(len(points))))
+    x, y = np.array(points).T
+    found = near(outlines(array), which, x[at], y[at], distance_m, geographic=False)
+    for g, i, answer in zip(which, at, found, strict=True):
+        shape = array[g].boundary if array[g].geom_type == "Polygon" else array[g]
+        exact = shapely.Point(points[i]).distance(shape) if not shape.is_empty else np.inf
+        if abs(exact - distance_m) > 1e-9:
+            assert answer == (exact <= distance_m)
+
+
+@pytest.mark.parametrize("piece", ["the limit included", "beyond it"])
+def test_the_limit_itself_is_near(piece):
+    line = outlines(np.array([shapely.LineString([(0, 0), (10, 0)])], dtype=object))
+    y = np.array([3.0 if piece == "the limit included" else np.nextafter(3.0, 4.0)])
+    found = near(line, np.array([0]), np.array([4.0]), y, 3.0, geographic=False)
+    assert found.tolist() == [piece == "the limit included"]
