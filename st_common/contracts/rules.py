@@ -145,7 +145,10 @@ def _gx_rows(rule: Rule) -> tuple[str, dict[str, Any]]:
 
 def _gx_column(kind: str, **renamed: str) -> Callable[[Rule], tuple[str, dict[str, Any]]]:
     def made(rule: Rule) -> tuple[str, dict[str, Any]]:
-        return kind, {"column": rule.columns[0]} | {gx: rule.arguments[ours] for gx, ours in renamed.items()}
+        given = {gx: rule.arguments[ours] for gx, ours in renamed.items()}
+        return kind, {"column": rule.columns[0]} | {
+            gx: list(value) if isinstance(value, tuple) else value for gx, value in given.items()
+        }
 
     return made
 

@@ -1,0 +1,213 @@
+"""Settings: what a file says becomes a stream; what it says wrongly is named with file, stream and key."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_common.errors import ConfigError
+from st_common.settings import Columns, StreamSettings, conf_dir, contracts_dir, home_dir, load_streams
+
+COLUMNS = 'columns = { object = "id", event_ts = "t", x = "lon", y = "lat" }'
+SMALLEST = f'[streams.buses]\nformat = "csv"\n{COLUMNS}\n'
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def conf(tmp_path):
+    def written(text: str) -> Path:
+        (tmp_path / "streams.toml").write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return written
+
+
+def test_what_is_not_said_has_its_default(conf):
+    assert load_streams(conf(SMALLEST)) == {
+        "buses": StreamSettings(
+            name="buses", format="csv", columns=Columns(object="id", event_ts="t", x="lon", y="lat")
+        )
+    }
+    buses = load_streams(conf(SMALLEST))["buses"]
+    assert (buses.crs, buses.time_unit, buses.lateness_s, buses.max_ahead_s, buses.shards) == (
+        "EPSG:4326",
+        "iso",
+        0,
+        60,
+        2,
+    )
+    assert (buses.silence_s, buses.max_speed_mps, buses.running, buses.engine) == (None, None, False, "spark")
+
+
+def test_everything_can_be_said(conf):
+    text = """
+    [streams.ships]
+    format = "tsv"
+    crs = "EPSG:25832"
+    time_unit = "%d/%m/%Y %H:%M:%S"
+    attributes = { speed = "double", name = "string", imo = "long", moored = "bool" }
+    header = false
+    quote = "off"
+    lateness_s = 2.5
+    silence_s = 600
+    max_ahead_s = "off"
+    max_speed_mps = 40
+    shards = 8
+    group = "harbour"
+    running = true
+    engine = "local"
+    [streams.ships.columns]
+    object = 1
+    event_ts = "2"
+    x = 3
+    y = 4
+    gone = 5
+    gone_values = ["left", "sunk"]
+    """.replace(
+        '{ speed = "double", name = "string", imo = "long", moored = "bool" }', '{ 6 = "double", 7 = "string" }'
+    )
+    assert load_streams(conf(text))["ships"] == StreamSettings(
+        name="ships",
+        format="tsv",
+        columns=Columns(object="1", event_ts="2", x="3", y="4", gone="5", gone_values=("left", "sunk")),
+        crs="EPSG:25832",
+        time_unit="%d/%m/%Y %H:%M:%S",
+        attributes={"6": "double", "7": "string"},
+        header=False,
+        delimiter="\t",
+        quote="",
+        lateness_s=2.5,
+        silence_s=600.0,
+        max_ahead_s=None,
+        max_speed_mps=40.0,
+        shards=8,
+        group="harbour",
+        running=True,
+        engine="local",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("lateness = 3", "unknown key 'lateness' (did you mean 'lateness_s'?)"),
+        ("zzz = 3", "unknown key 'zzz' (known keys: format, columns, crs"),
+        ("lateness_s = -1", "lateness_s = -1 must be at least 0"),
+        ("lateness_s = true", "lateness_s = True is no number"),
+        ("lateness_s = nan", "lateness_s = nan is no number"),
+        ("silence_s = 0", "silence_s = 0 must be above 0"),
+        ('silence_s = "never"', "silence_s = 'never' is no number or \"off\""),
+        ("shards = 0", "shards = 0 must be a whole number from 1 to 256"),
+        ("shards = 2.5", "shards = 2.5 must be a whole number"),
+        ('engine = "sparc"', "engine = 'sparc' is none of spark, local (did you mean 'spark'?)"),
+        ('running = "yes"', "running = 'yes' must be true or false"),
+        ('time_unit = "minutes"', "time_unit = 'minutes' is none of s, ms, us, iso"),
+        ('time_unit = "%H:%M:%S"', "names no whole date"),
+        ('time_unit = "%Y-%m-%d %Q"', "has the unknown directive %Q"),
+        ('crs = "WGS84"', "crs = 'WGS84' must be"),
+        ('crs = "EPSG:999999"', "is no geographic or projected system"),
+        ('crs = "EPSG:4978"', "is no geographic or projected system"),  # geocentric: x, y, z in metres
+        ('delimiter = ";;"', "delimiter = ';;' must be one ASCII character"),
+        ("delimiter = '\"'", "quote and delimiter are both"),
+        ('group = "Über"', "group: 'Über' is no name for a group"),
+        ('attributes = { speed = "float" }', "'speed' is none of string, double, long, bool"),
+        ('attributes = { "a b" = "long" }', "'a b' cannot be a table's column"),
+        ('attributes = { Segment = "long" }', "'Segment' stands there already"),
+        ('attributes = { a = "long", A = "long" }', "'A' stands there already"),
+        ("header = false", "object = 'id' is no column number"),
+    ],
+)
+def test_a_wrong_value_is_named_with_file_stream_and_key(conf, wrong, message):
+    folder = conf(SMALLEST + wrong + "\n")
+    with pytest.raises(ConfigError) as error:
+        load_streams(folder)
+    assert str(error.value).startswith(f"{folder / 'streams.toml'}: stream 'buses': ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"[streams.buses]\n{COLUMNS}", "stream 'buses': format is missing"),
+        ('[streams.buses]\nformat = "csv"', "stream 'buses': columns is missing"),
+        ('[streams.buses]\nformat = "csv"\ncolumns = { object = "id", x = "a" }', "columns: y is missing"),
+        (SMALLEST.replace("event_ts", "event_time"), "columns: unknown key 'event_time' (did you mean 'event_ts'?)"),
+        (SMALLEST.replace('"lat"', '"lon"'), "columns: x and y are both 'lon'"),
+        (SMALLEST.replace(" }", ', gone_values = ["1"] }'), "columns: gone_values without gone"),
+        (SMALLEST.replace(" }", ', gone = "g", gone_values = [] }'), "gone_values = [] must be a list of strings"),
+        (SMALLEST.replace('"csv"', '"ndjson"') + "header = true", "header has no meaning for ndjson"),
+        (SMALLEST.replace("streams.buses", "streams.Buses"), "'Buses' is no name for a stream"),
+        (SMALLEST.replace("streams.buses", "stream.buses"), "unknown key 'stream' (did you mean 'streams'?)"),
+        ("[streams]\nbuses = 3", "stream 'buses': must be a table"),
+        ("streams = 3", "streams must be tables"),
+        ("[streams.buses\n", "at line 1"),
+    ],
+)
+def test_a_wrong_file_is_named_with_what_is_wrong(conf, text, message):
+    folder = conf(text)
+    with pytest.raises(ConfigError) as error:
+        load_streams(folder)
+    assert str(error.value).startswith(str(folder / "streams.toml"))
+    assert message in str(error.value)
+
+
+def test_no_file_and_no_streams_are_two_things(conf, tmp_path):
+    with pytest.raises(ConfigError, match="does not exist"):
+        load_streams(tmp_path / "nowhere")
+    assert load_streams(conf("")) == {}
+
+
+@given(st.text(max_size=200))
+def test_no_text_makes_another_error(tmp_path_factory, text):
+    folder = tmp_path_factory.mktemp("conf")
+    (folder / "streams.toml").write_text(text, encoding="utf-8", errors="replace")
+    try:
+        load_streams(folder)
+    except ConfigError as error:
+        assert "streams.toml" in error.message
+
+
+@pytest.mark.parametrize(
+    ("crs", "epsg", "geographic"),
+    [("EPSG:4326", 4326, True), ("epsg:4258", 4258, True), ("EPSG:3067", 3067, False), ("planar", 0, False)],
+)
+def test_a_crs_knows_whether_it_is_in_degrees(conf, crs, epsg, geographic):
+    stream = load_streams(conf(f'{SMALLEST}crs = "{crs}"'))["buses"]
+    assert (stream.epsg, stream.geographic) == (epsg, geographic)
+
+
+def test_the_sample_describes_real_data(shared):
+    streams = load_streams(REPOSITORY / "conf")
+    assert {name: stream.format for name, stream in streams.items()} >= {"taxis": "csv", "aircraft": "ndjson"}
+    first = (shared / "data" / "adsb-switzerland" / "README.md").read_text(encoding="utf-8")
+    columns = streams["aircraft"].columns
+    for name in (columns.object, columns.event_ts, columns.x, columns.y, *streams["aircraft"].attributes):
+        assert f'"{name}":' in first
+
+
+def test_home_is_given_or_set_and_never_guessed(monkeypatch):
+    monkeypatch.delenv("FAIRWAY_HOME", raising=False)
+    with pytest.raises(ConfigError, match="--home DIR or set FAIRWAY_HOME"):
+        home_dir()
+    monkeypatch.setenv("FAIRWAY_HOME", "/set")
+    assert home_dir() == Path("/set")
+    assert home_dir("/given") == Path("/given")
+
+
+def test_conf_is_given_set_in_home_or_here(monkeypatch, tmp_path):
+    monkeypatch.delenv("FAIRWAY_CONF", raising=False)
+    assert conf_dir(tmp_path) == Path("conf")
+    (tmp_path / "conf").mkdir()
+    assert conf_dir(tmp_path) == tmp_path / "conf"
+    monkeypatch.setenv("FAIRWAY_CONF", "/set")
+    assert conf_dir(tmp_path) == Path("/set")
+    assert conf_dir(tmp_path, "/given") == Path("/given")
+
+
+def test_contracts_are_given_set_or_beside_the_package(monkeypatch):
+    monkeypatch.delenv("FAIRWAY_CONTRACTS", raising=False)
+    assert contracts_dir() == REPOSITORY / "data_contracts"
+    monkeypatch.setenv("FAIRWAY_CONTRACTS", "/set")
+    assert contracts_dir() == Path("/set")
+    assert contracts_dir("/given") == Path("/given")
