@@ -1,43 +1,166 @@
-"""Every DAG run from end to end, without a server, on small real inputs."""
+"""Every DAG run from end to end, without a server, on small real inputs: the same tasks that a scheduler would run."""
 
-from collections.abc import Callable
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from st_common.capture.log import Log
+from st_common.home import Home
+from st_common.ops.alerts import read_alerts
+from st_common.ops.launcher import find
+from st_common.ops.process import kill_session
+from st_common.ops.status import read_status
+
 pytestmark = pytest.mark.dags
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / ".venv" / "bin" / "python"
 
 STREAM = """
 [streams.taxis]
 format = "csv"
-columns = {object = "id", event_ts = "t", x = "x", y = "y"}
-running = %s
+columns = {{ object = "id", event_ts = "t", x = "x", y = "y" }}
+max_ahead_s = "off"
+engine = "local"
+running = {running}
 """
+RunDag = Callable[..., dict[str, tuple[str, Any]]]
+
+
+class Installation:
+    """One home with one stream, as FAIRWAY_HOME and FAIRWAY_CONF name it."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = Home(root / "home")
+        self.folder = self.home.stream("taxis")
+        self.set(running=False)
+
+    def set(self, *, running: bool) -> None:
+        conf = self.home.root / "conf"
+        conf.mkdir(parents=True, exist_ok=True)
+        (conf / "streams.toml").write_text(STREAM.format(running=str(running).lower()))
+
+    def arrives(self, *rows: str) -> None:
+        payload = "\n".join(["id,t,x,y", *rows, ""]).encode()
+        Log(self.home.log("taxis")).append(payload, arrival_us=time.time_ns() // 1000)
+
+    def pid(self) -> int | None:
+        running = find(self.folder, now_us=time.time_ns() // 1000)
+        return running.owner.pid if running else None
+
+    def job(self, *command: str) -> dict[str, Any]:
+        done = subprocess.run(
+            [PYTHON, "-m", *command, "--home", self.home.root], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def committed(self) -> int:
+        status = read_status(self.folder)
+        return status.position if status else -1
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """An installation that all tests of this file share, from its first stream to its last report."""
+    installation = Installation(tmp_path_factory.mktemp("runs"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRWAY_HOME", str(installation.home.root))
+        patch.setenv("FAIRWAY_CONF", str(installation.home.root / "conf"))
+        yield installation
+    running = find(installation.folder, now_us=time.time_ns() // 1000)
+    if running is not None:
+        kill_session(running.owner)
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with settings of its own, as FAIRWAY_HOME and FAIRWAY_CONF name it."""
-    home = tmp_path / "home"
-    (home / "conf").mkdir(parents=True)
-    (home / "conf" / "streams.toml").write_text(STREAM % "false")
-    monkeypatch.setenv("FAIRWAY_HOME", str(home))
-    monkeypatch.setenv("FAIRWAY_CONF", str(home / "conf"))
-    return home
+def run(dagbag: Any, installation: Installation) -> RunDag:
+    """Runs a DAG with the values of its form; gives the state of each task and what it handed on."""
 
-
-@pytest.fixture
-def run(dagbag: Any) -> Callable[..., dict[str, str]]:
-    """Runs a DAG with the values of its form and gives back the state of each task."""
-
-    def run(dag_id: str, **form: Any) -> dict[str, str]:
+    def run(dag_id: str, **form: Any) -> dict[str, tuple[str, Any]]:
         result = dagbag.dags[dag_id].test(run_conf=form)
-        return {ti.task_id: str(ti.state) for ti in result.get_task_instances()}
+        return {ti.task_id: (str(ti.state), ti.xcom_pull(task_ids=ti.task_id)) for ti in result.get_task_instances()}
 
     return run
 
 
-@pytest.mark.spec("C4")
-def test_a_supervisor_tick_with_nothing_to_do_is_green(home: Path, run: Callable[..., dict[str, str]]) -> None:
-    assert run("stream_supervisor") == {"tick": "success", "raise_alerts": "success"}
+def wait(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.05)
+
+
+def states(ran: dict[str, tuple[str, Any]]) -> dict[str, str]:
+    return {task: state for task, (state, _) in ran.items()}
+
+
+@pytest.mark.spec("C4", "X6")
+def test_a_stream_is_started_watched_restarted_and_stopped(run: RunDag, installation: Installation) -> None:
+    """Start, watch, restart, stop, alert; the stream outlives each run of the DAG."""
+    installation.arrives("a,2024-03-09T23:59:30Z,8.5,47.3", "b,2024-03-09T23:59:31Z,8.5,47.3", "a,never,8.5,47.3")
+    assert states(run("stream_supervisor")) == {"tick": "success", "raise_alerts": "success"}
+    assert installation.pid() is None, "it shall not run yet"
+
+    installation.set(running=True)
+    ran = run("stream_supervisor")
+    assert states(ran) == {"tick": "success", "raise_alerts": "success"}
+    assert [action["kind"] for action in ran["tick"][1]["actions"]] == ["start"]
+    wait(lambda: installation.committed() > 0, "the first segment is committed")
+
+    killed = installation.pid()
+    os.kill(killed, signal.SIGKILL)
+    wait(lambda: installation.pid() is None, "the engine is gone")
+    installation.arrives("a,2024-03-09T23:59:40Z,8.6,47.3", "b,2024-03-09T23:59:41Z,8.6,47.3")
+    ran = run("stream_supervisor")
+    assert states(ran) == {"tick": "success", "raise_alerts": "failed"}, "a run that raises an alert is red"
+    assert [action["kind"] for action in ran["tick"][1]["actions"]] == ["restart"]
+    position = installation.committed()
+    wait(lambda: installation.committed() > position, "the second segment is committed")
+    assert installation.pid() != killed
+    assert read_status(installation.folder).epoch == 2
+
+    installation.set(running=False)
+    ran = run("stream_supervisor")
+    assert states(ran) == {"tick": "success", "raise_alerts": "success"}, "an alert is raised once"
+    assert [action["kind"] for action in ran["tick"][1]["actions"]] == ["stop"]
+    wait(lambda: installation.pid() is None, "the engine stops between two batches")
+    assert read_status(installation.folder).state == "stopped"
+    first = read_alerts(installation.home)[0]
+    assert (first.level, first.text.split(":")[0]) == ("error", "dead")
+
+
+@pytest.mark.spec("C5")
+def test_closed_days_are_compacted_and_open_ones_are_not(run: RunDag, installation: Installation) -> None:
+    for second in (50, 55):
+        installation.arrives(f"a,2024-03-09T23:59:{second}Z,8.7,47.3")
+        (installation.folder / "stop").unlink(missing_ok=True)
+        installation.job("jobs.run_stream", "taxis", "--until-idle")
+    ran = run("history_compaction")
+    assert states(ran) == {"compact": "success"}
+    assert [each["files_before"] for each in ran["compact"][1]["tables"]] == [0, 0], "the day is still open"
+    installation.arrives("a,2024-03-10T00:00:10Z,8.7,47.3")
+    installation.job("jobs.run_stream", "taxis", "--until-idle")
+    positions, _ = run("history_compaction")["compact"][1]["tables"]
+    assert positions["table"] == "positions/taxis"
+    assert positions["open_since"] == "2024-03-10"
+    assert positions["files_before"] > positions["files_after"] == 1
+    assert positions["rows"] == 6
+
+
+@pytest.mark.spec("C8")
+def test_a_closed_day_gets_its_report_and_an_open_one_an_error(run: RunDag, installation: Installation) -> None:
+    ran = run("dq_report")
+    assert states(ran) == {"report": "success"}
+    (report,) = ran["report"][1]["days"]
+    assert (report["day"], report["streams"], report["breaches"]) == ("2024-03-09", ["taxis"], 0)
+    page = Path(report["path"]).read_text()
+    assert "bad_time" in page
+    assert not re.search(r"(src|href)=", page)
+    assert states(run("dq_report", day="2024-03-10")) == {"report": "failed"}

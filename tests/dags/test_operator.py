@@ -1,0 +1,71 @@
+"""A job's exit code in Airflow's terms, its summary, and what a job gets to see of its surroundings."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.dags
+
+JOB = """
+import json, os, sys
+print("at work", flush=True)
+given = sys.argv[5:]
+if "warn" in given:
+    print(json.dumps({"given": given, "secrets": sorted(n for n in os.environ if "AIRFLOW" in n)}), flush=True)
+    print("a library says goodbye", file=sys.stderr)
+if "none" not in given and "warn" not in given:
+    print(f"error: {given}", file=sys.stderr)
+    sys.exit(int(given[0]))
+"""
+
+
+@pytest.fixture
+def call(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a stand-in for a job as a task and gives back what the task returns."""
+    from st_common.airflow import operator
+    from st_common.airflow.place import Place
+
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "fake.py").write_text(JOB)
+    place = Place(home=tmp_path / "home", conf=tmp_path / "conf", root=tmp_path, python=Path(sys.executable))
+    monkeypatch.setattr(operator, "find_place", lambda: place)
+
+    def call(*arguments: str) -> Any:
+        return operator.job_task("fake", "fake", *arguments).execute({"outlet_events": {}})
+
+    return call
+
+
+@pytest.mark.parametrize("code", [2, 3, 4])
+def test_what_cannot_get_better_fails_for_good(call: Any, code: int) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match=rf"error: \['{code}'\]"):
+        call(str(code))
+
+
+@pytest.mark.parametrize("code", [1, 75])
+def test_what_may_pass_is_tried_again(call: Any, code: int) -> None:
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+    with pytest.raises(AirflowException, match=f"code {code}") as caught:
+        call(str(code))
+    assert not isinstance(caught.value, AirflowFailException)
+
+
+def test_the_summary_is_the_last_json_line_and_airflows_secrets_stay_with_airflow(call: Any) -> None:
+    summary = call("warn", "--group=", "--name=x y;$(z)")
+    assert summary == {"given": ["warn", "--name=x y;$(z)"], "secrets": []}
+    assert call("none") == {}
+
+
+def test_without_a_home_a_task_fails_for_good_and_says_why(airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from st_common.airflow.operator import job_task
+
+    monkeypatch.delenv("FAIRWAY_HOME", raising=False)
+    with pytest.raises(AirflowFailException, match="FAIRWAY_HOME"):
+        job_task("fake", "fake").execute({})
