@@ -11,7 +11,8 @@ from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
 from st_common.engine.feed import decoded
 from st_common.home import Home
-from st_common.partition.regions import assign, current
+from st_common.partition.regions import assign
+from st_common.partition.store import current
 from st_common.position import position_of
 from st_common.settings import StreamSettings
 

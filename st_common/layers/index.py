@@ -155,4 +155,4 @@ def _groups(groups: Ints) -> list[tuple[int, Ints]]:
     """The groups that occur, each with its rows."""
     order = np.argsort(groups, kind="stable")
     ids, starts = np.unique(groups[order], return_index=True)
-    return list(zip(ids.tolist(), np.split(order, starts[1:]), strict=True))
+    return list(zip(ids.tolist(), np.split(order, starts[1:])[: len(ids)], strict=True))  # no rows: one empty part

@@ -93,7 +93,7 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
     for name in _PLAIN_TABLES:
         yield name, _stored(home.table(name), name)
     for table, view in (("positions", "positions"), ("layers", "layer")):
-        for path in sorted(home.table(table).glob("*")):
+        for path in sorted(home.table(table).glob("[!.]*")):
             yield _view(view, path.name), _stored(path, table)
 
 
