@@ -51,7 +51,8 @@ def read_osm(file: Path, kinds: Kinds, *, progress: Progress | None = None) -> F
                 progress("reading", len(reading.found.fids))
     except (RuntimeError, OSError, ValueError) as error:
         message = " ".join(str(error).split()) or type(error).__name__
-        raise LayerError(f"{file} cannot be read as OSM: {message}", hint="is the file complete?") from None
+        hint = "sort it first, with osmium sort" if "out of order" in message else "is the file complete?"
+        raise LayerError(f"{file} cannot be read as OSM: {message}", hint=hint) from None
     reading.found.rejected.update(reading.wanted.values())
     return reading.found
 
@@ -81,8 +82,12 @@ def _take_area(reading: _Reading, area: Any) -> None:
     if kind is None:
         return
     fid = f"{'way' if area.from_way() else 'relation'}/{area.orig_id()}/area"
-    reading.wanted.pop(fid, None)
-    reading.found.add(fid, kind, tags, reading.factory.create_multipolygon(area))
+    outer, _ = area.num_rings()
+    if outer:  # osmium hands on areas whose rings it could not close, without rings
+        reading.wanted.pop(fid, None)
+        reading.found.add(fid, kind, tags, reading.factory.create_multipolygon(area))
+    else:
+        reading.wanted[fid] = "no_area"
 
 
 def _take_node(reading: _Reading, node: Any) -> None:
