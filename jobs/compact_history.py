@@ -2,13 +2,14 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
-from jobs.entry import finish
+from jobs.entry import finish, job_parser
 from st_common.home import Home
-from st_common.ops.history import compact_history
+from st_common.ops.history import compact_beats, compact_history
 from st_common.settings import conf_dir, home_dir, load_streams
 
 
@@ -16,14 +17,14 @@ def compact(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Makes few large files of many small ones in the closed days of every stream; never touches an open day."""
     home = Home(home_dir(arguments.home))
     streams = load_streams(conf_dir(home.root, arguments.conf))
-    return {"tables": [done.to_json() for done in compact_history(home, streams, before=arguments.before)]}
+    today = datetime.fromtimestamp(time.time_ns() // 1_000_000_000, UTC).date()
+    done = [*compact_history(home, streams, before=arguments.before), *compact_beats(home, today=today)]
+    return {"tables": [each.to_json() for each in done]}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, compacts, gives back the exit code."""
-    parser = argparse.ArgumentParser(prog="jobs.compact_history", description=compact.__doc__)
-    parser.add_argument("--home")
-    parser.add_argument("--conf")
+    parser = job_parser("compact_history", compact.__doc__)
     parser.add_argument("--before", type=date.fromisoformat, help="only days (UTC) before this one")
     arguments = parser.parse_args(argv)
     return finish(lambda: compact(arguments))

@@ -1,11 +1,20 @@
-"""How every job ends: with its summary as the last line of its output, or with one line of error and an exit code."""
+"""How every job begins and ends: the options of all jobs; a summary or one line of error; an exit code."""
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from st_common.errors import FairwayError
+
+
+def job_parser(name: str, description: str | None) -> argparse.ArgumentParser:
+    """The command line of `python -m jobs.NAME`, with the options that all jobs have."""
+    parser = argparse.ArgumentParser(prog=f"python -m jobs.{name}", description=description)
+    parser.add_argument("--home", help="the home folder; default: FAIRWAY_HOME")
+    parser.add_argument("--conf", help="the folder of the settings; default: FAIRWAY_CONF, else HOME/conf, else ./conf")
+    return parser
 
 
 def finish(work: Callable[[], Mapping[str, Any]], *, code_of: Callable[[Mapping[str, Any]], int] = lambda _: 0) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from jobs.entry import finish
+from jobs.entry import finish, job_parser
 from st_common.errors import QualityError
 from st_common.home import Home
 from st_common.quality.daily import report_days
@@ -24,9 +24,7 @@ def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, checks, gives back the exit code: 0, 2, or 3 when a rule of severity error is broken."""
-    parser = argparse.ArgumentParser(prog="jobs.report_quality", description=report_quality.__doc__)
-    parser.add_argument("--home")
-    parser.add_argument("--conf")
+    parser = job_parser("report_quality", report_quality.__doc__)
     parser.add_argument("--day", type=date.fromisoformat, help="a closed day (UTC); default: all that were not checked")
     arguments = parser.parse_args(argv)
     return finish(

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.entry import finish
+from jobs.entry import finish, job_parser
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.settings import conf_dir, home_dir, load_streams
@@ -27,10 +27,8 @@ def run_stream(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, runs the stream, gives back the exit code: 0, 2, 4 or 75."""
-    parser = argparse.ArgumentParser(prog="jobs.run_stream", description=run_stream.__doc__)
+    parser = job_parser("run_stream", run_stream.__doc__)
     parser.add_argument("stream")
-    parser.add_argument("--home")
-    parser.add_argument("--conf")
     parser.add_argument("--engine", choices=["spark", "local"])
     parser.add_argument("--until-idle", action="store_true", help="end when the log holds nothing more")
     arguments = parser.parse_args(argv)

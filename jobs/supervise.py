@@ -4,13 +4,14 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jobs.entry import finish
+from jobs.entry import finish, job_parser
 from st_common.home import Home
-from st_common.ops.decide import ActionKind
+from st_common.ops.beats import record_beats
+from st_common.ops.decide import by_kind
 from st_common.ops.supervisor import Engines, Supervisor, engine_command, healths, reset, tick
 from st_common.settings import conf_dir, home_dir, load_streams
 
@@ -22,22 +23,18 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
     streams = load_streams(conf)
     if arguments.reset:
         reset(home, arguments.reset)
-    engines = Engines(command=lambda stream: engine_command(home, conf, stream), cwd=Path(__file__).parents[1])
+    engines = Engines(command=partial(engine_command, home, conf), cwd=Path(__file__).parents[1])
     now_us = time.time_ns() // 1000
-    actions = tick(Supervisor(home=home, engines=engines), streams, now_us=now_us)
-    alerts = [{"stream": a.stream, "level": a.level, "text": a.reason} for a in actions if a.kind is ActionKind.ALERT]
-    done = [asdict(action) for action in actions if action.kind is not ActionKind.ALERT]
-    return {"streams": healths(home, streams, now_us=now_us), "actions": done, "alerts": alerts}
+    done = by_kind(tick(Supervisor(home=home, engines=engines), streams, now_us=now_us))
+    beats = record_beats(home, streams, now_us=now_us)
+    return {"streams": healths(home, streams, now_us=now_us), **done, "beats": beats}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, does one tick, gives back the exit code."""
-    parser = argparse.ArgumentParser(prog="jobs.supervise", description=supervise.__doc__)
-    parser.add_argument("--home")
-    parser.add_argument("--conf")
+    parser = job_parser("supervise", supervise.__doc__)
     parser.add_argument("--reset", metavar="STREAM", help="let a stream that was given up start again")
-    arguments = parser.parse_args(argv)
-    return finish(lambda: supervise(arguments))
+    return finish(partial(supervise, parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

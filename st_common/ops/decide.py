@@ -1,6 +1,6 @@
 """What to do with one stream: a pure function of what a look saw and what the looks before it left in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
@@ -31,6 +31,17 @@ class Action:
     kind: ActionKind
     reason: str
     level: str = "info"
+
+
+def by_kind(actions: Iterable[Action]) -> dict[str, list[dict[str, str]]]:
+    """Actions as JSON values: `alerts` with stream, level and text, and apart from them what was done, `actions`."""
+    alerts, done = [], []
+    for action in actions:
+        if action.kind is ActionKind.ALERT:
+            alerts.append({"stream": action.stream, "level": action.level, "text": action.reason})
+        else:
+            done.append({"stream": action.stream, "kind": action.kind.value, "reason": action.reason})
+    return {"actions": done, "alerts": alerts}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,15 @@ def compact_history(home: Home, streams: Iterable[str], *, before: date | None =
     return [_compact(home, stream, name, path, before) for stream, name, path in paths if tables.exists(path)]
 
 
+def compact_beats(home: Home, *, today: date) -> list[Compaction]:
+    """Compacts the days before `today` (UTC) of `stream_status`, which goes by the wall clock and not by a stream's."""
+    path = home.table("stream_status")
+    if not tables.exists(path):
+        return []
+    done = tables.compact(path, before=today)
+    return [Compaction(table="stream_status", open_since=today, deleted=tables.vacuum(path), **done)]
+
+
 def _compact(home: Home, stream: str, name: str, path: Path, before: date | None) -> Compaction:
     since = open_since(home, stream)
     label = f"{name}/{stream}"

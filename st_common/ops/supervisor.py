@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from st_common.errors import FairwayError, FencedError
+from st_common.errors import ConfigError, FairwayError, FencedError
 from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert
 from st_common.ops.decide import Action, ActionKind, Memory, decide
@@ -71,8 +71,14 @@ def tick(supervisor: Supervisor, streams: Mapping[str, StreamSettings], *, now_u
 
 
 def reset(home: Home, stream: str) -> None:
-    """Lets a stream that was given up start again at the next tick."""
+    """Lets a stream that was given up start again at the next tick.
+
+    Raises:
+        ConfigError: no supervisor has ever looked at such a stream.
+    """
     path = home.stream(stream) / MEMORY_FILE
+    if not path.exists():
+        raise ConfigError(f"no stream {stream!r} was given up", hint="see the streams in the job's summary")
     with held_lock(home.root / ".supervisor.lock"):
         memory = Memory.from_json(read_record(path))
         write_record(path, replace(memory, tripped="", starts_us=(), condition="stopped").to_json())

@@ -144,10 +144,10 @@ def test_closed_days_are_compacted_and_open_ones_are_not(run: RunDag, installati
         installation.job("jobs.run_stream", "taxis", "--until-idle")
     ran = run("history_compaction")
     assert states(ran) == {"compact": "success"}
-    assert [each["files_before"] for each in ran["compact"][1]["tables"]] == [0, 0], "the day is still open"
+    assert {each["files_before"] for each in ran["compact"][1]["tables"]} == {0}, "the day is still open"
     installation.arrives("a,2024-03-10T00:00:10Z,8.7,47.3")
     installation.job("jobs.run_stream", "taxis", "--until-idle")
-    positions, _ = run("history_compaction")["compact"][1]["tables"]
+    positions, *_ = run("history_compaction")["compact"][1]["tables"]
     assert positions["table"] == "positions/taxis"
     assert positions["open_since"] == "2024-03-10"
     assert positions["files_before"] > positions["files_after"] == 1

@@ -13,7 +13,8 @@ from deltalake import DeltaTable
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
-from st_common.ops.history import compact_history, days_of
+from st_common.ops.beats import record_beats
+from st_common.ops.history import compact_beats, compact_history, days_of
 from st_common.ops.status import StreamStatus, write_status
 
 pytestmark = pytest.mark.spec("C5")
@@ -122,3 +123,21 @@ def test_an_open_day_is_never_touched_whatever_is_asked(tmp_path: Path) -> None:
     (done,) = compact_history(home, ["taxis"])
     assert (done.files_before, done.files_after, len(DeltaTable(str(path)).file_uris())) == (4, 2, 3)
     assert all(Path(uri.removeprefix("file://")).exists() for uri in untouched), "old versions can still be read"
+
+
+@pytest.mark.spec("C4")
+def test_each_heartbeat_becomes_one_row_and_past_days_of_them_are_compacted(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    assert record_beats(home, ["taxis"], now_us=MIDNIGHT_US) == 0
+    for second in (-3, -2, -1, 1):
+        now_us = MIDNIGHT_US + second * 1_000_000
+        for job in ("engine", "archive"):
+            status = StreamStatus(state="running", beat_ts=now_us, position=5, end_position=9, job=job, engine="local")
+            write_status(home.stream("taxis"), status)
+        assert record_beats(home, ["taxis", "absent"], now_us=now_us) == 2
+        assert record_beats(home, ["taxis"], now_us=now_us + 1) == 0, "recorded already"
+    (done,) = compact_beats(home, today=OPEN)
+    assert (done.files_before, done.files_after, done.rows) == (3, 1, 6)
+    kept = tables.read(home.table("stream_status")).sort_by("beat_ts")
+    assert kept["job"].to_pylist().count("archive") == 4
+    assert set(kept["date"].to_pylist()) == {CLOSED, OPEN}

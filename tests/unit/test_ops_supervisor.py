@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from st_common.capture.log import Log
-from st_common.errors import FencedError
+from st_common.errors import ConfigError, FencedError
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.decide import Action
@@ -31,7 +31,7 @@ ENGINE = """
 import subprocess, sys, time
 from pathlib import Path
 from st_common.capture.log import Log
-from st_common.errors import FencedError
+from st_common.errors import ConfigError, FencedError
 from st_common.ops.lease import check, release, take
 from st_common.ops.status import StreamStatus, write_exit, write_status
 from st_common.ops.stop import stop_wanted
@@ -183,6 +183,8 @@ def test_a_crash_loop_is_given_up_until_somebody_resets_it(stage: Stage) -> None
     assert [stage.tick() for _ in range(3)] == [[], [], []]
     assert healths(stage.home, {"taxis": TAXIS}, now_us=0) == {"taxis": "crash_loop"}
     stage.mode("work")
+    with pytest.raises(ConfigError, match="no stream 'busses'"):
+        reset(stage.home, "busses")
     reset(stage.home, "taxis")
     assert "start" in stage.tick()
     stage.until(stage.speaks)
