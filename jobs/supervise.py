@@ -5,14 +5,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from jobs.entry import finish, job_parser
 from st_common.home import Home
 from st_common.ops.beats import record_beats
 from st_common.ops.decide import by_kind
-from st_common.ops.supervisor import Engines, Supervisor, engine_command, healths, reset, tick
+from st_common.ops.supervisor import healths, job_supervisor, reset, tick
 from st_common.settings import conf_dir, home_dir, load_streams
 
 
@@ -23,9 +22,8 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
     streams = load_streams(conf)
     if arguments.reset:
         reset(home, arguments.reset)
-    engines = Engines(command=partial(engine_command, home, conf), cwd=Path(__file__).parents[1])
     now_us = time.time_ns() // 1000
-    done = by_kind(tick(Supervisor(home=home, engines=engines), streams, now_us=now_us))
+    done = by_kind(tick(job_supervisor(home, conf), streams, now_us=now_us))
     beats = record_beats(home, streams, now_us=now_us)
     return {"streams": healths(home, streams, now_us=now_us), **done, "beats": beats}
 

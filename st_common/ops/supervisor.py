@@ -43,10 +43,17 @@ class Supervisor:
     limits: Limits = field(default_factory=Limits)
 
 
-def engine_command(home: Home, conf: Path, stream: StreamSettings) -> list[str]:
-    """The command that runs a stream's engine with this Python; home and conf as whole paths, for they identify it."""
-    places = ["--home", str(home.root.resolve()), "--conf", str(conf.resolve())]
-    return [sys.executable, "-m", "jobs.run_stream", stream.name, *places, "--engine", stream.engine]
+def job_supervisor(home: Home, conf: Path) -> Supervisor:
+    """A supervisor whose engines are `jobs.run_stream`, run by this Python in the folder that holds `jobs/`.
+
+    Home and settings are given to an engine as whole paths, for its command line identifies it.
+    """
+
+    def command(stream: StreamSettings) -> list[str]:
+        places = ["--home", str(home.root.resolve()), "--conf", str(conf.resolve())]
+        return [sys.executable, "-m", "jobs.run_stream", stream.name, *places, "--engine", stream.engine]
+
+    return Supervisor(home=home, engines=Engines(command=command, cwd=Path(__file__).resolve().parents[2]))
 
 
 def tick(supervisor: Supervisor, streams: Mapping[str, StreamSettings], *, now_us: int) -> list[Action]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from jobs.supervise import main
 from st_common.capture.log import Log
 from st_common.errors import ConfigError, FencedError
 from st_common.home import Home
@@ -312,3 +313,14 @@ def test_killing_spares_who_asks_and_who_came_later(stage: Stage) -> None:
     me = this_process()
     assert kill_session(replace(me, started_s=me.started_s - 3600)) == 0
     assert lives(me)
+
+
+def test_the_job_does_one_tick_and_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "conf").mkdir()
+    columns = 'format = "csv"\ncolumns = { object = "id", x = "x", y = "y" }'
+    (tmp_path / "conf" / "streams.toml").write_text(f"[streams.taxis]\n{columns}\n")
+    assert main(["--home", str(tmp_path)]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary == {"streams": {"taxis": "stopped"}, "actions": [], "alerts": [], "beats": 0}
+    assert main(["--home", str(tmp_path), "--reset", "busses"]) == 2
+    assert "no stream 'busses'" in capsys.readouterr().err

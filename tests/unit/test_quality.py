@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.report_quality import main
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import ConfigError
@@ -179,6 +180,23 @@ def test_reports_are_written_once_per_closed_day_and_their_results_are_a_table(h
     query = "SELECT rule, observed FROM kept WHERE expected = 'counted' AND observed > 0 ORDER BY rule"
     counted = duckdb.sql(query).fetchall()
     assert counted == [("double", 1.0), ("late", 1.0), ("rejects_bad_time", 2.0), ("rejects_ragged", 1.0)]
+
+
+@pytest.mark.slow
+def test_the_job_ends_with_3_when_a_promise_is_broken_and_has_written_the_report(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home.root / "conf").mkdir()
+    columns = 'format = "csv"\ncolumns = { object = "id", x = "x", y = "y" }'
+    (home.root / "conf" / "streams.toml").write_text(f"[streams.taxis]\n{columns}\n")
+    nowhere = fixes([(5, 1, "c", -2)], x=[float("inf")])
+    tables.append(home.table("positions", "taxis"), nowhere, load_contract("positions"))
+    assert main(["--home", str(home.root), "--day", str(DAY)]) == 3
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert summary["breaches"] == 1
+    assert "1 broken" in Path(summary["days"][0]["path"]).read_text()
+    assert main(["--home", str(home.root), "--day", "2024-03-10"]) == 2
+    assert main(["--home", str(home.root)]) == 0, "nothing is due"
 
 
 class Links(HTMLParser):
