@@ -1,0 +1,182 @@
+"""The demo's steps: each says what it did and how long it took."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from airflow_runs import Airflow, DemoError, airflow
+from prepare import GROUP, PLACES, STREAM, STREETS, Prepared, find_extract, prepare, settings, source
+from rich.console import Console
+
+from st_common.capture.log import Log
+from st_common.home import Home
+from st_common.ops.status import StreamStatus, read_all_status
+from st_common.position import position_of
+from st_common.serving.report import Step
+
+__all__ = ["Demo", "DemoError", "begin", "clear", "perform", "stop"]
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = ROOT / ".venv" / "bin"
+MARKER = ".fairway-demo"
+LAYERS = {"places": PLACES, "streets": STREETS}
+REGIONS = 40
+PATIENCE_S = 180.0
+
+
+@dataclass(slots=True)
+class Demo:
+    """What the steps share: where things lie, where they speak, what was done so far."""
+
+    made: Prepared
+    console: Console
+    engine: str
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def home(self) -> Home:
+        """The demo's home folder."""
+        return Home(self.made.home)
+
+    def done(self, name: str, what: str, since: float) -> None:
+        """Says that a step is done that began at `since`, and keeps it for the report."""
+        seconds = time.monotonic() - since
+        self.steps.append(Step(name=name, what=what, seconds=seconds))
+        self.console.print(f"[green]✓[/] [bold]{name:<18}[/] {what} [dim]{seconds:.1f} s[/]")
+
+
+def clear(folder: Path) -> None:
+    """Removes what an earlier demo left, after stopping a stream that it left running; nothing but a demo's home.
+
+    Raises:
+        DemoError: the folder is something else.
+    """
+    if not folder.exists():
+        return
+    if not (folder / MARKER).exists():
+        raise DemoError(f"{folder} was not made by the demo: move it away first")
+    stop(folder)
+    shutil.rmtree(folder)
+
+
+def begin(console: Console, folder: Path, *, vehicles: int, seconds: int, engine: str) -> Demo:
+    """Everything that the pipeline starts from: the map, settings, queries, the vehicles' fixes.
+
+    Raises:
+        DemoError: there is no map.
+    """
+    started = time.monotonic()
+    try:
+        extract = find_extract()
+    except FileNotFoundError as error:
+        raise DemoError(str(error)) from None
+    folder.mkdir(parents=True)
+    (folder / MARKER).touch()
+    console.print(f"[dim]{source(extract)}[/]")
+    made = prepare(folder, extract=extract, vehicles=vehicles, seconds=seconds, engine=engine)
+    demo = Demo(made=made, console=console, engine=engine)
+    what = (
+        f"{vehicles:,} vehicles for {seconds} s: {made.counts.rows:,} records, {made.counts.bad:,} of them unreadable"
+    )
+    demo.done("prepare", what, started)
+    return demo
+
+
+def perform(demo: Demo, folder: Path, *, by_event_time: bool) -> None:
+    """The pipeline, DAG by DAG, with Airflow's home in `folder`.
+
+    Maintenance runs beside the living stream, on the day that ended in it.
+    """
+    with airflow(folder, home=demo.made.home, conf=demo.made.conf) as runs:
+        load_layers(demo, runs)
+        command(demo, ["query", "register", str(demo.made.queries)], "ten continuous queries")
+        supervise(demo, runs, running=True, until=("running", "idle"))
+        pace = ["--by-event-time"] if by_event_time else []
+        command(demo, ["replay", STREAM, str(demo.made.fixes), *pace], "the vehicles' fixes into the stream's log")
+        drain(demo)
+        dag(demo, runs, "history_compaction", "the day that ended: small files into large ones")
+        dag(demo, runs, "dq_report", "the day that ended, against the data contracts")
+        supervise(demo, runs, running=False, until=("stopped", "finished"))
+    command(demo, ["verify"], "every answer again, by brute force")
+
+
+def load_layers(demo: Demo, runs: Airflow) -> None:
+    """Layers, then regions made from them, then the layers again: a new version, now by region."""
+
+    def load(what: str) -> None:
+        for name, kinds in LAYERS.items():
+            form = {"layer": name, "file": str(demo.made.extract.path), "group": GROUP, "kinds": list(kinds)}
+            dag(demo, runs, "osm_static_load", f"{what} {name}: {', '.join(kinds)}", **form)
+
+    load("layer")
+    dag(demo, runs, "prepartition", f"{REGIONS} regions", group=GROUP, strategy="sample", share=1.0, regions=REGIONS)
+    load("by region,")
+
+
+def dag(demo: Demo, runs: Airflow, name: str, what: str, **form: object) -> None:
+    """Runs a DAG with the values of its form."""
+    started = time.monotonic()
+    with demo.console.status(f"{name}: {what}"):
+        runs.run(name, **form)
+    demo.done(name, what, started)
+
+
+def command(demo: Demo, words: Sequence[str], what: str) -> None:
+    """Runs `fairway WORDS` on the demo's home.
+
+    Raises:
+        DemoError: it failed.
+    """
+    started = time.monotonic()
+    argv = [str(BIN / "fairway"), "--home", str(demo.made.home), *words]
+    with demo.console.status(f"fairway {' '.join(words[:2])}"):
+        ended = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise DemoError(f"fairway {' '.join(words)}: {ended.stderr.strip() or ended.stdout.strip()}")
+    demo.done(f"fairway {words[0]}", what, started)
+
+
+def supervise(demo: Demo, runs: Airflow, *, running: bool, until: Sequence[str]) -> None:
+    """Says in the settings what should be, lets the supervisor see to it, and waits until it is so."""
+    started = time.monotonic()
+    text = settings(running=running, engine=demo.engine)
+    (demo.made.conf / "streams.toml").write_text(text, encoding="utf-8")
+    with demo.console.status(f"stream_supervisor: {'start' if running else 'stop'} the stream"):
+        runs.run("stream_supervisor")
+        await_jobs(demo, lambda jobs: any(job.job == "engine" and job.state in until for job in jobs))
+    demo.done("stream_supervisor", f"the stream is {'running' if running else 'stopped'}", started)
+
+
+def drain(demo: Demo) -> None:
+    """Waits until the engine and the archive have committed everything that the log holds."""
+    started = time.monotonic()
+    end = position_of(Log(demo.home.log(STREAM)).end(), 0)
+    with demo.console.status("the engine and the archive catch up"):
+        await_jobs(demo, lambda jobs: len(jobs) > 1 and all(job.position >= end for job in jobs))
+    demo.done("drain", "the engine and the archive have committed everything", started)
+
+
+def await_jobs(demo: Demo, holds: Callable[[Sequence[StreamStatus]], bool]) -> None:
+    """Waits until what the stream's jobs say of themselves fulfils a condition.
+
+    Raises:
+        DemoError: it does not within some minutes.
+    """
+    folder, deadline = demo.home.stream(STREAM), time.monotonic() + PATIENCE_S
+    while not holds(read_all_status(folder)):
+        if time.monotonic() > deadline:
+            raise DemoError(f"the stream takes too long: see {folder / 'engine.log'}")
+        time.sleep(0.2)
+
+
+def stop(folder: Path) -> None:
+    """Stops the demo's stream if it is still running, as after an interruption."""
+    conf = folder / "conf"
+    if not (conf / "streams.toml").exists():
+        return
+    (conf / "streams.toml").write_text(settings(running=False), encoding="utf-8")
+    argv = [str(BIN / "python"), "-m", "jobs.supervise", "--home", str(folder), "--conf", str(conf)]
+    subprocess.run(argv, cwd=ROOT, capture_output=True, check=False)
