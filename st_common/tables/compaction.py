@@ -1,36 +1,21 @@
 """Many small files into few, beside writers that go on."""
 
 import datetime as dt
-import time
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.transaction import RemoveAction
 
 from st_common.errors import FairwayError
-from st_common.tables.files import partition_text, write_file
+from st_common.tables.active import File, active_files, commit, day_column, read_files, removals
+from st_common.tables.files import write_file
 from st_common.tables.handle import required
 from st_common.tables.lock import locked
+from st_common.tables.reading import require_plain
 from st_common.tables.zorder import zorder as in_zorder
 
 _SORTED, _JOINED = "zorder", "joined"  # how the names of files begin that were written here
 _MB = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
-    path: str  # as the log names it
-    size: int
-    day: dt.date | None
-    values: tuple[tuple[str, str | None], ...]
-
-    @property
-    def is_sorted(self) -> bool:
-        return self.path.rpartition("/")[2].startswith(_SORTED)
 
 
 def compact(
@@ -58,7 +43,7 @@ def compact(
     table = required(path)
     _check(path, table, before)
     done = dict.fromkeys(("partitions", "files_before", "files_after", "rows", "bytes_before", "bytes_after"), 0)
-    for bins in _partitions(table, before, zorder, target_mb * _MB).values():
+    for bins in _partitions(table, before, zorder, target_mb * _MB):
         for files in bins:
             _rewrite(path, files, zorder or (), done)
         done["partitions"] += 1
@@ -84,46 +69,25 @@ def vacuum(path: Path, *, retention_h: int | None = None, keep_versions: tuple[i
 
 
 def _check(path: Path, table: DeltaTable, before: dt.date | None) -> None:
-    if before is not None and _day_column(table) is None:
+    require_plain(path, table)
+    if before is not None and day_column(table) is None:
         raise FairwayError(f"{path} is not partitioned by a date", hint="before = None compacts every partition")
-    if "deletionVectors" in (table.protocol().reader_features or []):
-        raise FairwayError(f"{path} has deletion vectors", hint="compact it with the engine that wrote them")
-
-
-def _day_column(table: DeltaTable) -> str | None:
-    schema = pa.schema(table.schema().to_arrow())
-    return next((name for name in table.metadata().partition_columns if schema.field(name).type == pa.date32()), None)
-
-
-def _files(table: DeltaTable) -> list[_File]:
-    by, day = table.metadata().partition_columns, _day_column(table)
-    actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-    return [
-        _File(
-            path=action["path"],
-            size=action["size_bytes"],
-            day=action[f"partition.{day}"] if day else None,
-            values=tuple((name, partition_text(action[f"partition.{name}"])) for name in by),
-        )
-        for action in actions
-    ]
 
 
 def _partitions(
     table: DeltaTable, before: dt.date | None, zorder: tuple[str, ...] | None, target: int
-) -> dict[tuple[tuple[str, str | None], ...], list[list[_File]]]:
+) -> list[list[list[File]]]:
     """Per partition, which files to join with each other; partitions with nothing to do are left out."""
-    groups: dict[tuple[tuple[str, str | None], ...], list[_File]] = {}
-    for file in _files(table):
+    groups: dict[tuple[tuple[str, str | None], ...], list[File]] = {}
+    for file in active_files(table):
         if before is None or (file.day is not None and file.day < before):
             groups.setdefault(file.values, []).append(file)
-    bins = {values: _bins(files, zorder, target) for values, files in groups.items()}
-    return {values: found for values, found in bins.items() if found}
+    return [found for files in groups.values() if (found := _bins(files, zorder, target))]
 
 
-def _bins(files: list[_File], zorder: tuple[str, ...] | None, target: int) -> list[list[_File]]:
-    wanted = [file for file in files if file.size < target // 2 or (zorder and not file.is_sorted)]
-    bins: list[list[_File]] = []
+def _bins(files: list[File], zorder: tuple[str, ...] | None, target: int) -> list[list[File]]:
+    wanted = [file for file in files if file.size < target // 2 or (zorder and not _is_sorted(file))]
+    bins: list[list[File]] = []
     room = 0
     for file in wanted:
         if file.size > room or not bins:
@@ -131,50 +95,26 @@ def _bins(files: list[_File], zorder: tuple[str, ...] | None, target: int) -> li
             room = target
         bins[-1].append(file)
         room -= file.size
-    return [found for found in bins if len(found) > 1 or (zorder and not found[0].is_sorted)]
+    return [found for found in bins if len(found) > 1 or (zorder and not _is_sorted(found[0]))]
 
 
-def _rewrite(path: Path, files: list[_File], zorder: tuple[str, ...], done: dict[str, int]) -> None:
-    rows = in_zorder(_rows(path, files), zorder)
-    added = write_file(path, rows, dict(files[0].values), prefix=_SORTED if zorder else _JOINED, data_change=False)
+def _is_sorted(file: File) -> bool:
+    return Path(file.path).name.startswith(_SORTED)
+
+
+def _rewrite(path: Path, files: list[File], zorder: tuple[str, ...], done: dict[str, int]) -> None:
+    schema = pa.schema(required(path).schema().to_arrow())
+    rows = in_zorder(read_files(path, schema, files), zorder)
+    prefix = _SORTED if zorder else _JOINED
+    added = write_file(path, rows, dict(files[0].values), prefix=prefix, data_change=False)
     with locked(path):
         table = required(path)
-        if not {file.path for file in files} <= {file.path for file in _files(table)}:
+        if not {file.path for file in files} <= {file.path for file in active_files(table)}:
             (path / added.path).unlink()
             return
-        now = time.time_ns() // 1_000_000
-        removed = [
-            RemoveAction(
-                file.path,
-                data_change=False,
-                deletion_timestamp=now,
-                size=file.size,
-                partition_values=dict(file.values),
-            )
-            for file in files
-        ]
-        table.create_write_transaction([added, *removed], "append", table.schema(), table.metadata().partition_columns)
+        commit(table, [added, *removals(files, data_change=False)])
     done["files_before"] += len(files)
     done["files_after"] += 1
     done["rows"] += len(rows)
     done["bytes_before"] += sum(file.size for file in files)
     done["bytes_after"] += added.size
-
-
-def _rows(path: Path, files: list[_File]) -> pa.Table:
-    """The rows of some files of one partition, without its columns; attributes that a file does not have are null."""
-    table = required(path)
-    stored = pa.schema(table.schema().to_arrow())
-    schema = pa.schema([field for field in stored if field.name not in dict(files[0].values)])
-    parts = [pq.ParquetFile(path / unquote(file.path), coerce_int96_timestamp_unit="us").read() for file in files]
-    return pa.concat_tables([_shaped(part, schema) for part in parts]).combine_chunks()
-
-
-def _shaped(part: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns = [
-        part.column(field.name).cast(field.type)
-        if field.name in part.column_names
-        else pa.chunked_array([pa.nulls(len(part), field.type)])
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)

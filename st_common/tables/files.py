@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import re
+import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -22,8 +23,9 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
 _ROW_GROUP = 1 << 17
-_LONG_TEXT = 32  # a longer text would need a shortened statistic; the file goes without it
-_STATISTICS_COLUMNS = 32
+_LONG_TEXT = 32  # longer texts are cut in statistics, as Spark does
+_AFTER_ALL = chr(0x10FFFF)  # a cut text with this behind it is not less than the whole one
+STATISTICS_COLUMNS = 32  # of a table; the first ones
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001, statistics are UTC without saying so
 
 
@@ -85,46 +87,46 @@ def _partitions(data: pa.Table, by: tuple[str, ...]) -> Iterator[tuple[dict[str,
 
 
 def _statistics(rows: pa.Table) -> dict[str, Any]:
-    """What Delta's readers skip files by: rows, nulls, least and greatest values of the leading columns."""
+    """What Delta's readers skip files by: rows, nulls, least and greatest values of the leading columns.
+
+    A column with a value always has both bounds, if need be wider ones: delta-rs turns a missing bound into a promise
+    that no filter on the column can keep, and the file's rows are lost from the answer.
+    """
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
     nulls: dict[str, int] = {}
-    for name in rows.column_names[:_STATISTICS_COLUMNS]:
+    for name in rows.column_names[:STATISTICS_COLUMNS]:
         column = rows.column(name)
         if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
             continue
         nulls[name] = column.null_count
-        low, high = _bounds(column)
-        if low is not None and high is not None:
-            least[name], greatest[name] = low, high
+        if column.null_count < len(column):
+            least[name], greatest[name] = _bounds(column)
     return {"numRecords": len(rows), "minValues": least, "maxValues": greatest, "nullCount": nulls}
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any]:
-    """The least and greatest value as JSON, or None where JSON, or the order of readers, has no such value."""
-    if pa.types.is_boolean(column.type):
-        return None, None
-    if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-        return None, None  # readers disagree where NaN stands
+    """The least and greatest value as JSON; what JSON cannot hold gives way to a wider bound that it can."""
+    ends = pc.min_max(column)
     if pa.types.is_timestamp(column.type):
-        ends = pc.min_max(column)
-        return _instant(ends["min"]), _instant(ends["max"])
-    low, high = pc.min_max(column).as_py().values()
-    return _json(low), _json(high)
+        return _instant(ends["min"].value), _instant(ends["max"].value)
+    low, high = ends.as_py().values()
+    if pa.types.is_floating(column.type):
+        high = math.inf if pc.any(pc.is_nan(column)).as_py() else high  # NaN is the greatest, to Spark and DuckDB
+        low = high if math.isnan(low) else low
+        return clamped(low), clamped(high)
+    if pa.types.is_string(column.type):
+        return low[:_LONG_TEXT], high if len(high) <= _LONG_TEXT else high[:_LONG_TEXT] + _AFTER_ALL
+    return (low.isoformat(), high.isoformat()) if isinstance(low, dt.date) else (low, high)
 
 
-def _json(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, str) and len(value) > _LONG_TEXT:
-        return None
-    return value.isoformat() if isinstance(value, dt.date) else value
+def clamped(value: float) -> float:
+    """A number that JSON can hold: an infinite one becomes the largest finite one."""
+    return max(-sys.float_info.max, min(sys.float_info.max, value))
 
 
-def _instant(value: pa.Scalar) -> str | None:
-    if not value.is_valid:
-        return None
+def _instant(value: int) -> str:
     try:
-        return (_EPOCH + dt.timedelta(microseconds=value.value)).isoformat(timespec="microseconds") + "Z"
-    except OverflowError:  # a year beyond 9999
-        return None
+        return (_EPOCH + dt.timedelta(microseconds=value)).isoformat(timespec="microseconds") + "Z"
+    except OverflowError:  # before the year 1 or after 9999
+        return "0001-01-01T00:00:00.000000Z" if value < 0 else "9999-12-31T23:59:59.999999Z"

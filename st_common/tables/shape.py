@@ -1,26 +1,45 @@
 """Rows in the shape that a contract promises."""
 
-import pyarrow as pa
+import datetime as dt
 
-from st_common.contracts import Contract
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.contracts import Column, Contract
 from st_common.contracts.kinds import ATTRIBUTE_KINDS, kind_of
 from st_common.errors import ContractError
+
+_EPOCH = dt.date(1970, 1, 1)
+_FIRST_DAY, _LAST_DAY = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
 
 
 def with_date(data: pa.Table, contract: Contract) -> pa.Table:
     """The rows with the contract's derived dates, each the UTC day of its timestamp; a date that is there is replaced.
 
     A timestamp may be an int64 of microseconds. Rows without the timestamp's column come back as they are.
+
+    Raises:
+        ContractError: a time is outside of the years 1 to 9999, for which no partition can be named.
     """
     for column in contract.columns:
         if column.derived_from is None or column.derived_from not in data.column_names:
             continue
         source = data.column(column.derived_from)
         dates = source.cast(pa.int64()).cast(pa.timestamp("us")).cast(pa.date32())  # without a zone: UTC's wall clock
+        _check_years(contract, column, dates)
         if column.name in data.column_names:
             data = data.drop_columns([column.name])
         data = data.append_column(column.name, dates)
     return data
+
+
+def _check_years(contract: Contract, column: Column, dates: pa.ChunkedArray) -> None:
+    days = pc.min_max(dates.cast(pa.int32())).as_py()
+    if days["min"] is not None and not _FIRST_DAY <= days["min"] <= days["max"] <= _LAST_DAY:
+        raise ContractError(
+            f"{contract.name}: {column.derived_from!r} holds a time outside of the years 1 to 9999",
+            hint="such a record is a reject",
+        )
 
 
 def fit(data: pa.Table, contract: Contract) -> pa.Table:

@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+import pyarrow.compute as pc
+from deltalake import DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError
 
 from st_common.contracts import Contract
-from st_common.errors import TransientError
+from st_common.errors import ContractError, TransientError
+from st_common.tables.active import commit
 from st_common.tables.creation import made
 from st_common.tables.files import write_files
 from st_common.tables.handle import forget, required
 from st_common.tables.lock import locked
+from st_common.tables.selection import selected, taken_out
 from st_common.tables.shape import fit
 
 _TRIES = 5
@@ -41,13 +44,7 @@ def append(
         if marks and _is_done(table, marks[0]):
             return False
         if len(rows) or marks:
-            table.create_write_transaction(
-                [*write_files(path, rows, contract.partition_by)],
-                "append",
-                table.schema(),
-                list(contract.partition_by),
-                commit_properties=CommitProperties(app_transactions=marks),
-            )
+            commit(table, write_files(path, rows, contract.partition_by), marks)
         return True
 
     return _committed(path, once)
@@ -60,14 +57,16 @@ def replace(path: Path, data: pa.Table, contract: Contract, *, predicate: str | 
     see the old rows or the new ones, never a part. With no rows the old ones go.
 
     Raises:
-        ContractError: the rows or the table are not what the contract says.
+        ContractError: the rows or the table are not what the contract says, or rows of `data` do not keep `predicate`.
         TransientError: somebody who does not hold the table's lock committed in between, again and again.
     """
     rows = fit(data, contract)
+    if predicate is not None and not pc.all(selected(rows, predicate)).as_py():
+        raise ContractError(f"{contract.name}: not every new row keeps {predicate}", hint="it would never be replaced")
 
     def once() -> int:
         table = made(path, contract, rows.schema)
-        write_deltalake(table, rows, mode="overwrite", predicate=predicate)
+        commit(table, [*write_files(path, rows, contract.partition_by), *taken_out(path, table, predicate)])
         return required(path).version()
 
     return _committed(path, once)

@@ -1,0 +1,88 @@
+"""The files that make up a version of a table, and how one takes the place of others."""
+
+import datetime as dt
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.transaction import AddAction, RemoveAction
+
+from st_common.tables.files import partition_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A data file: `path` below the table's folder, `values` of its partition as the log writes them."""
+
+    path: str
+    size: int
+    day: dt.date | None
+    values: tuple[tuple[str, str | None], ...]
+
+
+def active_files(table: DeltaTable) -> list[File]:
+    """The files of the version that `table` stands at. `day` is the date among the partition's values, if any."""
+    by, day = table.metadata().partition_columns, day_column(table)
+    return [
+        File(
+            path=unquote(action["path"]),
+            size=action["size_bytes"],
+            day=action[f"partition.{day}"] if day else None,
+            values=tuple((name, partition_text(action[f"partition.{name}"])) for name in by),
+        )
+        for action in pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    ]
+
+
+def day_column(table: DeltaTable) -> str | None:
+    """The partition column that is a date; None when there is none."""
+    schema = pa.schema(table.schema().to_arrow())
+    return next((name for name in table.metadata().partition_columns if schema.field(name).type == pa.date32()), None)
+
+
+def commit(table: DeltaTable, actions: Sequence[AddAction | RemoveAction], apps: Sequence[Transaction] = ()) -> None:
+    """Commits files that come and go, and how far `apps` are, as one version after the one that `table` stands at.
+
+    Raises:
+        CommitFailedError: another committer was there before; nothing was committed.
+    """
+    by = table.metadata().partition_columns
+    properties = CommitProperties(app_transactions=list(apps))
+    table.create_write_transaction(list(actions), "append", table.schema(), by, commit_properties=properties)
+
+
+def removals(files: Iterable[File], *, data_change: bool) -> list[RemoveAction]:
+    """The actions by which a commit takes files out of the table."""
+    now = time.time_ns() // 1_000_000
+    return [
+        RemoveAction(
+            file.path,
+            data_change=data_change,
+            deletion_timestamp=now,
+            size=file.size,
+            partition_values=dict(file.values),
+        )
+        for file in files
+    ]
+
+
+def read_files(path: Path, schema: pa.Schema, files: list[File]) -> pa.Table:
+    """The rows of files of one partition, without its columns; what a file does not have of `schema` is null."""
+    inner = pa.schema([field for field in schema if field.name not in dict(files[0].values)])
+    parts = [pq.ParquetFile(path / file.path, coerce_int96_timestamp_unit="us").read() for file in files]
+    return pa.concat_tables([_shaped(part, inner) for part in parts]).combine_chunks()
+
+
+def _shaped(part: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = [
+        part.column(field.name).cast(field.type)
+        if field.name in part.column_names
+        else pa.chunked_array([pa.nulls(len(part), field.type)])
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)

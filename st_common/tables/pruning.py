@@ -1,0 +1,50 @@
+"""Which files of a table can hold rows that filters look for."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.tables.files import clamped
+
+Filters = list[tuple[str, str, Any]]
+# Statistics name no year before 1 and after 9999; in microseconds:
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+
+
+def keep(actions: pa.Table, filters: Filters) -> pa.Table:
+    """The add actions (flattened) of files that can hold a row that keeps all of `filters`.
+
+    A file whose bounds are not known is kept. Bounds are taken as wide as any writer may have meant them: closed,
+    instants cut to milliseconds, infinities cut to the largest number.
+    """
+    kept = np.ones(len(actions), bool)
+    for name, operator, value in filters:
+        for end in ("min", "max"):
+            column = f"partition.{name}" if f"partition.{name}" in actions.column_names else f"{end}.{name}"
+            if column in actions.column_names:
+                kept &= _possible(actions.column(column), end, operator, value)
+    return actions.filter(kept)
+
+
+def _possible(bound: pa.ChunkedArray, end: str, operator: str, value: Any) -> np.ndarray:
+    """Per file whether a bound allows the operator to hold."""
+    if operator == "in":
+        each = [_possible(bound, end, "=", one) for one in value]
+        return np.logical_or.reduce(each) if each else np.zeros(len(bound), bool)
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return np.ones(len(bound), bool)
+    if pa.types.is_timestamp(bound.type):
+        value = min(max(pa.scalar(value, bound.type).value, _FIRST), _LAST)
+        bound = bound.cast(pa.int64())
+        bound = pc.add(bound, 999) if end == "max" else bound
+    elif isinstance(value, float):
+        value = clamped(value)
+    if end == "min" and operator in ("=", "==", "<", "<="):
+        possible = pc.less_equal(bound, value)
+    elif end == "max" and operator in ("=", "==", ">", ">="):
+        possible = pc.greater_equal(bound, value)
+    else:
+        return np.ones(len(bound), bool)
+    return np.asarray(possible.fill_null(True))  # noqa: FBT003, the value
