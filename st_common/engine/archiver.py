@@ -42,9 +42,13 @@ def archiving(archive: Archive, *, every_s: float = EVERY_S) -> Iterator[Archive
 
 def _drain(archive: Archive) -> None:
     while archive.batch():
-        pass
+        _say(archive, "running")  # at each batch: a long backlog must not look like an archive that stands still
+    _say(archive, "idle")
+
+
+def _say(archive: Archive, state: str) -> None:
     status = StreamStatus(
-        state="idle", job="archive", beat_ts=now_us(), position=archive.position(),
+        state=state, job="archive", beat_ts=now_us(), position=archive.position(),
         end_position=position_of(archive.log.end(), 0), now_ts=archive.clock_us(),
         fixes=archive.totals.fixes, rejects=archive.totals.rejects,
     )  # fmt: skip

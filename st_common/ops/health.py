@@ -6,7 +6,7 @@ from pathlib import Path
 
 from st_common.capture.log import Log
 from st_common.ops.launcher import Running, find
-from st_common.ops.status import Exit, StreamStatus, read_exit, read_status
+from st_common.ops.status import Exit, StreamStatus, read_all_status, read_exit, read_status
 from st_common.ops.stop import StopMarker, read_marker
 from st_common.position import segment_of
 
@@ -49,8 +49,9 @@ class Limits:
 class Observation:
     """Everything that one look at a stream saw. Times in microseconds since 1970.
 
-    `waiting` is the number of segments that the engine has not committed, `waiting_since_us` when the first of them
-    was written, None when there is none.
+    `next_segment` is the first that the slowest job of the engine (the queries, the archive) has not committed,
+    `waiting` how many there are from it on, `waiting_since_us` when it was written, None when nothing waits. So an
+    archive that died inside a living engine shows as well.
     """
 
     stream: str
@@ -87,7 +88,7 @@ def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
     """
     status = read_status(folder)
     log = Log(folder / "log")
-    next_segment = segment_of(status.position) if status else 0
+    next_segment = min((segment_of(each.position) for each in read_all_status(folder)), default=0)
     waiting = max(log.end() - next_segment, 0)
     first = log.segments(next_segment, end=next_segment + 1) if waiting else []
     return Observation(

@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from st_common.capture.log import Log
 from st_common.ops.decide import ActionKind, Decision, Memory, decide
-from st_common.ops.health import Health, Limits, Observation
+from st_common.ops.health import Health, Limits, Observation, observe
 from st_common.ops.launcher import Running
 from st_common.ops.process import Owner
-from st_common.ops.status import Exit, StreamStatus
+from st_common.ops.status import Exit, StreamStatus, write_status
 from st_common.ops.stop import StopMarker
 from st_common.position import position_of
 
@@ -148,6 +150,19 @@ def test_a_beat_without_movement_is_no_progress() -> None:
     memory = at(waiting, RUNNING, 0).memory
     beating = replace(waiting, status=status(5, beat_s=400))
     assert at(beating, memory, 400).health is Health.STUCK
+
+
+def test_an_archive_that_stands_still_inside_a_living_engine_is_seen(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log")
+    for _ in range(5):
+        log.append(b"id,t,x,y\n", arrival_us=1)
+    for job, segment in (("engine", 5), ("archive", 2)):
+        write_status(tmp_path, replace(status(segment), job=job))
+    seen = observe(tmp_path, wanted=True, now_us=START)
+    assert (seen.next_segment, seen.waiting) == (2, 3)
+    living = replace(seen, running=BASE.running, waiting_since_us=START)
+    memory = at(living, RUNNING, 10).memory
+    assert at(living, memory, 311).health is Health.STUCK
 
 
 def test_slow_is_moving_on_while_more_and_more_waits() -> None:

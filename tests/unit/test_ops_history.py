@@ -68,6 +68,7 @@ def rows(path: Path, day: date) -> list[tuple[int, int]]:
     return sorted(zip(found["segment"].to_pylist(), found["row"].to_pylist(), strict=True))
 
 
+@pytest.mark.slow
 def test_closed_days_are_compacted_while_another_process_keeps_appending_to_the_open_one(tmp_path: Path) -> None:
     home = Home(tmp_path)
     path = home.table("positions", "taxis")

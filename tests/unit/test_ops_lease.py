@@ -106,6 +106,7 @@ def test_a_damaged_record_reads_as_none(tmp_path: Path, damage: bytes) -> None:
     assert read_record(tmp_path / "absent.json") is None
 
 
+@pytest.mark.slow
 @pytest.mark.spec("X6")
 def test_of_many_processes_that_take_at_once_one_gets_the_lease(tmp_path: Path) -> None:
     racers = [

@@ -26,7 +26,7 @@ from st_common.ops.status import read_exit, read_status
 from st_common.ops.supervisor import Engines, Supervisor, healths, reset, tick
 from st_common.settings import Columns, StreamSettings
 
-pytestmark = pytest.mark.spec("C4")
+pytestmark = [pytest.mark.spec("C4"), pytest.mark.slow]
 
 ENGINE = """
 import subprocess, sys, time
