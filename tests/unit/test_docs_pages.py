@@ -1,0 +1,43 @@
+"""The pages of docs/ say what is so: their examples run, their lists are whole, their links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from st_common.contracts import contract_names, load_contract
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+
+
+def test_the_examples_of_how_it_works_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "how-it-works.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) >= 7
+    names: dict[str, object] = {}
+    for number, block in enumerate(blocks, start=1):
+        exec(compile(block, f"how-it-works, example {number}", "exec"), names)
+
+
+@pytest.mark.parametrize("name", contract_names())
+def test_every_column_of_every_contract_is_described(name: str) -> None:
+    page = (DOCS / "data-contracts.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## `{name}`.*?(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    assert section is not None
+    described = re.findall(r"^\| `(\w+)` \|", section[0], re.MULTILINE)
+    assert described == [column.name for column in load_contract(name).columns]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_package_of_the_library_is_in_the_architecture() -> None:
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    packages = [path.parent.name for path in (ROOT / "st_common").glob("*/__init__.py")]
+    missing = [name for name in packages if f"`{name}/`" not in page and f"`{name}.py`" not in page]
+    assert missing == []
