@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,25 +14,24 @@ from numpy.typing import NDArray
 from st_common.decode.decoded import RAW_LIMIT, Reason, Records, columns_read
 from st_common.decode.numbers import mask
 from st_common.decode.quotes import Dialect, count_fields, is_closed, join_lines
-from st_common.decode.spans import Bytes, Ints, Spans, byte_places, lines, utf8_faults
+from st_common.decode.spans import Bytes, Ints, Spans, byte_places, count_lines, lines, odd_lines, utf8_faults
 from st_common.settings import StreamSettings
 
 _BOM = b"\xef\xbb\xbf"
+_BLANK_START = re.compile(rb"(?:\xef\xbb\xbf|[\r\n]+)*")
 _LF, _CR, _NUL = 10, 13, 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """A payload without its header, and what the header says."""
+    """A payload and what its header says; `buffer` is what follows the header."""
 
-    data: bytes
+    payload: bytes
+    buffer: Bytes
     header: bytes | None  # None when the stream has no header
     names: tuple[str, ...] | None
     dialect: Dialect
-
-    @property
-    def quoted(self) -> bool:
-        return self.dialect.quote != "" and self.dialect.quote.encode() in self.data
+    quoted: bool  # a quote is somewhere in the payload
 
 
 def read_csv(payload: bytes, stream: StreamSettings) -> Records:
@@ -43,19 +43,22 @@ def read_csv(payload: bytes, stream: StreamSettings) -> Records:
     body = _body(payload, stream)
     wanted = columns_read(stream)
     if body.names is not None and not set(wanted) <= set(body.names):
-        return _all_faulty(_records(body, np.frombuffer(body.data, np.uint8)), Reason.MISSING_COLUMN)
+        return _all_faulty(_records(body), Reason.MISSING_COLUMN)
     return _read_whole(body, wanted) or _read_sorted_out(body, wanted)
 
 
 def _body(payload: bytes, stream: StreamSettings) -> _Body:
     dialect = Dialect(stream.delimiter, stream.quote)
-    while payload.startswith((_BOM, b"\n", b"\r\n")):
-        payload = payload.removeprefix(_BOM).lstrip(b"\r\n")
+    quoted = dialect.quote != "" and dialect.quote.encode() in payload
+    buffer = np.frombuffer(payload, np.uint8)
+    blank = _BLANK_START.match(payload)
+    start = blank.end() if blank else 0
     if not stream.header:
-        return _Body(payload, None, None, dialect)
-    first, _, rest = payload.partition(b"\n")
-    header = first.removesuffix(b"\r")
-    return _Body(rest, header, _names(header, dialect), dialect)
+        return _Body(payload, buffer[start:], None, None, dialect, quoted)
+    end = payload.find(b"\n", start)
+    end = len(payload) if end < 0 else end
+    header = payload[start:end].removesuffix(b"\r")
+    return _Body(payload, buffer[end + 1 :], header, _names(header, dialect), dialect, quoted)
 
 
 def _names(header: bytes, dialect: Dialect) -> tuple[str, ...]:
@@ -72,25 +75,26 @@ def _names(header: bytes, dialect: Dialect) -> tuple[str, ...]:
 
 def _read_whole(body: _Body, wanted: tuple[str, ...]) -> Records | None:
     """The records when every line is one, in shape: one pass of Arrow's reader. None when it is not so."""
-    data, buffer = body.data, np.frombuffer(body.data, np.uint8)
-    if not data or b"\0" in data or not (data.isascii() or _plain_utf8(data)):
+    buffer, payload = body.buffer, body.payload
+    if not len(buffer) or b"\0" in payload or not (payload.isascii() or _plain_utf8(payload)):
         return None
-    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+    if body.header and b"\n" + body.header in payload:
         return None
-    names = body.names or _numbered(data, body.dialect)
-    fields = _arrow(data, names, wanted, body.dialect)
-    count = np.count_nonzero(buffer == _LF) + (not data.endswith(b"\n"))
+    if b"\r" in payload and payload.count(b"\r") != payload.count(b"\r\n"):
+        return None
+    if body.quoted and odd_lines(buffer, ord(body.dialect.quote)).any():
+        return None
+    names = body.names or _numbered(payload, body.dialect)
+    fields = _arrow(pa.py_buffer(buffer), names, wanted, body.dialect)
+    count = count_lines(buffer, blank=b"\n\n" in payload or b"\n\r\n" in payload)
     if fields is None or len(next(iter(fields.values()))) != count:
-        return None
-    if body.quoted and not is_closed(_last_line(data), body.dialect).all():
         return None
     return Records(fault=np.zeros(count, np.int8), fields=fields, raw=lambda rows: _raw(lines(buffer), rows))
 
 
 def _read_sorted_out(body: _Body, wanted: tuple[str, ...]) -> Records:
     """The records with a fault for each that is out of shape; Arrow's reader sees the others only."""
-    buffer = np.frombuffer(body.data, np.uint8)
-    records = _records(body, buffer)
+    records = _records(body)
     fault, counts = _faults(records, body)
     expected = len(body.names) if body.names is not None else _usual(counts[fault == Reason.NONE])
     fault[(fault == Reason.NONE) & (counts != expected)] = Reason.RAGGED
@@ -101,9 +105,9 @@ def _read_sorted_out(body: _Body, wanted: tuple[str, ...]) -> Records:
     return Records(fault=fault, fields=fields, raw=lambda rows: _raw(records, rows))
 
 
-def _records(body: _Body, buffer: Bytes) -> Spans:
+def _records(body: _Body) -> Spans:
     """The records, blank lines and repeated headers left out."""
-    records = lines(buffer)
+    records = lines(body.buffer)
     if body.quoted:
         records = join_lines(records, body.dialect)
     if body.header is None:
@@ -119,16 +123,18 @@ def _faults(records: Spans, body: _Body) -> tuple[NDArray[np.int8], Ints]:
     buffer, dialect = records.buffer, body.dialect
     quoted = np.zeros(len(records), bool)
     counts = records.count(byte_places(buffer, ord(dialect.delimiter))) + 1
-    fault = np.where(records.holding(byte_places(buffer, _CR)), Reason.BAD_LINE_END, Reason.NONE).astype(np.int8)
+    fault = np.zeros(len(records), np.int8)
+    if b"\r" in body.payload:
+        fault[records.holding(byte_places(buffer, _CR))] = Reason.BAD_LINE_END
     if body.quoted:
         quoted = records.holding(byte_places(buffer, ord(dialect.quote)))
         closed = is_closed(records.select(quoted), dialect)
         fault[quoted] = np.where(closed, Reason.NONE, Reason.UNBALANCED_QUOTE)
         quoted[quoted] = closed
         counts[quoted] = count_fields(records.select(quoted), dialect)
-    if not body.data.isascii():
+    if not body.payload.isascii():
         fault[records.holding(utf8_faults(buffer))] = Reason.BAD_UTF8
-    if b"\0" in body.data:
+    if b"\0" in body.payload:
         fault[records.holding(byte_places(buffer, _NUL))] = Reason.NUL
     return fault, counts
 
@@ -157,7 +163,7 @@ def _readable(
 
 
 def _arrow(
-    data: bytes | pa.Buffer, names: tuple[str, ...], wanted: tuple[str, ...], dialect: Dialect
+    data: pa.Buffer, names: tuple[str, ...], wanted: tuple[str, ...], dialect: Dialect
 ) -> dict[str, pa.Array] | None:
     """The wanted columns as texts, null where empty; None when a row is out of shape or there is none."""
     places = {name: str(names.index(name)) for name in wanted if name in names}
@@ -165,7 +171,7 @@ def _arrow(
         table = arrow_csv.read_csv(
             pa.BufferReader(data),
             read_options=arrow_csv.ReadOptions(
-                use_threads=False, block_size=len(data) + 1, column_names=[str(place) for place in range(len(names))]
+                use_threads=False, block_size=data.size + 1, column_names=[str(place) for place in range(len(names))]
             ),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=dialect.delimiter, quote_char=dialect.quote or False, newlines_in_values=True
@@ -193,10 +199,6 @@ def _numbered(data: bytes, dialect: Dialect) -> tuple[str, ...]:
     """The columns of a payload without a header, "1" and so on, as many as its first line has fields."""
     first = data.partition(b"\n")[0]
     return tuple(str(number + 1) for number in range(len(_names(first, dialect))))
-
-
-def _last_line(data: bytes) -> Spans:
-    return lines(np.frombuffer(data[data.rfind(b"\n", 0, len(data) - 1) + 1 :], np.uint8))
 
 
 def _plain_utf8(data: bytes) -> bool:

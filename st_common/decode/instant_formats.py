@@ -119,20 +119,20 @@ def _laid_out(matrix: NDArray[np.uint8], layout: _Layout) -> tuple[Ints, Mask]:
         good &= matrix[:, place] == byte
     numbers: dict[str, Ints] = {}
     for name, place in fields.items():
-        numbers[name], digits = _number(matrix, place, _WIDTHS[name])
-        good &= digits
+        numbers[name], all_digits = _number(matrix, place, _WIDTHS[name])
+        good &= all_digits
     values, real = _compose(numbers)
     return values, good & real
 
 
 def _number(matrix: NDArray[np.uint8], place: int, width: int) -> tuple[Ints, Mask]:
     """The number that stands in `width` columns, and where all of them are digits."""
-    value, digits = np.zeros(len(matrix), np.int64), np.ones(len(matrix), bool)
+    value, all_digits = np.zeros(len(matrix), np.int64), np.ones(len(matrix), bool)
     for column in range(place, place + width):
         digit = matrix[:, column] - np.uint8(ord("0"))  # wraps around below "0", so one comparison is enough
-        digits &= digit <= 9
+        all_digits &= digit <= 9
         value = value * 10 + digit
-    return value, digits
+    return value, all_digits
 
 
 def _iso_of_width(matrix: NDArray[np.uint8]) -> tuple[Ints, Mask]:
@@ -148,15 +148,16 @@ def _iso_of_width(matrix: NDArray[np.uint8]) -> tuple[Ints, Mask]:
     if tail.shape[1] == 1:
         return values, good & zulu
     width = tail.shape[1] - 1
-    with_zulu, digits_zulu = _number(tail[:, 1:-1], 0, width - 1)
-    without, digits = _number(tail, 1, width)
-    good &= (tail[:, 0] == ord(".")) & np.where(zulu, digits_zulu & (width > 1), digits)
+    with_zulu, whole_zulu = _number(tail[:, 1:-1], 0, width - 1)
+    without, whole = _number(tail, 1, width)
+    good &= (tail[:, 0] == ord(".")) & np.where(zulu, whole_zulu & (width > 1), whole)
     return values + np.where(zulu, _micros(with_zulu, width - 1), _micros(without, width)), good
 
 
 def _micros(digits: Ints, width: int) -> Ints:
     """The digits behind a decimal point as microseconds."""
-    return digits * 10 ** (6 - width) if width <= 6 else digits // 10 ** (width - 6)
+    power = np.int64(10 ** abs(6 - width))
+    return digits * power if width <= 6 else digits // power
 
 
 def _rest_by_pattern(texts: pa.Array, pattern: str, values: Ints, good: Mask) -> tuple[Ints, Mask]:
@@ -171,9 +172,9 @@ def _rest_by_pattern(texts: pa.Array, pattern: str, values: Ints, good: Mask) ->
 def _from_parts(parts: pa.StructArray) -> tuple[Ints, Mask]:
     found = mask(parts.is_valid())
     texts = {part.name: parts.field(part.name) for part in parts.type}
-    numbers = {name: _whole(texts[name]) for name in "YmdjHMSI" if name in texts}
+    numbers = {name: digits(texts[name]) for name in "YmdjHMSI" if name in texts}
     if "y" in texts:  # as POSIX has it: 69 to 99 are 1969 to 1999
-        year = _whole(texts["y"])
+        year = digits(texts["y"])
         numbers["Y"] = year + np.where(year < 69, 2000, 1900)
     if "b" in texts:
         place = pc.index_in(pc.utf8_lower(texts["b"]), _MONTHS)
@@ -187,20 +188,23 @@ def _from_parts(parts: pa.StructArray) -> tuple[Ints, Mask]:
         numbers["H"] = numbers["H"] % 12 + 12 * mask(pc.match_substring(pc.utf8_lower(texts["p"]), "p"))
     values, real = _compose(numbers)
     if "f" in texts:
-        values += _whole(pc.utf8_slice_codeunits(pc.utf8_rpad(texts["f"], 6, "0"), 0, 6))
+        values += digits(texts["f"], width=6)
     return values - _zone_us(texts["z"]) if "z" in texts else values, found & real
 
 
-def _whole(texts: pa.Array) -> Ints:
-    """Texts of digits as numbers; what is absent is 0."""
-    texts = pc.if_else(pc.equal(pc.fill_null(texts, ""), ""), "0", texts)
+def digits(texts: pa.Array, *, width: int | None = None) -> Ints:
+    """Texts of at most 18 digits as numbers, absent ones as 0; with `width` filled or cut at the right to so many."""
+    texts = pc.fill_null(texts, "")
+    if width is not None:
+        texts = pc.utf8_slice_codeunits(pc.utf8_rpad(texts, width, "0"), 0, width)
+    texts = pc.if_else(pc.equal(texts, ""), "0", texts)
     return np.asarray(texts.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64)
 
 
 def _zone_us(zones: pa.Array) -> Ints:
     """Offsets from UTC (us) of `Z`, `+02`, `+0200`, `+02:00`; absent is 0."""
-    digits = pc.replace_substring_regex(pc.fill_null(zones, ""), r"[^0-9]", "")
-    minutes = _whole(pc.utf8_slice_codeunits(digits, 0, 2)) * 60 + _whole(pc.utf8_slice_codeunits(digits, 2, 4))
+    offset = pc.replace_substring_regex(pc.fill_null(zones, ""), r"[^0-9]", "")
+    minutes = digits(pc.utf8_slice_codeunits(offset, 0, 2)) * 60 + digits(pc.utf8_slice_codeunits(offset, 2, 4))
     west = mask(pc.starts_with(pc.fill_null(zones, ""), "-"))
     return np.where(west, -minutes, minutes) * 60_000_000
 
@@ -221,8 +225,8 @@ def _compose(numbers: Mapping[str, Ints]) -> tuple[Ints, Mask]:
 def _month_start(year: Ints, month: Ints) -> Ints:
     """The first day of a month, in days since 1970; month 13 is the next January."""
     months = (year - 1970) * 12 + month - 1
-    days = months.astype("datetime64[M]").astype("datetime64[D]")
-    return days.view(np.int64)
+    days: Ints = months.astype("datetime64[M]").astype("datetime64[D]").view(np.int64)
+    return days
 
 
 @cache

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from st_common.decode.instant_formats import by_format, by_iso
-from st_common.decode.numbers import Mask, Parsed, doubles, is_missing, longs
+from st_common.decode.instant_formats import by_format, by_iso, digits
+from st_common.decode.numbers import Mask, Parsed, doubles, is_missing, longs, mask
 
 _LATEST_US = 7_258_118_400_000_000  # 2200-01-01
+_DECIMAL = r"^(?P<whole>[0-9]{1,16})\.(?P<fraction>[0-9]*)$"
 _US_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -35,13 +36,20 @@ def _by_number(texts: pa.Array, factor: int) -> Parsed:
     values = np.where(good, whole.values, 0) * factor
     if whole.bad.any():
         at = np.flatnonzero(whole.bad)
-        fractions = doubles(texts.take(pa.array(at))).values
-        with np.errstate(invalid="ignore"):
-            near = np.floor(fractions * factor + 0.5)
-            known = (near >= 0) & (near < _LATEST_US)
-        values[at[known]] = near[known].astype(np.int64)
-        good[at] = known
+        values[at], good[at] = _by_decimal(texts.take(pa.array(at)), factor)
     return Parsed(values, whole.missing, ~(good | whole.missing))
+
+
+def _by_decimal(texts: pa.Array, factor: int) -> tuple[NDArray[np.int64], Mask]:
+    """Instants of numbers that are not whole: exact for `12.345`, to the precision of float64 for `1.2e9`."""
+    parts = pc.extract_regex(pc.utf8_trim_whitespace(texts), _DECIMAL)
+    decimal = mask(parts.is_valid())
+    exact = digits(parts.field("whole")) * factor + digits(parts.field("fraction"), width=len(str(factor)) - 1)
+    near = doubles(texts).values * factor
+    with np.errstate(invalid="ignore"):
+        good = (near >= 0) & (near < _LATEST_US)
+    rounded = np.floor(np.where(good, near, 0) + 0.5).astype(np.int64)
+    return np.where(decimal & good, exact, rounded), good
 
 
 def _in_range(values: NDArray[np.int64], missing: Mask, good: Mask) -> Parsed:

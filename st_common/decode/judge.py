@@ -28,23 +28,24 @@ def judge(records: Records, stream: StreamSettings, *, arrival_us: int) -> Decod
     """The fixes and rejects of records: each record becomes exactly one of them."""
     rows = np.flatnonzero(records.fault == Reason.NONE)
     faults = _Faults(len(rows))
-    columns = _columns(records, stream, arrival_us, faults) if len(rows) else {}
+    fields = _fields(records, stream, arrival_us, faults) if len(rows) else {}
     fault = records.fault.copy()
     fault[rows] = faults.reasons
     bad = np.flatnonzero(fault)
-    rejects = pa.table(
-        [pa.array(bad, pa.int32()), REASONS.take(pa.array(fault[bad])), records.raw(bad)], schema=REJECTS_SCHEMA
-    )
+    rejects = REJECTS_SCHEMA.empty_table()
+    if len(bad):
+        columns = [pa.array(bad, pa.int32()), REASONS.take(pa.array(fault[bad])), records.raw(bad)]
+        rejects = pa.table(columns, schema=REJECTS_SCHEMA)
     schema = fixes_schema(stream)
     if not len(rows):
         return Decoded(fixes=schema.empty_table(), rejects=rejects, rows=len(fault))
-    fixes = pa.table({"row": pa.array(rows, pa.int32()), **columns}, schema=schema)
+    fixes = pa.table({"row": pa.array(rows, pa.int32()), **fields}, schema=schema)
     if faults.reasons.any():
         fixes = fixes.filter(pa.array(faults.reasons == Reason.NONE))
     return Decoded(fixes=fixes, rejects=rejects, rows=len(fault))
 
 
-def _columns(records: Records, stream: StreamSettings, arrival_us: int, faults: _Faults) -> dict[str, pa.Array]:
+def _fields(records: Records, stream: StreamSettings, arrival_us: int, faults: _Faults) -> dict[str, pa.Array]:
     fields, named = records.fields, stream.columns
     objects = fields[named.object].dictionary_encode()
     faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)

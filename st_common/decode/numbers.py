@@ -57,18 +57,8 @@ def longs(texts: pa.Array) -> Parsed:
         except pa.ArrowInvalid:
             pass
         else:
-            values = np.asarray(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False), np.int64)
-            return Parsed(values, mask(texts.is_null()), np.zeros(len(texts), bool))
-    texts = pc.utf8_trim_whitespace(texts)
-    whole = _fits_int64(texts)
-    numbers = pc.if_else(whole, texts, None).cast(pa.int64())
-    values = np.array(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False), np.int64)
-    other = doubles(texts)
-    exact = np.abs(other.values) < 2.0**53
-    exact[exact] = other.values[exact] == np.floor(other.values[exact])
-    taken = exact & ~mask(whole)
-    values[taken] = other.values[taken].astype(np.int64)
-    return Parsed(values, other.missing, ~(other.missing | mask(whole) | exact))
+            return Parsed(_long_values(numbers), mask(texts.is_null()), np.zeros(len(texts), bool))
+    return _longs_one_by_one(texts)
 
 
 def bools(texts: pa.Array) -> Parsed:
@@ -81,18 +71,41 @@ def bools(texts: pa.Array) -> Parsed:
 
 
 def _doubles_one_by_one(texts: pa.Array) -> Parsed:
-    """The same for texts of which a cast refuses some: it takes the plain ones, NumPy the few others."""
-    missing = is_missing(texts)
-    texts = pc.utf8_trim_whitespace(texts)
+    """The same for texts of which a cast refuses some: it takes the plain ones, Python's `float` the few others."""
     plain = pc.match_substring_regex(texts, _PLAIN)
     values = _float_values(pc.if_else(plain, texts, None).cast(pa.float64()))
-    rest = np.flatnonzero(~mask(plain) & ~missing)
-    others = texts.take(pa.array(rest))
+    rest, others, missing = _rest(texts, mask(plain))
     numeric = mask(pc.match_substring_regex(others, _NUMBER))
     values[rest[numeric]] = others.filter(pa.array(numeric)).to_numpy(zero_copy_only=False).astype(np.float64)
     bad = np.zeros(len(texts), bool)
     bad[rest[~numeric]] = True
-    return Parsed(values, missing, bad)
+    return Parsed(values, missing, bad & ~missing)
+
+
+def _longs_one_by_one(texts: pa.Array) -> Parsed:
+    """The same for texts of which a cast refuses some."""
+    short = pc.match_substring_regex(texts, _WHOLE)
+    values = _long_values(pc.if_else(short, texts, None).cast(pa.int64()))
+    rest, others, missing = _rest(texts, mask(short))
+    fits = _fits_int64(others)
+    values[rest] = _long_values(pc.if_else(fits, others, None).cast(pa.int64()))
+    decimals = doubles(others).values
+    exact = np.abs(decimals) < 2.0**53
+    exact[exact] = decimals[exact] == np.floor(decimals[exact])
+    exact &= ~mask(fits)
+    values[rest[exact]] = decimals[exact].astype(np.int64)
+    bad = np.zeros(len(texts), bool)
+    bad[rest] = ~(mask(fits) | exact)
+    return Parsed(values, missing, bad & ~missing)
+
+
+def _rest(texts: pa.Array, done: Mask) -> tuple[NDArray[np.int64], pa.Array, Mask]:
+    """Where the texts are that are not done, those without the blanks around them, and which of all are missing."""
+    rest = np.flatnonzero(~done)
+    others = pc.utf8_trim_whitespace(texts.take(pa.array(rest)))
+    missing = np.zeros(len(texts), bool)
+    missing[rest] = is_missing(others)
+    return rest, others, missing
 
 
 def _fits_int64(texts: pa.Array) -> pa.Array:
@@ -105,6 +118,10 @@ def _fits_int64(texts: pa.Array) -> pa.Array:
 
 def _float_values(numbers: pa.Array) -> NDArray[np.float64]:
     return np.array(pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False), np.float64)
+
+
+def _long_values(numbers: pa.Array) -> NDArray[np.int64]:
+    return np.array(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False), np.int64)
 
 
 def _has_hex(texts: pa.Array) -> bool:

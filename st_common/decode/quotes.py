@@ -38,6 +38,7 @@ def join_lines(lines: Spans, dialect: Dialect) -> Spans:
     opening, closing = opening[near], closing[near]
     joined = Spans(lines.buffer, lines.starts[opening], lines.ends[closing])
     pairs = ~is_closed(lines.select(opening), dialect)
+    pairs[pairs] = _matches(lines.select(closing[pairs]), _tail(dialect))  # cheap, and rules out nearly all
     pairs[pairs] = _matches(joined.select(pairs), _strict(dialect))
     taken = _every_other(pairs, opening, closing)
     inner = np.zeros(len(lines) + 1, np.int64)  # counts how many joined records a line continues
@@ -77,19 +78,26 @@ def _escaped(dialect: Dialect) -> tuple[str, str]:
 
 
 def _strict(dialect: Dialect) -> str:
-    return _record(dialect, after_quote="")
+    return f"^{_fields(dialect)}$"
+
+
+def _tail(dialect: Dialect) -> str:
+    """The last line of a strict record of several lines: the end of a quoted field, then maybe other fields."""
+    delimiter, quote = _escaped(dialect)
+    return f"^(?:[^{quote}]|{quote}{quote})*{quote}(?:{delimiter}{_fields(dialect)})?$"
 
 
 def _lenient(dialect: Dialect) -> str:
     delimiter, quote = _escaped(dialect)
-    return _record(dialect, after_quote=f"(?:[^{quote}{delimiter}\\r\\n][^{delimiter}\\r\\n]*)?")
+    more = f"(?:[^{quote}{delimiter}\\r\\n][^{delimiter}\\r\\n]*)?"
+    return f"^{_fields(dialect, after_quote=more)}$"
 
 
-def _record(dialect: Dialect, *, after_quote: str) -> str:
+def _fields(dialect: Dialect, *, after_quote: str = "") -> str:
     delimiter, quote = _escaped(dialect)
     bare = f"(?:[^{quote}{delimiter}\\r\\n][^{delimiter}\\r\\n]*)?"
     quoted = f"{quote}(?:[^{quote}]|{quote}{quote})*{quote}{after_quote}"
-    return f"^(?:{bare}|{quoted})(?:{delimiter}(?:{bare}|{quoted}))*$"
+    return f"(?:{bare}|{quoted})(?:{delimiter}(?:{bare}|{quoted}))*"
 
 
 def _matches(records: Spans, pattern: str) -> Mask:

@@ -11,13 +11,14 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _LF, _CR = 10, 13
+_GATHER_COST = 8  # of one byte, compared with passing over one
 _LINE_END = 2  # bytes at most: CR, LF
 _BOM = np.frombuffer(b"\xef\xbb\xbf", np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Pieces of `buffer`: bytes from `starts[i]` up to `ends[i]`, not included. They may have gaps, but no overlap."""
+    """Pieces of `buffer`: bytes from `starts[i]` up to `ends[i]`, not included; starts and ends ascend."""
 
     buffer: Bytes
     starts: Ints
@@ -37,8 +38,22 @@ class Spans:
             sizes = np.minimum(sizes, limit)
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
+        if limit is None and offsets[-1] * _GATHER_COST > len(self.buffer) and self._ascend():
+            return binary_array(self.buffer[self._mask()], offsets)
         data = self.buffer[np.repeat(self.starts - offsets[:-1], sizes) + np.arange(offsets[-1])]
         return binary_array(data, offsets)
+
+    def _ascend(self) -> bool:
+        return bool((self.starts[1:] >= self.ends[:-1]).all())
+
+    def _mask(self) -> Mask:
+        """Which bytes of the buffer lie in a piece."""
+        borders = np.empty(2 * len(self) + 2, np.int64)
+        borders[0], borders[-1] = 0, len(self.buffer)
+        borders[1:-1:2], borders[2:-1:2] = self.starts, self.ends
+        inside = np.zeros(len(borders) - 1, bool)
+        inside[1::2] = True
+        return np.repeat(inside, np.diff(borders))
 
     def with_line_ends(self, which: NDArray[np.bool_] | Ints) -> pa.Array:
         """Some of the lines as a binary array, each with the line end behind it: cheaper than without.
@@ -48,6 +63,7 @@ class Spans:
         if (self.starts[1:] - self.ends[:-1] <= _LINE_END).all():  # nothing else between them: no need to cut
             return binary_array(self.buffer, np.append(self.starts, len(self.buffer))).take(pa.array(_numbers(which)))
         padded = np.append(self.buffer, np.uint8(_LF))
+        padded[self.ends] = _LF
         return Spans(padded, self.starts[which], self.ends[which] + 1).texts()
 
     def holding(self, places: Ints) -> Mask:
@@ -88,6 +104,22 @@ def lines(buffer: Bytes) -> Spans:
     ends = breaks - returned
     filled = ends > starts
     return Spans(buffer, starts[filled], ends[filled])
+
+
+def count_lines(buffer: Bytes, *, blank: bool) -> int:
+    """The number of lines that are not empty, as `lines` finds them where there are no byte order marks.
+
+    `blank` says whether two line ends may follow each other at all; without it the count is cheaper.
+    """
+    return len(lines(buffer)) if blank else int(np.count_nonzero(buffer == _LF)) + bool(buffer[-1:] != _LF)
+
+
+def odd_lines(buffer: Bytes, byte: int) -> Mask:
+    """Which lines, empty ones included, hold a byte an odd number of times."""
+    breaks = byte_places(buffer[:-1], _LF)
+    found = (buffer == byte).view(np.uint8)
+    sums = np.add.reduceat(found, np.append(0, breaks + 1)) if len(found) else found  # modulo 256: even stays even
+    return np.asarray(sums % 2 == 1, bool)
 
 
 def _after_marks(buffer: Bytes, starts: Ints, ends: Ints) -> Ints:
