@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 UNDER_CI = bool(os.environ.get("CI"))
+MARKS_OF_FOLDERS = {"spark": "spark", "dags": "dags", "e2e": "e2e"}
 
 if importlib.util.find_spec("hypothesis"):  # not in Airflow's environment, where nothing is a law
     from hypothesis import HealthCheck, settings
@@ -36,7 +37,12 @@ def shared() -> Path:
     pytest.skip(f"no real data at {folder}")
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.path.relative_to(ROOT / "tests").parts[0]
+        if folder in MARKS_OF_FOLDERS:
+            item.add_marker(MARKS_OF_FOLDERS[folder])
     marks = _marks(items)
     with (ROOT / "docs" / "spec-rows.csv").open(newline="", encoding="utf-8") as source:
         known = {record["id"] for record in csv.DictReader(source)}
