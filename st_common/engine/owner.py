@@ -1,5 +1,6 @@
 """One run of a stream by one process: it owns the lease, says how it goes, and stops when asked to."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ class Owner:
     before: StreamStatus | None
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
     _beaten_s: float = 0.0
+    _beating: threading.Lock = field(default_factory=threading.Lock)
 
     def stop_wanted(self) -> bool:
         """Whether somebody asked this stream to stop."""
@@ -47,8 +49,11 @@ class Owner:
 
     def beat(self, state: str, *, position: int, end_position: int, now_ts: int | None, force: bool = False) -> None:
         """Writes the status, at most once a second unless forced."""
-        if not force and time.monotonic() - self._beaten_s < BEAT_S:
-            return
+        with self._beating:
+            if force or time.monotonic() - self._beaten_s >= BEAT_S:
+                self._beat(state, position=position, end_position=end_position, now_ts=now_ts)
+
+    def _beat(self, state: str, *, position: int, end_position: int, now_ts: int | None) -> None:
         self.lease = lease.beat(self.lease, now_us=now_us())
         earlier = {name: getattr(self.before, name) if self.before else 0 for name in _COUNTS}
         counts: dict[str, Any] = {name: earlier[name] + self.counts[name] for name in _COUNTS}

@@ -99,7 +99,7 @@ def rules() -> st.SearchStrategy[Rules]:
 
 
 def streams(
-    *, layers: bool = False, layer_versions: Sequence[int] = (0, 1, 2), max_rows: int = 40
+    *, layers: bool = False, layer_versions: Sequence[int] = (0, 1, 2), max_rows: int = 40, min_rows: int = 1
 ) -> st.SearchStrategy[list[Row]]:
     """Rows of a log that a registry would allow: disorder, ties, doubles, late, gone, gaps, control rows.
 
@@ -115,7 +115,7 @@ def streams(
         *([st.tuples(st.just("layer"))] if layers else []),
     )
     first = st.tuples(st.just("register"), st.just(NAMES[0]), plan)
-    steps = st.tuples(first, st.lists(step, min_size=1, max_size=max_rows), st.booleans())
+    steps = st.tuples(first, st.lists(step, min_size=min_rows, max_size=max_rows), st.booleans())
     return steps.map(lambda drawn: _rows([drawn[0], *drawn[1]], list(layer_versions), ends=drawn[2]))
 
 

@@ -1,0 +1,140 @@
+"""kill -9 of an engine at random moments: nothing is lost, nothing is there twice (SPEC X6)."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.engine import local
+from st_common.home import Home
+from st_common.settings import load_streams
+
+ROOT = Path(__file__).resolve().parents[2]
+STREAMS = """
+[streams.load]
+format = "csv"
+time_unit = "s"
+max_ahead_s = "off"
+crs = "planar"
+columns = { object = "object", event_ts = "t", x = "x", y = "y" }
+"""
+SEGMENTS, ROWS, OBJECTS = 400, 50, 40
+
+
+def fill(home, seed):
+    """A log of random walks over a few rectangles."""
+    random.seed(seed)
+    log = Log(home.log("load"))
+    rows = [
+        '{"op":"register","query":"q%d","version":1,"text":"","owner":"t","plan":{"v":1,"stream":"load","inside":'
+        '{"minx":%d,"miny":0,"maxx":%d,"maxy":6},"join":null,"emit":"changes"}}' % (n, n, n + 3)
+        for n in range(6)
+    ]
+    log.append("\n".join(rows).encode(), arrival_us=0, control=True)
+    payloads = []
+    for number in range(SEGMENTS):
+        lines = [
+            f"o{random.randrange(OBJECTS)},{number * ROWS + row},{random.uniform(0, 10):.3f},{random.uniform(0, 10):.3f}"
+            for row in range(ROWS)
+        ]
+        payloads.append(("object,t,x,y\n" + "\n".join(lines) + "\n").encode())
+    log.append_all(payloads, arrival_us=0)
+
+
+def prepare(folder, seed):
+    home = Home(folder)
+    (folder / "conf").mkdir(parents=True)
+    (folder / "conf" / "streams.toml").write_text(STREAMS)
+    fill(home, seed)
+    return home
+
+
+def expected(tmp_path, seed):
+    """The rows that an engine that nobody disturbs writes."""
+    home = prepare(tmp_path / "calm", seed)
+    engine = local.LocalEngine(home, load_streams(home.root / "conf")["load"])
+    while engine.batch():
+        pass
+    engine.close()
+    return ordered(home)
+
+
+def ordered(home):
+    """The changes in their order."""
+    table = tables.read(home.table("changes", "load"))
+    return table.sort_by([("position", "ascending"), ("seq", "ascending")])
+
+
+def start(home, engine, *options):
+    command = [sys.executable, "-m", "jobs.run_stream", "load", "--home", str(home.root), "--engine", engine, *options]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def kill(process):
+    """kill -9 of the whole process group: for Spark that is driver, JVM and workers."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+
+
+def progress(home):
+    done = tables.committed(home.table("changes", "load"), "engine")
+    return -1 if done is None else done
+
+
+def run_to_the_end(home, engine):
+    out, err = start(home, engine, "--until-idle").communicate(timeout=240)
+    assert b'"position"' in out, err.decode()[-2000:]
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.spec("X6")
+def test_local_engine_killed_20_times(tmp_path):
+    home, chance = prepare(tmp_path / "killed", 7), random.Random(11)
+    slowly = "import st_common.engine.local as e; e.BATCH_BYTES = 3000; import jobs.run_stream as j, sys; sys.exit(j.main())"
+    for _ in range(20):
+        process = subprocess.Popen(
+            [sys.executable, "-c", slowly, "load", "--home", str(home.root), "--engine", "local"],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        status = home.stream("load") / "status.json"
+        before_s = status.stat().st_mtime if status.exists() else 0.0
+        until_s = time.monotonic() + 60
+        while time.monotonic() < until_s and (not status.exists() or status.stat().st_mtime == before_s):
+            time.sleep(0.01)  # it runs once it has written its status
+        time.sleep(chance.uniform(0, 0.6))
+        kill(process)
+    run_to_the_end(home, "local")
+    assert ordered(home).equals(expected(tmp_path, 7))
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.spec("X6")
+def test_spark_engine_killed_3_times(tmp_path):
+    home, chance = prepare(tmp_path / "killed", 8), random.Random(5)
+    slowly = "import st_common.spark.stream as e; e.SHARD_BYTES = 12000; import jobs.run_stream as j, sys; sys.exit(j.main())"
+    for _ in range(3):
+        before = progress(home)
+        process = subprocess.Popen(
+            [sys.executable, "-c", slowly, "load", "--home", str(home.root), "--engine", "spark"],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        until_s = time.monotonic() + 150
+        while time.monotonic() < until_s and progress(home) == before and process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(chance.uniform(0, 2.0))
+        kill(process)
+    assert -1 < progress(home)
+    run_to_the_end(home, "spark")
+    assert ordered(home).equals(expected(tmp_path, 8))

@@ -1,0 +1,125 @@
+"""The laws on Spark, stream and batch: the same step, the same changes, in the same order."""
+
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.engine.owner import owned
+from st_common.home import Home
+from st_common.position import position_of
+from st_common.spark import stream as streaming
+from st_common.spark.batch import replay
+from st_common.spark.source import Feed
+from st_common.testing import oracle
+from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
+from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.strategies import Case, Segmentation, rules, streams
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # Spark leaves its sockets open
+]
+NO_SHRINKING = settings(max_examples=2, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def small_batches():
+    """Batches of a few segments each."""
+    before, streaming.SHARD_BYTES = streaming.SHARD_BYTES, 600
+    yield
+    streaming.SHARD_BYTES = before
+
+
+@st.composite
+def long_cases(draw):
+    """Cases with many rows: on Spark a batch costs a second, however much is in it."""
+    rows = draw(streams(min_rows=80, max_rows=200))
+    return Case(rows=tuple(rows), layers={}, rules=draw(rules()))
+
+
+def feed_of(home, stream, keys):
+    return Feed(home=str(home.root), stream=stream, keys=keys)
+
+
+def run_stream(spark, home, stream, *, batches=None):
+    """Runs the stream until the log's end, or until so many batches were committed and then drops it."""
+    folder = home.stream(stream.name) / "spark"
+    with owned(home, stream.name, engine="spark") as owner:
+        sink = streaming.Sink(home=home, stream=stream, owner=owner)
+        feed = streaming.feed_of(spark, home, stream)
+        query = streaming.start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold")
+        try:
+            _wait(query, sink, batches)
+        finally:
+            query.stop()
+
+
+def _wait(query, sink, batches):
+    until_s = time.monotonic() + 240
+    while query.isActive and time.monotonic() < until_s:
+        done = [progress.batchId for progress in query.recentProgress]
+        if sink.committed + 1 >= position_of(sink.log.end(), 0):
+            return
+        if batches is not None and len(done) >= batches:
+            return
+        time.sleep(0.05)
+    raise AssertionError(query.exception() or "the stream did not reach the log's end")
+
+
+@pytest.mark.spec("X1", "X2", "X6")
+@NO_SHRINKING
+@given(case=long_cases(), shards=st.sampled_from((1, 2)))
+def test_a_stream_tells_what_brute_force_tells_also_after_a_restart(spark, small_batches, case, shards):
+    cuts = tuple(range(12, len(case.rows), 12))
+    with tempfile.TemporaryDirectory() as folder:
+        home, stream = Home(Path(folder)), settings_of("grid", case.rules, shards=shards)
+        written = write_log(home.log("grid"), case.rows, cuts)
+        run_stream(spark, home, stream, batches=2)
+        run_stream(spark, home, stream)
+        changes = tables.read(home.table("changes", "grid"))
+    expected = oracle.judge(case.rows, layers={}, rules=case.rules)
+    assert told(changes, written.order) == told_by_oracle(expected.changes)
+    again, _, order = run_steps(case, Segmentation(cuts=cuts, batches=()))
+    ordered = changes.sort_by([("position", "ascending"), ("seq", "ascending")])
+    assert in_row_order(ordered, written.order) == in_row_order(again, order)
+
+
+@pytest.mark.spec("X1", "X2")
+@settings(NO_SHRINKING, max_examples=4)
+@given(case=long_cases(), shards=st.sampled_from((1, 2, 3)))
+def test_a_batch_tells_what_brute_force_tells(spark, case, shards):
+    cuts = tuple(range(9, len(case.rows), 9))
+    with tempfile.TemporaryDirectory() as folder:
+        home, stream = Home(Path(folder)), settings_of("grid", case.rules, shards=shards)
+        written = write_log(home.log("grid"), case.rows, cuts)
+        changes = replay(spark, feed_of(home, stream, streaming.shard_keys(spark, shards)))
+    expected = oracle.judge(case.rows, layers={}, rules=case.rules)
+    assert told(changes, written.order) == told_by_oracle(expected.changes)
+
+
+def test_each_shard_has_a_partition_of_its_own(spark):
+    from pyspark.sql import functions as sf
+
+    keys = streaming.shard_keys(spark, 5)
+    placed = spark.createDataFrame([(key,) for key in keys], "key int").select(sf.expr("pmod(hash(key), 5)").alias("p"))
+    assert sorted(row["p"] for row in placed.collect()) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.spec("X6")
+def test_a_hole_in_the_log_stops_the_stream_with_one_clear_error(spark, tmp_path):
+    home, stream = Home(tmp_path), settings_of("grid", oracle.Rules())
+    log = Log(home.log("grid"))
+    for number in range(3):
+        log.append(f"object,t,x,y,gone\na,{number},1,1,\n".encode(), arrival_us=0)
+    log.append(json.dumps({"op": "end"}).encode(), arrival_us=0, control=True)
+    next(home.log("grid").glob("landing/000000000001-*")).unlink()
+    with pytest.raises(Exception, match="segment 1|number 1|000000000001"):
+        run_stream(spark, home, stream)
