@@ -1,0 +1,44 @@
+"""The places of features, for partitioning a group by what lies in it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import shapely
+
+from st_common import tables
+from st_common.errors import LayerError
+from st_common.home import Home
+from st_common.layers.announce import newest_version
+from st_common.layers.kinds import Kinds
+from st_common.layers.load import read_features
+from st_common.partition.sample import Points, PointSource
+
+
+def file_points(file: Path, rules: Kinds) -> PointSource:
+    """The middles of the boxes of all features of an OSM or GeoJSON file, which is read once.
+
+    Raises:
+        LayerError: the file cannot be read.
+    """
+    bounds = shapely.bounds(read_features(file, rules).geometries)
+    return lambda: iter([((bounds[:, 0] + bounds[:, 2]) / 2, (bounds[:, 1] + bounds[:, 3]) / 2)])
+
+
+def layer_points(home: Home, layer: str) -> PointSource:
+    """The middles of the boxes of all features of a layer's newest version.
+
+    Raises:
+        LayerError: the layer was never loaded.
+    """
+    version = newest_version(home, layer)
+    if version is None:
+        raise LayerError(f"there is no layer {layer!r}", hint="fairway layer list shows which there are")
+
+    def read() -> Iterator[Points]:
+        columns = ["home", "fid", "minx", "miny", "maxx", "maxy"]
+        rows = tables.read(home.table("layers", layer), version=version, columns=columns)
+        rows = rows.filter(rows["home"]).sort_by("fid")
+        minx, miny, maxx, maxy = (rows[name].to_numpy() for name in columns[2:])
+        yield (minx + maxx) / 2, (miny + maxy) / 2
+
+    return read

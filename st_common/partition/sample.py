@@ -1,0 +1,64 @@
+"""A share of points that repeats exactly, taken while they stream by."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Points = tuple[Floats, Floats]
+PointSource = Callable[[], Iterator[Points]]  # each call reads all points again, in batches of x and y
+
+_WHOLE = 2.0**64
+
+
+def known(x: Floats, y: Floats) -> Points:
+    """The points that have coordinates."""
+    finite = np.isfinite(x) & np.isfinite(y)
+    return x[finite], y[finite]
+
+
+def sampled(source: PointSource, *, share: float, at_least: int) -> tuple[Floats, int]:
+    """The chosen points as float64[k, 2], in the order of their hashes, and how many points there are at all.
+
+    A point is chosen by a hash of its row number: those below the share, or more when that gives fewer than
+    `at_least`. So the same source gives the same sample, a larger share contains a smaller one, and a crowd of points
+    at one place counts like any other.
+    """
+    kept, hashes, total = np.empty((0, 2)), np.empty(0, np.uint64), 0
+    for x, y in source():
+        rows = np.arange(total, total + len(x), dtype=np.uint64)
+        total += len(x)
+        kept = np.concatenate([kept, np.column_stack([x, y])])
+        hashes = np.concatenate([hashes, _hashed(rows)])
+        order = np.argsort(hashes, kind="stable")
+        order = order[: max(int((hashes < min(share, 1.0) * _WHOLE).sum()), at_least)]
+        kept, hashes = kept[order], hashes[order]
+    return kept, total
+
+
+def first(source: PointSource, count: int) -> Floats:
+    """The first points of a source, float64[k, 2], k <= `count`."""
+    taken: list[Floats] = [np.empty((0, 2))]
+    for x, y in source():
+        left = count - sum(map(len, taken))
+        taken.append(np.column_stack([x, y])[:left])
+        if len(x) >= left:
+            break
+    return np.concatenate(taken)
+
+
+def after(source: PointSource, count: int) -> Iterator[Points]:
+    """The points of a source without the first `count`."""
+    for x, y in source():
+        if len(x) > count:
+            yield x[count:], y[count:]
+        count = max(count - len(x), 0)
+
+
+def _hashed(rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """splitmix64: every bit of the result depends on every bit of the row number."""
+    mixed = rows + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -1,0 +1,67 @@
+"""Points to partition by: from the logs of streams and from CSV files."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from st_common.capture.log import Log
+from st_common.decode import decode
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.partition.sample import Points, PointSource, known
+from st_common.settings import StreamSettings
+
+_READ_BYTES = 64 << 20  # of a log at once
+
+
+def log_points(home: Home, streams: Sequence[StreamSettings]) -> PointSource:
+    """The places of all fixes in the logs of streams, in the order of each log."""
+
+    def read() -> Iterator[Points]:
+        for stream in streams:
+            yield from _log_points(Log(home.log(stream.name)), stream)
+
+    return read
+
+
+def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
+    """The points of a CSV file with a header, from its columns `x` and `y`.
+
+    Rows whose coordinates are no numbers are passed over.
+    """
+
+    def read() -> Iterator[Points]:
+        options = csv.ConvertOptions(include_columns=[x, y], column_types={x: pa.string(), y: pa.string()})
+        try:
+            for batch in csv.open_csv(file, convert_options=options):
+                yield known(_numbers(batch.column(0)), _numbers(batch.column(1)))
+        except (OSError, KeyError, pa.ArrowInvalid, pa.ArrowKeyError) as error:
+            message = " ".join(str(error).split())
+            raise ConfigError(f"{file} cannot be read: {message}", hint=f"a CSV with columns {x} and {y}?") from None
+
+    return read
+
+
+def _log_points(log: Log, stream: StreamSettings) -> Iterator[Points]:
+    start, end = 0, log.end()
+    while start < end:
+        segments = log.segments(start, max_bytes=_READ_BYTES)
+        for segment in segments:
+            if not segment.control:
+                fixes = decode(segment.path.read_bytes(), stream, arrival_us=segment.arrival_us).fixes
+                yield known(fixes["x"].to_numpy(), fixes["y"].to_numpy())
+        start = segments[-1].number + 1
+
+
+_NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+
+
+def _numbers(texts: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    numeric = pc.match_substring_regex(texts, _NUMBER)
+    clean = pc.utf8_trim_whitespace(pc.if_else(numeric, texts, pa.scalar(None, pa.string())))
+    clean = pc.replace_substring_regex(clean, r"^\+", "")
+    return np.asarray(pc.cast(clean, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)

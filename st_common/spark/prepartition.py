@@ -1,0 +1,151 @@
+"""Partitions a group before its streams begin: by a sample of the data, or by the first elements of a stream."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common.errors import ConfigError
+from st_common.home import Home, checked_name
+from st_common.layers.kinds import load_kinds
+from st_common.layers.points import file_points, layer_points
+from st_common.partition.balance import rows_per_region, rows_per_worker, std_deviation
+from st_common.partition.kdtree import Split, median_split
+from st_common.partition.regions import Regions
+from st_common.partition.sample import Points, PointSource, after, first, sampled
+from st_common.partition.sources import csv_points, log_points
+from st_common.partition.store import store
+from st_common.settings import StreamSettings
+
+Floats = npt.NDArray[np.float64]
+Stage = Callable[[str, int], None]  # what is being done, and how many rows of it are done
+SAMPLE, ELEMENTS = "sample", "elements"
+_ROWS_PER_REGION = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partitioned:
+    """What a partitioning gave. `rows` are those that were counted for the deviations: all for a sample, the rest of
+    the stream for its first elements. `std_deviation` is over regions, `std_deviation_workers` over workers that take
+    the regions in turn. `tree` says who split: `sedona` or `median`; `note` why not Sedona, if so.
+    """
+
+    group: str
+    version: int
+    strategy: str
+    tree: str
+    regions: int
+    chosen: int
+    rows: int
+    std_deviation: float
+    std_deviation_workers: float
+    note: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self)
+
+
+def prepartition(
+    home: Home,
+    group: str,
+    source: PointSource,
+    *,
+    strategy: str,
+    regions: int = 40,
+    share: float = 0.002,
+    elements: int = 10_000,
+    workers: int = 2,
+    stage: Stage = lambda _what, _rows: None,
+) -> Partitioned:
+    """Finds regions, counts the rows of the source in them and stores them as the group's next version.
+
+    `sample` takes a share of the data (at least 20 rows per region) and Sedona's KDB tree on Spark, or the own median
+    split where Sedona cannot; `elements` takes the first rows and the own median split. What is stored as `strategy`
+    says both, such as "sample, sedona".
+
+    Raises:
+        ConfigError: an unknown strategy, a number out of its range, or a source without points.
+    """
+    _check(strategy, regions=regions, share=share, elements=elements, workers=workers)
+    stage("reading", 0)
+    if strategy == SAMPLE:
+        chosen, _ = sampled(source, share=share, at_least=_ROWS_PER_REGION * regions)
+        rest: Callable[[], Iterable[Points]] = source
+    else:
+        chosen = first(source, elements)
+        rest = lambda: after(source, elements)  # noqa: E731 - two names for one thing to count
+    if not len(chosen):
+        raise ConfigError(f"group {group!r}: the source has no points", hint="--source names a file, layer or stream")
+    stage("splitting", len(chosen))
+    split, tree, note = _split(home, chosen, regions, by_sedona=strategy == SAMPLE)
+    found = Regions(group=checked_name(group, "group"), version=0, region_id=split.paths, bounds=split.bounds)
+    rows = np.zeros(len(split.paths), np.int64)
+    for x, y in rest():
+        rows += rows_per_region(found, x, y)
+        stage("counting", int(rows.sum()))
+    stored = store(home, found, rows, f"{strategy}, {tree}")
+    return Partitioned(
+        group=group, version=stored.version, strategy=strategy, tree=tree, regions=len(rows), chosen=len(chosen),
+        rows=int(rows.sum()), std_deviation=std_deviation(rows), note=note,
+        std_deviation_workers=std_deviation(rows_per_worker(rows, workers)),
+    )  # fmt: skip
+
+
+def source_of(
+    home: Home, conf: Path, streams: Sequence[StreamSettings], text: str | None, *, group: str
+) -> PointSource:
+    """The points that a text names: `stream:NAME`, `layer:NAME`, or a file (.csv with x and y, OSM, GeoJSON).
+
+    Without a text: the logs of all streams of the group.
+
+    Raises:
+        ConfigError: no such stream or file.
+        LayerError: the layer or the layer file cannot be read.
+    """
+    if not text:
+        return log_points(home, [stream for stream in streams if stream.group == group])
+    form, colon, name = text.partition(":")
+    if colon and form == "layer":
+        return layer_points(home, name)
+    if colon and form == "stream":
+        named = [stream for stream in streams if stream.name == name]
+        if not named:
+            raise ConfigError(f"there is no stream {name!r}", hint="conf/streams.toml names them")
+        return log_points(home, named)
+    file = Path(text)
+    if not file.is_file():
+        raise ConfigError(f"there is no source {text!r}", hint="a file, stream:NAME or layer:NAME")
+    if file.name.lower().endswith((".csv", ".csv.gz")):
+        return csv_points(file)
+    return file_points(file, load_kinds(conf))
+
+
+def _check(strategy: str, *, regions: int, share: float, elements: int, workers: int) -> None:
+    if strategy not in (SAMPLE, ELEMENTS):
+        raise ConfigError(f"there is no strategy {strategy!r}", hint=f"{SAMPLE} or {ELEMENTS}")
+    if not 0 < share <= 1:
+        raise ConfigError(f"a share of {share}", hint="above 0, at most 1")
+    for name, value in (("regions", regions), ("first", elements), ("workers", workers)):
+        if value < 1:
+            raise ConfigError(f"{name} is {value}", hint="at least 1")
+
+
+def _split(home: Home, points: Floats, regions: int, *, by_sedona: bool) -> tuple[Split, str, str]:
+    """The split, who made it, and why it was not Sedona if it should have been."""
+    if not by_sedona or regions == 1:
+        return median_split(points, regions), "median", ""
+    if len(points) < _ROWS_PER_REGION * regions:
+        return median_split(points, regions), "median", f"{len(points)} rows are too few for Sedona's tree"
+    from st_common.spark.regions import sedona_split
+    from st_common.spark.session import session
+
+    spark = session("fairway partition", memory="2g", log_file=home.root / "logs" / "partition.log")
+    try:
+        split = sedona_split(spark, points, regions)
+    finally:
+        spark.stop()
+    return (median_split(points, regions), "median", split) if isinstance(split, str) else (split, "sedona", "")
