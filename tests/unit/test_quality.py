@@ -150,19 +150,20 @@ def test_a_clean_day_keeps_every_rule_and_planted_faults_break_theirs_alone(home
     gone = fixes([(5, 0, "c", -3)], gone=[True], x=[float("nan")], y=[float("nan")])
     nowhere = fixes([(5, 1, "c", -2)], x=[float("nan")])
     twice = fixes([(0, 0, "d", -2), (-4, 2, "", -1)])
+    nameless = fixes([(7, n, "", -1) for n in range(5)])
     tomorrow = fixes([(6, 0, "", 7)])
-    for rows in (gone, nowhere, twice, tomorrow):
+    for rows in (gone, nowhere, twice, nameless, tomorrow):
         tables.append(home.table("positions", "taxis"), rows, load_contract("positions"))
     found = check_day(home, TAXIS, DAY)
     assert broken(found.findings) == {
         "positions/taxis segment_between": ("error", 1.0),
-        "positions/taxis object_length": ("error", 1.0),
+        "positions/taxis object_length": ("error", 6.0),
         "positions/taxis key_is_unique": ("error", 2.0),
         "positions/taxis place_is_finite": ("error", 1.0),
     }
     example = next(f for f in found.findings if f.rule == "place_is_finite")
     assert json.loads(example.details)[0]["y"] == 47.3
-    assert example.rows == 10
+    assert example.rows == 15
 
 
 @pytest.mark.slow
