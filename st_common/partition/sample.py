@@ -9,7 +9,15 @@ Floats = npt.NDArray[np.float64]
 Points = tuple[Floats, Floats]
 PointSource = Callable[[], Iterator[Points]]  # each call reads all points again, in batches of x and y
 
+ROWS_PER_REGION = 20  # with fewer sample rows Sedona's tree degenerates or cannot be built
 _WHOLE = 2.0**64
+
+
+def shortage(points: Floats, regions: int) -> str:
+    """Why a sample is too small for a tree of so many regions; empty when it is large enough."""
+    if len(points) >= ROWS_PER_REGION * regions:
+        return ""
+    return f"{len(points)} rows are too few for {regions} regions of {ROWS_PER_REGION}"
 
 
 def known(x: Floats, y: Floats) -> Points:

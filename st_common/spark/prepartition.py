@@ -15,7 +15,7 @@ from st_common.layers.points import file_points, layer_points
 from st_common.partition.balance import rows_per_region, rows_per_worker, std_deviation
 from st_common.partition.kdtree import Split, median_split
 from st_common.partition.regions import Regions
-from st_common.partition.sample import Points, PointSource, after, first, sampled
+from st_common.partition.sample import ROWS_PER_REGION, Points, PointSource, after, first, sampled, shortage
 from st_common.partition.sources import csv_points, log_points
 from st_common.partition.store import store
 from st_common.settings import StreamSettings
@@ -23,14 +23,15 @@ from st_common.settings import StreamSettings
 Floats = npt.NDArray[np.float64]
 Stage = Callable[[str, int], None]  # what is being done, and how many rows of it are done
 SAMPLE, ELEMENTS = "sample", "elements"
-_ROWS_PER_REGION = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partitioned:
-    """What a partitioning gave. `rows` are those that were counted for the deviations: all for a sample, the rest of
-    the stream for its first elements. `std_deviation` is over regions, `std_deviation_workers` over workers that take
-    the regions in turn. `tree` says who split: `sedona` or `median`; `note` why not Sedona, if so.
+    """What a partitioning gave.
+
+    `chosen` rows made the split; `rows` were counted for the deviations: all of them for a sample, the rest of the
+    stream for its first elements. `std_deviation` is over regions, `std_deviation_workers` over workers that take the
+    regions in turn. `tree` says who split, `sedona` or `median`; `note` why not Sedona, if it should have.
     """
 
     group: str
@@ -73,7 +74,7 @@ def prepartition(
     _check(strategy, regions=regions, share=share, elements=elements, workers=workers)
     stage("reading", 0)
     if strategy == SAMPLE:
-        chosen, _ = sampled(source, share=share, at_least=_ROWS_PER_REGION * regions)
+        chosen, _ = sampled(source, share=share, at_least=ROWS_PER_REGION * regions)
         rest: Callable[[], Iterable[Points]] = source
     else:
         chosen = first(source, elements)
@@ -138,8 +139,8 @@ def _split(home: Home, points: Floats, regions: int, *, by_sedona: bool) -> tupl
     """The split, who made it, and why it was not Sedona if it should have been."""
     if not by_sedona or regions == 1:
         return median_split(points, regions), "median", ""
-    if len(points) < _ROWS_PER_REGION * regions:
-        return median_split(points, regions), "median", f"{len(points)} rows are too few for Sedona's tree"
+    if too_few := shortage(points, regions):
+        return median_split(points, regions), "median", too_few
     from st_common.spark.regions import sedona_split
     from st_common.spark.session import session
 

@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from st_common.partition.kdtree import Split
+from st_common.partition.sample import shortage
 from st_common.partition.tree import split_of
 
 Floats = npt.NDArray[np.float64]
 
-ROWS_PER_REGION = 20  # with fewer sample rows Sedona's tree degenerates or cannot be built
 _TRIES = 8
 _USUAL = 0.72  # how many leaves Sedona wants to be asked for to give one
 
@@ -31,8 +31,8 @@ def sedona_split(spark: SparkSession, points: Floats, regions: int) -> Split | s
         points: float64[n, 2].
         regions: how many leaves are wanted.
     """
-    if len(points) < ROWS_PER_REGION * regions:
-        return f"{len(points)} sample rows are too few for {regions} regions of {ROWS_PER_REGION}"
+    if too_few := shortage(points, regions):
+        return too_few
     try:
         leaves = _nearest_count(spark, points, regions)
     except (Py4JError, PySparkException) as error:

@@ -1,0 +1,40 @@
+"""Partitions a group: `python -m jobs.partition GROUP --home H --strategy sample --share 0.002 --regions 40`."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jobs.entry import finish, job_parser
+from st_common.home import Home
+from st_common.settings import conf_dir, home_dir, load_streams
+from st_common.spark.prepartition import prepartition, source_of
+
+
+def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Divides space into regions of like load and stores them as the group's next version."""
+    home, group, given = Home(home_dir(arguments.home)), arguments.group, arguments
+    conf = conf_dir(home.root, given.conf)
+    points = source_of(home, conf, list(load_streams(conf).values()), given.source, group=group)
+    return prepartition(
+        home, group, points, strategy=given.strategy, regions=given.regions, share=given.share, elements=given.first
+    ).to_json()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parses the command line, partitions, gives back the exit code."""
+    parser = job_parser("partition", partition.__doc__)
+    parser.add_argument("group", help="the group of streams and layers")
+    parser.add_argument("--strategy", choices=["sample", "elements"], default="sample")
+    parser.add_argument(
+        "--share", type=lambda text: float(text or 0.002), default=0.002, help="of the data, for sample"
+    )
+    parser.add_argument("--first", type=lambda text: int(text or 10_000), default=10_000, help="rows, for elements")
+    parser.add_argument("--regions", type=int, default=40)
+    parser.add_argument("--source", help="stream:NAME, layer:NAME or a file; default: the logs of the group's streams")
+    arguments = parser.parse_args(argv)
+    return finish(lambda: partition(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

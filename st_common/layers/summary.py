@@ -1,0 +1,54 @@
+"""What layers there are, and what is in them."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.errors import LayerError
+from st_common.home import Home
+from st_common.layers.announce import layer_names, newest_version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerSummary:
+    """The newest version of a layer; `by_region` counts a feature in the region where it is home."""
+
+    layer: str
+    version: int
+    features: int
+    rows: int
+    by_kind: dict[str, int]
+    by_region: dict[str, int]
+    box: tuple[float, float, float, float]
+
+
+def summaries(home: Home) -> list[LayerSummary]:
+    """All layers that were loaded, by name."""
+    return [summary(home, name) for name in layer_names(home) if newest_version(home, name) is not None]
+
+
+def summary(home: Home, layer: str) -> LayerSummary:
+    """One layer.
+
+    Raises:
+        LayerError: the layer was never loaded.
+    """
+    version = newest_version(home, layer)
+    if version is None:
+        raise LayerError(f"there is no layer {layer!r}", hint="fairway layer list shows which there are")
+    columns = ["region_id", "home", "kind", "minx", "miny", "maxx", "maxy"]
+    rows = tables.read(home.table("layers", layer), version=version, columns=columns)
+    at_home = rows.filter(rows["home"])
+    low = (pc.min(at_home[edge]).as_py() for edge in ("minx", "miny"))
+    high = (pc.max(at_home[edge]).as_py() for edge in ("maxx", "maxy"))
+    return LayerSummary(
+        layer=layer,
+        version=version,
+        features=len(at_home),
+        rows=len(rows),
+        by_kind=dict(sorted(Counter(at_home["kind"].to_pylist()).items())),
+        by_region=dict(sorted(Counter(at_home["region_id"].to_pylist()).items())),
+        box=(*low, *high),
+    )
