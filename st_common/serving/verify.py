@@ -118,7 +118,9 @@ def _used(
     """The fixes that are neither late nor held any more, and the clock in the end."""
     clocks = pd.DataFrame([(at, row["op"], row.get("ts", 0)) for at, row in controls if row["op"] in ("clock", "end")],
                           columns=["position", "op", "ts"])  # fmt: skip
-    both = pd.concat([frame.assign(op="fix"), clocks]).sort_values("position", kind="stable")
+    both = frame.assign(op="fix")
+    if len(clocks):
+        both = pd.concat([both, clocks]).sort_values("position", kind="stable")
     highest, highs = _NEVER, []
     if (both["op"] == "end").any() and lateness_us:
         for op, ts in zip(both["op"], both["ts"], strict=True):  # an end mark depends on what came before it
@@ -135,7 +137,7 @@ def _used(
     keep = (both["op"] == "fix").to_numpy()
     if lateness_us:
         keep &= (ts >= before) & (ts < clock)
-    return both[keep], clock
+    return both[keep].astype({"gone": bool}), clock
 
 
 def _verified(
