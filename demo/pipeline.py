@@ -92,11 +92,12 @@ def perform(demo: Demo, folder: Path, *, by_event_time: bool) -> None:
     """
     with airflow(folder, home=demo.made.home, conf=demo.made.conf) as runs:
         load_layers(demo, runs)
-        command(demo, ["query", "register", str(demo.made.queries)], "ten continuous queries")
         supervise(demo, runs, running=True, until=("running", "idle"))
+        command(demo, ["query", "register", str(demo.made.queries)], "ten continuous queries, while the stream runs")
+        drain(demo, "the engine has read the queries", jobs=("engine",))
         pace = ["--by-event-time"] if by_event_time else []
         command(demo, ["replay", STREAM, str(demo.made.fixes), *pace], "the vehicles' fixes into the stream's log")
-        drain(demo)
+        drain(demo, "the engine and the archive have committed everything", jobs=("engine", "archive"))
         dag(demo, runs, "history_compaction", "the day that ended: small files into large ones")
         dag(demo, runs, "dq_report", "the day that ended, against the data contracts")
         supervise(demo, runs, running=False, until=("stopped", "finished"))
@@ -150,13 +151,17 @@ def supervise(demo: Demo, runs: Airflow, *, running: bool, until: Sequence[str])
     demo.done("stream_supervisor", f"the stream is {'running' if running else 'stopped'}", started)
 
 
-def drain(demo: Demo) -> None:
-    """Waits until the engine and the archive have committed everything that the log holds."""
+def drain(demo: Demo, what: str, *, jobs: Sequence[str]) -> None:
+    """Waits until these jobs of the stream have committed everything that the log holds now."""
     started = time.monotonic()
     end = position_of(Log(demo.home.log(STREAM)).end(), 0)
-    with demo.console.status("the engine and the archive catch up"):
-        await_jobs(demo, lambda jobs: len(jobs) > 1 and all(job.position >= end for job in jobs))
-    demo.done("drain", "the engine and the archive have committed everything", started)
+
+    def reached(found: Sequence[StreamStatus]) -> bool:
+        return set(jobs) <= {job.job for job in found if job.position >= end}
+
+    with demo.console.status(f"until {what}"):
+        await_jobs(demo, reached)
+    demo.done("drain", what, started)
 
 
 def await_jobs(demo: Demo, holds: Callable[[Sequence[StreamStatus]], bool]) -> None:

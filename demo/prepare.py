@@ -58,10 +58,10 @@ REGISTER QUERY at_stop AS
     SELECT * FROM vehicles JOIN places ON ST_DWithin(vehicles, places, 10 m) WHERE places.kind = 'stop';
 REGISTER QUERY by_building AS
     SELECT * FROM vehicles JOIN places ON ST_DWithin(vehicles, places, 5 m) WHERE places.kind = 'building';
--- both: the streets within 5 m, for those on the square alone
-REGISTER QUERY streets_of_the_square AS
+-- both: the streets within 5 m, of those in the rectangle alone
+REGISTER QUERY southern_streets AS
     SELECT * FROM vehicles JOIN streets ON ST_DWithin(vehicles, streets, 5 m)
-    INSIDE (24.9395, 60.1700, 24.9440, 60.1722);
+    INSIDE (24.9362, 60.1648, 24.9398, 60.1664);
 """
 
 

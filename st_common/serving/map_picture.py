@@ -32,7 +32,7 @@ _STYLE = """
 .map .railway{fill:none;stroke:var(--rail,#c4bbae);stroke-width:1;stroke-dasharray:5 3}
 .map .stop{fill:none}.map .other{fill:none;stroke:var(--edge,#d8d0c3)}
 .map .region{fill:none;stroke:var(--region,#7c6cf2);stroke-width:1;stroke-dasharray:2 4;opacity:.8}
-.map .partner{fill:var(--answer,#e2552b);fill-opacity:.13;stroke:var(--answer,#e2552b);stroke-width:1.6}
+.map .partner{fill:var(--answer,#e2552b);fill-opacity:.13;stroke:var(--answer,#e2552b);stroke-width:1.1}
 .map .partner.line{fill:none;stroke-opacity:.5;stroke-width:3}
 .map .area{fill:var(--query,#1f5fd0);fill-opacity:.07;stroke:var(--query,#1f5fd0);stroke-width:1.8}
 .map .label{font:600 13px system-ui,sans-serif;fill:var(--query,#1f5fd0)}

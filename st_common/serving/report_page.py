@@ -75,17 +75,17 @@ def page(report: Report, *, title: str, lead: str = "", footer: str = "") -> str
 
     Pointing at a query's row shows its answer alone on the map.
     """
-    left = _picture(report)
-    right = [_queries(report), _rejects(report), _regions(report)]
-    rest = [_quality(report), _layers(report), _steps(report)]
     return "\n".join([
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
         f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body><main>",
         f'<h1>{_text(title)}</h1><p class="lead">{_text(lead)}</p>',
         _tiles(report),
-        f'<div class="two"><div class="sticky">{left}</div><div>{"".join(right)}</div></div>',
-        *rest,
+        f'<div class="two"><div class="sticky">{_picture(report)}</div>{_queries(report)}</div>',
+        f'<div class="two">{_regions(report)}{_rejects(report)}</div>',
+        _quality(report),
+        _layers(report),
+        _steps(report),
         f"<footer>{_text(footer)}</footer></main><script>{_SCRIPT}</script></body></html>\n",
     ])  # fmt: skip
 
