@@ -93,7 +93,7 @@ def on_local(home: Home, stream: StreamSettings, max_bytes: int) -> tuple[list[t
 
 def vars_of(counters: object) -> dict[str, int]:
     """Counters as a dict."""
-    return {name: getattr(counters, name) for name in counters.__dataclass_fields__}  # type: ignore[attr-defined]
+    return {name: getattr(counters, name) for name in counters.__dataclass_fields__}
 
 
 def on_spark(home: Home, stream: StreamSettings, max_bytes: int) -> tuple[list[tuple[int, float]], dict[str, int]]:
@@ -108,7 +108,7 @@ def on_spark(home: Home, stream: StreamSettings, max_bytes: int) -> tuple[list[t
     streaming.SHARD_BYTES = max_bytes // stream.shards
 
     class Timed(streaming.Sink):
-        def __call__(self, batch, batch_id):  # noqa: ANN001, ANN204, D102
+        def __call__(self, batch, batch_id):  # noqa: ANN001, ANN204
             rows = batch.collect()
             fixes = 0
             for row in rows:
@@ -125,7 +125,7 @@ def on_spark(home: Home, stream: StreamSettings, max_bytes: int) -> tuple[list[t
     with owned(home, stream.name, engine="spark") as owner:
         spark = session("bench", log_file=home.root / "spark.log")
         try:
-            streaming._follow(spark, Timed(home=home, stream=stream, owner=owner), until_idle=True)
+            streaming.follow(spark, Timed(home=home, stream=stream, owner=owner), until_idle=True)
         finally:
             spark.stop()
     return batches, totals
@@ -134,10 +134,10 @@ def on_spark(home: Home, stream: StreamSettings, max_bytes: int) -> tuple[list[t
 class _Collected:
     """A batch whose rows are here already."""
 
-    def __init__(self, rows: list) -> None:  # type: ignore[type-arg]
+    def __init__(self, rows: list) -> None:
         self._rows = rows
 
-    def collect(self) -> list:  # type: ignore[type-arg]  # noqa: D102
+    def collect(self) -> list:
         return self._rows
 
 
@@ -167,7 +167,8 @@ def main() -> None:
     expected = tuple(n * args.replays for n in W1[args.queries]) if args.workload == "w1" else W3[args.queries]
     median = statistics.median(counted)
     print(json.dumps({
-        "what": f"{args.engine} {args.workload} {args.queries} queries", "fixes": counters["fixes"], "segments": segments,
+        "what": f"{args.engine} {args.workload} {args.queries} queries", "fixes": counters["fixes"],
+        "segments": segments,
         "batches": len(counted), "fixes_per_s_median": round(median), "fixes_per_s_min": round(min(counted)),
         "fixes_per_s_max": round(max(counted)), "bare_kernel_fixes_per_s": round(bare["fixes_per_s"]),
         "bare_to_full": round(bare["fixes_per_s"] / median, 1), "counts": found, "counts_expected": expected,

@@ -4,6 +4,7 @@ import csv
 import importlib.util
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,11 +39,24 @@ def shared() -> Path:
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """A session on two cores; what the JVM prints goes to a file."""
+    from st_common.spark.session import session
+
+    made = session("tests", memory="2g", log_file=tmp_path_factory.mktemp("spark") / "spark.log")
+    yield made
+    made.stop()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         if folder in MARKS_OF_FOLDERS:
             item.add_marker(MARKS_OF_FOLDERS[folder])
+        if item.get_closest_marker("spark"):  # Spark and py4j leave sockets and pipes open
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
     marks = _marks(items)
     with (ROOT / "docs" / "spec-rows.csv").open(newline="", encoding="utf-8") as source:
         known = {record["id"] for record in csv.DictReader(source)}

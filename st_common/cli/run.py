@@ -70,7 +70,7 @@ def status(ctx: typer.Context) -> None:
     from st_common.position import segment_of
 
     home = context.home(ctx, must_exist=True)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in context.streams(ctx):
         found, end = read_status(home.stream(name)), Log(home.log(name)).end()
         if found is None:

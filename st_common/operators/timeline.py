@@ -147,8 +147,7 @@ def _previous_max(groups: np.ndarray, ts: np.ndarray, initial: np.ndarray) -> np
     own, start = rank[: len(ts)], rank[len(ts) :]
     seen = np.where(first, start, np.r_[0, own[:-1]])
     highest = np.maximum.accumulate(np.maximum(seen, start) + group * n)
-    before = values[highest - group * n]
-    return before
+    return np.asarray(values[highest - group * n])
 
 
 def _take(events: Events, index: np.ndarray) -> Events:

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import shapely
 from pyproj import Geod
+from shapely import affinity
 
 from st_common import tables
 from st_common.capture.log import Log
@@ -59,7 +60,7 @@ def verify(home: Home, stream: StreamSettings, query: str | None = None) -> list
     changes = stream_changes(home, stream.name).to_pandas()
     changes = changes[changes["position"] < end]
     names = [query] if query is not None else list(registered)
-    return [_verified(home, stream, name, registered[name], alive, changes, end) for name in names]
+    return [_verified(name, _expected(home, stream, *registered[name], alive), changes, end) for name in names]
 
 
 def _reached(home: Home, stream: StreamSettings) -> int:
@@ -140,12 +141,7 @@ def _used(
     return both[keep].astype({"gone": bool}), clock
 
 
-def _verified(
-    home: Home, stream: StreamSettings, name: str, registered: tuple[Plan, int | None], alive: pd.DataFrame,
-    changes: pd.DataFrame, end: int,
-) -> Verified:  # fmt: skip
-    plan, layer_version = registered
-    expected = _expected(home, stream, plan, layer_version, alive)
+def _verified(name: str, expected: set[tuple[str, str]], changes: pd.DataFrame, end: int) -> Verified:
     mine = changes[changes["query"] == name]
     sums = mine.assign(partner=mine["partner"].fillna("")).groupby(["object", "partner"])["sign"].sum()
     folded = set(sums[sums > 0].index)
@@ -193,7 +189,7 @@ def _within_m(
     """The pairs within a geodesic distance: the nearest place in coordinates stretched by latitude, then its metres."""
     x, y = alive["x"].to_numpy()[point], alive["y"].to_numpy()[point]
     stretch = np.cos(np.radians(y))
-    flat = [shapely.transform(s, lambda c, k=k: c * (k, 1.0)) for s, k in zip(shapes[feature], stretch, strict=True)]
+    flat = [affinity.scale(s, k, 1.0, origin=(0, 0)) for s, k in zip(shapes[feature], stretch, strict=True)]
     lines = shapely.shortest_line(shapely.points(x * stretch, y), np.array(flat, object))
     ends = shapely.get_coordinates(shapely.get_point(lines, 1)) if len(lines) else np.empty((0, 2))
     _, _, metres = _GEOD.inv(x, y, ends[:, 0] / stretch, ends[:, 1])

@@ -1,6 +1,6 @@
 """The same step over a closed part of a log as a Spark batch: sorted packets per shard, folded where they lie."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,13 +28,13 @@ def replay(spark: SparkSession, feed: Feed, *, end: int | None = None) -> pa.Tab
     shards, text = len(feed.keys), feed.to_json()
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 4)  # a record is a packet of megabytes
 
-    def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         source = Feed.from_json(text)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from packet_rows(source, source.log().segments(number, end=number + 1))
 
-    def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def fold(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from _folded(Feed.from_json(text), batches)
 
     listed = spark.createDataFrame([(number,) for number in numbers], "segment long").repartition(shards)
@@ -43,7 +43,7 @@ def replay(spark: SparkSession, feed: Feed, *, end: int | None = None) -> pa.Tab
     return settled([read_result(bytes(row["blob"]))[0] for row in results])
 
 
-def _folded(feed: Feed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _folded(feed: Feed, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One result per Arrow batch and shard; only the state is carried from one to the next."""
     settings, layer_of = step_settings(feed.stream), layers_of(Home(Path(feed.home)))
     states: dict[int, State] = {}

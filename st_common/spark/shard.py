@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
 from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
+from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.codec import from_blob, to_blob
 from st_common.operators.packet import Packet
@@ -60,7 +61,7 @@ class ShardProcessor(StatefulProcessor):
         """One result row for the packets of a batch."""
         shard_key = int(key[0])
         read = [Packet.from_blob(blob) for frame in rows for blob in frame["blob"]]
-        head = tuple(self._head.get()) if self._head.exists() else (0, 0, 0, 0, 0)
+        head = tuple(self._head.get() or (0, 0, 0, 0, 0)) if self._head.exists() else (0, 0, 0, 0, 0)
         state = self._state(shard_key, *head[:3])
         done = step(state, read, self._settings, self._layer_of)
         self._write(head, done)
@@ -75,10 +76,10 @@ class ShardProcessor(StatefulProcessor):
         """The state of a version: from this worker's memory, as far as it goes, then from the journal."""
         known, state = _decoded.get((self._checkpoint, key), (-1, State()))
         if not base <= known <= version or known < 0:
-            blob = b"".join(bytes(self._base.getValue((chunk,))[0]) for chunk in range(chunks))
+            blob = b"".join(_value(self._base, chunk) for chunk in range(chunks))
             known, state = base, State.from_blob(blob) if chunks else State()
         for at in range(known, version):
-            for delta in _parts(bytes(self._journal.getValue((at,))[0])):
+            for delta in _parts(_value(self._journal, at)):
                 state = apply(state, Delta.from_blob(delta))
         return state
 
@@ -96,6 +97,13 @@ class ShardProcessor(StatefulProcessor):
         else:
             self._journal.updateValue((version,), (entry,))
         self._head.update((version + 1, base, chunks, base_bytes, journal_bytes))
+
+
+def _value(stored: MapState, key: int) -> bytes:
+    value = stored.getValue((key,))
+    if value is None:
+        raise StateError(f"part {key} of a state is missing", hint="the checkpoint is damaged")
+    return bytes(value[0])
 
 
 def _parts(entry: bytes) -> Iterator[bytes]:

@@ -51,7 +51,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
         try:
             sink = Sink(home=home, stream=stream, owner=owner)
             with archiving(Archive(home, stream)):
-                _follow(spark, sink, until_idle=until_idle)
+                follow(spark, sink, until_idle=until_idle)
         finally:
             spark.stop()
         sink.beat("idle" if until_idle else "stopped", force=True)
@@ -140,7 +140,7 @@ def _agreed(metas: list[dict[str, Any]]) -> int:
     ends = {meta["next_segment"] for meta in metas}
     if len(ends) != 1:
         raise StateError(f"shards of one batch end at segments {sorted(ends)}", hint="the checkpoint is damaged")
-    return ends.pop()
+    return int(ends.pop())
 
 
 def start(spark: SparkSession, feed: Feed, sink: Any, *, checkpoint: Path, hold: Path) -> StreamingQuery:
@@ -160,7 +160,8 @@ def start(spark: SparkSession, feed: Feed, sink: Any, *, checkpoint: Path, hold:
     return writer.option("checkpointLocation", str(checkpoint)).queryName(feed.stream.name).start()
 
 
-def _follow(spark: SparkSession, sink: Sink, *, until_idle: bool) -> None:
+def follow(spark: SparkSession, sink: Sink, *, until_idle: bool) -> None:
+    """Feeds the sink from the stream's log until somebody asks to stop, or until the log's end is reached."""
     folder = sink.home.stream(sink.stream.name) / "spark"
     feed, hold = feed_of(spark, sink.home, sink.stream), folder / "hold"
     hold.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from st_common.operators.match import LayerOf
 from st_common.operators.packet import Packet, control_packet, pack
 from st_common.operators.stages import step
 from st_common.operators.state import Delta, State, apply
-from st_common.testing.oracle import Change, Feature, Fix, Layers, Row, Rules
+from st_common.testing.oracle import Change, Control, Feature, Fix, Layers, Row, Rules
 from st_common.testing.strategies import Case, Segmentation
 
 Told = tuple[int, str, int, int | None, str, str | None, int, str, int, int]
@@ -81,11 +81,11 @@ def packets_of(case: Case, segmentation: Segmentation, shards: int) -> tuple[lis
     order: dict[int, int] = {}
     for segment, part in enumerate(parts):
         order |= {(segment << 24) | at: number for at, (number, _) in enumerate(part)}
-        rows = [row for _, row in part]
-        if isinstance(rows[0], Fix):
-            segments.append(pack(segment, _fixes(rows), rows=len(rows), rejects=0, shards=shards))
+        fixes = [row for _, row in part if isinstance(row, Fix)]
+        if fixes:
+            segments.append(pack(segment, _fixes(fixes), rows=len(fixes), rejects=0, shards=shards))
         else:
-            payload = "\n".join(json.dumps(dict(row.row)) for row in rows).encode()
+            payload = "\n".join(json.dumps(dict(row.row)) for _, row in part if isinstance(row, Control)).encode()
             segments.append([control_packet(segment, payload)] * shards)
     return segments, order
 

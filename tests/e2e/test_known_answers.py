@@ -156,6 +156,8 @@ def test_spark_joins_layers_as_the_local_engine_does(porto, spark):
     told = tables.read(home.table("changes", "taxis")).drop_columns(["event_date"]).to_pandas()
     if len(told):
         keys = ["position", "seq"]
-        assert told.sort_values(keys).reset_index(drop=True)[changes.columns].equals(
-            changes.sort_values(keys).reset_index(drop=True)
+        assert (
+            told.sort_values(keys)
+            .reset_index(drop=True)[changes.columns]
+            .equals(changes.sort_values(keys).reset_index(drop=True))
         )

@@ -22,12 +22,10 @@ from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.strategies import Case, Segmentation, rules, streams
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # Spark leaves its sockets open
-]
-NO_SHRINKING = settings(max_examples=2, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck))
+pytestmark = pytest.mark.timeout(600)
+NO_SHRINKING = settings(
+    max_examples=2, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck)
+)
 
 
 @pytest.fixture(scope="module")
@@ -121,5 +119,5 @@ def test_a_hole_in_the_log_stops_the_stream_with_one_clear_error(spark, tmp_path
         log.append(f"object,t,x,y,gone\na,{number},1,1,\n".encode(), arrival_us=0)
     log.append(json.dumps({"op": "end"}).encode(), arrival_us=0, control=True)
     next(home.log("grid").glob("landing/000000000001-*")).unlink()
-    with pytest.raises(Exception, match="segment 1|number 1|000000000001"):
+    with pytest.raises(Exception, match=r"segment 1|number 1|000000000001"):
         run_stream(spark, home, stream)
