@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
 from st_common.decode.decoded import RAW_LIMIT, Reason, Records, columns_read
-from st_common.decode.numbers import mask
 from st_common.decode.quotes import Dialect, count_fields, is_closed, join_lines
 from st_common.decode.spans import Bytes, Ints, Spans, byte_places, count_lines, lines, odd_lines, utf8_faults
 from st_common.settings import StreamSettings
@@ -110,12 +108,7 @@ def _records(body: _Body) -> Spans:
     records = lines(body.buffer)
     if body.quoted:
         records = join_lines(records, body.dialect)
-    if body.header is None:
-        return records
-    same = records.ends - records.starts == len(body.header)
-    if same.any():
-        same[same] = mask(pc.equal(records.select(same).texts(), pa.scalar(body.header, pa.binary())))
-    return records.select(~same) if same.any() else records
+    return records.without(body.header) if body.header is not None else records
 
 
 def _faults(records: Spans, body: _Body) -> tuple[NDArray[np.int8], Ints]:

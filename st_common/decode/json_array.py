@@ -24,6 +24,11 @@ def elements(buffer: Bytes) -> Spans:
 
     What stands behind the array counts as one more element, and so does the rest when the array never ends.
     """
+    return split(buffer)[0]
+
+
+def split(buffer: Bytes) -> tuple[Spans, int]:
+    """The same elements, and where the bracket stands that ends the array; the buffer's length when there is none."""
     structure = np.flatnonzero(_STRUCTURE[buffer])
     structure = structure[np.searchsorted(_quotes(buffer), structure) % 2 == 0]
     kinds = buffer[structure]
@@ -33,7 +38,7 @@ def elements(buffer: Bytes) -> Spans:
     commas = structure[(kinds == _COMMA) & (depth == 1) & (structure < close)]
     starts = np.concatenate([structure[:1] + 1, commas + 1, [close + 1]])
     ends = np.concatenate([commas, [close, len(buffer)]])
-    return _without_blank_ends(Spans(buffer, starts, np.maximum(starts, ends)))
+    return _without_blank_ends(Spans(buffer, starts, np.maximum(starts, ends))), close
 
 
 def _without_blank_ends(spans: Spans) -> Spans:

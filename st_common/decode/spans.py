@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
@@ -65,6 +66,15 @@ class Spans:
         padded = np.append(self.buffer, np.uint8(_LF))
         padded[self.ends] = _LF
         return Spans(padded, self.starts[which], self.ends[which] + 1).texts()
+
+    def without(self, text: bytes) -> "Spans":
+        """The pieces that are not exactly `text`."""
+        same = self.ends - self.starts == len(text)
+        if same.any():
+            same[same] = pc.equal(self.select(same).texts(), pa.scalar(text, pa.binary())).to_numpy(
+                zero_copy_only=False
+            )
+        return self.select(~same) if same.any() else self
 
     def holding(self, places: Ints) -> Mask:
         """Which pieces hold at least one of the ascending places in the buffer."""

@@ -1,0 +1,186 @@
+"""A file of records as chunks that end at the border of a record; packed or not, without holding it as a whole."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+import numpy as np
+
+from st_common.decode.json_array import is_array, split
+from st_common.decode.quotes import RECORD_LIMIT, Dialect, is_closed, join_lines
+from st_common.decode.spans import Spans, lines
+from st_common.errors import ConfigError
+from st_common.settings import StreamSettings
+
+HEADER_LIMIT = 1 << 20  # bytes
+_LEAST_CHUNK = 4 * RECORD_LIMIT  # bytes; so that a quoted field of several lines fits
+_STEP = 1 << 16  # bytes unpacked at once: what a break may cost
+_MAGIC = b"\x1f\x8b"
+_LF, _CR, _BLANK = 10, 13, 32
+_MARKS = (b"\xef\xbb\xbf", b"\n", b"\r\n")
+
+
+class Source(Protocol):
+    """Where bytes come from."""
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end."""
+        ...
+
+
+class FileSource:
+    """The bytes of an open file, unpacked when it is gzip; `broken` when the packed bytes ended or broke early."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        packed = raw.read(len(_MAGIC)) == _MAGIC
+        raw.seek(0)
+        self.broken = False
+        self._raw = raw
+        self._packed = gzip.GzipFile(fileobj=raw, mode="rb") if packed else None
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; what could be unpacked before a break is given, then nothing."""
+        if self._packed is None:
+            return self._raw.read(size)
+        pieces: list[bytes] = []
+        while size > 0 and not self.broken:
+            try:
+                piece = self._packed.read(min(size, _STEP))
+            except (EOFError, gzip.BadGzipFile, zlib.error):
+                self.broken = True
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole records of a payload to be; `header` goes before any part of them. `spans` are the records."""
+
+    header: bytes
+    spans: Spans
+
+    def payload(self, start: int, stop: int) -> bytes:
+        """A segment's bytes: the header, then records `start` to `stop`, not included."""
+        ends = self.spans.starts[stop] if stop < len(self.spans) else len(self.spans.buffer)
+        body = self.spans.buffer[self.spans.starts[start] : ends].tobytes()
+        return self.header + body if body.endswith(b"\n") else self.header + body + b"\n"
+
+
+def chunks(source: Source, stream: StreamSettings, *, size: int) -> Iterator[Chunk]:
+    """The records of a source in chunks of about `size` bytes, each with the header that a CSV segment needs.
+
+    A chunk ends behind a whole record: a line, or for CSV a quoted field of several lines up to RECORD_LIMIT. A line
+    longer than `size` is cut. A JSON array of objects becomes lines.
+    """
+    size = max(size, _LEAST_CHUNK)
+    if stream.format == "ndjson":
+        yield from _json_chunks(source, size)
+        return
+    dialect = Dialect(stream.delimiter, stream.quote)
+    header, rest = _header(source, size) if stream.header else (b"", b"")
+    for data in _whole(source, rest, size - len(header) - 1, dialect):
+        spans = _records(data, dialect).without(header.rstrip(b"\r\n"))
+        if len(spans):
+            yield Chunk(header, spans)
+
+
+def _header(source: Source, size: int) -> tuple[bytes, bytes]:
+    """The first line that is not empty, with its line end, and what was read behind it.
+
+    Raises:
+        ConfigError: there is none within HEADER_LIMIT.
+    """
+    data = source.read(max(size, HEADER_LIMIT))
+    while data.startswith(_MARKS):
+        data = data.removeprefix(_MARKS[0]).lstrip(b"\r\n")
+    end = data.find(b"\n", 0, HEADER_LIMIT) + 1
+    if end == 0 and len(data) >= HEADER_LIMIT:
+        raise ConfigError("the file has no header in its first MiB", hint="header = false says so in the settings")
+    return (data[:end], data[end:]) if end else (data + b"\n", b"")
+
+
+def _whole(source: Source, rest: bytes, size: int, dialect: Dialect | None) -> Iterator[bytes]:
+    """The bytes of a source, `rest` first, cut behind whole records."""
+    while True:
+        more = source.read(max(size - len(rest), 0))
+        data = rest + more
+        if not more and len(data) < size:
+            yield from (data,) if data else ()
+            return
+        end = _border(data, dialect) or len(data)
+        yield data[:end]
+        rest = data[end:]
+
+
+def _border(data: bytes, dialect: Dialect | None) -> int:
+    """How many bytes are whole records, however the source goes on; 0 for none."""
+    end = data.rfind(b"\n") + 1
+    if dialect is None or not dialect.quote or dialect.quote.encode() not in data[:end]:
+        return end
+    records = _records(data[:end], dialect)
+    near = np.flatnonzero(records.starts > end - RECORD_LIMIT)
+    opened = near[~is_closed(records.select(near), dialect)]
+    return int(records.starts[opened[0]]) if len(opened) else end
+
+
+def _records(data: bytes, dialect: Dialect | None) -> Spans:
+    found = lines(np.frombuffer(data, np.uint8))
+    if dialect is not None and dialect.quote and dialect.quote.encode() in data:
+        return join_lines(found, dialect)
+    return found
+
+
+def _json_chunks(source: Source, size: int) -> Iterator[Chunk]:
+    start = source.read(size)
+    bodies = _array_lines(source, start, size) if is_array(start) else _whole(source, start, size, None)
+    for data in bodies:
+        spans = _records(data, None)
+        if len(spans):
+            yield Chunk(b"", spans)
+
+
+def _array_lines(source: Source, data: bytes, size: int) -> Iterator[bytes]:
+    """The elements of a JSON array as lines; what follows the array, and an element that never ends, is a line too."""
+    data = data[data.index(b"[") :]
+    while True:
+        more = source.read(max(size - len(data), 0))
+        data += more
+        found, close = split(np.frombuffer(data, np.uint8))
+        ended = not more and len(data) < size
+        if close < len(data) or ended:
+            yield _as_lines(found)
+            yield from _whole(source, b"", size, None)
+            return
+        last = int(found.starts[-1]) if len(found) > 1 else len(data)  # one element of `size` bytes is cut
+        yield _as_lines(found.select(np.arange(max(len(found) - 1, 1))))
+        data = b"[" + data[last:]
+
+
+def _as_lines(found: Spans) -> bytes:
+    """Adjacent elements of an array, each on a line of its own: line ends inside become blanks, commas line ends."""
+    if not len(found):
+        return b""
+    first = found.starts[0]
+    text = found.buffer[first : found.ends[-1]].copy()
+    text[(text == _LF) | (text == _CR)] = _BLANK
+    text[found.ends[:-1] - first] = _LF
+    return text.tobytes() + b"\n"
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """A file opened for reading.
+
+    Raises:
+        ConfigError: it is absent, or cannot be read.
+    """
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None

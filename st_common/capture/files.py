@@ -1,0 +1,178 @@
+"""Replay of a file into a stream's log: as fast as possible, at a rate, or as its event times say."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_common.capture.chunks import HEADER_LIMIT, Chunk, FileSource, chunks, open_file
+from st_common.capture.control import write_end
+from st_common.capture.log import SEGMENT_LIMIT, Log
+from st_common.decode import decode
+from st_common.errors import ConfigError
+from st_common.settings import StreamSettings
+
+Rate = Literal["fast", "event"] | float
+SEGMENT_BYTES = 8 << 20
+_LARGEST = SEGMENT_LIMIT - 2 * HEADER_LIMIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayReport:
+    """What a replay wrote: records (lines that are neither blank nor the header), data segments and their bytes.
+
+    `first` and `end` are the numbers of the first segment and after the last, the end mark included. `broken` says that
+    the file is gzip and ended or broke early: what could be unpacked is in the log.
+    """
+
+    records: int
+    segments: int
+    bytes: int
+    first: int
+    end: int
+    broken: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pace:
+    """How fast records arrive, in which segments, and by whose clock."""
+
+    rate: Rate
+    speed: float
+    segment_s: float
+    segment_bytes: int
+    clock: Callable[[], int]
+    sleep: Callable[[float], None]
+
+
+def wall_clock() -> int:
+    """Now, in microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+def replay(
+    log: Log,
+    path: Path,
+    stream: StreamSettings,
+    *,
+    rate: Rate = "fast",
+    speed: float = 1.0,
+    segment_s: float = 0.2,
+    segment_bytes: int = SEGMENT_BYTES,
+    end_mark: bool = True,
+    clock: Callable[[], int] = wall_clock,
+    sleep: Callable[[float], None] = time.sleep,
+    progress: Callable[[int, int], None] | None = None,
+) -> ReplayReport:
+    """Writes the records of a file into the log, nothing left out and nothing judged, and then an end mark.
+
+    Each segment is whole by itself: it ends behind a record and starts with the header. With a rate of "fast" a segment
+    has `segment_bytes`. With a number, so many records arrive each second, in segments of `segment_s`. With "event",
+    records arrive in the distances of their event times, `speed` times as fast; one that is older than an earlier one,
+    or is no fix, comes right behind it. `clock` (us UTC) stamps arrivals and `sleep` (s) waits: tests bring their own.
+    `progress` is told the records so far and how many bytes of the file were read.
+
+    Raises:
+        ConfigError: the file cannot be read or has no header, or an argument is out of its range.
+    """
+    pace = _Pace(rate=rate, speed=speed, segment_s=segment_s, segment_bytes=segment_bytes, clock=clock, sleep=sleep)
+    _check(pace, stream)
+    first, records, sizes = log.end(), 0, []
+    with open_file(path) as raw:
+        source = FileSource(raw)
+        for payload, count in _payloads(chunks(source, stream, size=segment_bytes), stream, pace):
+            log.append(payload, arrival_us=clock())
+            records += count
+            sizes.append(len(payload))
+            if progress is not None:
+                progress(records, raw.tell())
+    if end_mark:
+        write_end(log, arrival_us=clock())
+    return ReplayReport(
+        records=records,
+        segments=len(sizes),
+        bytes=sum(sizes),
+        first=first,
+        end=log.end(),
+        broken=source.broken,
+    )
+
+
+def _check(pace: _Pace, stream: StreamSettings) -> None:
+    if isinstance(pace.rate, float | int) and not pace.rate > 0:
+        raise ConfigError(f"a rate of {pace.rate} records a second", hint="above 0, or fast, or event")
+    if pace.rate == "event" and stream.columns.event_ts is None:
+        raise ConfigError(f"stream {stream.name!r} has no event time", hint="give a rate in records a second")
+    if not (pace.speed > 0 and pace.segment_s > 0):
+        raise ConfigError(f"a speed of {pace.speed} and segments of {pace.segment_s} s", hint="both above 0")
+    if not 0 < pace.segment_bytes <= _LARGEST:
+        raise ConfigError(f"segments of {pace.segment_bytes} bytes", hint=f"above 0, at most {_LARGEST}")
+
+
+def _payloads(source: Iterator[Chunk], stream: StreamSettings, pace: _Pace) -> Iterator[tuple[bytes, int]]:
+    """Segments to be, each when it is due, with the number of their records."""
+    if pace.rate == "fast":
+        for chunk in source:
+            yield from _by_size(chunk, 0, len(chunk.spans), pace)
+        return
+    start_us, segment_us = pace.clock(), max(round(pace.segment_s * 1e6), 1)
+    due_us = _due_by_event(stream, pace.speed) if pace.rate == "event" else _due_by_rate(float(pace.rate))
+    for chunk in source:
+        due, at = due_us(chunk), 0
+        while at < len(due):
+            tick = (int(due[at]) // segment_us + 1) * segment_us
+            elapsed = pace.clock() - start_us
+            if elapsed < tick:
+                pace.sleep((tick - elapsed) / 1e6)
+            stop = int(np.searchsorted(due, max(tick, elapsed)))
+            yield from _by_size(chunk, at, stop, pace)
+            at = stop
+
+
+def _by_size(chunk: Chunk, start: int, stop: int, pace: _Pace) -> Iterator[tuple[bytes, int]]:
+    """Records `start` to `stop` of a chunk, in payloads of at most `segment_bytes`; a longer record stands alone."""
+    starts = chunk.spans.starts
+    while start < stop:
+        room = starts[start] + max(pace.segment_bytes - len(chunk.header), 1)
+        end = min(max(int(np.searchsorted(chunk.spans.ends, room, "right")), start + 1), stop)
+        yield chunk.payload(start, end), end - start
+        start = end
+
+
+def _due_by_rate(rate: float) -> Callable[[Chunk], NDArray[np.int64]]:
+    """When each record of the next chunk is due, us since the start."""
+    before = 0
+
+    def due(chunk: Chunk) -> NDArray[np.int64]:
+        nonlocal before
+        numbers = np.arange(before, before + len(chunk.spans), dtype=np.float64)
+        before += len(chunk.spans)
+        return (numbers * 1e6 / rate).astype(np.int64)
+
+    return due
+
+
+def _due_by_event(stream: StreamSettings, speed: float) -> Callable[[Chunk], NDArray[np.int64]]:
+    """The same by event times: the largest so far, counted from the first that the file has."""
+    judged = replace(stream, max_ahead_s=None)
+    first: int | None = None
+    largest = 0
+
+    def due(chunk: Chunk) -> NDArray[np.int64]:
+        nonlocal first, largest
+        count = len(chunk.spans)
+        fixes = decode(chunk.payload(0, count), judged, arrival_us=0).fixes
+        times = fixes["event_ts"].to_numpy()
+        if first is None and len(times):
+            first = largest = int(times[0])
+        known = np.full(count, largest, np.int64)
+        known[np.minimum(fixes["row"].to_numpy(), count - 1)] = times
+        known = np.maximum(np.maximum.accumulate(known), largest)
+        largest = int(known[-1])
+        return np.asarray((known - (first or 0)) / speed, np.int64)
+
+    return due
