@@ -47,14 +47,19 @@ def stream_settings(shards: int) -> StreamSettings:
                           shards=shards)  # fmt: skip
 
 
-def fill(log: Log, points: Path, rects: pa.Table, segment_bytes: int) -> int:
-    """The registrations as one control segment, then the points in segments; the number of segments."""
+def register_rows(rects: pa.Table) -> bytes:
+    """The registrations of rectangles as rows of a control segment."""
     rows = [
         json.dumps({"op": "register", "query": r["query_id"], "version": 1, "text": "", "owner": "bench", "plan": Plan(
             stream="load", inside=Box(minx=r["x1"], miny=r["y1"], maxx=r["x2"], maxy=r["y2"])).to_json()})
         for r in rects.to_pylist()
     ]  # fmt: skip
-    log.append("\n".join(rows).encode(), arrival_us=0, control=True)
+    return "\n".join(rows).encode()
+
+
+def fill(log: Log, points: Path, rects: pa.Table, segment_bytes: int) -> int:
+    """The registrations as one control segment, then the points in segments; the number of segments."""
+    log.append(register_rows(rects), arrival_us=0, control=True)
     with points.open("rb") as source:
         header = source.readline()
         while chunk := source.read(segment_bytes):

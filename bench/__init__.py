@@ -1,0 +1,1 @@
+"""Benchmarks: programs that measure and print JSON; no timed tests."""

@@ -1,0 +1,152 @@
+"""Arrival in the log to committed change, fixes arriving steadily: percentiles per engine.
+
+usage: python -m bench.latency --engine spark --rate 2000 --seconds 60 [--queries 1000] [--archive]
+
+A paced writer lays segments of 200 ms into the log with their arrival stamps; a change counts as committed when the
+table (Spark) or the fsynced journal (local) holds it. The figure of a segment is the time from its arrival to the
+commit of the batch that holds it. The bare figure beside it is the step alone on one such segment.
+"""
+
+import argparse
+import json
+import statistics
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+
+from bench.throughput import ROOT, register_rows, stream_settings, workload
+from st_common.capture.log import Log
+from st_common.engine.archive import Archive
+from st_common.engine.archiver import archiving
+from st_common.engine.owner import owned
+from st_common.home import Home
+from st_common.operators.stages import step
+from st_common.operators.state import State
+from st_common.position import position_of
+
+SEGMENT_S = 0.2
+
+
+def payloads(points: Path, rate: int, seconds: float) -> list[bytes]:
+    """Segments of 200 ms each; event times rise with the arrival so that every fix is used."""
+    table = pyarrow.csv.read_csv(points).slice(0, int(rate * seconds))
+    per_segment = max(1, int(rate * SEGMENT_S))
+    times = (np.arange(len(table)) * 1000 // rate).tolist()
+    names, xs, ys = (table[name].to_pylist() for name in ("object_id", "x", "y"))
+    lines = [f"{n},{t},{x},{y}" for n, t, x, y in zip(names, times, xs, ys, strict=True)]
+    header = "object_id,event_ts,x,y\n"
+    return [(header + "\n".join(lines[a : a + per_segment]) + "\n").encode() for a in range(0, len(lines), per_segment)]
+
+
+def write_paced(log: Log, segments: list[bytes], arrivals: dict[int, float]) -> None:
+    """One segment every 200 ms; `arrivals` gets the time at which each stood in the log."""
+    start_s = time.monotonic()
+    for number, payload in enumerate(segments):
+        time.sleep(max(0.0, start_s + number * SEGMENT_S - time.monotonic()))
+        segment = log.append(payload, arrival_us=time.time_ns() // 1000)
+        arrivals[segment.number] = time.monotonic()
+
+
+def local_commits(home: Home, stream, total: int, commits: dict[int, float]) -> None:  # noqa: ANN001
+    """Runs the local engine until it has seen `total` segments."""
+    from st_common.engine.local import LocalEngine
+
+    engine = LocalEngine(home, stream)
+    while engine.state.next_segment < total:
+        before = engine.state.next_segment
+        if not engine.batch():
+            time.sleep(0.005)
+        now_s = time.monotonic()
+        commits |= dict.fromkeys(range(before, engine.state.next_segment), now_s)
+        engine.commit_if_due()
+    engine.close()
+
+
+def spark_commits(home: Home, stream, total: int, commits: dict[int, float], ready: threading.Event) -> None:  # noqa: ANN001
+    """Runs the Spark engine until it has committed `total` segments."""
+    from st_common.position import segment_of
+    from st_common.spark import stream as streaming
+    from st_common.spark.session import session
+
+    class Timed(streaming.Sink):
+        def __call__(self, batch, batch_id):  # noqa: ANN001, ANN204
+            before = segment_of(self.committed + 1)
+            super().__call__(batch, batch_id)
+            now_s = time.monotonic()
+            commits.update(dict.fromkeys(range(before, segment_of(self.committed + 1)), now_s))
+            ready.set()
+
+    with owned(home, stream.name, engine="spark") as owner:
+        spark = session("bench", log_file=home.root / "spark.log")
+        sink = Timed(home=home, stream=stream, owner=owner)
+        folder = home.stream(stream.name) / "spark"
+        feed = streaming.feed_of(spark, home, stream)
+        query = streaming.start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold")
+        while query.isActive and sink.committed + 1 < position_of(total, 0):
+            time.sleep(0.05)
+        query.stop()
+        spark.stop()
+
+
+def step_alone_ms(log: Log, stream) -> float:  # noqa: ANN001
+    """The median of the pure step on one segment of the log, in milliseconds."""
+    from st_common.engine.feed import packets, step_settings
+
+    segments = log.segments(0)
+    state, took = State(), []
+    for segment in segments[:120]:
+        read = packets(log, segment, stream, shards=1)[:1]
+        started_s = time.perf_counter()
+        state = step(state, read, step_settings(stream), lambda *_: None).state
+        took.append((time.perf_counter() - started_s) * 1000)
+    return statistics.median(took)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", choices=["spark", "local"], default="spark")
+    parser.add_argument("--rate", type=int, default=2000)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--warm-s", type=float, default=20)
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--archive", action="store_true", help="with the archive job, every 20 s")
+    parser.add_argument("--work", type=Path, default=ROOT / "bench" / "work")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Runs one figure and prints it as JSON."""
+    args = arguments()
+    files, home = workload(args.work, 10), Home(args.work / f"home-{time.time_ns()}")
+    stream, log = stream_settings(2), Log(home.log("load"))
+    rects = pyarrow.csv.read_csv(files / "w1_rects.csv").slice(0, args.queries)
+    log.append(register_rows(rects), arrival_us=0, control=True)
+    segments = payloads(files / "w1_points.csv", args.rate, args.warm_s + args.seconds)
+    arrivals: dict[int, float] = {}
+    commits: dict[int, float] = {}
+    ready = threading.Event()
+    writer = threading.Thread(target=lambda: (ready.wait(), write_paced(log, segments, arrivals)))
+    writer.start()
+    if args.engine == "local":
+        ready.set()
+    with archiving(Archive(home, stream), every_s=20 if args.archive else 1e9):
+        if args.engine == "local":
+            local_commits(home, stream, len(segments) + 1, commits)
+        else:
+            spark_commits(home, stream, len(segments) + 1, commits, ready)
+    writer.join()
+    first = 1 + int(args.warm_s / SEGMENT_S)
+    late = np.array([commits[n] - arrivals[n] for n in arrivals if n >= first])
+    print(json.dumps({
+        "what": f"{args.engine} latency at {args.rate}/s, {args.queries} queries{', archive' if args.archive else ''}",
+        **{f"p{p}_ms": round(float(np.percentile(late, p)) * 1000, 1) for p in (50, 95, 99)},
+        "segments": len(late), "step_alone_ms": round(step_alone_ms(log, stream), 2),
+    }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
