@@ -1,9 +1,10 @@
 """Divides space into regions of like load before a stream begins, and stores them as a new version of a group.
 
 - **sample**: Sedona's KD-tree over a share of the data.
-- **elements**: the same over the first elements of a stream, when it cannot be sampled.
+- **elements**: median splits over the first elements of a stream, when it cannot be sampled.
 
-Layers that are loaded afterwards are partitioned by the new version. The summary says how evenly elements spread.
+Layers that are loaded afterwards are partitioned by the new version. The summary says how evenly the elements spread:
+all of them for a sample, the rest of the stream for its first elements.
 """
 
 from airflow.sdk import Asset, Param
@@ -28,7 +29,11 @@ with fairway_dag(
         ),
         "regions": Param(40, type="integer", minimum=1, maximum=10_000, title="Regions"),
         "source": Param(
-            None, type=["null", "string"], pattern="^[^-]", title="Source", description="A file on the worker"
+            None,
+            type=["null", "string"],
+            pattern="^[^-]",
+            title="Source",
+            description="stream:NAME, layer:NAME or a file on the worker; none: the logs of the group's streams",
         ),
     },
 ) as dag:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -46,6 +47,7 @@ class Installation:
         conf = self.home.root / "conf"
         conf.mkdir(parents=True, exist_ok=True)
         (conf / "streams.toml").write_text(STREAM.format(running=str(running).lower()))
+        shutil.copy(ROOT / "conf" / "layers.toml", conf)
 
     def arrives(self, *rows: str) -> None:
         payload = "\n".join(["id,t,x,y", *rows, ""]).encode()
@@ -164,3 +166,28 @@ def test_a_closed_day_gets_its_report_and_an_open_one_an_error(run: RunDag, inst
     assert "bad_time" in page
     assert not re.search(r"(src|href)=", page)
     assert states(run("dq_report", day="2024-03-10")) == {"report": "failed"}
+
+
+@pytest.mark.spec("C2", "C3")
+def test_space_is_partitioned_by_the_form_and_a_layer_by_these_regions(
+    run: RunDag, installation: Installation, shared: Path
+) -> None:
+    monaco = str(shared / "data" / "osm-monaco" / "monaco-2022-07-19-nochangesets.osm.pbf")
+    ran = run("prepartition", group="monaco", source=monaco, strategy="elements", first=900, regions=5)
+    assert states(ran) == {"partition": "success"}
+    by_elements = ran["partition"][1]
+    assert (by_elements["version"], by_elements["regions"], by_elements["chosen"]) == (1, 5, 900)
+    ran = run("prepartition", group="monaco", source=monaco, strategy="sample", share=0.5, regions=8)
+    by_sample = ran["partition"][1]
+    assert (by_sample["version"], by_sample["tree"], by_sample["note"]) == (2, "sedona", "")
+    assert by_sample["rows"] > by_elements["rows"] > 900
+    assert states(run("prepartition", group="monaco", source="absent.csv")) == {"partition": "failed"}
+
+    ran = run("osm_static_load", layer="green", file=monaco, group="monaco", kinds=["park", "forest"])
+    assert states(ran) == {"load_layer": "success"}
+    loaded = ran["load_layer"][1]
+    assert set(loaded["by_kind"]) <= {"park", "forest"}
+    assert loaded["rows"] >= loaded["features"] > 10
+    folders = list(installation.home.table("layers", "green").glob("region_id=*"))
+    assert 1 < len(folders) <= by_sample["regions"]
+    assert states(run("osm_static_load", layer="green", file="absent.osm.pbf")) == {"load_layer": "failed"}
