@@ -11,7 +11,7 @@ from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
 from st_common.engine.feed import decoded
 from st_common.home import Home
-from st_common.partition.regions import assign
+from st_common.partition.regions import Regions, assign
 from st_common.partition.store import current
 from st_common.position import position_of
 from st_common.settings import StreamSettings
@@ -52,7 +52,8 @@ class Archive:
             return False
         found = [(segment, decoded(self.log, segment, self._stream)) for segment in segments if not segment.control]
         end = segments[-1].number
-        fixes = [self._fixes(segment, d.fixes) for segment, d in found]
+        regions = current(self._home, self._stream.group)
+        fixes = [self._fixes(segment, d.fixes, regions) for segment, d in found]
         rejects = [self._reject_rows(segment, d.rejects) for segment, d in found]
         self._append(self._positions, "positions", fixes, end)
         self._append(self._rejects, "rejects", rejects, end)
@@ -72,12 +73,11 @@ class Archive:
             rows = rows.filter(pa.compute.field("segment") >= done)
         tables.append(path, rows, contract, app=self._app, version=end)
 
-    def _fixes(self, segment: Segment, fixes: pa.Table) -> pa.Table:
+    def _fixes(self, segment: Segment, fixes: pa.Table, regions: Regions) -> pa.Table:
         n = len(fixes)
         ts = fixes["event_ts"].to_numpy()
         if n:
             self.max_event_us = max(int(ts.max()), self.max_event_us or int(ts.max()))
-        regions = current(self._home, self._stream.group)
         region = assign(regions, fixes["x"].to_numpy(), fixes["y"].to_numpy())
         names = pa.array(regions.region_id, pa.string()).take(pa.array(region))
         columns = {

@@ -76,10 +76,10 @@ class LocalEngine:
         done = step(self.state, read, self._settings, self._layer_of)
         self.state = done.state
         self._keep(settled([done.changes]))
-        totals = self.totals
-        totals.counters += done.counters
-        totals.segments += len(segments)
-        totals.rejects += sum(packet.rejects for packet in read)
+        if end_of(self.state) > self.committed:  # else it was done, and counted, before a restart
+            self.totals.counters += done.counters
+            self.totals.segments += len(segments)
+            self.totals.rejects += sum(packet.rejects for packet in read)
         return True
 
     def _keep(self, changes: pa.Table) -> None:

@@ -122,7 +122,7 @@ def test_aircraft_over_forests_of_liechtenstein(shared, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.e2e
-@pytest.mark.spec("X4", "C7")
+@pytest.mark.spec("X4", "X5", "C7")
 def test_a_layer_that_is_loaded_anew_tells_who_entered_and_left_without_moving(shared, tmp_path):
     home, stream = Home(tmp_path), stream_of("planes", "ms")
     folder = shared / "data" / "osm-liechtenstein"
@@ -135,6 +135,9 @@ def test_a_layer_that_is_loaded_anew_tells_who_entered_and_left_without_moving(s
     load(home, "land", folder / "liechtenstein-2022-07-24.osm.pbf", group="default", kinds=["forest"], conf=CONF)
     changes = run_local(home, stream)
     by_layer = changes[changes["cause"] == "layer"]
+    newest = tables.version(home.table("layers", "land"))
+    assert set(by_layer["layer_version"]) == {newest}
+    assert (changes["query_version"] == 1).all()
     assert (by_layer["sign"] == 1).sum() > 50
     assert all(found.holds for found in verify(home, stream))
 
