@@ -1,12 +1,11 @@
 """Tables as Arrow, without a JVM."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-import pyarrow.fs as pafs
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
@@ -14,8 +13,8 @@ from st_common.errors import FairwayError
 from st_common.tables.handle import newest, required
 from st_common.tables.pruning import Filters, keep
 
-# What Spark's older writers call an instant has nanoseconds; tables have microseconds.
-_PARQUET = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds  # imports pandas, half a second that most processes have no use for
 
 
 def read(
@@ -38,7 +37,7 @@ def read(
     return _dataset(path, table, filters or []).to_table(columns=columns, filter=condition)
 
 
-def dataset(path: Path, *, version: int | None = None) -> ds.Dataset:
+def dataset(path: Path, *, version: int | None = None) -> "ds.Dataset":
     """One version of a table as an Arrow dataset, for DuckDB and for reading in parts.
 
     It skips files by partition and row groups by their own statistics. `DeltaTable.to_pyarrow_dataset` skips by the
@@ -77,19 +76,23 @@ def require_plain(path: Path, table: DeltaTable) -> None:
         raise FairwayError(f"{path} has deletion vectors", hint="turn them off, and compact it with what wrote them")
 
 
-def _dataset(path: Path, table: DeltaTable, filters: Filters) -> ds.Dataset:
+def _dataset(path: Path, table: DeltaTable, filters: Filters) -> "ds.Dataset":
+    import pyarrow.dataset as ds
+    import pyarrow.fs as pafs
+
     require_plain(path, table)
+    parquet = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
     schema = pa.schema(table.schema().to_arrow())
     by = table.metadata().partition_columns
     actions = keep(pa.table(table.get_add_actions(flatten=True)), filters)
     files = pafs.SubTreeFileSystem(str(path), pafs.LocalFileSystem())
     fragments = [
-        _PARQUET.make_fragment(unquote(name), files, partition_expression=_partition(schema, by, values))
+        parquet.make_fragment(unquote(name), files, partition_expression=_partition(schema, by, values))
         for name, *values in zip(
             actions["path"].to_pylist(), *(actions[f"partition.{name}"].to_pylist() for name in by), strict=True
         )
     ]
-    return ds.FileSystemDataset(fragments, schema, _PARQUET, files)
+    return ds.FileSystemDataset(fragments, schema, parquet, files)
 
 
 def _partition(schema: pa.Schema, names: list[str], values: list[object]) -> pc.Expression | None:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
@@ -19,6 +18,8 @@ def selected(rows: pa.Table, predicate: str) -> pa.ChunkedArray:
     Raises:
         FairwayError: `predicate` is no SQL on these columns.
     """
+    import duckdb
+
     query = f"SELECT coalesce(({predicate}), false) AS hit FROM the_rows"  # noqa: S608, the caller's own words
     with duckdb.connect() as connection:
         connection.register("the_rows", rows)
