@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from st_common.cli import query, read, run
+from st_common.cli import layer, query, read, run
 from st_common.cli.frame import FairwayCommand, FairwayGroup
 
 app = typer.Typer(name="fairway", cls=FairwayGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -40,12 +40,19 @@ def main() -> None:
 _queries = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(_queries, name="query", help="Register queries while streams run, and drop them.")
 
+_layers = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(_layers, name="layer", help="Load layers of features that do not move, and look at them.")
+
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_queries, "register"): query.register,
     (_queries, "check"): query.check,
     (_queries, "list"): query.list_queries,
     (_queries, "show"): query.show,
     (_queries, "drop"): query.drop,
+    (_layers, "load"): layer.load,
+    (_layers, "list"): layer.list_layers,
+    (_layers, "show"): layer.show,
+    (app, "partition"): layer.partition,
     (app, "changes"): read.changes,
     (app, "answer"): read.answer,
     (app, "sql"): read.sql,

@@ -36,16 +36,21 @@ def unfinished(home: Home) -> bool:
     return _intent(home).exists()
 
 
-def commit(home: Home, payloads: Mapping[str, Sequence[bytes]], *, arrival_us: int) -> dict[str, list[Segment]]:
-    """Appends the control segments of each stream, all or none, and gives them back; the registry must be locked."""
+def commit(
+    home: Home, logs: Mapping[str, Log], payloads: Mapping[str, Sequence[bytes]], *, arrival_us: int
+) -> dict[str, list[Segment]]:
+    """Appends the control segments of each stream to its log, all or none, and gives them back.
+
+    The registry must be locked; the logs may be.
+    """
     parts = [(stream, payload) for stream in sorted(payloads) for payload in payloads[stream]]
     if len(parts) > 1:
-        ends = {stream: Log(home.log(stream)).end() for stream in payloads}
+        ends = {stream: logs[stream].end() for stream in payloads}
         rows = [{"stream": stream, "from": ends[stream], "payload": payload.decode()} for stream, payload in parts]
         _write(_intent(home), json.dumps({"arrival_us": arrival_us, "parts": rows}).encode())
     written: dict[str, list[Segment]] = {stream: [] for stream in payloads}
     for stream, payload in parts:
-        written[stream].append(Log(home.log(stream)).append(payload, arrival_us=arrival_us, control=True))
+        written[stream].append(logs[stream].append(payload, arrival_us=arrival_us, control=True))
     _intent(home).unlink(missing_ok=True)
     return written
 

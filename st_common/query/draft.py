@@ -1,6 +1,6 @@
 """What statements would do to the registered queries: the control rows that they make, and what is wrong with them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,12 +20,12 @@ _WORLD = Box(minx=-180.0, miny=-90.0, maxx=180.0, maxy=90.0)
 class Draft:
     """The statements carried out on paper, in their order.
 
-    `latest` is the newest control row of every name, before and then after the statements; `layers` are the known
-    layers with their versions. Rows that are only drafted have position -1.
+    `latest` is the newest control row of every name, before and then after the statements. Rows that are only drafted
+    have position -1 and no version of their layer.
     """
 
     streams: "Mapping[str, StreamSettings]"
-    layers: Mapping[str, int]
+    layers: Collection[str]
     latest: dict[str, QueryRow]
     owner: str
     arrival_us: int
@@ -44,7 +44,6 @@ def draft_all(draft: Draft, statements: "Iterable[Statement]") -> None:
 def _carry_out(draft: Draft, statement: "Statement") -> None:
     before = draft.latest.get(statement.name)
     version = before.version if before else 0
-    join = statement.plan.join if statement.plan else None
     row = QueryRow(
         name=statement.name,
         version=version if statement.plan is None else version + 1,
@@ -55,7 +54,6 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
         plan=statement.plan,
         text=statement.text if statement.plan else None,
         owner=draft.owner if statement.plan else None,
-        layer_version=draft.layers[join.layer] if join else None,
     )
     draft.latest[statement.name] = row
     draft.places[statement.name] = statement.line

@@ -7,11 +7,12 @@ replay. What is registered now is the fold of those rows; the Delta table `queri
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from st_common.capture.log import Segment
+from st_common.capture.log import Log, Segment
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.position import position_of
@@ -45,11 +46,7 @@ def register(
     with registry_locked(home):
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
         draft = _drafted(home, streams, statements, owner=owner, arrival_us=arrival_us)
-        lines: dict[str, list[bytes]] = defaultdict(list)
-        for row in draft.rows:
-            lines[row.stream].append(encoded(row))
-        parts = {stream: payloads(of_stream) for stream, of_stream in lines.items()}
-        return _placed(draft.rows, parts, commit(home, parts, arrival_us=arrival_us))
+        return _written(home, draft.rows, arrival_us)
 
 
 def check(home: Home, streams: "Mapping[str, StreamSettings]", statements: "Sequence[Statement]") -> None:
@@ -69,8 +66,7 @@ def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
             raise QueryError(f"query {name!r} was dropped already", hint="see fairway query list")
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
         dropped = replace(row, op="drop", arrival_us=arrival_us, plan=None, text=None, owner=None, layer_version=None)
-        parts = {row.stream: [encoded(dropped)]}
-        return _placed([dropped], parts, commit(home, parts, arrival_us=arrival_us))[0]
+        return _written(home, [dropped], arrival_us)[0]
 
 
 def queries(home: Home, streams: Iterable[str] | None = None) -> list[QueryRow]:
@@ -114,10 +110,10 @@ def logged_streams(home: Home) -> list[str]:
 
 
 def layers(home: Home) -> dict[str, int]:
-    """The layers that are loaded in this home, with their versions."""
-    from st_common import tables  # and with it Delta and pandas: no command waits for them that names no layer
+    """The layers that are loaded in this home, with their newest versions."""
+    from st_common.layers.announce import layer_names, newest_version  # imports Delta: only for who names a layer
 
-    versions = ((path.name, tables.version(path)) for path in sorted(home.table("layers").glob("*")))
+    versions = ((name, newest_version(home, name)) for name in layer_names(home))
     return {name: version for name, version in versions if version is not None}
 
 
@@ -129,7 +125,7 @@ def _drafted(
     owner: str,
     arrival_us: int,
 ) -> Draft:
-    known_layers = layers(home) if any(statement.plan and statement.plan.join for statement in statements) else {}
+    known_layers = tuple(layers(home)) if any(one.plan and one.plan.join for one in statements) else ()
     latest = _latest(history(home))
     draft = Draft(streams=streams, layers=known_layers, latest=latest, owner=owner, arrival_us=arrival_us)
     draft_all(draft, statements)
@@ -146,6 +142,34 @@ def _latest(rows: Iterable[QueryRow]) -> dict[str, QueryRow]:
         if before is None or (row.version, not row.live) > (before.version, not before.live):
             latest[row.name] = row
     return latest
+
+
+def _written(home: Home, rows: Sequence[QueryRow], arrival_us: int) -> list[QueryRow]:
+    """Writes rows into the logs of their streams and gives them with their positions.
+
+    The logs stay locked from reading the layers' versions to writing: so a version that is loaded meanwhile is
+    announced after the rows, and no query keeps an old one.
+    """
+    logs = {stream: Log(home.log(stream)) for stream in sorted({row.stream for row in rows})}
+    with ExitStack() as locks:
+        for log in logs.values():
+            locks.enter_context(log.locked())
+        pinned = _pinned(home, rows)
+        lines: dict[str, list[bytes]] = defaultdict(list)
+        for row in pinned:
+            lines[row.stream].append(encoded(row))
+        parts = {stream: payloads(of_stream) for stream, of_stream in lines.items()}
+        return _placed(pinned, parts, commit(home, logs, parts, arrival_us=arrival_us))
+
+
+def _pinned(home: Home, rows: Sequence[QueryRow]) -> list[QueryRow]:
+    """The rows, each with the newest version of the layer that it joins."""
+    joins = [row.plan.join if row.plan else None for row in rows]
+    newest = layers(home) if any(joins) else {}
+    return [
+        row if join is None else replace(row, layer_version=newest.get(join.layer))
+        for row, join in zip(rows, joins, strict=True)
+    ]
 
 
 def _placed(

@@ -24,7 +24,8 @@ STREAMS = {
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path)
     for name in ("parks", "roads", "reefs"):
-        write_deltalake(home.table("layers", name), pa.table({"fid": ["w1"]}))
+        for _ in range(2):  # the first version of a layer is the table without rows
+            write_deltalake(home.table("layers", name), pa.table({"fid": ["w1"]}), mode="append")
     return home
 
 

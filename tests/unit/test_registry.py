@@ -1,7 +1,7 @@
 """The registry of queries: names, versions, all or none, over one stream's log or several."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,8 +14,9 @@ from st_common.capture.log import Log
 from st_common.contracts import load_contract, require_match
 from st_common.errors import LogError, QueryError
 from st_common.home import Home
+from st_common.layers.announce import announce
 from st_common.position import row_of, segment_of
-from st_common.query import commit
+from st_common.query import commit, registry
 from st_common.query.control import payloads
 from st_common.query.derived import roll_forward
 from st_common.query.problem import TextError
@@ -52,8 +53,8 @@ def log_rows(home: Home, name: str) -> list[list[dict]]:
     return [[json.loads(line) for line in log.read(segment).splitlines()] for segment in log.control_segments(0)]
 
 
-def add_layer(home: Home, name: str, versions: int = 1) -> None:
-    for _ in range(versions):
+def add_layer(home: Home, name: str, version: int = 1) -> None:
+    for _ in range(version + 1):  # version 0 is the table without rows
         write_deltalake(home.table("layers", name), pa.table({"fid": ["w1"]}), mode="overwrite")
 
 
@@ -116,11 +117,30 @@ def test_queries_of_one_stream(home: Home):
 
 
 def test_the_layer_of_a_join_is_pinned_to_its_version(home: Home):
-    add_layer(home, "parks", versions=3)
+    add_layer(home, "parks", version=2)
     do(home, "REGISTER QUERY a AS SELECT * FROM taxis JOIN parks ON ST_Intersects(taxis, parks)")
     ((row,),) = log_rows(home, "taxis")
     assert row["layer_version"] == 2
     assert queries(home)[0].layer_version == 2
+
+
+def test_a_layer_that_is_loaded_meanwhile_is_announced_behind_the_query(home: Home, monkeypatch: pytest.MonkeyPatch):
+    add_layer(home, "parks", version=2)
+    real, loads = registry.layers, []
+
+    def layers(home: Home) -> dict[str, int]:
+        versions = real(home)
+        add_layer(home, "parks", version=0)
+        loads.append(pool.submit(announce, home, layer="parks", stream="taxis"))
+        wait(loads[-1:], timeout=0.3)  # long enough to be written before, were the log not locked
+        return versions
+
+    with ThreadPoolExecutor() as pool, monkeypatch.context() as racing:
+        racing.setattr(registry, "layers", layers)
+        do(home, "REGISTER QUERY a AS SELECT * FROM taxis JOIN parks ON ST_Intersects(taxis, parks)")
+    last = log_rows(home, "taxis")[-1][-1]
+    assert (last["op"], last["version"]) == ("layer", DeltaTable(home.table("layers", "parks")).version())
+    assert all(load.done() for load in loads)
 
 
 @pytest.mark.spec("P4")
