@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.contracts import load_contract
 from st_common.errors import ConfigError
 from st_common.settings import Columns, StreamSettings, conf_dir, contracts_dir, home_dir, load_streams
 
@@ -181,6 +182,12 @@ def test_the_sample_describes_real_data(shared):
     columns = streams["aircraft"].columns
     for name in (columns.object, columns.event_ts, columns.x, columns.y, *streams["aircraft"].attributes):
         assert f'"{name}":' in first
+
+
+def test_no_attribute_can_be_a_column_that_every_table_of_positions_has(conf):
+    for column in load_contract("positions").columns:
+        with pytest.raises(ConfigError, match=f"'{column.name}' stands there already"):
+            load_streams(conf(f'{SMALLEST}attributes = {{ {column.name} = "string" }}'))
 
 
 def test_home_is_given_or_set_and_never_guessed(monkeypatch):
