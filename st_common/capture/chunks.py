@@ -1,14 +1,11 @@
-"""A file of records as chunks that end at the border of a record; packed or not, without holding it as a whole."""
+"""Bytes as chunks that end at the border of a record, without ever holding a file as a whole."""
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Protocol
 
 import numpy as np
 
+from st_common.capture.source import Source
 from st_common.decode.json_array import is_array, split
 from st_common.decode.quotes import RECORD_LIMIT, Dialect, is_closed, join_lines
 from st_common.decode.spans import Spans, lines
@@ -17,46 +14,8 @@ from st_common.settings import StreamSettings
 
 HEADER_LIMIT = 1 << 20  # bytes
 _LEAST_CHUNK = 4 * RECORD_LIMIT  # bytes; so that a quoted field of several lines fits
-_STEP = 1 << 16  # bytes unpacked at once: what a break may cost
-_MAGIC = b"\x1f\x8b"
 _LF, _CR, _BLANK = 10, 13, 32
 _MARKS = (b"\xef\xbb\xbf", b"\n", b"\r\n")
-
-
-class Source(Protocol):
-    """Where bytes come from."""
-
-    def read(self, size: int) -> bytes:
-        """At most `size` bytes; none at the end."""
-        ...
-
-
-class FileSource:
-    """The bytes of an open file, unpacked when it is gzip; `broken` when the packed bytes ended or broke early."""
-
-    def __init__(self, raw: IO[bytes]) -> None:
-        packed = raw.read(len(_MAGIC)) == _MAGIC
-        raw.seek(0)
-        self.broken = False
-        self._raw = raw
-        self._packed = gzip.GzipFile(fileobj=raw, mode="rb") if packed else None
-
-    def read(self, size: int) -> bytes:
-        """At most `size` bytes; what could be unpacked before a break is given, then nothing."""
-        if self._packed is None:
-            return self._raw.read(size)
-        pieces: list[bytes] = []
-        while size > 0 and not self.broken:
-            try:
-                piece = self._packed.read(min(size, _STEP))
-            except (EOFError, gzip.BadGzipFile, zlib.error):
-                self.broken = True
-                break
-            if not piece:
-                break
-            pieces.append(piece)
-            size -= len(piece)
-        return b"".join(pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +131,3 @@ def _as_lines(found: Spans) -> bytes:
     text[(text == _LF) | (text == _CR)] = _BLANK
     text[found.ends[:-1] - first] = _LF
     return text.tobytes() + b"\n"
-
-
-def open_file(path: Path) -> IO[bytes]:
-    """A file opened for reading.
-
-    Raises:
-        ConfigError: it is absent, or cannot be read.
-    """
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None

@@ -9,10 +9,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from st_common.capture.chunks import HEADER_LIMIT, Chunk, FileSource, chunks, open_file
+from st_common.capture.chunks import HEADER_LIMIT, Chunk, chunks
 from st_common.capture.control import write_end
 from st_common.capture.log import SEGMENT_LIMIT, Log
+from st_common.capture.source import is_packed, open_file
 from st_common.decode import decode
+from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
 from st_common.settings import StreamSettings
 
@@ -83,8 +85,8 @@ def replay(
     _check(pace, stream)
     first, records, sizes = log.end(), 0, []
     with open_file(path) as raw:
-        source = FileSource(raw)
-        for payload, count in _payloads(chunks(source, stream, size=segment_bytes), stream, pace):
+        packed = GzipSource(raw) if is_packed(raw) else None
+        for payload, count in _payloads(chunks(packed or raw, stream, size=segment_bytes), stream, pace):
             log.append(payload, arrival_us=clock())
             records += count
             sizes.append(len(payload))
@@ -98,7 +100,7 @@ def replay(
         bytes=sum(sizes),
         first=first,
         end=log.end(),
-        broken=source.broken,
+        broken=packed is not None and packed.broken,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from st_common.cli import layer, query, read, run
+from st_common.cli import capture, layer, query, read, run
 from st_common.cli.frame import FairwayCommand, FairwayGroup
 
 app = typer.Typer(name="fairway", cls=FairwayGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -53,6 +53,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_layers, "list"): layer.list_layers,
     (_layers, "show"): layer.show,
     (app, "partition"): layer.partition,
+    (app, "replay"): capture.replay,
     (app, "changes"): read.changes,
     (app, "answer"): read.answer,
     (app, "sql"): read.sql,

@@ -1,8 +1,10 @@
 """Replay of files: whole segments, nothing lost, at the given pace."""
 
 import gzip
+import io
 import itertools
 import json
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from st_common.capture.control import write_clock, write_end
 from st_common.capture.files import replay
 from st_common.capture.log import Log
 from st_common.decode import decode
+from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
 from st_common.settings import Columns, StreamSettings
 
@@ -282,3 +285,29 @@ def test_clock_rows_and_end_marks_are_control_segments(tmp_path: Path):
     assert log.control_segments(0) == segments
     assert [json.loads(log.read(segment)) for segment in segments] == [{"op": "clock", "ts": START - 5}, {"op": "end"}]
     assert [segment.arrival_us for segment in segments] == [START, START + 1]
+
+
+# --- packed files ---
+
+
+@given(st.lists(st.binary(max_size=200), min_size=1, max_size=3), st.data())
+def test_a_packed_file_gives_all_that_can_be_unpacked(members: list[bytes], draws: st.DataObject):
+    packed = b"".join(gzip.compress(member) for member in members)
+    end = draws.draw(st.integers(2, len(packed)))
+    source = GzipSource(io.BytesIO(packed[:end]))
+    found = b"".join(iter(lambda: source.read(7), b""))
+    expected, rest = b"", packed[:end]  # by one call for each member, which keeps what was unpacked before a break
+    while rest[:2] == b"\x1f\x8b":
+        member = zlib.decompressobj(31)
+        expected += member.decompress(rest)
+        rest = member.unused_data
+    assert found == expected
+    assert source.broken == (not member.eof or rest != b"")
+
+
+@pytest.mark.parametrize(
+    ("tail", "broken"), [(b"", False), (b"\0" * 700, False), (b"more", True), (b"\x1f\x8bxx", True)]
+)
+def test_what_follows_a_packed_file_breaks_it_unless_it_is_padding(tail: bytes, broken: bool):
+    source = GzipSource(io.BytesIO(gzip.compress(b"text") + tail))
+    assert (source.read(100), source.read(100), source.broken) == (b"text", b"", broken)

@@ -1,0 +1,34 @@
+"""Where the bytes of a replay come from: a file, packed by gzip or not."""
+
+from pathlib import Path
+from typing import IO, Protocol
+
+from st_common.decode.gzipped import MAGIC
+from st_common.errors import ConfigError
+
+
+class Source(Protocol):
+    """Gives bytes, one portion after the other."""
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end."""
+        ...
+
+
+def is_packed(raw: IO[bytes]) -> bool:
+    """Whether an open file begins like gzip; it stands at its start again."""
+    packed = raw.read(len(MAGIC)) == MAGIC
+    raw.seek(0)
+    return packed
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """A file opened for reading.
+
+    Raises:
+        ConfigError: it is absent, or cannot be read.
+    """
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
