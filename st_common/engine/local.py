@@ -11,6 +11,7 @@ from st_common.contracts import load_contract
 from st_common.engine import base
 from st_common.engine.feed import packets, step_settings
 from st_common.engine.journal import Journal, journal_path
+from st_common.engine.tidy import tidy
 from st_common.home import Home
 from st_common.layers.index import load_index
 from st_common.operators.changes import settled
@@ -64,6 +65,7 @@ class LocalEngine:
         self.committed = -1 if committed is None else committed
         self._journal = Journal(journal_path(home, stream.name))
         self._pending: list[pa.Table] = []
+        self._commits = 0
         self._committed_s = self._based_s = time.monotonic()
         self.totals = Totals()
 
@@ -106,6 +108,8 @@ class LocalEngine:
             tables.append(self._table, changes, self._contract, app=APP, version=end)
             self.committed, self._pending = end, []
             self._journal.clear()
+            self._commits += 1
+            tidy(self._table, self._commits)
         self._committed_s = time.monotonic()
 
     def store(self) -> None:

@@ -20,6 +20,7 @@ from st_common.engine.local import APP
 from st_common.engine.owner import Owner, owned
 from st_common.engine.run import summary
 from st_common.engine.summary import RunSummary
+from st_common.engine.tidy import tidy
 from st_common.engine.topology import frozen
 from st_common.errors import FairwayError, StateError
 from st_common.home import Home
@@ -89,6 +90,7 @@ class Sink:
     max_event: int = NEVER
     committed: int = field(init=False)
     _published: int = 0
+    _commits: int = 0
     _swept_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -109,6 +111,8 @@ class Sink:
         changes = settled([table for table, _ in results])
         tables.append(self.table, changes, self.contract, app=APP, version=end)
         self._count(metas, len(changes), end)
+        self._commits += 1
+        tidy(self.table, self._commits)
         self.beat("running")
 
     def _count(self, metas: list[dict[str, Any]], changes: int, end: int) -> None:
