@@ -10,12 +10,15 @@ from pathlib import Path
 from airflow_runs import Airflow, DemoError, airflow
 from prepare import GROUP, PLACES, STREAM, STREETS, Prepared, find_extract, prepare, settings, source
 from rich.console import Console
+from rich.progress import Progress
 
+from st_common.capture.files import Rate, replay
 from st_common.capture.log import Log
 from st_common.home import Home
 from st_common.ops.status import StreamStatus, read_all_status
 from st_common.position import position_of
 from st_common.serving.report import Step
+from st_common.settings import load_streams
 
 __all__ = ["Demo", "DemoError", "begin", "clear", "perform", "stop"]
 
@@ -95,8 +98,7 @@ def perform(demo: Demo, folder: Path, *, by_event_time: bool) -> None:
         supervise(demo, runs, running=True, until=("running", "idle"))
         command(demo, ["query", "register", str(demo.made.queries)], "ten continuous queries, while the stream runs")
         drain(demo, "the engine has read the queries", jobs=("engine",))
-        pace = ["--by-event-time"] if by_event_time else []
-        command(demo, ["replay", STREAM, str(demo.made.fixes), *pace], "the vehicles' fixes into the stream's log")
+        feed(demo, rate="event" if by_event_time else "fast")
         drain(demo, "the engine and the archive have committed everything", jobs=("engine", "archive"))
         dag(demo, runs, "history_compaction", "the day that ended: small files into large ones")
         dag(demo, runs, "dq_report", "the day that ended, against the data contracts")
@@ -113,7 +115,8 @@ def load_layers(demo: Demo, runs: Airflow) -> None:
             dag(demo, runs, "osm_static_load", f"{what} {name}: {', '.join(kinds)}", **form)
 
     load("layer")
-    dag(demo, runs, "prepartition", f"{REGIONS} regions", group=GROUP, strategy="sample", share=1.0, regions=REGIONS)
+    form = {"group": GROUP, "strategy": "sample", "share": 0.3, "regions": REGIONS, "source": "layer:streets"}
+    dag(demo, runs, "prepartition", f"{REGIONS} regions by a KD-tree over a sample of the streets", **form)
     load("by region,")
 
 
@@ -149,6 +152,20 @@ def supervise(demo: Demo, runs: Airflow, *, running: bool, until: Sequence[str])
         runs.run("stream_supervisor")
         await_jobs(demo, lambda jobs: any(job.job == "engine" and job.state in until for job in jobs))
     demo.done("stream_supervisor", f"the stream is {'running' if running else 'stopped'}", started)
+
+
+def feed(demo: Demo, *, rate: Rate) -> None:
+    """Replays the vehicles' fixes into the stream's log: as their event times say, or as fast as possible."""
+    started, total = time.monotonic(), demo.made.counts.rows
+    stream = load_streams(demo.made.conf)[STREAM]
+    with Progress(*Progress.get_default_columns(), console=demo.console, transient=True) as bar:
+        task = bar.add_task("replay", total=total)
+        report = replay(
+            Log(demo.home.log(STREAM)), demo.made.fixes, stream, rate=rate,
+            progress=lambda records, _: bar.update(task, completed=records),
+        )  # fmt: skip
+    how = "as their times say" if rate == "event" else "as fast as possible"
+    demo.done("replay", f"{report.records:,} records in {report.segments} segments, {how}", started)
 
 
 def drain(demo: Demo, what: str, *, jobs: Sequence[str]) -> None:
