@@ -33,13 +33,20 @@ class LayerIndex:
     Args:
         rows: the layer's rows without their geometries; those that are not at home are passed over.
         read_region: gives the WKB of the features that are home in a region, in the order of their fids.
+        geographic: whether the layer and the points are longitude and latitude in degrees; else they are planar, and
+            distances are in their unit.
         cache_bytes: how much memory the geometries may take; the boxes of all features are held anyway.
     """
 
-    __slots__ = ("_boxes", "_cache", "_grids", "_kind", "_local", "_region", "_region_ids", "fids")
+    __slots__ = ("_boxes", "_cache", "_geographic", "_grids", "_kind", "_local", "_region", "_region_ids", "fids")
 
     def __init__(
-        self, rows: pa.Table, read_region: Callable[[str], pa.ChunkedArray], *, cache_bytes: int = CACHE_BYTES
+        self,
+        rows: pa.Table,
+        read_region: Callable[[str], pa.ChunkedArray],
+        *,
+        geographic: bool = True,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         rows = rows.filter(rows["home"]).sort_by("fid")
         self.fids: npt.NDArray[np.object_] = rows["fid"].to_numpy(zero_copy_only=False).astype(object)
@@ -49,33 +56,27 @@ class LayerIndex:
         ids, self._region = np.unique(rows["region_id"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
         self._region_ids: list[str] = ids.tolist()
         self._local = _rank_in_group(self._region)
-        self._grids: OrderedDict[tuple[tuple[str, ...], float | None, bool], tuple[BoxIndex, Ints]] = OrderedDict()
+        self._geographic = geographic
+        self._grids: OrderedDict[tuple[tuple[str, ...], float | None], tuple[BoxIndex, Ints]] = OrderedDict()
         self._cache = ShapeCache(read_region, limit_bytes=cache_bytes)
 
     def match(
-        self,
-        x: Floats,
-        y: Floats,
-        *,
-        distance_m: float | None = None,
-        kinds: Sequence[str] = (),
-        geographic: bool = True,
+        self, x: Floats, y: Floats, *, distance_m: float | None = None, kinds: Sequence[str] = ()
     ) -> tuple[Ints, Ints]:
         """All pairs of a point and a feature that it lies in or on, or that is at most `distance_m` away.
 
         Args:
             x: float64[n]; NaN matches nothing.
             y: float64[n].
-            distance_m: None for intersection; else metres (geodesic when `geographic`, see `st_common.geometry.near`
-                for how exact), the limit included; inside an area the distance is 0.
+            distance_m: None for intersection; else metres, the limit included (geodesic, or planar in the unit of the
+                coordinates; `st_common.geometry.near` says how exact). Inside an area the distance is 0.
             kinds: features of these kinds only; none given means of every kind.
-            geographic: whether the layer and the points are longitude and latitude in degrees.
 
         Returns:
             `(point_idx, feature_idx)`, int64, sorted by point, then feature; each pair once, also when the feature
             stands in several regions or beyond the border of the point's region.
         """
-        grid, features = self._grid(tuple(sorted(set(kinds))), distance_m, geographic=geographic)
+        grid, features = self._grid(tuple(sorted(set(kinds))), distance_m)
         points, found = grid.probe(x, y)
         found = features[found]
         keep = np.zeros(len(points), np.bool_)
@@ -85,7 +86,7 @@ class LayerIndex:
             if distance_m is None:
                 keep[pairs] = shapes.intersect(which, x[at], y[at])
             else:
-                keep[pairs] = shapes.within(which, x[at], y[at], distance_m, geographic=geographic)
+                keep[pairs] = shapes.within(which, x[at], y[at], distance_m, geographic=self._geographic)
         return points[keep], found[keep]
 
     def kinds_of(self, feature_idx: Ints) -> npt.NDArray[np.object_]:
@@ -102,14 +103,14 @@ class LayerIndex:
         """About how much memory the geometries take now."""
         return self._cache.nbytes
 
-    def _grid(self, kinds: tuple[str, ...], distance_m: float | None, *, geographic: bool) -> tuple[BoxIndex, Ints]:
-        key = (kinds, distance_m, geographic)
+    def _grid(self, kinds: tuple[str, ...], distance_m: float | None) -> tuple[BoxIndex, Ints]:
+        key = (kinds, distance_m)
         grid = self._grids.pop(key, None)
         if grid is None:
             features = np.flatnonzero(np.isin(self._kind, kinds)) if kinds else np.arange(len(self.fids))
             boxes = self._boxes[features]
             if distance_m is not None:
-                boxes = grown(boxes, distance_m, geographic=geographic)
+                boxes = grown(boxes, distance_m, geographic=self._geographic)
             grid = BoxIndex(boxes), features
         self._grids[key] = grid
         if len(self._grids) > _GRIDS_HELD:
@@ -117,23 +118,23 @@ class LayerIndex:
         return grid
 
 
-def load_index(home: Home, layer: str, version: int) -> LayerIndex:
+def load_index(home: Home, layer: str, version: int, *, geographic: bool = True) -> LayerIndex:
     """The index of a version of a layer (a Delta version of its table); held by this process for further calls.
 
     Raises:
         LayerError: there is no such layer or version.
     """
-    return _load_index(home.table("layers", layer), version)
+    return _load_index(home.table("layers", layer), version, geographic)
 
 
 @lru_cache(maxsize=_INDEXES_HELD)
-def _load_index(path: Path, version: int) -> LayerIndex:
+def _load_index(path: Path, version: int, geographic: bool) -> LayerIndex:  # noqa: FBT001 - a key of the cache
     newest = tables.version(path)
     if newest is None or not 0 <= version <= newest:
         has = f"its versions go to {newest}" if newest is not None else "fairway layer list shows which there are"
         raise LayerError(f"layer {path.name!r} has no version {version}", hint=has)
     rows = tables.read(path, version=version, columns=list(_SMALL_COLUMNS))
-    return LayerIndex(rows, partial(_region_wkb, path, version))
+    return LayerIndex(rows, partial(_region_wkb, path, version), geographic=geographic)
 
 
 def _region_wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:

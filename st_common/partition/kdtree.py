@@ -53,6 +53,31 @@ def median_split(points: Floats, regions: int) -> Split:
     return Split(paths=[path for path, _ in leaves], bounds=np.array([bounds for _, bounds in leaves]))
 
 
+def refined(split: Split, points: Floats, regions: int) -> Split:
+    """A split whose fullest cells are halved at the median until there are `regions` of them, or no cell can be.
+
+    The other cells stay what they are, and so do their paths.
+    """
+    if len(split.paths) == 1:
+        return median_split(points, regions)
+    half = split.bounds.shape[1] // 2
+    paths, bounds = list(split.paths), list(split.bounds)
+    inside = [points[((points >= cell[:half]) & (points < cell[half:])).all(axis=1)] for cell in bounds]
+    while len(paths) < regions:
+        fullest = max(range(len(paths)), key=lambda cell: (len(inside[cell]), paths[cell]))
+        parts = median_split(inside[fullest], 2)
+        if len(parts.paths) < 2:
+            break
+        outer, path, held = bounds.pop(fullest), paths.pop(fullest), inside.pop(fullest)
+        for digit, part in zip(parts.paths, parts.bounds, strict=True):
+            cell = np.concatenate([np.maximum(outer[:half], part[:half]), np.minimum(outer[half:], part[half:])])
+            bounds.append(cell)
+            paths.append(path + digit)
+            inside.append(held[((held >= cell[:half]) & (held < cell[half:])).all(axis=1)])
+    order = sorted(range(len(paths)), key=paths.__getitem__)
+    return Split(paths=[paths[cell] for cell in order], bounds=np.array([bounds[cell] for cell in order]))
+
+
 def _cut(points: Floats, first_axis: int, share: float) -> tuple[int, float] | None:
     """The axis and the value of a split that leaves about this share of the points below the value."""
     dimensions = points.shape[1]

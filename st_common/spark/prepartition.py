@@ -1,9 +1,10 @@
 """Partitions a group before its streams begin: by a sample of the data, or by the first elements of a stream."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ from st_common.partition.sample import ROWS_PER_REGION, Points, PointSource, aft
 from st_common.partition.sources import csv_points, log_points
 from st_common.partition.store import store
 from st_common.settings import StreamSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Floats = npt.NDArray[np.float64]
 Stage = Callable[[str, int], None]  # what is being done, and how many rows of it are done
@@ -60,13 +64,15 @@ def prepartition(
     share: float = 0.002,
     elements: int = 10_000,
     workers: int = 2,
+    session: "SparkSession | None" = None,
     stage: Stage = lambda _what, _rows: None,
 ) -> Partitioned:
     """Finds regions, counts the rows of the source in them and stores them as the group's next version.
 
     `sample` takes a share of the data (at least 20 rows per region) and Sedona's KDB tree on Spark, or the own median
     split where Sedona cannot; `elements` takes the first rows and the own median split. What is stored as `strategy`
-    says both, such as "sample, sedona".
+    says both, such as "sample, sedona". A Spark `session` is started, and stopped again, only when one is needed and
+    none is given.
 
     Raises:
         ConfigError: an unknown strategy, a number out of its range, or a source without points.
@@ -82,7 +88,7 @@ def prepartition(
     if not len(chosen):
         raise ConfigError(f"group {group!r}: the source has no points", hint="--source names a file, layer or stream")
     stage("splitting", len(chosen))
-    split, tree, note = _split(home, chosen, regions, by_sedona=strategy == SAMPLE)
+    split, tree, note = _split(home, chosen, regions, by_sedona=strategy == SAMPLE, session=session)
     found = Regions(group=checked_name(group, "group"), version=0, region_id=split.paths, bounds=split.bounds)
     rows = np.zeros(len(split.paths), np.int64)
     for x, y in rest():
@@ -135,18 +141,30 @@ def _check(strategy: str, *, regions: int, share: float, elements: int, workers:
             raise ConfigError(f"{name} is {value}", hint="at least 1")
 
 
-def _split(home: Home, points: Floats, regions: int, *, by_sedona: bool) -> tuple[Split, str, str]:
+def _split(
+    home: Home, points: Floats, regions: int, *, by_sedona: bool, session: "SparkSession | None"
+) -> tuple[Split, str, str]:
     """The split, who made it, and why it was not Sedona if it should have been."""
     if not by_sedona or regions == 1:
         return median_split(points, regions), "median", ""
     if too_few := shortage(points, regions):
         return median_split(points, regions), "median", too_few
     from st_common.spark.regions import sedona_split
+
+    with _session(home, session) as spark:
+        split = sedona_split(spark, points, regions)
+    return (median_split(points, regions), "median", split) if isinstance(split, str) else (split, "sedona", "")
+
+
+@contextmanager
+def _session(home: Home, given: "SparkSession | None") -> "Iterator[SparkSession]":
+    if given is not None:
+        yield given
+        return
     from st_common.spark.session import session
 
     spark = session("fairway partition", memory="2g", log_file=home.root / "logs" / "partition.log")
     try:
-        split = sedona_split(spark, points, regions)
+        yield spark
     finally:
         spark.stop()
-    return (median_split(points, regions), "median", split) if isinstance(split, str) else (split, "sedona", "")

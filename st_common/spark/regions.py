@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from st_common.partition.kdtree import Split
+from st_common.partition.kdtree import Split, refined
 from st_common.partition.sample import shortage
 from st_common.partition.tree import split_of
 
@@ -22,9 +22,9 @@ _USUAL = 0.72  # how many leaves Sedona wants to be asked for to give one
 def sedona_split(spark: SparkSession, points: Floats, regions: int) -> Split | str:
     """The leaves of Sedona's KDB tree over the points, opened at the outer edges; or why there is no such split.
 
-    Sedona gives more or fewer leaves than it is asked for (58 to 67 for 40), so the number to ask for is searched; the
-    nearest count that it can give is taken. The result repeats: rows go in by the order of a hash, and the tree sees
-    them all.
+    Sedona gives more or fewer leaves than it is asked for (58 to 67 for 40), so the number to ask for is searched; what
+    is still missing then comes of halving the fullest leaves. The result repeats: rows go in by the order of a hash,
+    and the tree sees them all.
 
     Args:
         spark: a session with Sedona's jar.
@@ -38,11 +38,11 @@ def sedona_split(spark: SparkSession, points: Floats, regions: int) -> Split | s
     except (Py4JError, PySparkException) as error:
         return f"Sedona built no tree: {str(error).splitlines()[0]}"
     split = split_of(leaves)
-    return "the leaves of Sedona's tree do not tile" if split is None else split
+    return "the leaves of Sedona's tree do not tile" if split is None else refined(split, points, regions)
 
 
 def _nearest_count(spark: SparkSession, points: Floats, regions: int) -> Floats:
-    """The leaves of the tree whose number is nearest to what is wanted; what to ask for is found by rule of three."""
+    """The largest tree with no more leaves than wanted; what to ask for is found by rule of three."""
     rdd = _spatial_rdd(spark, points)
     asked = max(1, round(regions * _USUAL))
     found: dict[int, Floats] = {}
@@ -50,7 +50,7 @@ def _nearest_count(spark: SparkSession, points: Floats, regions: int) -> Floats:
         found[asked] = leaves = _leaves(rdd, asked)
         step = round(asked * regions / len(leaves)) - asked
         asked = max(1, asked + (step or int(np.sign(regions - len(leaves)))))
-    return min(found.values(), key=lambda leaves: (abs(len(leaves) - regions), len(leaves)))
+    return max(found.values(), key=lambda leaves: (len(leaves) <= regions, -abs(len(leaves) - regions)))
 
 
 def _spatial_rdd(spark: SparkSession, points: Floats) -> Any:

@@ -1,0 +1,205 @@
+"""Matching points with features of several regions: against shapely on every pair, and known answers on real data."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import shapely
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_common.layers.features import checked
+from st_common.layers.geojson import read_geojson
+from st_common.layers.index import LayerIndex
+from st_common.layers.kinds import Kinds, load_kinds
+from st_common.layers.load import read_features
+from st_common.layers.rows import layer_rows
+from st_common.partition.kdtree import median_split
+from st_common.partition.regions import Regions, assign, touching
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+REGIONS = Regions(
+    group="g", version=1, region_id=["00", "01", "1"],
+    bounds=np.array([[-np.inf, -np.inf, 2, 3], [-np.inf, 3, 2, np.inf], [2, -np.inf, np.inf, np.inf]]),
+)  # fmt: skip
+
+
+class Reader:
+    """Gives the geometries of a region, and remembers for which regions it was asked."""
+
+    def __init__(self, rows):
+        self.rows, self.asked = rows, []
+
+    def __call__(self, region_id):
+        self.asked.append(region_id)
+        chosen = self.rows.filter(pa.compute.equal(self.rows["region_id"], region_id))
+        return chosen.filter(chosen["home"]).sort_by("fid")["geometry"]
+
+
+def index_of(features, regions=REGIONS, **settings):
+    rows = layer_rows(features, regions)
+    reader = Reader(rows)
+    return LayerIndex(rows.drop_columns(["geometry", "tags"]), reader, **settings), reader, rows
+
+
+def features_of(tmp_path, geometries, kinds=None):
+    records = [
+        {"type": "Feature", "id": f"f{i:03d}", "properties": {"kind": kinds[i] if kinds else "any"},
+         "geometry": json.loads(shapely.to_geojson(geometry))}
+        for i, geometry in enumerate(geometries)
+    ]  # fmt: skip
+    file = tmp_path / "some.geojson"
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": records}))
+    return checked(read_geojson(file, Kinds(()), geographic=False))
+
+
+PLACE = st.integers(-6, 10).map(float)
+SHAPES = st.one_of(
+    st.tuples(PLACE, PLACE).map(shapely.Point),
+    st.lists(st.tuples(PLACE, PLACE), min_size=2, max_size=6).map(shapely.LineString),
+    st.tuples(PLACE, PLACE, st.integers(1, 5), st.integers(1, 5)).map(
+        lambda b: shapely.box(b[0], b[1], b[0] + b[2], b[1] + b[3])
+    ),
+    st.tuples(PLACE, PLACE, st.integers(3, 6)).map(
+        lambda b: shapely.box(b[0], b[1], b[0] + b[2], b[1] + b[2]).difference(
+            shapely.box(b[0] + 1, b[1] + 1, b[0] + 2, b[1] + 2)
+        )
+    ),
+)
+
+
+def every_pair(geometries, points, near):
+    return [(i, j) for i, p in enumerate(points) for j, g in enumerate(geometries) if near(shapely.Point(p), g)]
+
+
+@given(
+    st.lists(SHAPES, min_size=1, max_size=8),
+    st.lists(st.tuples(PLACE, PLACE), max_size=12),
+    st.sampled_from([None, 0.0, 1.0, 2.5]),
+)
+def test_match_gives_every_true_pair_once_and_in_order(tmp_path_factory, geometries, points, distance_m):
+    geometries = [shape for shape in geometries if shape.is_valid]
+    features = features_of(tmp_path_factory.mktemp("some"), geometries)
+    index, _, _ = index_of(features, geographic=False) if len(features.fids) else (None, None, None)
+    if index is None:
+        return
+    x, y = np.array(points, float).reshape(-1, 2).T
+    if distance_m is None:
+        wanted = every_pair(features.geometries, points, shapely.intersects)
+    else:
+        wanted = every_pair(features.geometries, points, lambda p, g: p.distance(g) <= distance_m + 1e-12)
+    point, feature = index.match(x.copy(), y.copy(), distance_m=distance_m)
+    assert point.dtype == feature.dtype == np.int64
+    assert list(zip(point.tolist(), feature.tolist(), strict=True)) == wanted
+    assert index.fids.tolist() == features.fids.tolist()
+
+
+@given(st.lists(SHAPES, min_size=1, max_size=12))
+def test_a_feature_stands_in_every_region_that_it_touches_and_is_home_in_one(tmp_path_factory, geometries):
+    features = features_of(tmp_path_factory.mktemp("some"), geometries)
+    if not len(features.fids):
+        return
+    rows = layer_rows(features, REGIONS)
+    cells = dict(zip(REGIONS.region_id, shapely.box(*np.clip(REGIONS.bounds, -99, 99).T), strict=True))
+    placed = {(row["fid"], row["region_id"]): row["home"] for row in rows.to_pylist()}
+    for fid, geometry in zip(features.fids, features.geometries, strict=True):
+        expected = {region for region, cell in cells.items() if cell.intersects(geometry)}
+        assert {region for name, region in placed if name == fid} == expected
+        assert sum(placed[fid, region] for region in expected) == 1
+
+
+def test_kinds_choose_features_and_none_means_all(tmp_path):
+    box = shapely.box(0, 0, 1, 1)
+    index, _, _ = index_of(features_of(tmp_path, [box, box, box], ["park", "lake", "park"]))
+    x, y = np.array([0.5]), np.array([0.5])
+    assert index.match(x, y)[1].tolist() == [0, 1, 2]
+    assert index.match(x, y, kinds=["park"])[1].tolist() == [0, 2]
+    assert index.match(x, y, kinds=("lake", "sea"))[1].tolist() == [1]
+    assert index.match(x, y, kinds=["sea"])[1].tolist() == []
+    assert index.kinds_of(np.array([1, 0])).tolist() == ["lake", "park"]
+
+
+def test_geometries_are_read_by_region_and_only_where_points_are(tmp_path):
+    shapes = [shapely.box(-5, 0, -4, 1), shapely.box(5, 0, 6, 1), shapely.box(1, 5, 3, 6)]
+    index, reader, rows = index_of(features_of(tmp_path, shapes))
+    assert len(rows) == 4  # the last one touches two regions
+    index.match(np.array([-4.5, np.nan, 50.0]), np.array([0.5, np.nan, 50.0]))
+    assert reader.asked == ["00"]
+    index.match(np.array([-4.5]), np.array([0.5]))
+    assert reader.asked == ["00"]
+    index.match(np.array([5.5]), np.array([0.5]))
+    assert index.cached_regions == ("00", "1")
+
+
+def test_a_point_finds_a_feature_beyond_the_border_of_its_region(tmp_path):
+    index, reader, _ = index_of(features_of(tmp_path, [shapely.box(2.5, 0, 3, 1)]), geographic=False)
+    point, feature = index.match(np.array([1.9]), np.array([0.5]), distance_m=0.6000001)
+    assert (point.tolist(), feature.tolist()) == ([0], [0])
+    assert reader.asked == ["1"]  # where the feature is home; the point lies in region 00
+
+
+def test_the_cache_of_geometries_keeps_to_its_limit_and_answers_stay_right(tmp_path):
+    shapes = [shapely.Point(x, y).buffer(1, 64) for x, y in [(-3, 0), (0, 6), (6, 0)]]
+    index, reader, _ = index_of(features_of(tmp_path, shapes), cache_bytes=1)
+    x, y = np.array([-3.0, 0.0, 6.0]), np.array([0.0, 6.0, 0.0])
+    for _ in range(2):
+        assert index.match(x, y)[1].tolist() == [0, 1, 2]
+        assert index.cached_regions == ("1",)
+    assert reader.asked == ["00", "01", "1"] * 2
+
+
+@pytest.fixture(scope="session")
+def taxi(shared):
+    places = []
+    with (shared / "data" / "taxi-porto" / "train-1000.csv").open() as source:
+        for record in csv.DictReader(source):
+            places += json.loads(record["POLYLINE"])
+    x, y = np.array(places).T
+    assert len(x) == 47_328
+    return np.ascontiguousarray(x), np.ascontiguousarray(y)
+
+
+@pytest.fixture(scope="session")
+def porto(shared):
+    features = read_features(shared / "data" / "osm-porto" / "porto-centre-2020-07-20.osm.pbf", load_kinds(CONF))
+    bounds = shapely.bounds(features.geometries)
+    split = median_split((bounds[:, :2] + bounds[:, 2:]) / 2, 11)
+    regions = Regions(group="g", version=1, region_id=split.paths, bounds=split.bounds)
+    return index_of(features, regions)[0]
+
+
+@pytest.mark.spec("P3")
+@pytest.mark.parametrize(
+    ("kind", "distance_m", "pairs"),
+    [("park", None, 106), ("building", None, 1_510), ("park", 5.0, 599), ("building", 5.0, 6_196)],
+)
+def test_taxis_of_porto_meet_the_known_number_of_features(taxi, porto, kind, distance_m, pairs):
+    assert len(porto.match(*taxi, kinds=[kind], distance_m=distance_m)[0]) == pairs
+
+
+def test_taxis_near_roads_are_as_many_as_with_planar_buffers_to_half_a_percent(taxi, porto):
+    assert len(porto.match(*taxi, kinds=["road"], distance_m=5.0)[0]) == pytest.approx(17_170, rel=0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.spec("P3")
+def test_aircraft_over_the_forests_of_liechtenstein(shared):
+    import gzip
+
+    with gzip.open(shared / "data" / "adsb-switzerland" / "switzerland.json.gz", "rt") as source:
+        places = [(record["longitude"], record["latitude"]) for record in json.load(source)]
+    file = shared / "data" / "osm-liechtenstein" / "liechtenstein-2022-07-24.osm.pbf"
+    index, _, _ = index_of(read_features(file, load_kinds(CONF), kinds=["forest"]))
+    x, y = np.array(places, float).T
+    assert len(index.fids) == 567
+    assert len(index.match(x.copy(), y.copy())[0]) == 111
+
+
+def test_touching_and_assign_agree_for_points_inside_cells():
+    x, y = np.random.default_rng(2).uniform(-5, 9, (2, 200))
+    box, region = touching(REGIONS, np.column_stack([x, y, x, y]))
+    assert box.tolist() == list(range(200))
+    assert region.tolist() == assign(REGIONS, x, y).tolist()
