@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -43,6 +44,7 @@ now_us = lambda: time.time_ns() // 1000
 try:
     lease = take(folder, now_us=now_us())
 except FencedError as error:
+    (folder / "refused").touch()
     sys.exit(error.exit_code)
 if mode == "crash":
     sys.exit(1)
@@ -64,6 +66,20 @@ while True:
     time.sleep(0.02)
 release(lease)
 write_exit(folder, code=0, message="")
+"""
+
+TICK = """
+import sys, time
+from pathlib import Path
+from st_common.home import Home
+from st_common.ops.health import Limits
+from st_common.ops.supervisor import Engines, Supervisor, tick
+from st_common.settings import Columns, StreamSettings
+taxis = StreamSettings(name="taxis", format="csv", columns=Columns(object="id", x="x", y="y"), running=True)
+engines = Engines(command=lambda _stream: sys.argv[2:])
+supervisor = Supervisor(home=Home(Path(sys.argv[1])), engines=engines, limits=Limits(back_off_s=0, breaker_starts=99))
+print("ready", flush=True)
+tick(supervisor, {"taxis": taxis}, now_us=time.time_ns() // 1000)
 """
 
 LIMITS = Limits(start_grace_s=20, stuck_s=1, stop_grace_s=0.3, back_off_s=0.01, breaker_starts=3, breaker_window_s=60)
@@ -242,6 +258,28 @@ def test_the_engine_outlives_a_supervisor_that_is_killed_with_its_whole_group(st
     stage.until(lambda: read_status(stage.folder).beat_ts > beat)
     assert stage.pid() == engine
     assert stage.tick() == []
+
+
+@pytest.mark.spec("X6")
+def test_supervisors_killed_at_any_moment_leave_one_engine_or_none_and_never_two(stage: Stage) -> None:
+    moments = random.Random(7)
+    stage.supervisor = replace(stage.supervisor, limits=Limits(back_off_s=0, breaker_starts=99))
+    for attempt in range(15):
+        supervisor = subprocess.Popen(
+            [sys.executable, "-c", TICK, str(stage.home.root), *stage.command], stdout=subprocess.PIPE
+        )
+        supervisor.stdout.readline()
+        time.sleep(moments.uniform(0, 0.08))
+        supervisor.kill()
+        supervisor.communicate()
+        engine = stage.pid()
+        if attempt % 3 == 2 and engine:
+            os.kill(engine, signal.SIGKILL)
+            stage.until(lambda: stage.pid() is None)
+    stage.until(stage.speaks, ticking=True)
+    alive = [p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [])[1:] == stage.command[1:]]
+    assert [p.pid for p in alive] == [stage.pid()]
+    assert not (stage.folder / "refused").exists(), "no second engine was even started"
 
 
 def test_what_a_killed_engine_left_behind_is_killed_before_the_next_start(stage: Stage) -> None:
