@@ -194,7 +194,6 @@ def test_a_packed_file_is_unpacked_and_a_broken_one_says_so(tmp_path: Path):
     assert rows(200_000).startswith(lines.removesuffix(b"\n"))
 
 
-@pytest.mark.spec("B7")
 @pytest.mark.parametrize("indent", [None, 1])
 def test_a_json_array_becomes_lines(tmp_path: Path, indent: int | None):
     values = [{"id": f"a,[{n}", "ts": n, "x": 1, "y": 2, "note": ["]", "}\\"]} for n in range(20_000)]

@@ -51,6 +51,7 @@ def check_whole(decoded: Decoded, settings: StreamSettings) -> None:
     assert decoded.fixes["object"].null_count == decoded.fixes["event_ts"].null_count == 0
 
 
+@pytest.mark.spec("B7")
 def test_fixes_carry_their_attributes_in_the_declared_types():
     settings = stream(attributes=ATTRIBUTES)
     payload = b"id,ts,x,y,speed,kind,count,on\na,1,2,3,4.5,car,7,true\nb,2,3,4,,,,\n"
@@ -379,6 +380,7 @@ AIS = stream(
 )
 
 
+@pytest.mark.spec("B7")
 def test_ships_around_denmark_are_what_pythons_csv_reads_without_the_750_unknown_places(shared: Path):
     payload = (shared / "data" / "ais-denmark" / "aisdk-2026-04-26-first20000.csv").read_bytes()
     decoded = decode(payload, AIS, arrival_us=NOW)
@@ -419,6 +421,7 @@ def test_aircraft_over_switzerland_are_what_pythons_json_reads(shared: Path):
     assert decoded.fixes["event_ts"].to_pylist() == [value["timestamp"] * 1000 for value in values]
 
 
+@pytest.mark.spec("B7")
 def test_vehicles_of_helsinki_are_read_from_nested_json(shared: Path):
     lines = (shared / "data" / "hfp-helsinki" / "hfp-5000.txt").read_bytes().splitlines()
     payload = b"\n".join(line[line.index(b' {"') :] for line in lines)
@@ -434,6 +437,7 @@ def test_vehicles_of_helsinki_are_read_from_nested_json(shared: Path):
     assert decoded.rejects["reason"].to_pylist() == ["missing_position"] * 146
 
 
+@pytest.mark.spec("B7")
 def test_hostile_files_of_others_lose_nothing(shared: Path):
     files = [path for path in sorted((shared / "data" / "malformed").rglob("*")) if path.is_file()]
     assert len(files) > 250
