@@ -197,8 +197,10 @@ def await_jobs(demo: Demo, holds: Callable[[Sequence[StreamStatus]], bool]) -> N
 def stop(folder: Path) -> None:
     """Stops the demo's stream if it is still running, as after an interruption."""
     conf = folder / "conf"
-    if not (conf / "streams.toml").exists():
+    streams = conf / "streams.toml"
+    if not streams.exists():
         return
-    (conf / "streams.toml").write_text(settings(running=False), encoding="utf-8")
+    text = streams.read_text(encoding="utf-8")
+    streams.write_text(text.replace("running = true", "running = false"), encoding="utf-8")
     argv = [str(BIN / "python"), "-m", "jobs.supervise", "--home", str(folder), "--conf", str(conf)]
     subprocess.run(argv, cwd=ROOT, capture_output=True, check=False)

@@ -35,17 +35,18 @@ _STYLE = """
 .map .partner{fill:var(--answer,#e2552b);fill-opacity:.13;stroke:var(--answer,#e2552b);stroke-width:1.1}
 .map .partner.line{fill:none;stroke-opacity:.5;stroke-width:3}
 .map .area{fill:var(--query,#1f5fd0);fill-opacity:.07;stroke:var(--query,#1f5fd0);stroke-width:1.8}
-.map .label{font:600 13px system-ui,sans-serif;fill:var(--query,#1f5fd0)}
-.map .label{stroke:var(--land,#f5f3ee);stroke-width:3.5;paint-order:stroke}
+.map .label{font:600 17px system-ui,sans-serif;fill:var(--query,#1f5fd0)}
+.map .label{stroke:var(--land,#f5f3ee);stroke-width:4;paint-order:stroke}
 .map .o{fill:var(--object,#4b5a68);opacity:.55}
 .map .o.in{fill:var(--answer,#e2552b);stroke:var(--land,#fff);stroke-width:.8;opacity:1}
-.map .note{font:11px system-ui,sans-serif;fill:var(--note,#6b6459)}
+.map .note{font:14px system-ui,sans-serif;fill:var(--note,#6b6459)}
 .map .note{stroke:var(--land,#f5f3ee);stroke-width:3;paint-order:stroke}
 .map .bar{stroke:var(--note,#6b6459);stroke-width:2;fill:none}
 """
 _POINT_RADIUS = 4.0
 _DOT_RADIUS = 2.3
 _MEMBER_RADIUS = 3.4
+_LETTER = 9.5  # about how wide a label's letters are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +238,8 @@ def _areas(queries: Sequence[Asked], paper: _Paper) -> Iterable[str]:
         low, high = paper.place(np.array([[box.minx, box.miny], [box.maxx, box.maxy]]))
         yield _rectangle(f"area q{number}", low, high, _title(f"{query.name}: {len(query.objects)} objects"))
         left, top = np.maximum([min(low[0], high[0]), min(low[1], high[1])], 0.0)
-        yield f'<text class="label q{number}" x="{left + 5:g}" y="{top + 16:g}">{html.escape(query.name)}</text>'
+        left = min(left, paper.width - _LETTER * len(query.name))
+        yield f'<text class="label q{number}" x="{left + 5:g}" y="{top + 20:g}">{html.escape(query.name)}</text>'
 
 
 def _title(text: str) -> str:

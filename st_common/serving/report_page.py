@@ -1,10 +1,11 @@
 """A report as one HTML file: no script, style or picture from anywhere else, light and dark."""
 
 import html
+import re
 from collections.abc import Sequence
 
 from st_common.serving.map_picture import draw
-from st_common.serving.report import Report
+from st_common.serving.report import Report, RuleFacts
 
 _STYLE = """
 :root{color-scheme:light dark;--page:#fbfaf8;--card:#fff;--ink:#1d2329;--soft:#69727c;--line:#e6e2db;--accent:#1f5fd0;
@@ -18,7 +19,7 @@ _STYLE = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 main{max-width:1320px;margin:0 auto;padding:36px 24px 64px}
-h1{font-size:30px;letter-spacing:-.02em;margin:0}h2{font-size:17px;margin:0 0 12px}
+h1{font-size:30px;letter-spacing:-.02em;margin:0}h2{font-size:17px;margin:0 0 12px}h3{font-size:14px;margin:18px 0 8px}
 .lead{color:var(--soft);margin:6px 0 26px;max-width:74ch}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(138px,1fr));gap:12px;margin-bottom:22px}
 .tile,.card{background:var(--card);border:1px solid var(--line);border-radius:12px}
@@ -42,6 +43,7 @@ code{font:12.5px/1.45 ui-monospace,"Cascadia Mono",Menlo,monospace;color:var(--s
 overflow-wrap:anywhere}
 .bars{display:flex;align-items:flex-end;gap:2px;height:74px;margin:10px 0 6px}
 .bars i{flex:1;background:var(--region);opacity:.75;border-radius:2px 2px 0 0;min-width:2px}
+details{margin-top:14px}summary{cursor:pointer;color:var(--accent);font-size:14px;margin-bottom:8px}
 .ok{color:var(--good)}.no{color:var(--bad)}.soft{color:var(--soft)}.none{color:var(--soft);margin:0}
 .map.one .o.in,.map.one .partner,.map.one .area,.map.one .label{opacity:.1}
 .map.one .on{opacity:1!important}
@@ -56,6 +58,8 @@ for(const row of document.querySelectorAll('tr[data-q]')){
  row.addEventListener('mouseleave',()=>{map.classList.remove('one');
   for(const e of map.querySelectorAll('.on'))e.classList.remove('on')});}
 """
+
+_SAID = re.compile(r"^\s*(register|replace)\s+query\s.*?\sas\s+", re.IGNORECASE | re.DOTALL)  # the name stands above it
 
 _LEGEND = (
     ('style="background:var(--answer)"', "in the answer of a query"),
@@ -82,10 +86,8 @@ def page(report: Report, *, title: str, lead: str = "", footer: str = "") -> str
         f'<h1>{_text(title)}</h1><p class="lead">{_text(lead)}</p>',
         _tiles(report),
         f'<div class="two"><div class="sticky">{_picture(report)}</div>{_queries(report)}</div>',
-        f'<div class="two">{_regions(report)}{_rejects(report)}</div>',
-        _quality(report),
-        _layers(report),
-        _steps(report),
+        f'<div class="two"><div>{_regions(report)}{_quality(report)}{_layers(report)}</div>',
+        f"<div>{_rejects(report)}{_steps(report)}</div></div>",
         f"<footer>{_text(footer)}</footer></main><script>{_SCRIPT}</script></body></html>\n",
     ])  # fmt: skip
 
@@ -116,8 +118,8 @@ def _picture(report: Report) -> str:
 
 def _queries(report: Report) -> str:
     rows: list[Cells] = [
-        [f"<b>{_text(query.name)}</b><code>{_text(query.text)}</code>", query.objects, query.pairs, query.plus,
-         query.minus, query.again]
+        [f"<b>{_text(query.name)}</b><code>{_text(_SAID.sub('', query.text))}</code>", query.objects, query.pairs,
+         query.plus, query.minus, query.again]
         for query in report.queries
     ]  # fmt: skip
     head = ("query", "objects", "pairs", "+", "−", "0")  # noqa: RUF001 - a minus as long as the plus
@@ -145,13 +147,37 @@ def _regions(report: Report) -> str:
 
 
 def _quality(report: Report) -> str:
-    rows: list[Cells] = [
-        [_verdict(passed=rule.passed), _text(rule.table), _text(rule.rule), _text(rule.severity), _text(rule.expected),
-         _text("" if rule.passed else rule.details)]
-        for rule in report.rules
-    ]  # fmt: skip
+    """A line for each table, what is broken beneath, and all rules behind a click."""
+    if not report.rules:
+        return _card("Quality", _none("Nothing was checked yet."))
     head = ("", "table", "rule", "severity", "expected", "found")
-    return _card("Quality", _table(head, rows) if rows else _none("Nothing was checked yet."))
+    broken = [rule for rule in report.rules if not rule.passed]
+    lines: list[Cells] = [
+        [
+            _verdict(passed=all(rule.passed for rule in of)),
+            _text(name),
+            f"{sum(rule.passed for rule in of)} of {len(of)}",
+        ]
+        for name, of in _by_table(report.rules).items()
+    ]
+    body = _table(("", "table", "rules that hold"), lines)
+    if broken:
+        body += f"<h3>Broken</h3>{_table(head, [_rule(rule) for rule in broken])}"
+    every = _table(head, [_rule(rule) for rule in report.rules])
+    return _card("Quality", f"{body}<details><summary>all {len(report.rules)} rules</summary>{every}</details>")
+
+
+def _by_table(rules: Sequence[RuleFacts]) -> dict[str, list[RuleFacts]]:
+    found: dict[str, list[RuleFacts]] = {}
+    for rule in sorted(rules, key=lambda rule: rule.table):
+        found.setdefault(rule.table, []).append(rule)
+    return found
+
+
+def _rule(rule: RuleFacts) -> Cells:
+    found = "" if rule.passed else rule.details
+    words = (rule.table, rule.rule, rule.severity, rule.expected, found)
+    return [_verdict(passed=rule.passed), *(_text(word) for word in words)]
 
 
 def _layers(report: Report) -> str:

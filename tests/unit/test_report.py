@@ -1,5 +1,6 @@
 """The report of a stream: figures from the tables that a real run of the local engine leaves behind."""
 
+import dataclasses
 import datetime as dt
 import html.parser
 import shutil
@@ -17,7 +18,7 @@ from st_common.engine.run import run
 from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.report import Report, Step, collect
+from st_common.serving.report import Report, RuleFacts, Step, collect
 from st_common.serving.report_page import page
 from st_common.settings import Columns, StreamSettings
 
@@ -165,3 +166,12 @@ def test_broken_rules_come_first_each_once_as_last_checked(home: Home, tmp_path:
     tables.replace(home.table("quality"), pa.Table.from_pylist(rows, contract.arrow_schema()), contract)
     found = collect(home, STREAM).rules
     assert [(rule.rule, rule.passed, rule.details) for rule in found] == [("b", False, "many"), ("a", True, "many")]
+
+
+def test_broken_rules_stand_by_themselves(report: Report) -> None:
+    base = {"severity": "error", "expected": "never null", "details": "row 7"}
+    rules = tuple(RuleFacts(table="rejects", rule=f"r{n}", passed=n != 2, **base) for n in range(4))
+    read = Page()
+    read.feed(page(dataclasses.replace(report, rules=rules), title="x"))
+    assert {"3 of 4", "3 / 4", "Broken", "row 7", "all 4 rules"} <= set(read.text)
+    assert read.text.count("r2") == 2  # beneath the tables, and among all rules
