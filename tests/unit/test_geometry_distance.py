@@ -1,5 +1,7 @@
 """Distances on WGS 84 against pyproj's geodesics, and nearness against dense points along every segment."""
 
+import itertools
+
 import numpy as np
 import pytest
 import shapely
@@ -61,7 +63,7 @@ def dense_distance(geometry, x, y, step_m):
     best = np.inf
     for part in shapely.get_parts(geometry) if geometry.geom_type.startswith("Multi") else [geometry]:
         places = shapely.get_coordinates(part.exterior if part.geom_type == "Polygon" else part)
-        for (ax, ay), (bx, by) in zip(places[:-1], places[1:], strict=True) if len(places) > 1 else [(places[0],) * 2]:
+        for (ax, ay), (bx, by) in itertools.pairwise(places) if len(places) > 1 else [(places[0],) * 2]:
             steps = max(2, int(geodesic(ax, ay, bx, by) / step_m) + 2)
             xs, ys = np.linspace(ax, bx, steps), np.linspace(ay, by, steps)
             best = min(best, float(np.min(geodesic(np.full(steps, x), np.full(steps, y), xs, ys))))

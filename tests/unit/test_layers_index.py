@@ -75,6 +75,7 @@ def every_pair(geometries, points, near):
     return [(i, j) for i, p in enumerate(points) for j, g in enumerate(geometries) if near(shapely.Point(p), g)]
 
 
+@pytest.mark.spec("B3")
 @given(
     st.lists(SHAPES, min_size=1, max_size=8),
     st.lists(st.tuples(PLACE, PLACE), max_size=12),
@@ -97,6 +98,7 @@ def test_match_gives_every_true_pair_once_and_in_order(tmp_path_factory, geometr
     assert index.fids.tolist() == features.fids.tolist()
 
 
+@pytest.mark.spec("B3")
 @given(st.lists(SHAPES, min_size=1, max_size=12))
 def test_a_feature_stands_in_every_region_that_it_touches_and_is_home_in_one(tmp_path_factory, geometries):
     features = features_of(tmp_path_factory.mktemp("some"), geometries)

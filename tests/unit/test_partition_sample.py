@@ -139,6 +139,7 @@ def test_features_of_a_file_are_the_middles_of_their_boxes(tmp_path):
     assert [np.column_stack(part).tolist() for part in file_points(file, Kinds(()))()] == [[[1.0, 2.0]]]
 
 
+@pytest.mark.spec("B2")
 def test_regions_are_stored_as_versions_of_their_group(tmp_path):
     home = Home(tmp_path)
     assert current(home, "cars").region_id == ["0"]
