@@ -158,7 +158,8 @@ def feed(demo: Demo, *, rate: Rate) -> None:
     """Replays the vehicles' fixes into the stream's log: as their event times say, or as fast as possible."""
     started, total = time.monotonic(), demo.made.counts.rows
     stream = load_streams(demo.made.conf)[STREAM]
-    with Progress(*Progress.get_default_columns(), console=demo.console, transient=True) as bar:
+    quiet = not demo.console.is_terminal
+    with Progress(console=demo.console, transient=True, disable=quiet) as bar:
         task = bar.add_task("replay", total=total)
         report = replay(
             Log(demo.home.log(STREAM)), demo.made.fixes, stream, rate=rate,

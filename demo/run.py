@@ -40,6 +40,9 @@ def main() -> int:
     except (DemoError, FairwayError) as error:
         console.print(f"[red]error:[/] {error}")
         return 1
+    except KeyboardInterrupt:
+        console.print("interrupted")
+        return 130
     finally:
         stop(HOME)
     finish(demo, seconds=time.monotonic() - started)
