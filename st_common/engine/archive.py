@@ -40,6 +40,7 @@ class Archive:
         self.next_segment = min(self._done(self._positions), self._done(self._rejects))
         self.max_event_us: int | None = None
         self.totals = Archived()
+        self.failure: Exception | None = None
 
     def _done(self, table: Path) -> int:
         committed = tables.committed(table, self._app)
@@ -95,6 +96,11 @@ class Archive:
             "stream": pa.array([self._stream.name] * n, pa.string()),
             "reason": rejects["reason"], "raw": rejects["raw"],
         })  # fmt: skip
+
+    def check(self) -> None:
+        """Raises what stopped the archive, if something did; engines ask before each batch."""
+        if self.failure is not None:
+            raise self.failure
 
     def clock_us(self) -> int | None:
         """The stream's clock as far as this archive saw it since its start."""

@@ -17,16 +17,16 @@ def archiving(archive: Archive, *, every_s: float = EVERY_S) -> Iterator[Archive
     """Keeps the archive going while the body runs; at its end everything that the log has is archived.
 
     Raises:
-        Exception: whatever stopped the archive, at the end of the body.
+        Exception: whatever stopped the archive; `Archive.check` raises it earlier.
     """
-    ended, failure = threading.Event(), []
+    ended = threading.Event()
 
     def follow() -> None:
         try:
             while not ended.wait(every_s):
                 _drain(archive)
         except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
-            failure.append(error)
+            archive.failure = error
 
     thread = threading.Thread(target=follow, name="archive", daemon=True)
     thread.start()
@@ -35,8 +35,7 @@ def archiving(archive: Archive, *, every_s: float = EVERY_S) -> Iterator[Archive
     finally:
         ended.set()
         thread.join()
-    if failure:
-        raise failure[0]
+    archive.check()
     _drain(archive)
 
 

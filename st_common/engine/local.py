@@ -58,7 +58,7 @@ class LocalEngine:
     def __init__(self, home: Home, stream: StreamSettings) -> None:
         self._home, self._stream = home, stream
         self._table, self._contract = home.table("changes", stream.name), load_contract("changes")
-        self._settings, self._layer_of = step_settings(stream), layers_of(home)
+        self.settings, self._layer_of = step_settings(stream), layers_of(home)
         self.log = Log(home.log(stream.name))
         self.state = base.load(base.base_path(home, stream.name))
         committed = tables.committed(self._table, APP)
@@ -75,7 +75,7 @@ class LocalEngine:
         if not segments:
             return False
         read = [packets(self.log, segment, self._stream, shards=1)[0] for segment in segments]
-        done = step(self.state, read, self._settings, self._layer_of)
+        done = step(self.state, read, self.settings, self._layer_of)
         self.state = done.state
         self._keep(settled([done.changes]))
         if end_of(self.state) > self.committed:  # else it was done, and counted, before a restart
@@ -88,7 +88,7 @@ class LocalEngine:
         if self.committed >= 0 and len(changes):
             changes = changes.filter(pa.compute.field("position") > self.committed)
         if len(changes):
-            self._journal.append(changes)
+            self._journal.append(tables.with_date(changes, self._contract))
             self._pending.append(changes)
             self.totals.changes += len(changes)
 

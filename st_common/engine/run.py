@@ -28,19 +28,20 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     with owned(home, stream.name, engine="local") as owner:
         frozen(home, stream, engine="local", shards=1)
         engine = LocalEngine(home, stream)
-        with archiving(Archive(home, stream)):
-            _follow(engine, owner, stream, until_idle=until_idle)
-        _beat(engine, owner, stream, "idle" if until_idle else "stopped", force=True)
+        with archiving(Archive(home, stream)) as archive:
+            _follow(engine, owner, archive, until_idle=until_idle)
+        _beat(engine, owner, "idle" if until_idle else "stopped", force=True)
     return summary(owner, stream.name, segments=engine.totals.segments, position=end_of(engine.state) + 1,
                    seconds=time.monotonic() - started_s)  # fmt: skip
 
 
-def _follow(engine: LocalEngine, owner: Owner, stream: StreamSettings, *, until_idle: bool) -> None:
+def _follow(engine: LocalEngine, owner: Owner, archive: Archive, *, until_idle: bool) -> None:
     while not owner.stop_wanted():
         owner.check()
+        archive.check()
         busy = engine.batch()
         engine.commit_if_due()
-        _beat(engine, owner, stream, "running" if busy else "idle")
+        _beat(engine, owner, "running" if busy else "idle")
         if not busy:
             if until_idle:
                 break
@@ -48,14 +49,14 @@ def _follow(engine: LocalEngine, owner: Owner, stream: StreamSettings, *, until_
     engine.close()
 
 
-def _beat(engine: LocalEngine, owner: Owner, stream: StreamSettings, state: str, *, force: bool = False) -> None:
+def _beat(engine: LocalEngine, owner: Owner, state: str, *, force: bool = False) -> None:
     counters = engine.totals.counters
     owner.counts = {
         "fixes": counters.fixes, "rejects": engine.totals.rejects, "late": counters.late, "double": counters.double,
         "changes": engine.totals.changes,
     }  # fmt: skip
     max_event = engine.state.max_event
-    now_ts = None if max_event == NEVER else max_event - round(stream.lateness_s * 1e6)
+    now_ts = None if max_event == NEVER else max_event - engine.settings.lateness_us
     end_position = position_of(engine.log.end(), 0)
     owner.beat(state, position=engine.committed + 1, end_position=end_position, now_ts=now_ts, force=force)
 

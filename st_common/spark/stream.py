@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,8 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
         spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log")
         try:
             sink = Sink(home=home, stream=stream, owner=owner)
-            with archiving(Archive(home, stream)):
-                follow(spark, sink, until_idle=until_idle)
+            with archiving(Archive(home, stream)) as archive:
+                follow(spark, sink, until_idle=until_idle, check=archive.check)
         finally:
             spark.stop()
         sink.beat("idle" if until_idle else "stopped", force=True)
@@ -164,14 +165,18 @@ def start(spark: SparkSession, feed: Feed, sink: Any, *, checkpoint: Path, hold:
     return writer.option("checkpointLocation", str(checkpoint)).queryName(feed.stream.name).start()
 
 
-def follow(spark: SparkSession, sink: Sink, *, until_idle: bool) -> None:
-    """Feeds the sink from the stream's log until somebody asks to stop, or until the log's end is reached."""
+def follow(spark: SparkSession, sink: Sink, *, until_idle: bool, check: Callable[[], None] = lambda: None) -> None:
+    """Feeds the sink from the stream's log until somebody asks to stop, or until the log's end is reached.
+
+    `check` is called again and again meanwhile; what it raises ends the stream.
+    """
     folder = sink.home.stream(sink.stream.name) / "spark"
     feed, hold = feed_of(spark, sink.home, sink.stream), folder / "hold"
     hold.unlink(missing_ok=True)
     query = start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=hold)
     try:
         while query.isActive and not sink.owner.stop_wanted():
+            check()
             if until_idle and sink.committed + 1 >= position_of(sink.log.end(), 0):
                 break
             sink.beat("running" if query.status["isTriggerActive"] else "idle")
