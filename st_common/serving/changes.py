@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
+from st_common import tables
 from st_common.contracts import load_contract
 from st_common.engine.journal import pending
 from st_common.home import Home
@@ -39,7 +40,7 @@ def parts(home: Home, stream: str) -> Changes:
     committed = table.transaction_version(_APP)
     if committed is not None:
         waiting = waiting.filter(pc.greater(waiting["position"], committed))
-    return Changes(stored=table.to_pyarrow_dataset(), pending=waiting)
+    return Changes(stored=tables.dataset(path, version=table.version()), pending=waiting)
 
 
 def stream_changes(home: Home, stream: str, query: str | None = None, *, since: int | None = None) -> pa.Table:

@@ -8,8 +8,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
 
+from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import QueryError
 from st_common.home import Home
@@ -99,8 +99,8 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
 
 def _stored(path: Path, contract: str) -> ds.Dataset:
     """A Delta table as it stands; empty, with the columns of its contract, when there is none."""
-    if DeltaTable.is_deltatable(str(path)):
-        return DeltaTable(path).to_pyarrow_dataset()
+    if tables.exists(path):
+        return tables.dataset(path)
     return ds.dataset(load_contract(contract).arrow_schema().empty_table())
 
 

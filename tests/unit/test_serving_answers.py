@@ -122,6 +122,15 @@ def test_the_answer_at_a_time_counts_changes_up_to_then(home: Home, seconds: int
     assert members(answer(home, "q", T0 + timedelta(seconds=seconds))) == expected
 
 
+def test_long_names_are_found(home: Home):
+    """Delta's statistics cut texts; reading must not take the cut for the text."""
+    name = "x" * 100
+    register(home, STREAMS, parse(f"REGISTER QUERY {name} AS SELECT * FROM taxis"), owner="ada")
+    store(home, "taxis", change(1, 1, "o" * 300, query=name))
+    assert stream_changes(home, "taxis", name).num_rows == 1
+    assert answer(home, name)["object"].to_pylist() == ["o" * 300]
+
+
 def test_a_query_without_changes_has_an_empty_answer_and_an_unknown_one_is_an_error(home: Home):
     assert answer(home, "q").num_rows == 0
     with pytest.raises(QueryError, match="unknown query 'qq'"):

@@ -90,6 +90,13 @@ def test_plain_deltalake_and_duckdb_read_the_tables_too(home: Home):
         assert connection.sql("SELECT count(*) FROM stored").fetchall() == [(2,)]
 
 
+def test_infinite_numbers_are_found(home: Home):
+    """Delta's statistics know no infinity; a condition must not lose such rows."""
+    high = float("inf")
+    write_deltalake(home.table("regions"), pa.table({"region_id": ["0", "1"], "maxx": [1.0, high]}))
+    assert rows(home, "SELECT region_id FROM regions WHERE maxx > 2") == [("1",)]
+
+
 def test_times_are_utc(home: Home):
     assert rows(home, "SELECT event_ts, event_ts::DATE, strftime(event_ts, '%H') FROM changes_taxis LIMIT 1") == [
         (TS, TS.date(), "23")
