@@ -1,15 +1,15 @@
 """What can go wrong by wrong use; bad data never raises, it becomes a reject.
 
-    FairwayError            exit code 2
-    ├── ConfigError         a file in conf/ or a command's argument
-    ├── ContractError       a file in data_contracts/, or a table that does not match it
-    ├── LogError            a stream's log: a hole, a repeat, a foreign file
-    ├── QueryError          the text of a query, or a name that is taken or unknown
-    ├── LayerError          a layer file that cannot be read
-    ├── StateError          an engine's state that cannot be used
-    ├── QualityError        exit code 3: data below what its contract promises
-    ├── FencedError         exit code 4: another owner has taken this stream over
-    └── TransientError      exit code 75: trying again may help
+FairwayError            exit code 2
+├── ConfigError         a file in conf/ or a command's argument
+├── ContractError       a file in data_contracts/, or a table that does not match it
+├── LogError            a stream's log: a hole, a repeat, a foreign file
+├── QueryError          the text of a query, or a name that is taken or unknown
+├── LayerError          a layer file that cannot be read
+├── StateError          an engine's state that cannot be used
+├── QualityError        exit code 3: data below what its contract promises
+├── FencedError         exit code 4: another owner has taken this stream over
+└── TransientError      exit code 75: trying again may help
 """
 
 

@@ -38,9 +38,9 @@ class Totals:
     changes: int = 0
 
 
-def layers_of(home: Home) -> LayerOf:
-    """Finds layers of a home folder, each version once per process."""
-    return lambda layer, version: load_index(home, layer, version)
+def layers_of(home: Home, stream: StreamSettings) -> LayerOf:
+    """Finds layers of a home folder for a stream, each version once per process."""
+    return lambda layer, version: load_index(home, layer, version, geographic=stream.geographic)
 
 
 def end_of(state: State) -> int:
@@ -58,7 +58,7 @@ class LocalEngine:
     def __init__(self, home: Home, stream: StreamSettings) -> None:
         self._home, self._stream = home, stream
         self._table, self._contract = home.table("changes", stream.name), load_contract("changes")
-        self.settings, self._layer_of = step_settings(stream), layers_of(home)
+        self.settings, self._layer_of = step_settings(stream), layers_of(home, stream)
         self.log = Log(home.log(stream.name))
         self.state = base.load(base.base_path(home, stream.name))
         committed = tables.committed(self._table, APP)
@@ -123,4 +123,8 @@ class LocalEngine:
     def close(self) -> None:
         """Commits, stores and closes."""
         self.store()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Closes without a commit: after an error, for the next start makes the same changes again."""
         self._journal.close()

@@ -29,7 +29,11 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
         frozen(home, stream, engine="local", shards=1)
         engine = LocalEngine(home, stream)
         with archiving(Archive(home, stream)) as archive:
-            _follow(engine, owner, archive, until_idle=until_idle)
+            try:
+                _follow(engine, owner, archive, until_idle=until_idle)
+                engine.close()
+            finally:
+                engine.abandon()
         _beat(engine, owner, "idle" if until_idle else "stopped", force=True)
     return summary(owner, stream.name, segments=engine.totals.segments, position=end_of(engine.state) + 1,
                    seconds=time.monotonic() - started_s)  # fmt: skip
@@ -46,7 +50,6 @@ def _follow(engine: LocalEngine, owner: Owner, archive: Archive, *, until_idle: 
             if until_idle:
                 break
             time.sleep(POLL_S)
-    engine.close()
 
 
 def _beat(engine: LocalEngine, owner: Owner, state: str, *, force: bool = False) -> None:

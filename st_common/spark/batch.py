@@ -45,7 +45,7 @@ def replay(spark: SparkSession, feed: Feed, *, end: int | None = None) -> pa.Tab
 
 def _folded(feed: Feed, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One result per Arrow batch and shard; only the state is carried from one to the next."""
-    settings, layer_of = step_settings(feed.stream), layers_of(Home(Path(feed.home)))
+    settings, layer_of = step_settings(feed.stream), layers_of(Home(Path(feed.home)), feed.stream)
     states: dict[int, State] = {}
     for batch in batches:
         by_key: dict[int, list[Packet]] = {}

@@ -52,7 +52,10 @@ class ShardProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the three state variables: where the state is, its base, the deltas since."""
         self._feed = Feed.from_json(self._feed_text)
-        self._settings, self._layer_of = step_settings(self._feed.stream), layers_of(Home(Path(self._feed.home)))
+        self._settings, self._layer_of = (
+            step_settings(self._feed.stream),
+            layers_of(Home(Path(self._feed.home)), self._feed.stream),
+        )
         self._head = handle.getValueState("head", "version long, base long, chunks int, base_bytes long, bytes long")
         self._base = handle.getMapState("base", "chunk int", "blob binary")
         self._journal = handle.getMapState("journal", "version long", "blob binary")
