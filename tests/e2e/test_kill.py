@@ -27,7 +27,6 @@ max_ahead_s = "off"
 crs = "planar"
 columns = { object = "object", event_ts = "t", x = "x", y = "y" }
 """
-RUN = "import jobs.run_stream as j, sys; sys.exit(j.main())"
 SEGMENTS, ROWS, OBJECTS = 400, 50, 40
 
 
@@ -78,8 +77,10 @@ def ordered(home):
     return table.sort_by([("position", "ascending"), ("seq", "ascending")])
 
 
-def start(home, engine, *options):
-    command = [sys.executable, "-m", "jobs.run_stream", "load", "--home", str(home.root), "--engine", engine, *options]
+def start(home, engine, *options, slowly="import sys"):
+    """Starts an engine as a process group of its own; `slowly` is run first, to make its batches small."""
+    program = f"{slowly}; import jobs.run_stream as j, sys; sys.exit(j.main())"
+    command = [sys.executable, "-c", program, "load", "--home", str(home.root), "--engine", engine, *options]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
 
@@ -105,12 +106,8 @@ def run_to_the_end(home, engine):
 @pytest.mark.spec("X6")
 def test_local_engine_killed_20_times(tmp_path):
     home, chance = prepare(tmp_path / "killed", 7), random.Random(11)
-    slowly = f"import st_common.engine.local as e; e.BATCH_BYTES = 3000; {RUN}"
     for _ in range(20):
-        process = subprocess.Popen(
-            [sys.executable, "-c", slowly, "load", "--home", str(home.root), "--engine", "local"],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+        process = start(home, "local", slowly="import st_common.engine.local as e; e.BATCH_BYTES = 3000")
         status = home.stream("load") / "status.json"
         before_s = status.stat().st_mtime if status.exists() else 0.0
         until_s = time.monotonic() + 60
@@ -129,13 +126,9 @@ def test_local_engine_killed_20_times(tmp_path):
 @pytest.mark.spec("X6")
 def test_spark_engine_killed_3_times(tmp_path):
     home, chance = prepare(tmp_path / "killed", 8), random.Random(5)
-    slowly = f"import st_common.spark.stream as e; e.SHARD_BYTES = 12000; {RUN}"
     for _ in range(3):
         before = progress(home)
-        process = subprocess.Popen(
-            [sys.executable, "-c", slowly, "load", "--home", str(home.root), "--engine", "spark"],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+        process = start(home, "spark", slowly="import st_common.spark.stream as e; e.SHARD_BYTES = 12000")
         until_s = time.monotonic() + 150
         while time.monotonic() < until_s and progress(home) == before and process.poll() is None:
             time.sleep(0.05)
