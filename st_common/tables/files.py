@@ -54,7 +54,8 @@ def write_file(
         partition_values=values,
         modification_time=time.time_ns() // 1_000_000,
         data_change=data_change,
-        stats=json.dumps(_statistics(rows)),
+        # Not as \u escapes: delta-rs reads a pair of surrogates as another character, and then skips the file.
+        stats=json.dumps(_statistics(rows), ensure_ascii=False),
     )
 
 
