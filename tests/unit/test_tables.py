@@ -7,12 +7,13 @@ import threading
 from pathlib import Path
 
 import duckdb
+import hypothesis
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
@@ -203,7 +204,7 @@ TEXTS = st.one_of(st.none(), st.text(max_size=3), st.text("é", min_size=30, max
 
 
 @pytest.mark.spec("C7")
-@example(rows=[(None, "\U00020000")], number=None, text="\U00020000")
+@hypothesis.example(rows=[(None, "\U00020000")], number=None, text="\U00020000")
 @given(st.lists(st.tuples(VALUES, TEXTS), min_size=1, max_size=6), VALUES, TEXTS)
 def test_no_reader_skips_a_file_that_holds_what_it_looks_for(tmp_path_factory, rows, number, text):
     path = tmp_path_factory.mktemp("table") / f"t{next(numbers)}"
