@@ -10,10 +10,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = {
-    "w1-1000-spark": ["throughput", "--queries", "1000", "--replays", "160", "--batch-mb", "16"],
-    "w1-10000-spark": ["throughput", "--queries", "10000", "--replays", "160", "--batch-mb", "16"],
-    "w3-10000-spark": ["throughput", "--workload", "w3", "--queries", "10000", "--batch-mb", "2", "--segment-mb", "1"],
-    "w2-buildings-spark": ["throughput", "--workload", "w2", "--replays", "160", "--batch-mb", "16"],
+    "w1-1000-spark-backlog-3gb": ["throughput", "--queries", "1000", "--copies", "11", "--batch-mb", "128",
+                                  "--segment-mb", "8", "--warm", "2"],
+    "w1-1000-spark": ["throughput", "--queries", "1000", "--batch-mb", "16"],
+    "w1-10000-spark": ["throughput", "--queries", "10000", "--copies", "3", "--batch-mb", "64"],
+    "w3-10000-spark": ["throughput", "--workload", "w3", "--queries", "10000", "--copies", "12", "--batch-mb", "32"],
+    "w2-buildings-spark": ["throughput", "--workload", "w2", "--copies", "3", "--batch-mb", "64"],
     "w2-buildings-local": ["throughput", "--engine", "local", "--workload", "w2", "--replays", "40", "--batch-mb", "3",
                            "--segment-mb", "1"],
     "w1-1000-local": ["throughput", "--engine", "local", "--queries", "1000", "--replays", "40", "--batch-mb", "3",

@@ -72,13 +72,18 @@ def load_buildings(home: Home) -> bytes:
     return json.dumps({**row, "layer_version": version}).encode()
 
 
-def fill(log: Log, points: Path, registrations: bytes, segment_bytes: int) -> int:
-    """The registrations as one control segment, then the points in segments; the number of segments."""
+def fill(log: Log, points: Path, registrations: bytes, segment_bytes: int, copies: int) -> int:
+    """The registrations as one control segment, then the points in segments; the number of segments.
+
+    Each copy of the points has objects of its own.
+    """
     log.append(registrations, arrival_us=0, control=True)
-    with points.open("rb") as source:
-        header = source.readline()
-        while chunk := source.read(segment_bytes):
-            log.append(header + chunk + source.readline(), arrival_us=0)
+    for copy in range(copies):
+        with points.open("rb") as source:
+            header = source.readline()
+            while chunk := source.read(segment_bytes):
+                rows = (b"\n" + chunk + source.readline()).replace(b"\n", b"\n%d" % copy)
+                log.append(header + rows[1:].removesuffix(b"%d" % copy), arrival_us=0)
     return log.end()
 
 
@@ -168,6 +173,7 @@ def main() -> None:
     parser.add_argument("--workload", choices=["w1", "w2", "w3"], default="w1")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--replays", type=int, default=160)
+    parser.add_argument("--copies", type=int, default=1, help="the points so many times, each with other objects")
     parser.add_argument("--batch-mb", type=int, default=16)
     parser.add_argument("--segment-mb", type=float, default=4)
     parser.add_argument("--shards", type=int, default=2)
@@ -188,9 +194,10 @@ def report(args: argparse.Namespace) -> None:
         rects = pa.csv.read_csv(files / f"{args.workload}_rects.csv").slice(0, args.queries)
         registrations, bare = register_rows(rects), bare_kernel(points, rects)
         expected = W3[args.queries] if args.workload == "w3" else tuple(n * args.replays for n in W1[args.queries])
-    segments = fill(Log(home.log("load")), points, registrations, int(args.segment_mb * (1 << 20)))
+    segments = fill(Log(home.log("load")), points, registrations, int(args.segment_mb * (1 << 20)), args.copies)
     batches, counters = (on_spark if args.engine == "spark" else on_local)(home, stream, args.batch_mb << 20)
     rates = [fixes / seconds for fixes, seconds in batches[args.warm : -1] if fixes]
+    expected = tuple(n * args.copies for n in expected)
     found = (counters["stays"] + counters["enters"], counters["enters"], counters["leaves"])
     of = "11,404 buildings" if args.workload == "w2" else f"{args.queries} queries"
     print(json.dumps({
