@@ -27,7 +27,7 @@ FIGURES = {
     **{f"w1-{q}-local": ["throughput", "--engine", "local", "--queries", str(q), "--replays", "40", "--batch-mb", "3",
                          "--segment-mb", "1"] for q in (1, 10, 100)},
     "latency-local": ["latency", "--engine", "local"],
-    "latency-spark": ["latency", "--engine", "spark"],
+    "latency-spark": ["latency", "--engine", "spark", "--seconds", "30", "--warm-s", "15"],
     "latency-spark-archive": ["latency", "--engine", "spark", "--archive"],
 }  # fmt: skip
 
