@@ -28,7 +28,7 @@ FIGURES = {
                          "--segment-mb", "1"] for q in (1, 10, 100)},
     "latency-local": ["latency", "--engine", "local"],
     "latency-spark": ["latency", "--engine", "spark", "--seconds", "30", "--warm-s", "15"],
-    "latency-spark-archive": ["latency", "--engine", "spark", "--archive"],
+    "latency-spark-archive": ["latency", "--engine", "spark", "--seconds", "25", "--warm-s", "12", "--archive"],
 }  # fmt: skip
 
 
