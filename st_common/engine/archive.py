@@ -9,7 +9,7 @@ import pyarrow as pa
 from st_common import tables
 from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
-from st_common.engine.feed import decoded
+from st_common.engine.feed import decoded, step_settings
 from st_common.home import Home
 from st_common.partition.regions import Regions, assign
 from st_common.partition.store import current
@@ -104,8 +104,7 @@ class Archive:
 
     def clock_us(self) -> int | None:
         """The stream's clock as far as this archive saw it since its start."""
-        lateness_us = round(self._stream.lateness_s * 1e6)
-        return None if self.max_event_us is None else self.max_event_us - lateness_us
+        return None if self.max_event_us is None else self.max_event_us - step_settings(self._stream).lateness_us
 
     @property
     def stream_folder(self) -> Path:

@@ -17,6 +17,7 @@ from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
+from st_common.engine.feed import step_settings
 from st_common.engine.local import APP
 from st_common.engine.owner import Owner, owned
 from st_common.engine.run import summary
@@ -90,7 +91,6 @@ class Sink:
     segments: int = 0
     max_event: int = NEVER
     committed: int = field(init=False)
-    _published: int = 0
     _commits: int = 0
     _swept_s: float = 0.0
 
@@ -129,14 +129,14 @@ class Sink:
         counts["changes"] += changes
 
     def _let_go(self) -> None:
-        self.log.publish(APP, max(self._published, segment_of(self.committed + 1)))
+        self.log.publish(APP, segment_of(self.committed + 1))
         if time.monotonic() - self._swept_s > SWEEP_S:
             self.log.sweep()
             self._swept_s = time.monotonic()
 
     def beat(self, state: str, *, force: bool = False) -> None:
         """Says how the stream goes."""
-        now_ts = None if self.max_event == NEVER else self.max_event - round(self.stream.lateness_s * 1e6)
+        now_ts = None if self.max_event == NEVER else self.max_event - step_settings(self.stream).lateness_us
         end_position = position_of(self.log.end(), 0)
         self.owner.beat(state, position=self.committed + 1, end_position=end_position, now_ts=now_ts, force=force)
 
