@@ -60,7 +60,12 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSettings:
-    """One stream as `conf/streams.toml` describes it. Seconds, metres per second; None means off."""
+    """One stream as `conf/streams.toml` describes it. Seconds, metres per second; None means off.
+
+    `moving` False: every shard gets only its own fixes, and queries that are judged at ticks are refused. `tick_s` is
+    the time between two of them. `cache_share` is the part of max_speed x silence by which a moving query's cache area
+    is wider than its region (SPEC G6); without both settings, or with 0, there is no cache.
+    """
 
     name: str
     format: Format
@@ -75,6 +80,9 @@ class StreamSettings:
     silence_s: float | None = None
     max_ahead_s: float | None = 60.0
     max_speed_mps: float | None = None
+    moving: bool = True
+    tick_s: float = 1.0
+    cache_share: float = 1.0
     shards: int = 2
     group: str = "default"
     running: bool = False
@@ -358,6 +366,9 @@ _STREAM_KEYS: dict[str, Callable[[Any], Any]] = {
     "silence_s": _number(least=0.0, above=True, off=True),
     "max_ahead_s": _number(least=0.0, off=True),
     "max_speed_mps": _number(least=0.0, above=True, off=True),
+    "moving": _flag,
+    "tick_s": _number(least=0.000_001),
+    "cache_share": _number(least=0.0),
     "shards": _shards,
     "group": _group,
     "running": _flag,

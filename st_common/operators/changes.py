@@ -10,13 +10,14 @@ from st_common.operators.intern import Interner
 from st_common.operators.state import Registered
 from st_common.operators.targets import NO_PARTNER, Targets
 
-CAUSES = ("enter", "leave", "inside", "gone", "expired", "registered", "dropped", "replaced", "layer")
+CAUSES = ("enter", "leave", "inside", "gone", "expired", "registered", "dropped", "replaced", "layer", "aged", "value")
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 SHARD_SCHEMA = pa.schema([
     ("position", pa.int64()), ("event_ts", pa.int64()), ("fix_ts", pa.int64()), ("rank", pa.int8()),
     ("sign", pa.int8()), ("query_order", pa.int32()), ("query_version", pa.int32()), ("layer_version", pa.int64()),
     ("query", _DICTIONARY), ("object", _DICTIONARY), ("partner", _DICTIONARY), ("cause", _DICTIONARY),
+    ("value", pa.float64()), ("fields", pa.string()),
 ])  # fmt: skip
 
 
@@ -32,9 +33,13 @@ class Names:
 
 def change_rows(
     names: Names, *, position: np.ndarray, event_ts: np.ndarray, fix_ts: np.ndarray, rank: np.ndarray,
-    objects: np.ndarray, target: np.ndarray, sign: np.ndarray, cause: np.ndarray,
+    objects: np.ndarray, target: np.ndarray, sign: np.ndarray, cause: np.ndarray, value: np.ndarray | None = None,
+    fields: pa.Array | None = None,
 ) -> pa.Table:  # fmt: skip
-    """Change rows of `SHARD_SCHEMA`, in any order; `rank` orders an expiry (0) before a fix (1) of the same time."""
+    """Change rows of `SHARD_SCHEMA`, in any order; `rank` orders, at one time, expiry (0), fix (1) and tick (2).
+
+    A `value` that is NaN, and without values every one, is null.
+    """
     order = names.targets.query[target]
     numbers, query = np.unique(order, return_inverse=True)
     used = [names.queries[n] for n in numbers]
@@ -46,6 +51,8 @@ def change_rows(
         pa.DictionaryArray.from_arrays(pa.array(query, pa.int32()), pa.array([q.name for q in used], pa.string())),
         _named(objects, names.objects), _named(names.targets.partner[target], names.partners),
         pa.DictionaryArray.from_arrays(pa.array(cause, pa.int32()), pa.array(CAUSES)),
+        pa.nulls(len(sign), pa.float64()) if value is None else pa.array(value, pa.float64(), from_pandas=True),
+        pa.nulls(len(sign), pa.string()) if fields is None else fields,
     ]  # fmt: skip
     return pa.Table.from_arrays([pa.array(c) if isinstance(c, np.ndarray) else c for c in columns], schema=SHARD_SCHEMA)
 
@@ -102,6 +109,6 @@ def _as_contract(table: pa.Table, seq: np.ndarray) -> pa.Table:
     return pa.table({
         "position": table["position"], "seq": seq, "event_ts": table["event_ts"].cast(stamp),
         "fix_ts": table["fix_ts"].cast(stamp), "query_version": table["query_version"],
-        "layer_version": table["layer_version"], "sign": table["sign"], "value": pa.nulls(len(table), pa.float64()),
-        **text,
+        "layer_version": table["layer_version"], "sign": table["sign"], "value": table["value"],
+        **text, "fields": table["fields"],
     })  # fmt: skip

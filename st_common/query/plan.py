@@ -3,62 +3,140 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from st_common.query.neighbours import Neighbours, neighbours_from_json, neighbours_to_json, places_of
+from st_common.query.region import Box, MovingBox, MovingCircle, Region, region_from_json, region_to_json
+
 Emit = Literal["changes", "every"]
-Predicate = Literal["intersects", "dwithin"]
+Predicate = Literal["intersects", "dwithin", "equals"]
+Function = Literal["count", "count_distinct", "sum", "avg", "min", "max", "distinct"]
+Order = Literal["auto", "space_first", "select_first"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Box:
-    """A closed rectangle in the stream's CRS; `minx <= maxx` and `miny <= maxy`."""
-
-    minx: float
-    miny: float
-    maxx: float
-    maxy: float
-
-    @staticmethod
-    def of_corners(x1: float, y1: float, x2: float, y2: float) -> "Box":
-        """The box between two corners, given in either order; it may have no extent (GPAC, spec G4)."""
-        return Box(minx=min(x1, x2), miny=min(y1, y2), maxx=max(x1, x2), maxy=max(y1, y2))
+__all__ = ["Aggregate", "Box", "Emit", "LayerJoin", "PairJoin", "Plan", "Region", "Window"]
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerJoin:
     """A join of a stream with a layer: a pair of object and feature is in the answer while the predicate holds.
 
-    `distance_m` is of `dwithin` (metres, closed: distance <= d). `kinds` empty means features of every kind; they are
-    kept sorted, each once.
+    `distance_m` is of `dwithin` (metres, closed: distance <= d). `equals` joins a stored table on a key: the value of
+    the expression `left` over the fix equals the feature's `right` ("fid", "kind" or the name of a tag). `kinds` empty
+    means features of every kind; they are kept sorted, each once.
     """
 
     layer: str
     predicate: Predicate
     distance_m: float = 0.0
     kinds: tuple[str, ...] = ()
+    left: str | None = None
+    right: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", tuple(sorted(set(self.kinds))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PairJoin:
+    """A join of a stream's last fixes with themselves: pairs of two objects, each pair in both orders.
+
+    `distance_m` (None: any distance) is closed. Each of `keys` is an expression whose values must be equal on both
+    sides and not null.
+    """
+
+    distance_m: float | None = None
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """PLACE's window: fixes that qualified count for `seconds`, or until `tuples` newer ones did; one is set."""
+
+    seconds: float | None = None
+    tuples: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """One value per group of an answer. `argument` is an expression (None: `*`), `group` one or None.
+
+    `distinct` has a group and no value: the distinct values of `group`.
+    """
+
+    function: Function
+    argument: str | None = None
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One continuous query: on one stream, inside a box, joined with a layer, or both."""
+    """One continuous query on one stream: from the spatial operator up to select, join, aggregate and distinct.
+
+    `inside` and `neighbours` together are the k nearest among those inside. `where` and other expressions are
+    canonical SQL over the stream's attributes and `object`, `event_ts`, `x`, `y`, `elapsed_s` (since the object's
+    reading before) and `speed_mps`. `columns` are names and expressions of what a change shows beside its key.
+    `valid_until` gives with each member the event time until which it stays one, from its velocity (G8).
+    `order` says whether the spatial operator stands below the selection (`space_first`) or above it.
+    """
 
     stream: str
-    inside: Box | None = None
+    inside: Region | None = None
+    neighbours: Neighbours | None = None
     join: LayerJoin | None = None
+    pairs: PairJoin | None = None
+    where: str | None = None
+    window: Window | None = None
+    aggregate: Aggregate | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+    valid_until: bool = False
+    order: Order = "auto"
     emit: Emit = "changes"
 
+    @property
+    def focals(self) -> tuple[str, ...]:
+        """The objects that the query goes with, each once, in the plan's order."""
+        moving = (self.inside.focal,) if isinstance(self.inside, MovingBox | MovingCircle) else ()
+        places = places_of(self.neighbours) if self.neighbours else ()
+        return tuple(dict.fromkeys([*moving, *(place.focal for place in places if place.focal is not None)]))
+
+    @property
+    def by_ticks(self) -> bool:
+        """Whether the query is judged at ticks of event time; else it is judged fix by fix (DESIGN section 3)."""
+        moves = isinstance(self.inside, MovingBox | MovingCircle) or self.neighbours is not None
+        above = self.window is not None or self.aggregate is not None or self.valid_until
+        return moves or above or self.pairs is not None
+
     def to_json(self) -> dict[str, Any]:
-        """The plan as JSON values, for control rows and the table `queries`; `from_json` gives an equal plan back."""
-        return {"v": 1, **asdict(self)}
+        """The plan as JSON values without what is default; `from_json` gives an equal plan back."""
+        value: dict[str, Any] = {"v": _VERSION, "stream": self.stream}
+        if self.inside is not None:
+            value["inside"] = region_to_json(self.inside)
+        if self.neighbours is not None:
+            value["neighbours"] = neighbours_to_json(self.neighbours)
+        for name in ("join", "pairs", "window", "aggregate"):
+            if getattr(self, name) is not None:
+                value[name] = asdict(getattr(self, name))
+        for name in ("where", "columns", "valid_until", "order", "emit"):
+            if getattr(self, name) != _DEFAULTS[name]:
+                value[name] = getattr(self, name)
+        return value
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> "Plan":
-        """The plan that `to_json` gave."""
-        inside, join = value.get("inside"), value.get("join")
+        """The plan that `to_json` gave, in this version or in an older one."""
+        get = value.get
+        inside, neighbours, join, pairs = (get(name) for name in ("inside", "neighbours", "join", "pairs"))
+        window, aggregate = get("window"), get("aggregate")
         return Plan(
             stream=value["stream"],
-            inside=Box(**inside) if inside else None,
+            inside=region_from_json(inside) if inside else None,
+            neighbours=neighbours_from_json(neighbours) if neighbours else None,
             join=LayerJoin(**{**join, "kinds": tuple(join["kinds"])}) if join else None,
-            emit=value["emit"],
+            pairs=PairJoin(distance_m=pairs["distance_m"], keys=tuple(pairs["keys"])) if pairs else None,
+            window=Window(**window) if window else None,
+            aggregate=Aggregate(**aggregate) if aggregate else None,
+            columns=tuple((name, text) for name, text in get("columns", ())),
+            **{name: get(name, _DEFAULTS[name]) for name in ("where", "valid_until", "order", "emit")},
         )
+
+
+_DEFAULTS: dict[str, Any] = {"where": None, "columns": (), "valid_until": False, "order": "auto", "emit": "changes"}

@@ -95,6 +95,7 @@ def test_the_changes_table_is_as_it_is_promised_to_readers():
             pa.field("object", pa.string(), nullable=False),
             pa.field("partner", pa.string()),
             pa.field("cause", pa.string(), nullable=False),
+            pa.field("fields", pa.string()),
         ]
     )
 
