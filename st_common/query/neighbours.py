@@ -1,7 +1,9 @@
 """Queries for the nearest objects (SPEC G5, G8)."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
+
+from st_common.query.record import values_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,12 @@ def places_of(neighbours: Neighbours) -> tuple[Place, ...]:
 
 def neighbours_to_json(neighbours: Neighbours) -> dict[str, Any]:
     """As JSON values with the `kind`."""
-    return {"kind": _NAMES[type(neighbours)], **asdict(neighbours)}
+    value = {"kind": _NAMES[type(neighbours)], **values_of(neighbours)}
+    if isinstance(neighbours, GroupNearest):
+        value["places"] = [values_of(place) for place in neighbours.places]
+    else:
+        value["place"] = values_of(neighbours.place)
+    return value
 
 
 def neighbours_from_json(value: dict[str, Any]) -> Neighbours:

@@ -1,9 +1,10 @@
 """What a query asks, apart from its text: the one thing that engines read."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from st_common.query.neighbours import Neighbours, neighbours_from_json, neighbours_to_json, places_of
+from st_common.query.record import values_of
 from st_common.query.region import Box, MovingBox, MovingCircle, Region, region_from_json, region_to_json
 
 Emit = Literal["changes", "every"]
@@ -113,29 +114,32 @@ class Plan:
         if self.neighbours is not None:
             value["neighbours"] = neighbours_to_json(self.neighbours)
         for name in ("join", "pairs", "window", "aggregate"):
-            if getattr(self, name) is not None:
-                value[name] = asdict(getattr(self, name))
-        for name in ("where", "columns", "valid_until", "order", "emit"):
-            if getattr(self, name) != _DEFAULTS[name]:
-                value[name] = getattr(self, name)
+            if (part := getattr(self, name)) is not None:
+                value[name] = values_of(part)
+        for name, default in _DEFAULTS.items():
+            if (plain := getattr(self, name)) != default:
+                value[name] = plain
         return value
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> "Plan":
         """The plan that `to_json` gave, in this version or in an older one."""
         get = value.get
-        inside, neighbours, join, pairs = (get(name) for name in ("inside", "neighbours", "join", "pairs"))
+        inside, neighbours, join, pairs = get("inside"), get("neighbours"), get("join"), get("pairs")
         window, aggregate = get("window"), get("aggregate")
         return Plan(
             stream=value["stream"],
             inside=region_from_json(inside) if inside else None,
             neighbours=neighbours_from_json(neighbours) if neighbours else None,
-            join=LayerJoin(**{**join, "kinds": tuple(join["kinds"])}) if join else None,
-            pairs=PairJoin(distance_m=pairs["distance_m"], keys=tuple(pairs["keys"])) if pairs else None,
+            join=LayerJoin(**{**join, "kinds": tuple(join.get("kinds", ()))}) if join else None,
+            pairs=PairJoin(**{**pairs, "keys": tuple(pairs.get("keys", ()))}) if pairs is not None else None,
             window=Window(**window) if window else None,
             aggregate=Aggregate(**aggregate) if aggregate else None,
-            columns=tuple((name, text) for name, text in get("columns", ())),
-            **{name: get(name, _DEFAULTS[name]) for name in ("where", "valid_until", "order", "emit")},
+            where=get("where"),
+            columns=tuple([(name, text) for name, text in get("columns", ())]),
+            valid_until=get("valid_until", False),
+            order=get("order", "auto"),
+            emit=get("emit", "changes"),
         )
 
 

@@ -1,7 +1,9 @@
 """Where a query looks: regions that stand still, and regions that go with an object (GPAC section 5, SPEC G4)."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from st_common.query.record import values_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 def region_to_json(region: Region) -> dict[str, Any]:
     """The region as JSON values with its `kind`."""
-    return {"kind": _NAMES[type(region)], **asdict(region)}
+    return {"kind": _NAMES[type(region)], **values_of(region)}
 
 
 def region_from_json(value: dict[str, Any]) -> Region:

@@ -68,11 +68,9 @@ def test_a_registration_is_one_control_segment_that_says_everything(home: Home):
         "query": "a",
         "version": 1,
         "plan": {
-            "v": 1,
+            "v": 2,
             "stream": "taxis",
-            "inside": {"minx": 0, "miny": 0, "maxx": 1, "maxy": 1},
-            "join": None,
-            "emit": "changes",
+            "inside": {"kind": "box", "minx": 0, "miny": 0, "maxx": 1, "maxy": 1},
         },
         "text": f"REGISTER QUERY a AS SELECT * FROM taxis {INSIDE}",
         "owner": "ada",
