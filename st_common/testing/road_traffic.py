@@ -1,0 +1,231 @@
+"""Objects that travel on a road network as in Brinkhoff's generator, as rounds of reports and as segments of a log.
+
+Cars, taxis, buses and slower ones start at nodes, drive the fastest route to a destination, as fast as road and class
+allow, and report once per time unit. At the destination an object disappears (its last report says so), or, where
+`stays`, sets out for another one: so a population is of exactly one size, as in the papers on neighbour queries.
+
+Unlike in the generator nobody slows anybody down (roads have no capacity) and there is no weather, so nobody is given
+a new route on the way.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.settings import Columns, StreamSettings
+from st_common.testing.road_network import CLASS_SHARES, CLASSES, Limits, RoadNetwork, limits_of
+from st_common.testing.routes import Choice, Router, destinations
+
+COLUMNS = ("object", "ts", "x", "y", "class", "gone")
+START_MS = 1_781_913_600_000  # 2026-06-20 00:00 UTC
+DECIMALS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """A workload. `unit_s` is the length of a time unit in the event time of the reports.
+
+    `report_share` is the part of the objects that reports in a round, drawn anew each time; reports of new and of gone
+    objects are never left out. `spread` starts the first objects anywhere on their first roads instead of at nodes,
+    where many would stand at one place.
+    """
+
+    at_start: int
+    per_unit: int = 0
+    units: int
+    unit_s: float = 5.0
+    speed_divisor: int = 50
+    choice: Choice = "fastest"
+    stays: bool = False
+    spread: bool = False
+    report_share: float = 1.0
+
+
+PLACE = Traffic(at_start=10_000, per_unit=100, units=1_000)
+"""The data set of the papers GPAC and PLACE: 110,000 objects."""
+
+ALL_REPORT = Traffic(at_start=100_000, units=20, stays=True, spread=True, speed_divisor=250)
+"""100,000 objects, each reporting every 5 s."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """The reports of one time unit, sorted by object: its number, place, class, directed road, and whether it is gone.
+
+    `road` is the one that it is on, and for an object that is gone the one that it came by.
+    """
+
+    unit: int
+    object: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    kind: np.ndarray
+    road: np.ndarray
+    gone: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fleet:
+    """Objects under way: number, class, destination, the road they are on and how far along it (0 at its start)."""
+
+    number: np.ndarray
+    kind: np.ndarray
+    destination: np.ndarray
+    road: np.ndarray
+    along: np.ndarray
+
+    def only(self, which: np.ndarray) -> "_Fleet":
+        return _Fleet(**{name: getattr(self, name)[which] for name in _Fleet.__dataclass_fields__})
+
+    def joined(self, other: "_Fleet") -> "_Fleet":
+        names = _Fleet.__dataclass_fields__
+        return _Fleet(**{name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names})
+
+
+def rounds(network: RoadNetwork, traffic: Traffic, *, seed: int) -> Iterator[Round]:
+    """The rounds of a workload: unit 0 has the objects at the start, each of `units` more the moves and the new ones.
+
+    The same arguments give the same rounds; `report_share` changes who reports, never who is where.
+    """
+    moves, reports = (np.random.default_rng((seed, stream)) for stream in range(2))
+    limits = limits_of(network, divisor=traffic.speed_divisor)
+    router = Router(network, limits, choice=traffic.choice)
+    fleet = _born(router, traffic.at_start, 0, moves)
+    if traffic.spread:
+        fleet = _spread(fleet, network, moves)
+    count = len(fleet.number)
+    yield _round(0, network, fleet, fleet.only(np.empty(0, np.int64)))
+    for unit in range(1, traffic.units + 1):
+        fleet, arrived = _moved(router, fleet, moves, stays=traffic.stays)
+        new = _born(router, traffic.per_unit, count, moves)
+        count += len(new.number)
+        reporting = fleet.only(_reporting(len(fleet.number), traffic.report_share, reports)).joined(new)
+        yield _round(unit, network, reporting, arrived)
+        fleet = fleet.joined(new)
+
+
+def payload(found: Round, traffic: Traffic) -> bytes:
+    """A round as a CSV segment with its header: see `COLUMNS`; `ts` in ms, x and y with six decimals, gone 1 or empty.
+
+    All reports of a unit have the same event time, that of the unit's end.
+    """
+    columns = (
+        pc.binary_join_element_wise("o", pc.cast(pa.array(found.object), pa.string()), ""),
+        pa.array([str(stamp_ms(found.unit, traffic))]).take(pa.array(np.zeros(len(found.object), np.int64))),
+        *(pc.cast(pa.array(np.round(at, DECIMALS)), pa.string()) for at in (found.x, found.y)),
+        pa.array(CLASSES).take(pa.array(found.kind)),
+        pa.array(["", "1"]).take(pa.array(found.gone.astype(np.int64))),
+    )
+    lines = pc.binary_join_element_wise(*columns, ",")
+    text: bytes = pc.binary_join(pa.array([[",".join(COLUMNS), *lines.to_pylist(), ""]]), "\n")[0].as_py().encode()
+    return text
+
+
+def stamp_ms(unit: int, traffic: Traffic) -> int:
+    """The event time of a unit's reports, in milliseconds since 1970."""
+    return START_MS + round(unit * traffic.unit_s * 1000)
+
+
+def object_ids(numbers: np.ndarray) -> list[str]:
+    """The ids of objects in payloads."""
+    return [f"o{number}" for number in numbers.tolist()]
+
+
+def traffic_stream(name: str, traffic: Traffic, *, shards: int = 2) -> StreamSettings:
+    """The settings of a stream of such segments: planar, a tick per time unit, with the class as an attribute."""
+    return StreamSettings(
+        name=name,
+        format="csv",
+        columns=Columns(object="object", event_ts="ts", x="x", y="y", gone="gone"),
+        crs="planar",
+        time_unit="ms",
+        attributes={"class": "string"},
+        max_ahead_s=None,
+        tick_s=traffic.unit_s,
+        shards=shards,
+    )
+
+
+def _born(router: Router, count: int, first: int, rng: np.random.Generator) -> _Fleet:
+    """New objects at nodes, each with a route of three roads at least."""
+    kind = rng.choice(len(CLASSES), count, p=CLASS_SHARES)
+    origin = rng.integers(0, len(router.network.x), count)
+    destination = destinations(router.network, origin, rng)
+    again = np.flatnonzero(router.is_trivial(kind, origin, destination))
+    while len(again):
+        origin[again] = rng.integers(0, len(router.network.x), len(again))
+        destination[again] = destinations(router.network, origin[again], rng)
+        again = again[router.is_trivial(kind[again], origin[again], destination[again])]
+    road = router.next_road(kind, origin, destination)
+    return _Fleet(number=first + np.arange(count), kind=kind, destination=destination, road=road, along=np.zeros(count))
+
+
+def _spread(fleet: _Fleet, network: RoadNetwork, rng: np.random.Generator) -> _Fleet:
+    return replace(fleet, along=rng.uniform(0, network.length[fleet.road]))
+
+
+def _moved(router: Router, fleet: _Fleet, rng: np.random.Generator, *, stays: bool) -> tuple[_Fleet, _Fleet]:
+    """The objects under way one unit later, and those that reached their destination in it."""
+    network, limits = router.network, router.limits
+    kind, road, along, destination = fleet.kind, fleet.road.copy(), fleet.along.copy(), fleet.destination.copy()
+    left, going, gone = np.ones(len(road)), np.arange(len(road)), np.zeros(len(road), bool)
+    while len(going):
+        going = _drive(network, limits, kind, road, along, left, going)
+        at = network.end[road[going]]
+        there = at == destination[going]
+        if stays:
+            _set_out(router, kind, destination, going[there], at[there], rng)
+        else:
+            gone[going[there]] = True
+            going, at = going[~there], at[~there]
+        road[going] = router.next_road(kind[going], at, destination[going])
+        along[going] = 0.0
+    fleet = replace(fleet, destination=destination, road=road, along=along)
+    return fleet.only(np.flatnonzero(~gone)), fleet.only(np.flatnonzero(gone))
+
+
+def _drive(  # noqa: PLR0917 - columns of one table, changed in place
+    network: RoadNetwork, limits: Limits, kind: np.ndarray, road: np.ndarray, along: np.ndarray, left: np.ndarray,
+    going: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Moves objects to the end of their road, or as far as the time left takes them; those that reached the end."""
+    speed = limits.between(kind[going], network.road_class[road[going]])
+    room = (network.length[road[going]] - along[going]) / speed
+    stops = left[going] < room
+    along[going] = np.where(stops, along[going] + speed * left[going], network.length[road[going]])
+    left[going] -= room
+    arrived: np.ndarray = going[~stops]
+    return arrived
+
+
+def _set_out(
+    router: Router, kind: np.ndarray, destination: np.ndarray, who: np.ndarray, at: np.ndarray, rng: np.random.Generator
+) -> None:
+    """New destinations for objects that stand at nodes, with routes that are not trivial."""
+    while len(who):
+        destination[who] = destinations(router.network, at, rng)
+        again = router.is_trivial(kind[who], at, destination[who])
+        who, at = who[again], at[again]
+
+
+def _reporting(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
+    if share >= 1:
+        return np.arange(count)
+    return np.sort(rng.choice(count, round(count * share), replace=False))
+
+
+def _round(unit: int, network: RoadNetwork, there: _Fleet, gone: _Fleet) -> Round:
+    fleet = there.joined(gone)
+    is_gone = np.arange(len(fleet.number)) >= len(there.number)
+    order = np.argsort(fleet.number)
+    fleet, is_gone = fleet.only(order), is_gone[order]
+    part = fleet.along / network.length[fleet.road]
+    start, end = network.start[fleet.road], network.end[fleet.road]
+    return Round(
+        unit=unit, object=fleet.number, kind=fleet.kind, road=fleet.road, gone=is_gone,
+        x=network.x[start] * (1 - part) + network.x[end] * part,
+        y=network.y[start] * (1 - part) + network.y[end] * part,
+    )  # fmt: skip
