@@ -9,6 +9,8 @@ _EQUATOR_M = 6_378_137.0
 _FLATTENING = 1 / 298.257223563
 _ECCENTRICITY_2 = _FLATTENING * (2 - _FLATTENING)
 _TIGHTEST_M = _EQUATOR_M * (1 - _ECCENTRICITY_2)  # the smallest radius of curvature: along the meridian at the equator
+_OPPOSITE_M = 20_003_931.459  # between points that are opposite: half a meridian
+_NOTHING = 1e-12  # the squared sine of an angle of some metres
 _SLACK = 1.001  # boxes of candidates are a little too large rather than a rounding error too small
 
 
@@ -27,7 +29,7 @@ def metres_per_degree(latitude: Floats) -> tuple[Floats, Floats]:
 def metres_between(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
     """The geodesic distance of points given as longitude and latitude in degrees, in metres.
 
-    Right to 0.01 %, except between points that are nearly opposite on the globe. Source: Andoyer's and Lambert's
+    Right to 0.01 %, between points that are nearly opposite on the globe to 0.5 %. Source: Andoyer's and Lambert's
     formula, as in J. Meeus, Astronomical Algorithms, chapter 11.
     """
     middle, half = np.radians((y1 + y2) / 2), np.radians((y1 - y2) / 2)
@@ -43,19 +45,19 @@ def metres_between(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
         flat = (3 * ratio - 1) / (2 * far) * sin_middle * cos_half
         flat -= (3 * ratio + 1) / (2 * near) * cos_middle * sin_half
         metres = 2 * angle * _EQUATOR_M * (1 + _FLATTENING * flat)
-    return np.where(near == 0, 0.0, metres)
+    return np.where(near == 0, 0.0, np.where(far < _NOTHING, _OPPOSITE_M, metres))
 
 
-def reach_degrees(latitude: Floats, distance_m: float) -> tuple[Floats, Floats]:
+def reach_degrees(latitude: Floats, distance_m: Floats | float) -> tuple[Floats, Floats]:
     """How far points within a distance can lie apart in longitude and in latitude: never too little, in degrees.
 
-    360 degrees of longitude where the distance reaches around a pole.
+    360 degrees of longitude where the distance reaches around a pole. The distance is one for all or one for each.
     """
     angle = distance_m / _TIGHTEST_M * _SLACK
     room = np.cos(np.radians(np.minimum(np.abs(latitude), 90.0)))
-    share = np.sin(min(angle, np.pi / 2)) / np.maximum(room, 1e-12)
+    share = np.sin(np.minimum(angle, np.pi / 2)) / np.maximum(room, 1e-12)
     across = np.where(share < 1, np.degrees(np.arcsin(np.minimum(share, 1.0))) * _SLACK, 360.0)
-    return across, np.full_like(across, np.degrees(angle))
+    return across, np.broadcast_to(np.degrees(angle), across.shape).copy()
 
 
 def grown(boxes: Floats, distance_m: float, *, geographic: bool) -> Floats:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from st_common.geometry.axis import FARTHEST, Axis, axis, reach
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
@@ -16,32 +18,14 @@ _CELLS_PER_SIDE = 3  # cells along the median box: more cells mean fewer false c
 _MAX_SPAN = 8  # cells a box may span on one axis before it goes to a level with coarser cells
 _FINEST = 1 << 20  # cells along the median box's longer side at the start of a search for the sides
 _CELLS_PER_BOX, _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 12, 1 << 22
-_FARTHEST = 1e150  # coordinates beyond this share the outermost cells, so that no difference overflows
-
-
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """Maps coordinates to cell numbers, monotonically: what lies between two coordinates lies between their cells."""
-
-    low: float
-    high: float
-    per_unit: float
-    cells: int
-
-    def cell_of(self, values: Floats) -> Ints:
-        cell = np.clip(values, self.low, self.high)
-        cell -= self.low
-        cell *= self.per_unit
-        numbers = cell.astype(np.int64)
-        return np.minimum(numbers, self.cells - 1, out=numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
     """One uniform grid: the boxes of cell c are `members[starts[c] : starts[c] + counts[c]]`, ascending."""
 
-    x: _Axis
-    y: _Axis
+    x: Axis
+    y: Axis
     starts: Ints
     counts: Ints
     members: Ints
@@ -102,7 +86,7 @@ class BoxIndex:
             return points, points
         counts, starts = counts[points], level.starts[cell[points]]
         found = []
-        for block in _blocks(counts):
+        for block in blocks(counts, _MOST_CANDIDATES):
             place = ranges(starts[block], counts[block])
             found.append(self._contained(x, y, np.repeat(points[block], counts[block]), level.members[place]))
         return found[0] if len(found) == 1 else _joined(found)
@@ -118,12 +102,15 @@ class BoxIndex:
         return points[keep], boxes[keep]
 
 
-def _blocks(counts: Ints) -> list[slice]:
-    """Runs of points with so few candidates together that their columns fit into memory; mostly just one."""
+def blocks(counts: Ints, most: int) -> list[slice]:
+    """Runs of rows whose counts are together at most about `most`, so that what they stand for fits into memory.
+
+    A single row may have more. No rows give no run.
+    """
     ends = np.cumsum(counts)
-    if ends[-1] <= _MOST_CANDIDATES:
-        return [slice(0, len(counts))]
-    cuts = np.searchsorted(ends, np.arange(_MOST_CANDIDATES, int(ends[-1]), _MOST_CANDIDATES), side="right")
+    if not len(ends) or ends[-1] <= most:
+        return [slice(0, len(counts))] if len(counts) else []
+    cuts = np.searchsorted(ends, np.arange(most, int(ends[-1]), most), side="right")
     edges = np.unique(np.concatenate([[0], cuts, [len(counts)]])).tolist()
     return [slice(start, end) for start, end in itertools.pairwise(edges)]
 
@@ -152,7 +139,7 @@ def _merged(found: list[Pairs], boxes: int) -> Pairs:
 
 def _levels(boxes: Floats, usable: Ints) -> list[_Level]:
     """Grids from fine to coarse; a box goes into the first one in which it does not span too many cells."""
-    near = np.clip(boxes, -_FARTHEST, _FARTHEST)
+    near = np.clip(boxes, -FARTHEST, FARTHEST)
     levels, left = [], usable
     while len(left):
         sides, fits = _sides(near[left, 2:] - near[left, :2])
@@ -186,9 +173,9 @@ def _level(boxes: Floats, chosen: Ints, sides: Floats) -> _Level:
     return _Level(x=x, y=y, starts=np.cumsum(counts) - counts, counts=counts, members=chosen[owner[order]])
 
 
-def _axes(boxes: Floats, sides: Floats) -> tuple[_Axis, _Axis]:
+def _axes(boxes: Floats, sides: Floats) -> tuple[Axis, Axis]:
     """Both axes of a grid, with as many cells as the sides ask for and the number of boxes allows."""
-    low, high = np.array([_reach(boxes[:, 0::2]), _reach(boxes[:, 1::2])]).T
+    low, high = np.array([reach(boxes[:, 0::2]), reach(boxes[:, 1::2])]).T
     length = high - low
     wanted = np.ones(2)
     np.divide(length, sides, out=wanted, where=(length > 0) & (sides > 0))
@@ -197,21 +184,4 @@ def _axes(boxes: Floats, sides: Floats) -> tuple[_Axis, _Axis]:
     wanted = np.clip(wanted, 1, most)
     excess = max(float(wanted.prod()) / most, 1.0)
     cells = np.maximum(wanted / np.sqrt(excess), 1).astype(np.int64)
-    return _axis(low[0], high[0], int(cells[0])), _axis(low[1], high[1], int(cells[1]))
-
-
-def _axis(low: float, high: float, cells: int) -> _Axis:
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        per_unit = float(np.float64(cells) / np.float64(high - low))
-    if not np.isfinite(per_unit):
-        per_unit, cells = 0.0, 1
-    return _Axis(low=float(low), high=float(high), per_unit=per_unit, cells=cells)
-
-
-def _reach(bounds: Floats) -> tuple[float, float]:
-    """From where to where the cells of an axis go: all finite bounds, but a few far strays do not stretch the grid."""
-    finite = bounds[np.abs(bounds) < _FARTHEST]
-    if not len(finite):
-        return 0.0, 0.0
-    low, high = np.quantile(finite, (0.01, 0.99))
-    return max(finite.min(), 2 * low - high), min(finite.max(), 2 * high - low)
+    return axis(low[0], high[0], int(cells[0])), axis(low[1], high[1], int(cells[1]))

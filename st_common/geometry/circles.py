@@ -1,0 +1,121 @@
+"""Which closed circles contain which points, in the plane and on the globe, across 180 degrees and the poles too."""
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common.geometry.distance import metres_between, reach_degrees
+from st_common.geometry.grid import BoxIndex
+from st_common.geometry.join import points_in_boxes
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Pairs = tuple[Ints, Ints]
+
+_TURN = 360.0
+_GROWTH = 1 + 1e-9  # boxes of candidates are a little too large rather than a rounding error too small
+_ULPS = 4e-16
+_SMALLEST = 1e-150  # the square of anything shorter is nothing
+
+
+def within(cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, geographic: bool) -> Bools:
+    """For each pair of a circle and a point, whether the point is in it or on its border.
+
+    In the plane dx * dx + dy * dy <= radius_m * radius_m, else `metres_between` <= radius_m. NaN is in no circle.
+    """
+    if geographic:
+        return np.asarray(metres_between(cx, cy, x, y) <= radius_m)
+    with np.errstate(over="ignore", invalid="ignore"):
+        dx, dy = x - cx, y - cy
+        return np.asarray(dx * dx + dy * dy <= radius_m * radius_m)
+
+
+def points_in_circles(
+    cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, geographic: bool
+) -> Pairs:  # fmt: skip
+    """All pairs of a closed circle and a point in it, for circles that change with each call.
+
+    Args:
+        cx: float64[m], longitude in degrees or a planar coordinate; a circle with NaN contains nothing.
+        cy: float64[m].
+        radius_m: float64[m], metres; for planar coordinates, their unit. Infinite ones contain every point.
+        x: float64[n], any values; NaN lies in no circle.
+        y: float64[n].
+        geographic: whether coordinates are degrees on WGS 84.
+
+    Returns:
+        `(circle_idx, point_idx)`, int64, sorted by circle; each pair once.
+    """
+    boxes, circle = circle_boxes(cx, cy, radius_m, geographic=geographic)
+
+    def test(box: Ints, point: Ints) -> Bools:
+        of = circle[box]
+        return within(cx[of], cy[of], radius_m[of], x[point], y[point], geographic=geographic)
+
+    box, point = points_in_boxes(boxes.T, x, y, test=test)
+    found = circle[box]
+    if len(circle) == len(cx):
+        return found, point
+    order = np.argsort(found, kind="stable")
+    return found[order], point[order]
+
+
+def circle_boxes(cx: Floats, cy: Floats, radius_m: Floats, *, geographic: bool) -> tuple[Floats, Ints]:
+    """Boxes around circles, float64[b, 4], and whose they are.
+
+    A circle that reaches across 180 degrees has a second box, a whole turn away; one that holds a pole has the whole
+    turn. No point is in two boxes of a circle.
+    """
+    owner = np.arange(len(cx))
+    across, along = reach_degrees(cy, radius_m) if geographic else (radius_m, radius_m)
+    with np.errstate(over="ignore", invalid="ignore"):
+        wide, high = (r * _GROWTH + np.abs(c) * _ULPS + _SMALLEST for r, c in ((across, cx), (along, cy)))
+        boxes = np.stack([cx - wide, cy - high, cx + wide, cy + high], axis=1)
+    if not geographic:
+        return boxes, owner
+    whole = wide >= _TURN / 2
+    boxes[whole, 0::2] = np.where(np.isnan(cx[whole])[:, None], np.nan, [-np.inf, np.inf])
+    west = np.flatnonzero(~whole & (boxes[:, 0] < -_TURN / 2))
+    east = np.flatnonzero(~whole & (boxes[:, 2] > _TURN / 2))
+    turned = [boxes, boxes[west] + [_TURN, 0, _TURN, 0], boxes[east] - [_TURN, 0, _TURN, 0]]
+    return np.concatenate(turned), np.concatenate([owner, west, east])
+
+
+class CircleIndex:
+    """Finds the closed circles that contain points, exactly; immutable, built once for a set of circles.
+
+    Args:
+        x: float64[n], centres: longitude in degrees or a planar coordinate. A circle with NaN contains nothing.
+        y: float64[n].
+        radius_m: float64[n], metres; for planar coordinates, their unit.
+        geographic: whether coordinates are degrees on WGS 84.
+    """
+
+    __slots__ = ("_boxes", "_circle", "_geographic", "_radius_m", "_x", "_y", "size")
+
+    def __init__(self, x: Floats, y: Floats, radius_m: Floats, *, geographic: bool) -> None:
+        self._x, self._y, self._radius_m = (np.array(column, np.float64) for column in (x, y, radius_m))
+        self._geographic = geographic
+        self.size = len(self._x)
+        boxes, self._circle = circle_boxes(self._x, self._y, self._radius_m, geographic=geographic)
+        self._boxes = BoxIndex(boxes)
+
+    def probe(self, x: Floats, y: Floats) -> Pairs:
+        """All pairs of a point and a circle that contains it, borders included.
+
+        Args:
+            x: float64[m], any values; NaN lies in no circle.
+            y: float64[m].
+
+        Returns:
+            `(point_idx, circle_idx)`, int64, sorted by point, then circle; each pair once.
+        """
+        point, box = self._boxes.probe(x, y)
+        circle = self._circle[box]
+        centre = self._x[circle], self._y[circle], self._radius_m[circle]
+        keep = within(*centre, x[point], y[point], geographic=self._geographic)
+        point, circle = point[keep], circle[keep]
+        if len(self._circle) > self.size:
+            order = np.lexsort((circle, point))
+            point, circle = point[order], circle[order]
+        return point, circle

@@ -1,0 +1,10 @@
+"""The kinds of queries that are judged at ticks: a new one is a module with four methods and a line here (SPEC G1)."""
+
+from st_common.operators.kinds.moving_box import MovingBoxes
+from st_common.operators.kinds.moving_circle import MovingCircles
+from st_common.operators.world import Kind
+
+KINDS: dict[str, Kind] = {
+    "moving_box": MovingBoxes(),
+    "moving_circle": MovingCircles(),
+}

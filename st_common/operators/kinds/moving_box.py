@@ -1,0 +1,61 @@
+"""Rectangles that go with a focal object (GPAC section 4.1, `('M', id, xdist, ydist)`; SPEC G4)."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from st_common.geometry.distance import metres_per_degree, reach_degrees
+from st_common.geometry.join import points_in_boxes
+from st_common.operators.world import Bools, Criteria, Floats, Ints, Pairs, Table, World, admitted, centres
+
+_GROWTH = 1 + 1e-9
+
+
+class MovingBoxes:
+    """Members lie in the closed box; its criteria are the centre and half of each side, in coordinates."""
+
+    is_dynamic: ClassVar[bool] = False
+    touched_by_all: ClassVar[bool] = False
+
+    def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
+        """The box goes where its focal object is; sides in metres become degrees of that latitude."""
+        focal = table.focal[which]
+        x, y = centres(world, focal, table.x[which], table.y[which])
+        wide, high = table.width[which] / 2, table.height[which] / 2
+        if world.geographic:
+            metres, (across, along) = table.metres[which], metres_per_degree(y)
+            wide, high = np.where(metres, wide / across, wide), np.where(metres, high / along, high)
+        eligible = table.eligible[which]
+        return Criteria(
+            query=which, focal=focal[:, None], eligible=eligible, x=x, y=y, half_width=wide, half_height=high
+        )
+
+    def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
+        """The box grown on each side by the margin: how far it and an object can come near each other unseen."""
+        wide, high = criteria.half_width, criteria.half_height
+        if margin:
+            across, along = _reach(world, criteria, margin)
+            wide, high = (wide + across) * _GROWTH, (high + along) * _GROWTH
+        objects = objects[world.alive[objects]]
+        boxes = np.stack([criteria.x - wide, criteria.y - high, criteria.x + wide, criteria.y + high])
+        row, at = points_in_boxes(boxes, world.x[objects], world.y[objects])
+        return row, objects[at]
+
+    def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
+        """Whether the object lies in the box or on its border."""
+        x, y, (wide, high) = world.x[obj], world.y[obj], (criteria.half_width, criteria.half_height)
+        keep = x >= (criteria.x - wide)[row]
+        keep &= x <= (criteria.x + wide)[row]
+        keep &= y >= (criteria.y - high)[row]
+        keep &= y <= (criteria.y + high)[row]
+        keep &= admitted(world, criteria, row, obj)
+        return keep
+
+
+def _reach(world: World, criteria: Criteria, margin: float) -> tuple[Floats, Floats]:
+    """The margin in coordinates; a box in metres that moves so far towards a pole gets wider in degrees by itself."""
+    if not world.geographic:
+        return np.full_like(criteria.x, margin), np.full_like(criteria.y, margin)
+    across, along = reach_degrees(criteria.y, margin)
+    here, there = (metres_per_degree(y)[0] for y in (criteria.y, np.minimum(np.abs(criteria.y) + along, 90.0)))
+    return across + criteria.half_width * (here / there - 1), along
