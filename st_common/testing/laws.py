@@ -49,7 +49,7 @@ class ShapelyLayer:
 
     def __init__(self, features: Sequence[Feature]) -> None:
         self.features = features
-        self.fids = np.array([fid for fid, _, _ in features], object)
+        self.fids = np.array([feature.fid for feature in features], object)
 
     def match(
         self, x: np.ndarray, y: np.ndarray, *, distance_m: float | None = None, kinds: tuple[str, ...] = ()
@@ -58,8 +58,9 @@ class ShapelyLayer:
         pairs = [
             (i, j)
             for i, (a, b) in enumerate(zip(x, y, strict=True))
-            for j, (_, kind, shape) in enumerate(self.features)
-            if (not kinds or kind in kinds) and shapely.distance(shapely.Point(a, b), shape) <= (distance_m or 0.0)
+            for j, feature in enumerate(self.features)
+            if (not kinds or feature.kind in kinds)
+            and shapely.distance(shapely.Point(a, b), feature.geometry) <= (distance_m or 0.0)
         ]
         found = np.array(pairs, np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1]

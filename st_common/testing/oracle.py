@@ -1,132 +1,58 @@
 """The right answer by brute force: dicts, loops and shapely, one row of the log after the other.
 
 Slow on purpose and sharing nothing with the engines: no step, no kernel, no decoder. What it says is DESIGN section 3
-word by word; where that leaves a choice, the docstrings of this module make it.
+word by word; where that leaves a choice, the docstrings of these modules make it:
+
+    oracle_rows         what is read, what is said
+    oracle_readings     what is known of objects, distances       oracle_expressions    SQL and what it means
+    oracle_members      who satisfies a plan                      oracle_values         aggregates, valid until
+    oracle_world        clock, objects, queries                   oracle_answers        answers as a whole
+    oracle_ticks        what is judged at ticks                   oracle                the rows, one by one
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-import shapely
-from shapely.geometry.base import BaseGeometry
-
 from st_common.query.plan import Plan
+from st_common.testing.oracle_answers import answer_of, judge_anew
+from st_common.testing.oracle_expressions import fields_of
+from st_common.testing.oracle_members import joined, qualifies
+from st_common.testing.oracle_readings import Reading, distance_m, reading_of
+from st_common.testing.oracle_rows import (
+    NEVER,
+    Change,
+    Control,
+    Feature,
+    Fix,
+    Layers,
+    Outcome,
+    Pair,
+    Row,
+    Rules,
+)
+from st_common.testing.oracle_ticks import happened, judge_ticks
+from st_common.testing.oracle_world import EXPIRY, FIX, Query, World
 
-Feature = tuple[str, str, BaseGeometry]
-"""A feature of a layer: fid, kind, geometry."""
+__all__ = [
+    "Change", "Control", "Feature", "Fix", "Layers", "Outcome", "Row", "Rules", "agree", "answer", "changes",
+    "distance_m", "fold", "judge",
+]  # fmt: skip
 
-Layers = Mapping[tuple[str, int], Sequence[Feature]]
-"""The features of every version of every layer."""
-
-Pair = tuple[str, str | None]
-"""An object and its partner, which is None where a query joins no layer."""
-
-NEVER = -(1 << 62)
-"""The clock before anything was seen."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fix:
-    """One fix as decoders give it; `x` and `y` mean nothing when `gone`."""
-
-    position: int
-    object: str
-    event_us: int
-    x: float = math.nan
-    y: float = math.nan
-    gone: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
-    """One control row of the log."""
-
-    position: int
-    row: Mapping[str, Any]
-
-
-Row = Fix | Control
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What a stream's settings say, in microseconds. `geographic`: x and y are degrees, and distances are metres."""
-
-    lateness_us: int = 0
-    silence_us: int | None = None
-    geographic: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One change, as the table `changes` has it; `position` is that of the row that brought it about."""
-
-    position: int
-    seq: int
-    query: str
-    query_version: int
-    layer_version: int | None
-    object: str
-    partner: str | None
-    sign: int
-    cause: str
-    event_us: int
-    fix_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Everything that the rows bring about, in the order of the log, and how many fixes were late or double."""
-
-    changes: list[Change]
-    late: int
-    double: int
-    used: int
-
-
-@dataclass(slots=True)
-class _Query:
-    number: int  # counts registrations
-    name: str
-    version: int
-    plan: Plan
-    layer_version: int | None
-    members: set[Pair] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class _World:
-    """What is known after some rows of the log."""
-
-    rules: Rules
-    layers: Layers
-    position: int = 0  # of the row that is looked at
-    clock: int = NEVER
-    seen: int = NEVER  # the largest event time so far
-    alive: dict[str, Fix] = field(default_factory=dict)
-    times: dict[str, int] = field(default_factory=dict)  # of the last used fix, gone or not, for judging late
-    held: list[Fix] = field(default_factory=list)
-    queries: dict[str, _Query] = field(default_factory=dict)
-    layer_rows: dict[str, int] = field(default_factory=dict)
-    registered: int = 0
-    changes: list[Change] = field(default_factory=list)
-    here: list[tuple[tuple[Any, ...], Change]] = field(default_factory=list)  # those of this position, with their order
-    late: int = 0
-    double: int = 0
-    used: int = 0
+Answer = dict[tuple[str, str, str | None], float | None]
+"""(query, object, partner) that hold; with the value of an aggregate's group, None for all others."""
 
 
 def judge(rows: Iterable[Row], *, layers: Layers | None = None, rules: Rules | None = None) -> Outcome:
     """The changes of the rows, which are in log order, and the counts of late, double and used fixes.
 
-    `seq` counts the changes of one position from 0, in the order of event time, expiry before all else, object, sign
+    `seq` counts the changes of one position from 0, in the order of event time, kind (expiry, fix, tick), object, sign
     (all -, all +, all 0), registration of the query, partner; ids in the order of their text, no partner first. A
     query that is replaced counts as registered anew.
 
     Raises:
-        KeyError: a query joins a layer and nobody named a version of it, or `layers` does not hold that version.
+        KeyError: a query joins a layer and nobody named a version of it, or `layers` does not hold that version; an
+            expression is not in `oracle_expressions`.
     """
     world = _after(rows, layers or {}, rules or Rules())
     return Outcome(changes=world.changes, late=world.late, double=world.double, used=world.used)
@@ -139,41 +65,57 @@ def changes(rows: Iterable[Row], *, layers: Layers | None = None, rules: Rules |
 
 def answer(
     rows: Iterable[Row], *, upto: int | None = None, layers: Layers | None = None, rules: Rules | None = None
-) -> set[tuple[str, str, str | None]]:
-    """(query, object, partner) that hold after the rows up to position `upto`, both included (None: after all rows).
+) -> Answer:
+    """What holds after the rows up to position `upto`, both included (None: after all rows).
 
-    Found anew from the last fix of every living object, not by folding changes, so that the two check each other.
+    Found anew from the last readings of all living objects, not by folding changes, so that the two check each other.
+    A query at ticks holds what it held at the last one that was due, or when it was registered.
     """
     world = _after((row for row in rows if upto is None or row.position <= upto), layers or {}, rules or Rules())
-    return {(query.name, *pair) for query in world.queries.values() for pair in _holding(world, query)}
+    found: Answer = {}
+    for query in world.queries.values():
+        known, at_us = (world.known, _now(world)) if query.judged is None else query.judged
+        now = answer_of(world, query, known, at_us)
+        is_value = query.plan.aggregate is not None
+        found |= {(query.name, *pair): told.value if is_value else None for pair, told in now.items()}
+    return found
 
 
-def fold(rows: Iterable[Change]) -> set[tuple[str, str, str | None]]:
-    """The answers that changes add up to, by (position, seq).
+def fold(rows: Iterable[Change]) -> Answer:
+    """The answers that changes add up to, by (position, seq), each with the value of its last +.
 
     Raises:
-        AssertionError: a + for a member, a - or 0 for what is none: no order of changes may do that.
+        AssertionError: a + for a member, a - or 0 for what is none, or a - that takes back another value than was told:
+            no order of changes may do that.
     """
-    found: set[tuple[str, str, str | None]] = set()
+    found: Answer = {}
     for change in sorted(rows, key=lambda row: (row.position, row.seq)):
         key = (change.query, change.object, change.partner)
         if (key in found) != (change.sign <= 0):
             raise AssertionError(f"{change} does not follow from what is before it")
         if change.sign > 0:
-            found.add(key)
-        elif change.sign < 0:
-            found.remove(key)
+            found[key] = change.value
+        elif change.sign < 0 and found.pop(key) != change.value and change.value is not None:
+            raise AssertionError(f"{change} takes back what was not told")
     return found
 
 
-def _after(rows: Iterable[Row], layers: Layers, rules: Rules) -> _World:
-    world = _World(rules=rules, layers=layers)
+def agree(folded: Answer, held: Answer) -> bool:
+    """Whether a fold says what an `answer` says; values count where they are those of aggregates."""
+    return folded.keys() == held.keys() and all(
+        folded[key] == value for key, value in held.items() if value is not None
+    )
+
+
+def _after(rows: Iterable[Row], layers: Layers, rules: Rules) -> World:
+    world = World(rules=rules, layers=layers)
     for row in rows:
-        world.position = row.position
+        world.position, world.before = row.position, world.clock
         if isinstance(row, Fix):
             _arrive(world, row)
+            judge_ticks(world)
         else:
-            _control(world, row)
+            _control(world, row.row)
         world.changes += [replace(change, seq=seq) for seq, (_, change) in enumerate(sorted(world.here, key=_first))]
         world.here = []
     return world
@@ -183,19 +125,18 @@ def _first(pair: tuple[tuple[Any, ...], Change]) -> tuple[Any, ...]:
     return pair[0]
 
 
-def _arrive(world: _World, fix: Fix) -> None:
+def _arrive(world: World, fix: Fix) -> None:
     """Judges a fix against the clock before it (or, with no lateness, against the last of its object)."""
-    before = world.clock
     due: list[Fix] = []
     if world.rules.lateness_us == 0:
-        last = world.times.get(fix.object, NEVER)
+        last = world.known.last_us.get(fix.object, NEVER)
         if fix.event_us > last:
             due = [fix]
         elif fix.event_us == last:
             world.double += 1
         else:
             world.late += 1
-    elif fix.event_us < before:
+    elif fix.event_us < world.before:
         world.late += 1
     elif any(held.object == fix.object and held.event_us == fix.event_us for held in world.held):
         world.double += 1
@@ -205,12 +146,12 @@ def _arrive(world: _World, fix: Fix) -> None:
     _settle(world, due)
 
 
-def _see(world: _World, event_us: int) -> None:
+def _see(world: World, event_us: int) -> None:
     world.seen = max(world.seen, event_us)
     world.clock = max(world.clock, world.seen - world.rules.lateness_us)
 
 
-def _settle(world: _World, due: list[Fix]) -> None:
+def _settle(world: World, due: list[Fix]) -> None:
     """Uses the fixes that are due and expires who is silent, in the order of event time, until nothing is left."""
     due = due + [fix for fix in world.held if fix.event_us < world.clock]
     world.held = [fix for fix in world.held if fix.event_us >= world.clock]
@@ -224,10 +165,10 @@ def _settle(world: _World, due: list[Fix]) -> None:
             due.remove(fix)
             _use(world, fix)
         else:
-            _leave_all(world, fix, "expired", event_us)
+            _expire(world, fix.object, event_us)
 
 
-def _silent(world: _World, due: list[Fix]) -> list[tuple[int, Fix]]:
+def _silent(world: World, due: list[Fix]) -> list[tuple[int, Fix]]:
     """The objects that were silent for longer than the silence: when it ended, and their last fix.
 
     A stay ends only when the next fix comes *more* than the silence later, so one that is due at that very moment
@@ -236,7 +177,7 @@ def _silent(world: _World, due: list[Fix]) -> list[tuple[int, Fix]]:
     if world.rules.silence_us is None:
         return []
     found = []
-    for fix in world.alive.values():
+    for fix in (reading.fix for reading in world.known.alive.values()):
         end = fix.event_us + world.rules.silence_us
         kept = any(other.object == fix.object and other.event_us <= end for other in due)
         if end < world.clock and not kept:
@@ -244,147 +185,108 @@ def _silent(world: _World, due: list[Fix]) -> list[tuple[int, Fix]]:
     return found
 
 
-def _partners(world: _World, query: _Query, fix: Fix) -> list[str | None]:
-    """The partners with which a fix satisfies a query; [None] without a layer, [] when it does not."""
-    box, join = query.plan.inside, query.plan.join
-    if box is not None and not (box.minx <= fix.x <= box.maxx and box.miny <= fix.y <= box.maxy):
-        return []
-    if join is None or query.layer_version is None:
-        return [None]
-    found: list[str | None] = []
-    for fid, kind, geometry in world.layers[join.layer, query.layer_version]:
-        if join.kinds and kind not in join.kinds:
-            continue
-        if join.predicate == "intersects":
-            near = geometry.intersects(shapely.Point(fix.x, fix.y))
-        else:
-            near = distance_m(geometry, fix.x, fix.y, geographic=world.rules.geographic) <= join.distance_m
-        if near:
-            found.append(fid)
-    return found
-
-
-def distance_m(geometry: BaseGeometry, x: float, y: float, *, geographic: bool) -> float:
-    """How far a geometry is from a point; on degrees in metres, in a plane that touches WGS84 at the point.
-
-    The plane is right to 0.5 % for some tens of kilometres around the point.
-    """
-    if not geographic:
-        return geometry.distance(shapely.Point(x, y))
-    a, e2, sine = 6378137.0, 0.00669437999014, math.sin(math.radians(y))
-    normal = a / math.sqrt(1 - e2 * sine * sine)
-    meridian = a * (1 - e2) / (1 - e2 * sine * sine) ** 1.5
-    east, north = math.radians(normal * math.cos(math.radians(y))), math.radians(meridian)
-    plane = shapely.transform(geometry, lambda at: (at - [x, y]) * [east, north])
-    return plane.distance(shapely.Point(0, 0))
-
-
-def _use(world: _World, fix: Fix) -> None:
+def _use(world: World, fix: Fix) -> None:
     world.used += 1
-    world.times[fix.object] = fix.event_us
-    world.alive[fix.object] = fix
-    if fix.gone:
-        _leave_all(world, fix, "gone", fix.event_us)
-        return
-    for query in world.queries.values():
-        now, was = set(_partners(world, query, fix)), set(_partners_of(query, fix.object))
-        for partner in was - now:
-            _emit(world, query, (fix.object, partner), -1, "leave", event_us=fix.event_us)
-        for partner in now - was:
-            _emit(world, query, (fix.object, partner), 1, "enter", event_us=fix.event_us)
-        if query.plan.emit == "every":
-            for partner in now & was:
-                _emit(world, query, (fix.object, partner), 0, "inside", event_us=fix.event_us)
+    reading = reading_of(fix, world.known.alive.get(fix.object), world.rules)
+    world.known.take(reading)
+    happened(world, fix.event_us, fix.object, reading, None)
+    for query in world.judged_at(ticks=False):
+        if fix.gone:
+            _leave(world, query, fix.object, "gone", fix.event_us, rank=FIX)
+        else:
+            _judge_fix(world, query, reading)
 
 
-def _partners_of(query: _Query, moving: str) -> list[str | None]:
-    return [partner for name, partner in query.members if name == moving]
+def _judge_fix(world: World, query: Query, reading: Reading) -> None:
+    """The four cases for one fix: its pairs leave, come, or stay, which is told on request."""
+    fix, now = reading.fix, set[Pair]()
+    if qualifies(query.plan, reading, world.known, world.rules):
+        now = {(fix.object, p) for p in joined(query.plan.join, reading, world.features(query), world.rules)}
+    was = {pair for pair in query.answer if pair[0] == fix.object}
+    fields = fields_of(query.plan.columns, reading)
+    for pair in was - now:
+        world.emit(query, pair, -1, "leave", event_us=fix.event_us, fix_us=fix.event_us)
+        del query.answer[pair]
+    for pair in now - was:
+        world.emit(query, pair, 1, "enter", event_us=fix.event_us, fix_us=fix.event_us, fields=fields)
+        query.answer[pair] = None
+    if query.plan.emit == "every":
+        for pair in now & was:
+            world.emit(query, pair, 0, "inside", event_us=fix.event_us, fix_us=fix.event_us, fields=fields)
 
 
-def _leave_all(world: _World, fix: Fix, cause: str, event_us: int) -> None:
-    """The object of its last fix leaves every answer and lives no longer."""
-    for query in world.queries.values():
-        for partner in _partners_of(query, fix.object):
-            _emit(world, query, (fix.object, partner), -1, cause, event_us=event_us)
-    del world.alive[fix.object]
+def _expire(world: World, name: str, event_us: int) -> None:
+    world.known.end(name, "expired")
+    happened(world, event_us, name, None, "expired")
+    for query in world.judged_at(ticks=False):
+        _leave(world, query, name, "expired", event_us, rank=EXPIRY)
 
 
-def _emit(world: _World, query: _Query, pair: Pair, sign: int, cause: str, *, event_us: int) -> None:
-    if sign > 0:
-        query.members.add(pair)
-    elif sign < 0:
-        query.members.remove(pair)
-    order = (event_us, cause != "expired", pair[0], (-1, 1, 0).index(sign), query.number, pair[1] or "")
-    change = Change(
-        position=world.position,
-        seq=0,
-        query=query.name,
-        query_version=query.version,
-        layer_version=query.layer_version,
-        object=pair[0],
-        partner=pair[1],
-        sign=sign,
-        cause=cause,
-        event_us=event_us,
-        fix_us=world.alive[pair[0]].event_us,
-    )
-    world.here.append((order, change))
+def _leave(world: World, query: Query, name: str, cause: str, event_us: int, *, rank: int) -> None:
+    """An object that lives no longer leaves an answer that is judged fix by fix."""
+    for pair in [pair for pair in query.answer if pair[0] == name]:
+        world.emit(query, pair, -1, cause, event_us=event_us, fix_us=world.known.last_us[name], rank=rank)
+        del query.answer[pair]
 
 
-def _control(world: _World, control: Control) -> None:
-    row = control.row
+def _control(world: World, row: Mapping[str, Any]) -> None:
     match row["op"]:
         case "clock":
             _see(world, row["ts"])
             _settle(world, [])
+            judge_ticks(world)
         case "end":
             if world.rules.lateness_us > 0 and world.seen > NEVER:
                 world.clock = max(world.clock, world.seen + 1)
             _settle(world, [])
+            judge_ticks(world, at_end=True)
         case "register" | "replace":
             _register(world, row)
         case "drop":
-            _empty(world, world.queries[row["query"]], "dropped")
-            del world.queries[row["query"]]
+            _empty(world, world.queries.pop(row["query"]), "dropped")
         case "layer":
             _reload(world, row["layer"], row["version"])
         case op:
             raise ValueError(f"{op!r} is no control row")
 
 
-def _register(world: _World, row: Mapping[str, Any]) -> None:
+def _now(world: World) -> int:
+    """The clock; before anything was seen the beginning of time."""
+    return world.clock if world.clock > NEVER else 0
+
+
+def _register(world: World, row: Mapping[str, Any]) -> None:
     """A replaced query gives - for its members in its old version, then + for those of the new one."""
     name, plan, version = row["query"], Plan.from_json(row["plan"]), None
     if plan.join is not None:
         version = world.layer_rows[plan.join.layer] if plan.join.layer in world.layer_rows else row["layer_version"]
     if name in world.queries:
-        _empty(world, world.queries[name], "replaced")
+        _empty(world, world.queries.pop(name), "replaced")
     world.registered += 1
-    query = _Query(number=world.registered, name=name, version=row["version"], plan=plan, layer_version=version)
+    query = Query(number=world.registered, name=name, version=row["version"], plan=plan, layer_version=version)
     world.queries[name] = query
-    for pair in _holding(world, query):
-        _emit(world, query, pair, 1, "registered", event_us=world.clock)
+    _judge_now(world, query, "registered")
 
 
-def _empty(world: _World, query: _Query, cause: str) -> None:
-    for pair in set(query.members):
-        _emit(world, query, pair, -1, cause, event_us=world.clock)
+def _judge_now(world: World, query: Query, cause: str) -> None:
+    """A query is judged at once on the last readings; one that is judged fix by fix is that at every row."""
+    judge_anew(world, query, world.known, _now(world), plus=cause, minus=lambda _: cause, changed=cause)
+    if not query.plan.by_ticks:
+        query.judged = None
 
 
-def _reload(world: _World, layer: str, version: int) -> None:
+def _empty(world: World, query: Query, cause: str) -> None:
+    is_value, now = query.plan.aggregate is not None, _now(world)
+    for pair, value in query.answer.items():
+        fix_us = now if is_value else world.known.last_us[pair[0]]
+        world.emit(query, pair, -1, cause, event_us=now, fix_us=fix_us, value=value)
+
+
+def _reload(world: World, layer: str, version: int) -> None:
     """Query by query: - for pairs that the new version ends, + for those that it brings, both under that version."""
     world.layer_rows[layer] = version
     for query in world.queries.values():
-        if query.plan.join is None or query.plan.join.layer != layer:
-            continue
-        query.layer_version = version
-        now, was = _holding(world, query), set(query.members)
-        for pair in was - now:
-            _emit(world, query, pair, -1, "layer", event_us=world.clock)
-        for pair in now - was:
-            _emit(world, query, pair, 1, "layer", event_us=world.clock)
-
-
-def _holding(world: _World, query: _Query) -> set[Pair]:
-    """The pairs that satisfy a query now, from the last fix of every living object."""
-    return {(fix.object, partner) for fix in world.alive.values() for partner in _partners(world, query, fix)}
+        if query.plan.join is not None and query.plan.join.layer == layer:
+            query.layer_version = version
+            if query.plan.window is None:  # what is in a window stays there
+                _judge_now(world, query, "layer")

@@ -85,7 +85,7 @@ def features(draw: st.DrawFn) -> list[Feature]:
             "point": shapely.Point(x, y),
         }
         shape = shapes[draw(st.sampled_from(sorted(shapes)))]
-        found.append((f"w{number}", draw(st.sampled_from(("park", "road", "other"))), shape))
+        found.append(Feature(f"w{number}", draw(st.sampled_from(("park", "road", "other"))), shape))
     return found
 
 

@@ -38,11 +38,11 @@ def store_layers(home, layers):
     """Every version of the layer as a Delta version: version 0 is the first that is written."""
     contract = load_contract("layers")
     for version in sorted(number for _, number in layers):
-        found = sorted(layers[LAYER, version], key=lambda feature: feature[0])
+        found = sorted(layers[LAYER, version], key=lambda feature: feature.fid)
         features = Features(
-            fids=objects([fid for fid, _, _ in found]), kinds=objects([kind for _, kind, _ in found]),
-            tags=objects([{} for _ in found]), geometries=objects([shape for _, _, shape in found]),
-            repaired=0, rejected={},
+            fids=objects([feature.fid for feature in found]), kinds=objects([feature.kind for feature in found]),
+            tags=objects([dict(feature.tags) for feature in found]),
+            geometries=objects([feature.geometry for feature in found]), repaired=0, rejected={},
         )  # fmt: skip
         yield tables.replace(home.table("layers", LAYER), layer_rows(features, REGIONS), contract)
 

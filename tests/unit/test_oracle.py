@@ -14,6 +14,7 @@ from st_common.testing.log_writer import write_log
 from st_common.testing.oracle import (
     Change,
     Control,
+    Feature,
     Fix,
     Row,
     Rules,
@@ -162,7 +163,7 @@ def test_silence_by_other_objects_and_clock_rows() -> None:
         (6, 0, "a", -1, "expired", 21.2, 11.2),
         (6, 1, "c", 1, "enter", 30, 30),
     ]
-    assert answer(rows, rules=rules) == {("q", "c", None)}
+    assert answer(rows, rules=rules) == {("q", "c", None): None}
 
 
 def test_a_fix_far_behind_the_clock_enters_and_expires_at_its_own_row() -> None:
@@ -205,8 +206,8 @@ def test_order_within_a_fix_is_minus_plus_same_then_registration_then_partner() 
     assert found == [("z", 1, 0), ("x", 1, 1), ("x", -1, 0), ("y", 1, 1), ("z", 0, 2)]
 
 
-def parks(*offsets: float) -> list[tuple[str, str, shapely.Polygon]]:
-    return [(f"w{n}", "park", shapely.box(at, 0, at + 4, 4)) for n, at in enumerate(offsets)]
+def parks(*offsets: float) -> list[Feature]:
+    return [Feature(f"w{n}", "park", shapely.box(at, 0, at + 4, 4)) for n, at in enumerate(offsets)]
 
 
 @pytest.mark.spec("X4")
@@ -232,7 +233,7 @@ def test_a_layer_row_gives_back_and_brings_pairs() -> None:
 
 
 def test_within_a_distance_is_closed_and_in_metres() -> None:
-    layers = {("stops", 1): [("n1", "stop", shapely.Point(0, 0)), ("n2", "other", shapely.Point(0, 0))]}
+    layers = {("stops", 1): [Feature("n1", "stop", shapely.Point(0, 0)), Feature("n2", "other", shapely.Point(0, 0))]}
     join = LayerJoin(layer="stops", predicate="dwithin", distance_m=5, kinds=("stop",))
     rows = [
         register(0, "q", Plan(stream="s", join=join), layer_version=1),

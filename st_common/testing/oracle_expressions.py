@@ -1,0 +1,100 @@
+"""The expressions that random plans may use: SQL for the engine, and beside it what it means, in Python."""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from st_common.testing.oracle_readings import Reading
+
+Meaning = Callable[[Reading, str | None], Any]
+"""The value for a reading and, in the groups of a layer join, a partner; None is null."""
+
+ATTRIBUTES = {"kind": "string", "load": "double", "seats": "long", "free": "bool"}
+"""The attributes of random streams, as settings declare them."""
+
+
+def value_of(text: str, reading: Reading, partner: str | None = None) -> Any:
+    """The value of an expression of this module.
+
+    Raises:
+        KeyError: it is none of them.
+    """
+    return EXPRESSIONS[text](reading, partner)
+
+
+def text_of(value: object) -> str:
+    """A value as SQL's text: what groups are named by, and keys are compared by."""
+    if value is None:
+        return "NULL"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def fields_of(columns: tuple[tuple[str, str], ...], reading: Reading) -> str | None:
+    """The selected columns as a JSON object; None without columns."""
+    return json.dumps({name: value_of(text, reading) for name, text in columns}) if columns else None
+
+
+def _attribute(name: str) -> Meaning:
+    return lambda reading, _: reading.fix.attributes.get(name)
+
+
+def _if_known(of: Callable[[Reading], Any], then: Callable[[Any], Any]) -> Meaning:
+    """Null where what it is about is null."""
+    return lambda reading, _: None if of(reading) is None else then(of(reading))
+
+
+def _kind(reading: Reading) -> Any:
+    return reading.fix.attributes.get("kind")
+
+
+def _load(reading: Reading) -> Any:
+    return reading.fix.attributes.get("load")
+
+
+def _seats(reading: Reading) -> Any:
+    return reading.fix.attributes.get("seats")
+
+
+def _free(reading: Reading) -> Any:
+    return reading.fix.attributes.get("free")
+
+
+CONDITIONS: dict[str, Meaning] = {
+    "kind = 'taxi'": _if_known(_kind, lambda kind: kind == "taxi"),
+    "kind IN ('taxi', 'bus')": _if_known(_kind, lambda kind: kind in ("taxi", "bus")),
+    "load > 2": _if_known(_load, lambda load: load > 2),
+    "load IS NULL": lambda reading, _: _load(reading) is None,
+    "free": _attribute("free"),
+    "NOT free": _if_known(_free, lambda free: not free),
+    "free OR load > 2": lambda reading, _: bool(_free(reading)) or (_load(reading) or 0) > 2,
+    "x + y < 8": lambda reading, _: reading.fix.x + reading.fix.y < 8,
+    "object <> 'a'": lambda reading, _: reading.fix.object != "a",
+    "speed_mps > 1": _if_known(lambda reading: reading.speed_mps, lambda speed: speed > 1),
+    "elapsed_s <= 2": _if_known(lambda reading: reading.elapsed_s, lambda elapsed: elapsed <= 2),
+    "elapsed_s IS NULL": lambda reading, _: reading.elapsed_s is None,
+    "epoch_us(event_ts) % 2000000 < 1000000": lambda reading, _: reading.fix.event_us % 2_000_000 < 1_000_000,
+}
+"""For WHERE."""
+
+NUMBERS: dict[str, Meaning] = {
+    "load": _attribute("load"),
+    "seats": _attribute("seats"),
+    "x * 2": lambda reading, _: reading.fix.x * 2,
+    "load + seats": lambda r, _: None if _load(r) is None or _seats(r) is None else _load(r) + _seats(r),
+}
+"""For the arguments of aggregates; sums of them are exact in any order."""
+
+GROUPS: dict[str, Meaning] = {
+    "kind": _attribute("kind"),
+    "free": _attribute("free"),
+    "seats % 2": _if_known(_seats, lambda seats: seats % 2),
+    "floor(x / 4)": lambda reading, _: float(math.floor(reading.fix.x / 4)),
+    "object": lambda reading, _: reading.fix.object,
+}
+"""For GROUP BY, DISTINCT and keys."""
+
+PARTNER: dict[str, Meaning] = {"partner": lambda _, partner: partner}
+"""For GROUP BY above a join with a layer."""
+
+EXPRESSIONS: dict[str, Meaning] = {**CONDITIONS, **NUMBERS, **GROUPS, **PARTNER}

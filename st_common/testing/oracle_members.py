@@ -1,0 +1,123 @@
+"""Who satisfies a plan, from the last readings of the objects that live: loops, one object after the other."""
+
+import math
+from collections.abc import Sequence
+
+import shapely
+
+from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest, places_of
+from st_common.query.plan import LayerJoin, PairJoin, Plan
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.testing.oracle_expressions import text_of, value_of
+from st_common.testing.oracle_readings import Known, Point, Reading, degree_m, distance_m, is_within, metres, rank
+from st_common.testing.oracle_rows import Feature, Pair, Rules
+
+
+def members(plan: Plan, known: Known, features: Sequence[Feature], rules: Rules) -> dict[Pair, Reading]:
+    """The pairs that satisfy a plan's operators below window and aggregate, each with the reading of its object.
+
+    A focal object that does not live empties the answer, and none is in the answer of its own query.
+    """
+    if any(focal not in known.alive for focal in plan.focals):
+        return {}
+    found = [r for name, r in known.alive.items() if name not in plan.focals and qualifies(plan, r, known, rules)]
+    if plan.neighbours is not None:
+        found = _nearest(plan.neighbours, found, known, rules)
+    if plan.pairs is not None:
+        return {
+            (reading.fix.object, other.fix.object): reading
+            for reading in found
+            for other in known.alive.values()
+            if _are_pair(plan.pairs, reading, other, rules)
+        }
+    return {(r.fix.object, p): r for r in found for p in joined(plan.join, r, features, rules)}
+
+
+def qualifies(plan: Plan, reading: Reading, known: Known, rules: Rules) -> bool:
+    """Whether a reading is inside the plan's region and its condition is true (null is not)."""
+    if plan.inside is not None and not _is_inside(plan.inside, reading.at, known, rules):
+        return False
+    return plan.where is None or value_of(plan.where, reading) is True
+
+
+def joined(join: LayerJoin | None, reading: Reading, features: Sequence[Feature], rules: Rules) -> list[str | None]:
+    """The partners of a reading among the features; [None] without a join."""
+    if join is None:
+        return [None]
+    kinds = [feature for feature in features if not join.kinds or feature.kind in join.kinds]
+    return [feature.fid for feature in kinds if _joins(join, reading, feature, rules)]
+
+
+def _joins(join: LayerJoin, reading: Reading, feature: Feature, rules: Rules) -> bool:
+    if join.predicate == "intersects":
+        return feature.geometry.intersects(shapely.Point(reading.at))
+    if join.predicate == "dwithin":
+        return distance_m(feature.geometry, *reading.at, geographic=rules.geographic) <= join.distance_m
+    left = value_of(str(join.left), reading)
+    right = {"fid": feature.fid, "kind": feature.kind}.get(str(join.right), feature.tags.get(str(join.right)))
+    return left is not None and text_of(left) == right
+
+
+def _is_inside(region: Region, at: Point, known: Known, rules: Rules) -> bool:
+    """Borders belong to regions; a moving one goes with the last reading of its focal object."""
+    if isinstance(region, Box):
+        return region.minx <= at[0] <= region.maxx and region.miny <= at[1] <= region.maxy
+    if isinstance(region, Area):
+        return shapely.from_wkt(region.wkt).intersects(shapely.Point(at))
+    if isinstance(region, Circle):
+        return is_within(at, (region.x, region.y), region.radius_m, geographic=rules.geographic)
+    centre = known.alive[region.focal].at
+    if isinstance(region, MovingCircle):
+        return is_within(at, centre, region.radius_m, geographic=rules.geographic)
+    across, along = half_sides(region, centre, rules)
+    return abs(at[0] - centre[0]) <= across and abs(at[1] - centre[1]) <= along
+
+
+def half_sides(region: MovingBox, centre: Point, rules: Rules) -> Point:
+    """Half of a moving box's sides, in coordinates; metres on degrees are those at the latitude of its centre."""
+    scale = degree_m(centre[1]) if region.metres and rules.geographic else (1.0, 1.0)
+    return region.width / 2 / scale[0], region.height / 2 / scale[1]
+
+
+def _nearest(neighbours: Neighbours, found: list[Reading], known: Known, rules: Rules) -> list[Reading]:
+    places = [_point(place, known) for place in places_of(neighbours)]
+    if isinstance(neighbours, ReverseNearest):
+        return [reading for reading in found if _is_nearest(places[0], reading, known, rules)]
+    if isinstance(neighbours, Nearest):
+        far = {r.fix.object: rank(r.at, places[0], geographic=rules.geographic) for r in found}
+    else:
+        far = {r.fix.object: _total(neighbours, r, places, rules) for r in found}
+    return sorted(found, key=lambda r: (far[r.fix.object], r.fix.object))[: neighbours.k]
+
+
+def _point(place: Place, known: Known) -> Point:
+    return (place.x, place.y) if place.focal is None else known.alive[place.focal].at
+
+
+def _is_nearest(place: Point, reading: Reading, known: Known, rules: Rules) -> bool:
+    """Whether no other living object is nearer to the reading's object than the place is."""
+    others = [other for name, other in known.alive.items() if name != reading.fix.object]
+    far = rank(reading.at, place, geographic=rules.geographic)
+    return all(far <= rank(reading.at, other.at, geographic=rules.geographic) for other in others)
+
+
+def _total(group: GroupNearest, reading: Reading, places: list[Point], rules: Rules) -> float:
+    ranks = [rank(reading.at, place, geographic=rules.geographic) for place in places]
+    if group.total == "max":
+        return max(ranks)
+    if group.total == "min":
+        return min(ranks)
+    if rules.geographic:
+        return round(math.fsum(metres(reading.at, place, geographic=True) for place in places), 3)
+    return round(sum(math.sqrt(square) for square in ranks), 9)
+
+
+def _are_pair(pairs: PairJoin, reading: Reading, other: Reading, rules: Rules) -> bool:
+    if reading.fix.object == other.fix.object:
+        return False
+    for key in pairs.keys:
+        value = value_of(key, reading)
+        if value is None or value != value_of(key, other):
+            return False
+    near = pairs.distance_m
+    return near is None or is_within(reading.at, other.at, near, geographic=rules.geographic)

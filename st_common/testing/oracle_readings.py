@@ -1,0 +1,111 @@
+"""What the oracle knows of objects: the last reading of each, what follows from the one before it, and distances."""
+
+import math
+from dataclasses import dataclass, field
+
+import shapely
+from pyproj import Geod
+from shapely.geometry.base import BaseGeometry
+
+from st_common.testing.oracle_rows import Fix, Rules
+
+Point = tuple[float, float]
+
+_GEOD = Geod(ellps="WGS84")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A fix that was used, and what follows from the reading before it: None when that was none, gone or expired.
+
+    `velocity` is in coordinates per second.
+    """
+
+    fix: Fix
+    elapsed_s: float | None = None
+    speed_mps: float | None = None
+    velocity: Point | None = None
+
+    @property
+    def at(self) -> Point:
+        """Where the object was."""
+        return self.fix.x, self.fix.y
+
+
+@dataclass(slots=True)
+class Known:
+    """The objects that live, with their last readings; of all objects the time of the last fix, and what ended them."""
+
+    alive: dict[str, Reading] = field(default_factory=dict)
+    last_us: dict[str, int] = field(default_factory=dict)
+    ended: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> "Known":
+        """The same, to be kept while this one goes on."""
+        return Known(dict(self.alive), dict(self.last_us), dict(self.ended))
+
+    def take(self, reading: Reading) -> None:
+        """A fix was used: its object lives, unless the fix says that it is gone."""
+        name = reading.fix.object
+        self.last_us[name] = reading.fix.event_us
+        self.alive[name] = reading
+        if reading.fix.gone:
+            self.end(name, "gone")
+
+    def end(self, name: str, cause: str) -> None:
+        """An object lives no longer."""
+        self.alive.pop(name, None)
+        self.ended[name] = cause
+
+
+def reading_of(fix: Fix, before: Reading | None, rules: Rules) -> Reading:
+    """A fix with elapsed time, speed and velocity since the reading before, if there is one."""
+    if before is None or fix.gone:
+        return Reading(fix=fix)
+    elapsed_s = (fix.event_us - before.fix.event_us) / 1e6
+    way = metres(before.at, (fix.x, fix.y), geographic=rules.geographic)
+    turn = fix.x - before.fix.x
+    if rules.geographic and abs(turn) > 180:
+        turn -= math.copysign(360, turn)
+    velocity = turn / elapsed_s, (fix.y - before.fix.y) / elapsed_s
+    return Reading(fix=fix, elapsed_s=elapsed_s, speed_mps=way / elapsed_s, velocity=velocity)
+
+
+def metres(a: Point, b: Point, *, geographic: bool) -> float:
+    """The distance of two points: geodesic on degrees, of the plane otherwise."""
+    if geographic:
+        return float(_GEOD.inv(*a, *b)[2])
+    return math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2)
+
+
+def is_within(a: Point, b: Point, distance_m: float, *, geographic: bool) -> bool:
+    """Whether two points are at most so far from each other."""
+    if geographic:
+        return metres(a, b, geographic=True) <= distance_m
+    return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 <= distance_m**2
+
+
+def rank(a: Point, b: Point, *, geographic: bool) -> float:
+    """What distances are compared by: squares in the plane, whole millimetres on degrees."""
+    if geographic:
+        return round(metres(a, b, geographic=True), 3)
+    return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2
+
+
+def degree_m(latitude: float) -> Point:
+    """How long a degree of longitude and one of latitude are there, in metres."""
+    a, e2, sine = 6378137.0, 0.00669437999014, math.sin(math.radians(latitude))
+    normal = a / math.sqrt(1 - e2 * sine * sine)
+    meridian = a * (1 - e2) / (1 - e2 * sine * sine) ** 1.5
+    return math.radians(normal * math.cos(math.radians(latitude))), math.radians(meridian)
+
+
+def distance_m(geometry: BaseGeometry, x: float, y: float, *, geographic: bool) -> float:
+    """How far a geometry is from a point; on degrees in metres, in a plane that touches WGS84 at the point.
+
+    The plane is right to 0.5 % for some tens of kilometres around the point.
+    """
+    if not geographic:
+        return geometry.distance(shapely.Point(x, y))
+    plane = shapely.transform(geometry, lambda at: (at - [x, y]) * degree_m(y))
+    return plane.distance(shapely.Point(0, 0))
