@@ -1,6 +1,10 @@
 """All figures, one after the other, each in a process of its own; results as JSON in bench/results.
 
-usage: python bench/run.py [NAME ...]     (names as below; all when none is given)
+usage: python bench/run.py [NAME ...] [--engine spark|local] [--OPTION VALUE ...]
+
+NAME is a figure or a group of them, as below; all figures when none is given. `--engine` and what follows go to the
+programs; figures that name no engine run on the local one without it, and their results carry its name. Tables and
+plots are made from the results by `bench/table.py` and `bench/plots.py`.
 """
 
 import json
@@ -9,7 +13,15 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FIGURES = {
+RATES = (100, 500, 1000, 2000, 4000)
+SHARES = (1, 10, 50, 100)
+MEMBERS = (1, 3, 11, 30, 100)
+NEIGHBOURS = (1, 4, 16, 64, 256)
+STATIONARY = (1_000, 10_000, 100_000, 1_000_000)
+CACHES = (0, 75, 100)
+LOCAL_W1 = ["throughput", "--engine", "local", "--replays", "40", "--batch-mb", "3", "--segment-mb", "1", "--queries"]
+
+ENGINE_GIVEN = {
     "w1-1000-spark-backlog-3gb": ["throughput", "--queries", "1000", "--copies", "11", "--batch-mb", "128",
                                   "--segment-mb", "8", "--warm", "2"],
     "w1-1000-spark": ["throughput", "--queries", "1000", "--batch-mb", "16"],
@@ -18,38 +30,75 @@ FIGURES = {
     "w2-buildings-spark": ["throughput", "--workload", "w2", "--copies", "3", "--batch-mb", "64"],
     "w2-buildings-local": ["throughput", "--engine", "local", "--workload", "w2", "--replays", "40", "--batch-mb", "3",
                            "--segment-mb", "1"],
-    "w1-1000-local": ["throughput", "--engine", "local", "--queries", "1000", "--replays", "40", "--batch-mb", "3",
-                      "--segment-mb", "1"],
-    "w1-10000-local": ["throughput", "--engine", "local", "--queries", "10000", "--replays", "40", "--batch-mb", "3",
-                       "--segment-mb", "1"],
     "w3-10000-local": ["throughput", "--engine", "local", "--workload", "w3", "--queries", "10000", "--batch-mb", "2",
                        "--segment-mb", "1"],
-    **{f"w1-{q}-local": ["throughput", "--engine", "local", "--queries", str(q), "--replays", "40", "--batch-mb", "3",
-                         "--segment-mb", "1"] for q in (1, 10, 100)},
+    **{f"w1-{q}-local": [*LOCAL_W1, str(q)] for q in (1, 10, 100, 1000, 10000)},
     "latency-local": ["latency", "--engine", "local"],
     "latency-spark": ["latency", "--engine", "spark", "--seconds", "30", "--warm-s", "15"],
     "latency-spark-archive": ["latency", "--engine", "spark", "--seconds", "25", "--warm-s", "12", "--archive"],
 }  # fmt: skip
 
+ANY_ENGINE = {
+    "p9": ["rounds"],
+    "p9-fast": ["rounds", "--divisor", "50", "--rounds", "10"],
+    "circles": ["rounds", "--kind", "circles", "--rounds", "10"],
+    **{f"p9-share-{share}": ["rounds", "--share", str(share / 100), "--rounds", "10"] for share in SHARES},
+    **{f"p9-members-{members}": ["rounds", "--members", str(members), "--rounds", "6"] for members in MEMBERS},
+    **{f"p9-cache-{share}": ["rounds", "--cache-share", str(share / 100), "--rounds", "10"] for share in CACHES},
+    **{f"stationary-{queries}": ["rounds", "--kind", "stationary", "--queries", str(queries), "--rounds", "6"]
+       for queries in STATIONARY},
+    **{f"knn-{k}": ["rounds", "--kind", "nearest", "--queries", "5000", "--share", "0.5", "--k", str(k),
+                    "--rounds", "10"] for k in NEIGHBOURS},
+    "fences": ["rounds", "--kind", "fences", "--objects", "10000", "--rounds", "20"],
+    **{f"rate-{rate}": ["rate", "--rate", str(rate)] for rate in RATES},
+    **{f"rate-moving-{rate}": ["rate", "--kind", "squares", "--rate", str(rate)] for rate in RATES},
+    "profile-squares": ["profile_round"],
+    "profile-stationary": ["profile_round", "--kind", "stationary"],
+    "profile-knn": ["profile_round", "--kind", "nearest", "--queries", "5000", "--share", "0.5"],
+    "profile-fences": ["profile_round", "--kind", "fences", "--objects", "10000"],
+}  # fmt: skip
+
+GROUPS = {
+    "shares": [f"p9-share-{share}" for share in SHARES],
+    "sizes": [f"p9-members-{members}" for members in MEMBERS],
+    "caches": [f"p9-cache-{share}" for share in CACHES],
+    "stationary": [f"stationary-{queries}" for queries in STATIONARY],
+    "neighbours": [f"knn-{k}" for k in NEIGHBOURS],
+    "rates": [f"rate-{rate}" for rate in RATES],
+    "rates-moving": [f"rate-moving-{rate}" for rate in RATES],
+    "profiles": [name for name in ANY_ENGINE if name.startswith("profile-")],
+}
+FIGURES = {**ENGINE_GIVEN, **ANY_ENGINE}
+
 
 def main() -> int:
     """Runs the figures that are named and stores what each prints."""
+    words = sys.argv[1:]
+    cut = next((n for n, word in enumerate(words) if word.startswith("--")), len(words))
+    names, options = words[:cut], words[cut:]
+    wanted = [figure for name in names for figure in GROUPS.get(name, [name])] or list(FIGURES)
+    if unknown := [name for name in wanted if name not in FIGURES]:
+        print(f"unknown: {', '.join(unknown)}; known: {', '.join([*GROUPS, *FIGURES])}")
+        return 2
+    return 1 if [name for name in wanted if not ran(name, options)] else 0
+
+
+def ran(name: str, options: list[str]) -> bool:
+    """Whether a figure was measured with right counts."""
+    module, *arguments = FIGURES[name]
+    engine = options[options.index("--engine") + 1] if "--engine" in options else "local"
+    target = name if name in ENGINE_GIVEN else f"{name}-{engine}"
+    command = [sys.executable, "-m", f"bench.{module}", *arguments, *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+    if done.returncode or not last.startswith("{"):
+        print(f"{name}: failed ({done.returncode})\n{last}\n{done.stderr[-2000:]}", flush=True)
+        return False
     results = ROOT / "bench" / "results"
     results.mkdir(exist_ok=True)
-    failed = 0
-    for name in sys.argv[1:] or list(FIGURES):
-        module, *arguments = FIGURES[name]
-        done = subprocess.run([sys.executable, "-m", f"bench.{module}", *arguments], cwd=ROOT, capture_output=True,
-                              text=True, check=False)  # fmt: skip
-        last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else "{}"
-        if done.returncode or last == "{}":
-            failed += 1
-            print(f"{name}: failed\n{done.stderr[-2000:]}")
-            continue
-        result = json.loads(last)
-        (results / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-        print(f"{name}: {last}")
-    return 1 if failed else 0
+    (results / f"{target}.json").write_text(json.dumps(json.loads(last), indent=1) + "\n")
+    print(f"{target}: {last}", flush=True)
+    return True
 
 
 if __name__ == "__main__":
