@@ -33,6 +33,7 @@ ROADS = SHARED / "data" / "roadnet-oldenburg"
 STREAM = "load"
 _PLACE = (8.2146, 53.1435)  # longitude and latitude that the middle of the plane is given; a unit is a metre there
 _METRES_PER_DEGREE = 111_195.0
+_UNITS = 32  # made at least, so that runs of different lengths share a world
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,17 +47,19 @@ class World:
     kind: np.ndarray
 
 
-def world(work: Path, *, objects: int, units: int, divisor: int = 250, seed: int = 1) -> World:
+def world(work: Path, *, objects: int, units: int, divisor: int, seed: int = 1) -> World:
     """So many objects for so many units; from bench/work when it was made before."""
-    traffic = replace(ALL_REPORT, at_start=objects, units=units, speed_divisor=divisor)
-    path = work / f"oldenburg-{objects}-{units}-{divisor}-{seed}.npz"
+    made = max(units, _UNITS)
+    traffic = replace(ALL_REPORT, at_start=objects, units=made, speed_divisor=divisor)
+    path = work / f"oldenburg-{objects}-{made}-{divisor}-{seed}.npz"
     if not path.exists():
         found = list(rounds(read_network(ROADS), traffic, seed=seed))
         path.parent.mkdir(parents=True, exist_ok=True)
         x, y = (np.round([getattr(one, axis) for one in found], DECIMALS) for axis in "xy")
         np.savez(path, x=x, y=y, kind=found[0].kind)
     with np.load(path) as stored:
-        return World(traffic=traffic, geographic=False, **stored)
+        x, y = (stored[axis][: units + 1] for axis in "xy")
+        return World(traffic=traffic, geographic=False, x=x, y=y, kind=stored["kind"])
 
 
 def on_earth(plane: World) -> World:

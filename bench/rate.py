@@ -137,7 +137,7 @@ def main() -> None:
     args = arguments()
     seconds, moving = args.warm_s + args.seconds, args.kind == "squares"
     at_s = arrivals_s(args.rate, seconds)
-    space = oldenburg.world(args.work, objects=OBJECTS, units=1 + int(4000 * 1.2 * 60) // OBJECTS)
+    space = oldenburg.world(args.work, objects=OBJECTS, units=1 + len(at_s) // OBJECTS, divisor=250)
     asked = ask(args.kind, space, queries=args.queries, members=args.members, k=0, distance_m=0)
     stream = replace(oldenburg.settings(space, shards=2), tick_s=args.tick_s)
     home = Home(args.work / f"home-{time.time_ns()}")

@@ -2,6 +2,9 @@
 
 usage: python -m bench.rounds --kind squares --objects 100000 --queries 100000 --share 1 --rounds 20 --engine spark
 
+Speeds: with `--divisor 2500` objects move about a ninth of a square's side in a round, as in the workload W3; with 250
+they go 40 km/h where a unit is a metre, further than a side, and most members change in each round.
+
 A round is timed from the moment at which the last of its segments stands in the log to the moment at which the table
 of changes holds everything that it changed. Afterwards the changes of every round are counted against those between
 the exact answers before and after it, and the changes folded over all rounds against the exact answer at the end
@@ -143,7 +146,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--k", type=int, default=16)
     parser.add_argument("--distance-m", type=float, default=1000.0)
     parser.add_argument("--cache-share", type=float, help="GPAC's share; objects must then report in each round")
-    parser.add_argument("--divisor", type=int, default=250, help="of the generator's speeds: 250 is slow, 50 its own")
+    parser.add_argument("--divisor", type=int, default=2500, help="of the generator's speeds; 250 is city traffic")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--warm", type=int, default=3, help="rounds that are not counted")
     parser.add_argument("--every-s", type=float, default=0.0, help="start a round at most so often")

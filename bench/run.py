@@ -40,7 +40,7 @@ ENGINE_GIVEN = {
 
 ANY_ENGINE = {
     "p9": ["rounds"],
-    "p9-fast": ["rounds", "--divisor", "50", "--rounds", "10"],
+    "p9-fast": ["rounds", "--divisor", "250", "--rounds", "10"],
     "circles": ["rounds", "--kind", "circles", "--rounds", "10"],
     **{f"p9-share-{share}": ["rounds", "--share", str(share / 100), "--rounds", "10"] for share in SHARES},
     **{f"p9-members-{members}": ["rounds", "--members", str(members), "--rounds", "6"] for members in MEMBERS},
@@ -48,14 +48,14 @@ ANY_ENGINE = {
     **{f"stationary-{queries}": ["rounds", "--kind", "stationary", "--queries", str(queries), "--rounds", "6"]
        for queries in STATIONARY},
     **{f"knn-{k}": ["rounds", "--kind", "nearest", "--queries", "5000", "--share", "0.5", "--k", str(k),
-                    "--rounds", "10"] for k in NEIGHBOURS},
-    "fences": ["rounds", "--kind", "fences", "--objects", "10000", "--rounds", "20"],
+                    "--divisor", "250", "--rounds", "10"] for k in NEIGHBOURS},
+    "fences": ["rounds", "--kind", "fences", "--objects", "10000", "--divisor", "250"],
     **{f"rate-{rate}": ["rate", "--rate", str(rate)] for rate in RATES},
     **{f"rate-moving-{rate}": ["rate", "--kind", "squares", "--rate", str(rate)] for rate in RATES},
     "profile-squares": ["profile_round"],
     "profile-stationary": ["profile_round", "--kind", "stationary"],
-    "profile-knn": ["profile_round", "--kind", "nearest", "--queries", "5000", "--share", "0.5"],
-    "profile-fences": ["profile_round", "--kind", "fences", "--objects", "10000"],
+    "profile-knn": ["profile_round", "--kind", "nearest", "--queries", "5000", "--share", "0.5", "--divisor", "250"],
+    "profile-fences": ["profile_round", "--kind", "fences", "--objects", "10000", "--divisor", "250"],
 }  # fmt: skip
 
 GROUPS = {

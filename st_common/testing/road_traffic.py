@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.road_network import CLASS_SHARES, CLASSES, Limits, RoadNetwork, limits_of
+from st_common.testing.road_network import CLASS_SHARES, CLASSES, RoadNetwork, limits_of
 from st_common.testing.routes import Choice, Router, destinations
 
 COLUMNS = ("object", "ts", "x", "y", "class", "gone")
@@ -29,8 +29,8 @@ class Traffic:
     """A workload. `unit_s` is the length of a time unit in the event time of the reports.
 
     `report_share` is the part of the objects that reports in a round, drawn anew each time; reports of new and of gone
-    objects are never left out. `spread` starts the first objects anywhere on their first roads instead of at nodes,
-    where many would stand at one place.
+    objects are never left out. `spread` starts the first objects anywhere on their routes instead of at nodes, so
+    that the first units are like the later ones.
     """
 
     at_start: int
@@ -95,11 +95,11 @@ def rounds(network: RoadNetwork, traffic: Traffic, *, seed: int) -> Iterator[Rou
     router = Router(network, limits, choice=traffic.choice)
     fleet = _born(router, traffic.at_start, 0, moves)
     if traffic.spread:
-        fleet = _spread(fleet, network, moves)
+        fleet = _spread(router, fleet, moves)
     count = len(fleet.number)
     yield _round(0, network, fleet, fleet.only(np.empty(0, np.int64)))
     for unit in range(1, traffic.units + 1):
-        fleet, arrived = _moved(router, fleet, moves, stays=traffic.stays)
+        fleet, arrived = _moved(router, fleet, np.ones(len(fleet.number)), moves, stays=traffic.stays)
         new = _born(router, traffic.per_unit, count, moves)
         count += len(new.number)
         reporting = fleet.only(_reporting(len(fleet.number), traffic.report_share, reports)).joined(new)
@@ -163,18 +163,27 @@ def _born(router: Router, count: int, first: int, rng: np.random.Generator) -> _
     return _Fleet(number=first + np.arange(count), kind=kind, destination=destination, road=road, along=np.zeros(count))
 
 
-def _spread(fleet: _Fleet, network: RoadNetwork, rng: np.random.Generator) -> _Fleet:
-    return replace(fleet, along=rng.uniform(0, network.length[fleet.road]))
-
-
-def _moved(router: Router, fleet: _Fleet, rng: np.random.Generator, *, stays: bool) -> tuple[_Fleet, _Fleet]:
-    """The objects under way one unit later, and those that reached their destination in it."""
-    network, limits = router.network, router.limits
-    kind, road, along, destination = fleet.kind, fleet.road.copy(), fleet.along.copy(), fleet.destination.copy()
-    left, going, gone = np.ones(len(road)), np.arange(len(road)), np.zeros(len(road), bool)
+def _spread(router: Router, fleet: _Fleet, rng: np.random.Generator) -> _Fleet:
+    """The objects at a random moment of their trips."""
+    at, total, going = fleet.road.copy(), np.zeros(len(fleet.road)), np.arange(len(fleet.road))
     while len(going):
-        going = _drive(network, limits, kind, road, along, left, going)
-        at = network.end[road[going]]
+        road = at[going]
+        total[going] += router.network.length[road] / router.speed(fleet.kind[going], road)
+        at[going] = router.next_road(fleet.kind[going], router.network.end[road], fleet.destination[going])
+        going = going[at[going] >= 0]
+    left = total * rng.uniform(0, 0.999, len(total))  # nobody arrives before the first unit
+    return _moved(router, fleet, left, rng, stays=False)[0]
+
+
+def _moved(
+    router: Router, fleet: _Fleet, left: np.ndarray, rng: np.random.Generator, *, stays: bool
+) -> tuple[_Fleet, _Fleet]:
+    """The objects under way after so many units each (`left`, used up), and those that reached their destination."""
+    kind, road, along, destination = fleet.kind, fleet.road.copy(), fleet.along.copy(), fleet.destination.copy()
+    going, gone = np.arange(len(road)), np.zeros(len(road), bool)
+    while len(going):
+        going = _drive(router, kind, road, along, left, going)
+        at = router.network.end[road[going]]
         there = at == destination[going]
         if stays:
             _set_out(router, kind, destination, going[there], at[there], rng)
@@ -187,15 +196,14 @@ def _moved(router: Router, fleet: _Fleet, rng: np.random.Generator, *, stays: bo
     return fleet.only(np.flatnonzero(~gone)), fleet.only(np.flatnonzero(gone))
 
 
-def _drive(  # noqa: PLR0917 - columns of one table, changed in place
-    network: RoadNetwork, limits: Limits, kind: np.ndarray, road: np.ndarray, along: np.ndarray, left: np.ndarray,
-    going: np.ndarray,
-) -> np.ndarray:  # fmt: skip
+def _drive(
+    router: Router, kind: np.ndarray, road: np.ndarray, along: np.ndarray, left: np.ndarray, going: np.ndarray
+) -> np.ndarray:
     """Moves objects to the end of their road, or as far as the time left takes them; those that reached the end."""
-    speed = limits.between(kind[going], network.road_class[road[going]])
-    room = (network.length[road[going]] - along[going]) / speed
+    speed, length = router.speed(kind[going], road[going]), router.network.length[road[going]]
+    room = (length - along[going]) / speed
     stops = left[going] < room
-    along[going] = np.where(stops, along[going] + speed * left[going], network.length[road[going]])
+    along[going] = np.where(stops, along[going] + speed * left[going], length)
     left[going] -= room
     arrived: np.ndarray = going[~stops]
     return arrived

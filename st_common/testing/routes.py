@@ -31,6 +31,10 @@ class Router:
         self._next = [np.empty(shape, np.int16) for _ in self._graphs]  # a row takes memory once it is written
         self._known = np.zeros((len(self._graphs), len(network.x)), bool)
 
+    def speed(self, kind: np.ndarray, road: np.ndarray) -> np.ndarray:
+        """How fast objects of these classes drive on these roads, in units per time unit."""
+        return self.limits.between(kind, self.network.road_class[road])
+
     def next_road(self, kind: np.ndarray, node: np.ndarray, destination: np.ndarray) -> np.ndarray:
         """The directed road by which an object of a class leaves a node for its destination.
 

@@ -1,0 +1,126 @@
+"""The tables of docs/performance.md, made from bench/results/*.json.
+
+usage: python bench/table.py [--write docs/performance.md]
+
+Without `--write` all tables are printed. With it, what stands between `<!-- table NAME -->` and `<!-- end -->` in the
+file is replaced by the table of that name; a table without results stays as it is.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "bench" / "results"
+PLACE = re.compile(r"(<!-- table (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+Result = dict[str, Any]
+Columns = dict[str, Callable[[Result], str]]
+
+
+def results_of(pattern: str) -> list[Result]:
+    """The results whose file's name matches, local before Spark, then in the order of the first number of the name."""
+    paths = [path for path in RESULTS.glob("*.json") if re.fullmatch(pattern, path.stem)]
+    return [json.loads(path.read_text()) for path in sorted(paths, key=_place)]
+
+
+def _place(path: Path) -> tuple[str, int, str]:
+    numbers = re.findall(r"\d+", path.stem.removeprefix("p9"))
+    return path.stem.rpartition("-")[2], int(numbers[0]) if numbers else 0, path.stem
+
+
+def number(name: str, form: str = ",.2f") -> Callable[[Result], str]:
+    """A column of numbers; `-` where a result has none."""
+    return lambda result: format(result[name], form) if result.get(name) is not None else "-"
+
+
+def counter(name: str) -> Callable[[Result], str]:
+    """A counter of the step, the median of a round."""
+    return lambda result: format(result["counters"][name], ",") if name in result["counters"] else "-"
+
+
+def percentiles(of: str) -> Callable[[Result], str]:
+    """p50 / p95 / p99 in milliseconds."""
+    return lambda result: " / ".join(format(result[of][f"p{p}_ms"], ",.0f") for p in (50, 95, 99))
+
+
+ROUND: Columns = {
+    "engine": lambda result: result["engine"],
+    "p50 s": number("p50_s"),
+    "p95 s": number("p95_s"),
+    "largest s": number("max_s"),
+    "rounds": number("rounds", "d"),
+    "members in all": number("pairs", ","),
+    "+ a round": number("plus_per_round", ","),
+    "- a round": number("minus_per_round", ","),
+    "bare KD-tree s": number("bare_s"),
+}
+RATE: Columns = {
+    "engine": lambda result: result["engine"],
+    "fixes/s": number("rate", ","),
+    "segment's arrival to commit, p50 / p95 / p99 ms": percentiles("segment"),
+    "fix's arrival to commit, p50 / p95 / p99 ms": percentiles("fix"),
+    "mean of fixes ms": number("mean_fix_ms", ",.0f"),
+    "step alone ms": number("step_alone_ms", ".1f"),
+}
+WHAT: Columns = {"round": lambda result: result["what"].partition(": ")[2]}
+TABLES: dict[str, tuple[str, Columns]] = {
+    "rounds": (r"(p9|p9-fast|circles|knn-16|fences)-(local|spark)", WHAT | ROUND),
+    "shares": (r"p9-share-\d+-\w+", {"moving": number("share", ".0%")} | ROUND),
+    "sizes": (r"p9-members-\d+-\w+", {"members of an answer": number("members", "g")} | ROUND),
+    "stationary": (r"stationary-\d+-\w+", {"queries": number("queries", ",")} | ROUND
+                   | {"registering s": number("registering_s", ",.1f")}),
+    "neighbours": (r"knn-\d+-\w+", {"k": number("k", "d")} | ROUND),
+    "caches": (r"p9-cache-\d+-\w+", {"cache share": number("cache_share", "g")} | ROUND
+               | {name: counter(name) for name in ("candidates", "refills", "misses")}),
+    "rates": (r"rate-\d+-\w+", RATE),
+    "rates-moving": (r"rate-moving-\d+-\w+", RATE),
+}  # fmt: skip
+
+
+def table(name: str) -> str:
+    """A table as Markdown, with a newline at its end; empty without results."""
+    pattern, columns = TABLES[name]
+    found = results_of(pattern)
+    if not found:
+        return ""
+    lines = [list(columns), ["---"] * len(columns), *([column(one) for column in columns.values()] for one in found)]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def phases() -> str:
+    """Where the rounds' time goes: medians of the phases, in seconds, and of the areas of profiles."""
+    lines = []
+    for result in results_of(r"(p9|knn-16|fences|profile-\w+)-(local|spark)"):
+        spent = sorted({**result["phases"], **result.get("areas", {})}.items(), key=lambda item: -item[1])
+        lines.append(f"- {result['what']}: " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in spent))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def written(text: str) -> str:
+    """The text with all tables that have results."""
+
+    def replaced(match: re.Match[str]) -> str:
+        made = phases() if match[2] == "phases" else table(match[2])
+        return match[1] + (made or match[3]) + match[4]
+
+    return PLACE.sub(replaced, text)
+
+
+def main() -> None:
+    """Prints all tables, or writes them into a document."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path)
+    document = parser.parse_args().write
+    if document is not None:
+        document.write_text(written(document.read_text()))
+        return
+    for name in TABLES:
+        print(f"{name}\n\n{table(name)}")
+    print(f"phases\n\n{phases()}")
+
+
+if __name__ == "__main__":
+    main()
