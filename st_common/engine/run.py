@@ -9,7 +9,7 @@ from st_common.engine.owner import Owner, owned
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import frozen
 from st_common.home import Home
-from st_common.operators.state import NEVER
+from st_common.operators.fixes import NEVER
 from st_common.position import position_of
 from st_common.settings import StreamSettings
 

@@ -15,6 +15,7 @@ from st_common.errors import LayerError
 from st_common.geometry.distance import grown
 from st_common.geometry.grid import BoxIndex
 from st_common.home import Home
+from st_common.layers.keyed import KeyIndex
 from st_common.layers.shapes import ShapeCache
 
 Floats = npt.NDArray[np.float64]
@@ -35,10 +36,12 @@ class LayerIndex:
         read_region: gives the WKB of the features that are home in a region, in the order of their fids.
         geographic: whether the layer and the points are longitude and latitude in degrees; else they are planar, and
             distances are in their unit.
+        read_tag: gives the values of a tag of the features that are home, in the order of their fids; null for none.
         cache_bytes: how much memory the geometries may take; the boxes of all features are held anyway.
     """
 
-    __slots__ = ("_boxes", "_cache", "_geographic", "_grids", "_kind", "_local", "_region", "_region_ids", "fids")
+    __slots__ = ("_boxes", "_cache", "_geographic", "_grids", "_keyed", "_kind", "_local", "_read_tag", "_region",
+                 "_region_ids", "fids")  # fmt: skip
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class LayerIndex:
         read_region: Callable[[str], pa.ChunkedArray],
         *,
         geographic: bool = True,
+        read_tag: Callable[[str], pa.Array] | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         rows = rows.filter(rows["home"]).sort_by("fid")
@@ -59,6 +63,7 @@ class LayerIndex:
         self._geographic = geographic
         self._grids: OrderedDict[tuple[tuple[str, ...], float | None], tuple[BoxIndex, Ints]] = OrderedDict()
         self._cache = ShapeCache(read_region, limit_bytes=cache_bytes)
+        self._read_tag, self._keyed = read_tag, dict[str, KeyIndex]()
 
     def match(
         self, x: Floats, y: Floats, *, distance_m: float | None = None, kinds: Sequence[str] = ()
@@ -88,6 +93,25 @@ class LayerIndex:
             else:
                 keep[pairs] = shapes.within(which, x[at], y[at], distance_m, geographic=self._geographic)
         return points[keep], found[keep]
+
+    def keyed(self, values: pa.Array, column: str, *, kinds: Sequence[str] = ()) -> tuple[Ints, Ints]:
+        """All pairs of a value and a feature whose `column` ("fid", "kind" or the name of a tag) is equal to it.
+
+        Returns:
+            `(value_idx, feature_idx)`, int64, sorted by value, then feature; null matches nothing.
+        """
+        if column not in self._keyed:
+            self._keyed[column] = KeyIndex.of(self._column(column))
+        value, feature = self._keyed[column].find(values)
+        if kinds:
+            meant = np.isin(self._kind[feature], list(kinds))
+            value, feature = value[meant], feature[meant]
+        return value, feature
+
+    def _column(self, name: str) -> pa.Array:
+        if name in ("fid", "kind"):
+            return pa.array(self.fids if name == "fid" else self._kind, pa.string())
+        return pa.nulls(len(self.fids), pa.string()) if self._read_tag is None else self._read_tag(name)
 
     def kinds_of(self, feature_idx: Ints) -> npt.NDArray[np.object_]:
         """The kinds of features."""
@@ -134,7 +158,14 @@ def _load_index(path: Path, version: int, geographic: bool) -> LayerIndex:  # no
         has = f"its versions go to {newest}" if newest is not None else "fairway layer list shows which there are"
         raise LayerError(f"layer {path.name!r} has no version {version}", hint=has)
     rows = tables.read(path, version=version, columns=list(_SMALL_COLUMNS))
-    return LayerIndex(rows, partial(_region_wkb, path, version), geographic=geographic)
+    read_tag = partial(_tag, path, version)
+    return LayerIndex(rows, partial(_region_wkb, path, version), geographic=geographic, read_tag=read_tag)
+
+
+def _tag(path: Path, version: int, name: str) -> pa.Array:
+    rows = tables.read(path, version=version, columns=["home", "fid", "tags"])
+    tags = rows.filter(pc.field("home")).sort_by("fid")["tags"].combine_chunks()
+    return pc.map_lookup(tags, pa.scalar(name), "first")
 
 
 def _region_wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.operators.intern import Interner
-from st_common.operators.state import Registered
+from st_common.operators.registered import Registered
 from st_common.operators.targets import NO_PARTNER, Targets
 
 CAUSES = ("enter", "leave", "inside", "gone", "expired", "registered", "dropped", "replaced", "layer", "aged", "value")

@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 Arrays = Mapping[str, np.ndarray | pa.Array]
 
+T = TypeVar("T")
+
 _META = b"fairway"
+_ARROW = "attribute/"  # arrays that stay Arrow, for they may hold nulls
 
 
 def to_blob(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
@@ -30,7 +33,7 @@ def to_blob(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
 
 
 def from_blob(blob: bytes) -> tuple[dict[str, np.ndarray | pa.Array], dict[str, Any]]:
-    """The arrays (numbers as NumPy views that must not be written, strings as Arrow) and the meta of a blob."""
+    """The arrays (numbers as NumPy views that must not be written, strings and attributes as Arrow) and the meta."""
     with pa.ipc.open_stream(blob) as reader:
         batch = reader.read_next_batch()
     arrays: dict[str, np.ndarray | pa.Array] = {}
@@ -39,5 +42,25 @@ def from_blob(blob: bytes) -> tuple[dict[str, np.ndarray | pa.Array], dict[str, 
             continue
         values = column.values
         is_number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
-        arrays[name] = values.to_numpy() if is_number else values
+        arrays[name] = values.to_numpy() if is_number and not name.startswith(_ARROW) else values
     return arrays, json.loads((batch.schema.metadata or {})[_META])
+
+
+def flat(prefix: str, columns: Any) -> dict[str, np.ndarray]:
+    """The arrays of a dataclass of arrays, named by a prefix."""
+    return {f"{prefix}/{name}": getattr(columns, name) for name in columns.__dataclass_fields__}
+
+
+def unflat(prefix: str, kind: type[T], arrays: Arrays) -> T:
+    """The dataclass of arrays that `flat` took apart."""
+    return kind(**{name: arrays[f"{prefix}/{name}"] for name in kind.__dataclass_fields__})  # type: ignore[attr-defined]
+
+
+def flat_attributes(attributes: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Attributes by the names under which `attributes_of` finds them."""
+    return {_ARROW + name: values for name, values in attributes.items()}
+
+
+def attributes_of(arrays: Arrays) -> dict[str, pa.Array]:
+    """The attributes among the arrays of a blob."""
+    return {name.removeprefix(_ARROW): values for name, values in arrays.items() if name.startswith(_ARROW)}

@@ -1,40 +1,24 @@
 """Control rows: queries that come, change and go, and layers that are loaded anew (SPEC X4)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from st_common.errors import LogError
-from st_common.operators.changes import CAUSES, Names, change_rows
-from st_common.operators.evaluate import Counters, Outcome, Run, Settings, evaluate, last_fixes_hits
-from st_common.operators.match import Hits, LayerOf, compile_queries
-from st_common.operators.state import NEVER, OBJECT_SHIFT, TARGET_MASK, Delta, Registered, State
+from st_common.operators.evaluate import Outcome, Run, evaluate
+from st_common.operators.fixes import NEVER
+from st_common.operators.match import LayerOf
+from st_common.operators.registered import Registered
+from st_common.operators.settings import Settings
+from st_common.operators.state import State
+from st_common.operators.swap import Swap, swap
 from st_common.operators.timeline import Rows
 from st_common.query.plan import Plan
 
-_CAUSE = {name: number for number, name in enumerate(CAUSES)}
 Row = tuple[int, dict[str, Any]]  # position and control row
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swap:
-    """Queries that stop (`-` with a cause) and queries that are judged anew from all last fixes.
-
-    `before` are the queries whose answer is taken from the state, `after` are looked up in `queries`. What is in both
-    answers under one name stays without a change where `keeps` says so (a layer that was loaded anew).
-    """
-
-    queries: tuple[Registered, ...]
-    layers: dict[str, int]
-    before: np.ndarray
-    after: np.ndarray
-    position: np.ndarray
-    minus: str
-    plus: str
-    keeps: bool
 
 
 def parts(rows: list[Row]) -> Iterator[list[Row]]:
@@ -76,7 +60,7 @@ def _clock_run(state: State, position: int, row: dict[str, Any], settings: Setti
         clock_position=np.array([position]),
         clock_max=np.array([highest]),
     )
-    return Run(rows=rows, next_segment=state.next_segment)
+    return Run(rows=rows, next_segment=state.next_segment, final=position if row["op"] == "end" else None)
 
 
 def _register(state: State, rows: list[Row]) -> Swap:
@@ -166,61 +150,3 @@ def _layer(state: State, rows: list[Row]) -> Swap:
 
 
 _SWAPS = {"register": _register, "drop": _drop, "replace": _replace, "layer": _layer}
-
-
-def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> Outcome:
-    """The outcome of a swap: - for what no longer holds, + for what now does, the answer after it."""
-    judged = set(change.after.tolist())
-    only = tuple(q if n in judged else replace(q, live=False) for n, q in enumerate(change.queries))
-    hits, objects = last_fixes_hits(state, compile_queries(only), layer_of)
-    targets = state.targets.with_new(hits.target_query, hits.target_partner)
-    after = np.sort((objects << OBJECT_SHIFT) | hits.target)
-    is_before = np.isin(state.targets.query, change.before)[state.answer & TARGET_MASK]
-    before = state.answer[is_before]
-    minus = np.setdiff1d(before, after, assume_unique=True) if change.keeps else before
-    plus = np.setdiff1d(after, before, assume_unique=True) if change.keeps else after
-    keys = np.concatenate([minus, plus])
-    target, who = keys & TARGET_MASK, keys >> OBJECT_SHIFT
-    names = Names(
-        queries=change.queries,
-        targets=targets,
-        objects=state.objects,
-        partners=state.partners.with_new(hits.partner_hashes, hits.partner_ids),
-    )
-    counts = [len(minus), len(plus)]
-    changes = change_rows(
-        names,
-        position=change.position[targets.query[target]],
-        event_ts=np.full(len(keys), _now(state, settings)),
-        fix_ts=state.last_ts[who],
-        rank=np.ones(len(keys), np.int8),
-        objects=who,
-        target=target,
-        sign=np.repeat([-1, 1], counts),
-        cause=np.repeat([_CAUSE[change.minus], _CAUSE[change.plus]], counts),
-    )
-    answer = np.sort(np.concatenate([state.answer[~is_before], after]))
-    return Outcome(
-        delta=_delta(state, change, hits, answer),
-        changes=changes,
-        counters=Counters(leaves=counts[0], enters=counts[1]),
-    )
-
-
-def _now(state: State, settings: Settings) -> int:
-    return NEVER if state.max_event == NEVER else state.max_event - settings.lateness_us
-
-
-def _delta(state: State, change: Swap, hits: Hits, answer: np.ndarray) -> Delta:
-    return Delta(
-        next_segment=state.next_segment,
-        max_event=state.max_event,
-        queries=change.queries,
-        layers=change.layers,
-        answer=answer,
-        replaces_answer=True,
-        partner_ids=hits.partner_ids,
-        partner_hashes=hits.partner_hashes,
-        target_query=hits.target_query,
-        target_partner=hits.target_partner,
-    )

@@ -5,12 +5,25 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators import gpac
+from st_common.operators import gpac, readings
 from st_common.operators.changes import CAUSES, Names, change_rows
-from st_common.operators.match import Hits, LayerOf, QuerySet, compiled, match
-from st_common.operators.state import Delta, State
-from st_common.operators.targets import Targets
-from st_common.operators.timeline import EXPIRED, FIX, GONE, Events, Rows, order
+from st_common.operators.compiled import compiled
+from st_common.operators.delta import Delta
+from st_common.operators.fields import fields_of
+from st_common.operators.fixes import LastFixes
+from st_common.operators.inner import Memo
+from st_common.operators.intern import Interner
+from st_common.operators.match import Hits, LayerOf, match
+from st_common.operators.numbering import Numbering
+from st_common.operators.points import points_of
+from st_common.operators.settings import Settings
+from st_common.operators.state import State
+from st_common.operators.ticks import Ticked, run_ticks
+from st_common.operators.timeline import EXPIRED, FIX, GONE, Ordered, Rows, order
+from st_common.operators.touched import rows_after
+from st_common.operators.turn import Turn
+
+__all__ = ["Counters", "Outcome", "Run", "Settings", "evaluate"]
 
 _CAUSE = {name: number for number, name in enumerate(CAUSES)}
 _LEAVE_CAUSE = np.array([_CAUSE["leave"], _CAUSE["gone"], _CAUSE["expired"]])  # by kind of event
@@ -18,7 +31,12 @@ _LEAVE_CAUSE = np.array([_CAUSE["leave"], _CAUSE["gone"], _CAUSE["expired"]])  #
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """What a step counted; sums over steps and shards mean the same."""
+    """What a step counted; sums over steps and shards mean the same.
+
+    `fixes` to `expired` are of the shard's own objects, `stays` to `enters` are GPAC's cases of queries judged fix by
+    fix. `probed` points were looked up, `matched` pairs came out of the spatial operators, before the predicates;
+    `ticks` were judged, `candidates` pairs tested there, caches `refills` times made anew.
+    """
 
     fixes: int = 0
     late: int = 0
@@ -28,6 +46,11 @@ class Counters:
     stays: int = 0
     leaves: int = 0
     enters: int = 0
+    probed: int = 0
+    matched: int = 0
+    ticks: int = 0
+    candidates: int = 0
+    refills: int = 0
 
     def __add__(self, other: "Counters") -> "Counters":
         names = self.__dataclass_fields__
@@ -35,102 +58,124 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What of a stream's settings decides its answers."""
-
-    lateness_us: int = 0
-    silence_us: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a run does: the delta of the state, the changes, the counters."""
+    """What a run does: the delta of the state, the changes, the counters, and what the next run can build on."""
 
     delta: Delta
     changes: pa.Table
     counters: Counters
+    memo: Memo | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Rows of consecutive data segments, and the ids of objects that the state does not know yet."""
+    """Rows of consecutive data segments, and the ids of objects that the state does not know yet.
+
+    `final` is the row of an end mark, at which every pending tick is due.
+    """
 
     rows: Rows
     next_segment: int
     object_ids: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
     object_hashes: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint64))
+    final: int | None = None
 
 
 def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> Outcome:
-    """The outcome of one run; the state is not changed (see `state.apply`)."""
+    """The outcome of one run; the state is not changed (see `delta.apply`)."""
     ordered = order(state, run.rows, lateness_us=settings.lateness_us, silence_us=settings.silence_us)
     events = ordered.events
-    hits = _hits(compiled(state.queries), events, state, layer_of)
+    turn = Turn(
+        events=events, readings=readings.of_events(state.fixes, events, ordered.attributes), clock=ordered.clock,
+        objects=state.objects.with_new(run.object_hashes, run.object_ids), queries=state.queries,
+        known=compiled(state.queries, settings), settings=settings, layer_of=layer_of,
+        numbering=Numbering(state.partners, state.targets), final=run.final,
+    )  # fmt: skip
+    own = owned(turn.objects, settings)
+    hits = _hits(turn, own)
     cases = gpac.judge(events.object, hits.point, hits.target, state.answer)
-    names = _names(state, run, hits)
-    changes = change_rows(names, **_rows_of(events, cases, _every(state, names.targets)))
-    last = cases.last_event
-    delta = Delta(
-        next_segment=run.next_segment, max_event=ordered.max_event, held=ordered.held,
-        object_ids=run.object_ids, object_hashes=run.object_hashes,
-        partner_ids=hits.partner_ids, partner_hashes=hits.partner_hashes,
-        target_query=hits.target_query, target_partner=hits.target_partner,
-        touched=cases.touched, ts=events.fix_ts[last], x=events.x[last], y=events.y[last],
-        alive=(events.kind[last] == FIX).astype(np.int8), answer=cases.answer,
+    changes = [_changes(turn, cases)]
+    ticked = run_ticks(state, turn)
+    touched, fixes = rows_after(events, turn.readings, np.arange(len(events)))
+    return Outcome(
+        delta=_delta(run, ordered, turn, ticked, cases, touched, fixes),
+        changes=pa.concat_tables([*changes, *ticked.changes]), memo=ticked.memo,
+        counters=_counters(run, ordered, own, cases, hits, ticked),
     )  # fmt: skip
-    counters = Counters(
-        fixes=len(run.rows.ts), late=ordered.late, double=ordered.double, gone=_count(events, GONE),
-        expired=_count(events, EXPIRED), stays=len(cases.stays[0]), leaves=len(cases.leaves[0]),
-        enters=len(cases.enters[0]),
-    )  # fmt: skip
-    return Outcome(delta=delta, changes=changes, counters=counters)
 
 
-def _count(events: Events, kind: int) -> int:
-    return int(np.count_nonzero(events.kind == kind))
+def owned(objects: Interner, settings: Settings) -> np.ndarray | None:
+    """Which objects this shard owns; None for all."""
+    if settings.shards == 1:
+        return None
+    own: np.ndarray = objects.hashes % np.uint64(settings.shards) == settings.shard
+    return own
 
 
-def _hits(queries: QuerySet, events: Events, state: State, layer_of: LayerOf) -> Hits:
-    """What the fixes among the events satisfy; an object that is gone or expired satisfies nothing."""
-    fixes = np.flatnonzero(events.kind == FIX)
-    x, y = events.x[fixes], events.y[fixes]
-    hits = match(queries, x, y, layer_of=layer_of, targets=state.targets, partners=state.partners)
+def _hits(turn: Turn, own: np.ndarray | None) -> Hits:
+    """What the fixes of own objects satisfy; an object that is gone or expired satisfies nothing."""
+    events, queries = turn.events, turn.known.fixwise
+    is_meant = events.kind == FIX
+    fixes = np.flatnonzero(is_meant if own is None else is_meant & own[events.object])
+    if queries.empty:
+        return Hits(point=fixes[:0], target=fixes[:0], probed=0, matched=0)
+    points = points_of(queries, turn.readings.take(fixes), turn.objects, geographic=turn.settings.geographic)
+    hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
     return replace(hits, point=fixes[hits.point])
 
 
-def _names(state: State, run: Run, hits: Hits) -> Names:
-    return Names(
-        queries=state.queries, targets=state.targets.with_new(hits.target_query, hits.target_partner),
-        objects=state.objects.with_new(run.object_hashes, run.object_ids),
-        partners=state.partners.with_new(hits.partner_hashes, hits.partner_ids),
+def _changes(turn: Turn, cases: gpac.Cases) -> pa.Table:
+    """The change rows: - where an object leaves, + where it enters, 0 on request."""
+    events, numbering = turn.events, turn.numbering
+    wanted = turn.known.every[numbering.targets.query[cases.stays[1]]]
+    stay_event, stay_target = cases.stays[0][wanted], cases.stays[1][wanted]
+    event = np.concatenate([cases.leaves[0], cases.enters[0], stay_event])
+    target = np.concatenate([cases.leaves[1], cases.enters[1], stay_target])
+    counts = [len(cases.leaves[0]), len(cases.enters[0]), len(stay_event)]
+    sign = np.repeat([-1, 1, 0], counts)
+    cause = np.repeat([-1, _CAUSE["enter"], _CAUSE["inside"]], counts)
+    cause[: counts[0]] = _LEAVE_CAUSE[events.kind[cases.leaves[0]]]
+    query = numbering.targets.query[target]
+    selecting = turn.known.selecting[query] & (sign >= 0)
+    fields = None
+    if selecting.any():
+        fields = fields_of(turn.queries, turn.objects, query=query, reading=event, wanted=selecting,
+                           readings=turn.readings, geographic=turn.settings.geographic)  # fmt: skip
+    names = Names(queries=turn.queries, targets=numbering.targets, objects=turn.objects, partners=numbering.partners)
+    return change_rows(
+        names, position=events.position[event], event_ts=events.ts[event], fix_ts=events.fix_ts[event],
+        rank=(events.kind[event] != EXPIRED).astype(np.int8), objects=events.object[event], target=target, sign=sign,
+        cause=cause, fields=fields,
     )  # fmt: skip
 
 
-def _every(state: State, targets: Targets) -> np.ndarray:
-    """Whether each target's query also wants each further fix of a member."""
-    every = np.array([query.plan.emit == "every" for query in state.queries], bool)
-    return every[targets.query] if len(targets) else np.empty(0, bool)
+def _delta(  # noqa: PLR0917 - what a run found, put together
+    run: Run, ordered: Ordered, turn: Turn, ticked: Ticked, cases: gpac.Cases, touched: np.ndarray, fixes: LastFixes
+) -> Delta:  # fmt: skip
+    partner_ids, partner_hashes = turn.numbering.new_partners()
+    target_query, target_partner = turn.numbering.new_targets()
+    return Delta(
+        next_segment=run.next_segment, max_event=ordered.max_event, held=ordered.held,
+        object_ids=run.object_ids, object_hashes=run.object_hashes,
+        partner_ids=partner_ids, partner_hashes=partner_hashes,
+        target_query=target_query, target_partner=target_partner,
+        touched=touched, fixes=fixes, answer=cases.answer, tick_minus=ticked.minus, tick_plus=ticked.plus,
+        entries_removed=ticked.entries_removed, entries_added=ticked.entries_added,
+        groups_removed=ticked.groups_removed, groups_added=ticked.groups_added, pending=ticked.pending,
+    )  # fmt: skip
 
 
-def _rows_of(events: Events, cases: gpac.Cases, every: np.ndarray) -> dict[str, np.ndarray]:
-    """The columns of the change rows: - where an object leaves, + where it enters, 0 on request."""
-    wanted = every[cases.stays[1]] if every.any() else np.zeros(len(cases.stays[1]), bool)
-    stay_event, stay_target = cases.stays[0][wanted], cases.stays[1][wanted]
-    event = np.concatenate([cases.leaves[0], cases.enters[0], stay_event])
-    counts = [len(cases.leaves[0]), len(cases.enters[0]), len(stay_event)]
-    cause = np.repeat([-1, _CAUSE["enter"], _CAUSE["inside"]], counts)
-    cause[: counts[0]] = _LEAVE_CAUSE[events.kind[cases.leaves[0]]]
-    return {
-        "position": events.position[event], "event_ts": events.ts[event], "fix_ts": events.fix_ts[event],
-        "rank": (events.kind[event] != EXPIRED).astype(np.int8), "objects": events.object[event],
-        "target": np.concatenate([cases.leaves[1], cases.enters[1], stay_target]),
-        "sign": np.repeat([-1, 1, 0], counts), "cause": cause,
-    }  # fmt: skip
+def _counters(
+    run: Run, ordered: Ordered, own: np.ndarray | None, cases: gpac.Cases, hits: Hits, ticked: Ticked
+) -> Counters:
+    events = ordered.events
 
+    def count(objects: np.ndarray) -> int:
+        return len(objects) if own is None else int(np.count_nonzero(own[objects]))
 
-def last_fixes_hits(state: State, queries: QuerySet, layer_of: LayerOf) -> tuple[Hits, np.ndarray]:
-    """What the last fixes of all living objects satisfy now, and the object of each hit."""
-    alive = np.flatnonzero(state.alive)
-    hits = match(queries, state.x[alive], state.y[alive], layer_of=layer_of, targets=state.targets,
-                 partners=state.partners)  # fmt: skip
-    return hits, alive[hits.point]
+    return Counters(
+        fixes=count(run.rows.object), late=count(ordered.late), double=count(ordered.double),
+        gone=count(events.object[events.kind == GONE]), expired=count(events.object[events.kind == EXPIRED]),
+        stays=len(cases.stays[0]), leaves=len(cases.leaves[0]), enters=len(cases.enters[0]), probed=hits.probed,
+        matched=hits.matched, ticks=ticked.ticks, candidates=ticked.candidates, refills=ticked.refills,
+    )  # fmt: skip

@@ -50,6 +50,11 @@ class Interner:
                 raise StateError("two object ids share one 64-bit hash", hint="rename one of them")
         return found
 
+    def number_of(self, name: str) -> int:
+        """The number of one id, -1 when it has none."""
+        ids = pa.array([name], pa.string())
+        return int(self.find(hashes_of(ids), ids)[0])
+
     def with_new(self, hashes: np.ndarray, ids: pa.Array) -> "Interner":
         """This interner with more ids, numbered on from `len(self)`; none of them may be known already."""
         if not len(hashes):

@@ -1,17 +1,23 @@
-"""Which queries a point satisfies: all queries at once, as array joins (SPEC P8)."""
+"""Which queries a point satisfies: all queries that stand still at once, as array joins (SPEC P8)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from st_common.geometry.areas import AreaIndex
+from st_common.geometry.circles import CircleIndex
 from st_common.geometry.grid import BoxIndex
-from st_common.operators.intern import Interner, hashes_of
-from st_common.operators.state import Registered
-from st_common.operators.targets import NO_PARTNER, Targets
-from st_common.query.plan import Box, LayerJoin
+from st_common.operators.numbering import Numbering
+from st_common.operators.registered import Registered
+from st_common.operators.targets import NO_PARTNER
+from st_common.query.plan import LayerJoin, Region
+from st_common.query.region import Area, Box, Circle
+
+Index = BoxIndex | CircleIndex | AreaIndex
+Triples = tuple[np.ndarray, np.ndarray, np.ndarray]  # points, queries, partners
 
 
 class Layer(Protocol):
@@ -24,140 +30,214 @@ class Layer(Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of a point and a feature, each once, sorted."""
 
+    def keyed(self, values: pa.Array, column: str, *, kinds: tuple[str, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of a value (its place, nulls match nothing) and a feature whose `column` has it as text."""
+
 
 LayerOf = Callable[[str, int], Layer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """Points with what else decides: `masks` bool[e, n] of the predicates, `keys` of joins on a key, by expression."""
+
+    x: np.ndarray
+    y: np.ndarray
+    masks: np.ndarray
+    keys: dict[str, pa.Array]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hits:
-    """Pairs of a point (its place) and a target, and the partners and targets that were not known before."""
+    """Pairs of a point (its place) and a target.
+
+    `probed` points were looked up in an index or a layer, `matched` pairs came out of that, before the predicates.
+    """
 
     point: np.ndarray
     target: np.ndarray
-    partner_ids: pa.Array
-    partner_hashes: np.ndarray
-    target_query: np.ndarray
-    target_partner: np.ndarray
+    probed: int
+    matched: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """The live queries that join with one version of a layer in the same way; `boxes` where they have one."""
+    """Queries that join with one version of a layer in the same way; `regions` where they have one."""
 
     join: LayerJoin
     version: int
     queries: np.ndarray
-    boxes: tuple[Box | None, ...]
+    regions: tuple[Region | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexes:
+    """Queries of one place in the plan, in indexes by what they look at; `everywhere` has those without a region.
+
+    `below` is the predicate that decides before the spatial operator which points come to it, -1 for none.
+    """
+
+    below: int
+    everywhere: np.ndarray
+    parts: tuple[tuple[np.ndarray, Index], ...]
+    joins: tuple[JoinGroup, ...]
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of all the queries."""
+        return np.concatenate([self.everywhere, *(n for n, _ in self.parts), *(group.queries for group in self.joins)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySet:
-    """The live queries of a stream, compiled for matching."""
+    """Queries compiled for matching: `predicate` int32 per query of the stream, its place in `predicates` or -1."""
 
-    range_queries: np.ndarray
-    range_index: BoxIndex | None
-    joins: tuple[JoinGroup, ...]
+    units: tuple[Indexes, ...]
+    predicates: tuple[str, ...]
+    predicate: np.ndarray
+    keys: tuple[str, ...]
+    geographic: bool
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing can match."""
+        return not self.units
 
 
-_seen: list[tuple[tuple[Registered, ...], QuerySet]] = []
+def compile_queries(
+    queries: Sequence[Registered], which: Sequence[int], *, geographic: bool, below: frozenset[int] = frozenset()
+) -> QuerySet:
+    """The queries with the numbers `which`, compiled; those in `below` have the selection below the spatial operator.
 
-
-def compiled(queries: tuple[Registered, ...]) -> QuerySet:
-    """The live ones of the queries, compiled; kept for the tuples seen last, for a batch rarely changes them.
-
-    Tuples are told apart by identity: comparing ten thousand plans would cost more than a small batch.
+    Queries whose region moves are compiled as if they looked everywhere: their kind does the rest.
     """
-    for known, query_set in _seen:
-        if known is queries:
-            return query_set
-    query_set = compile_queries(queries)
-    _seen.insert(0, (queries, query_set))
-    del _seen[4:]
-    return query_set
-
-
-def compile_queries(queries: tuple[Registered, ...]) -> QuerySet:
-    """The live ones of the queries, compiled for matching."""
-    ranges = [(n, q.plan.inside) for n, q in enumerate(queries) if q.live and not q.plan.join and q.plan.inside]
-    groups: dict[tuple[LayerJoin, int], list[tuple[int, Box | None]]] = {}
-    for number, query in enumerate(queries):
-        if query.live and query.plan.join and query.layer_version is not None:
-            groups.setdefault((query.plan.join, query.layer_version), []).append((number, query.plan.inside))
-    boxes = np.array([(b.minx, b.miny, b.maxx, b.maxy) for _, b in ranges], float).reshape(-1, 4)
+    predicates = tuple(dict.fromkeys(queries[n].plan.where or "" for n in which if queries[n].plan.where))
+    numbered = {text: number for number, text in enumerate(predicates)}
+    predicate = np.full(len(queries), -1, np.int32)
+    by_unit: dict[int, list[int]] = {}
+    for number in which:
+        where = queries[number].plan.where
+        if where:
+            predicate[number] = numbered[where]
+        by_unit.setdefault(int(predicate[number]) if number in below else -1, []).append(number)
+    joins = (queries[n].plan.join for n in which)
     return QuerySet(
-        range_queries=np.array([number for number, _ in ranges], np.int64),
-        range_index=BoxIndex(boxes) if ranges else None,
+        units=tuple(_indexes(unit, queries, numbers, geographic=geographic) for unit, numbers in by_unit.items()),
+        predicates=predicates, predicate=predicate, geographic=geographic,
+        keys=tuple(dict.fromkeys(join.left for join in joins if join is not None and join.left is not None)),
+    )  # fmt: skip
+
+
+def _indexes(below: int, queries: Sequence[Registered], numbers: list[int], *, geographic: bool) -> Indexes:
+    kinds: dict[type, list[int]] = {}
+    groups: dict[tuple[LayerJoin, int], list[int]] = {}
+    for number in numbers:
+        plan = queries[number].plan
+        if plan.join is None:
+            kinds.setdefault(type(plan.inside), []).append(number)
+        elif (version := queries[number].layer_version) is not None:
+            groups.setdefault((plan.join, version), []).append(number)
+    parts = [
+        (np.array(of, np.int64), index_of([queries[n].plan.inside for n in of], geographic=geographic))
+        for kind, of in kinds.items()
+        if kind in _INDEX
+    ]
+    return Indexes(
+        below=below, parts=tuple(parts),
+        everywhere=np.array([n for kind, of in kinds.items() if kind not in _INDEX for n in of], np.int64),
         joins=tuple(
-            JoinGroup(join=join, version=version, queries=np.array([n for n, _ in of], np.int64),
-                      boxes=tuple(box for _, box in of))
+            JoinGroup(join=join, version=version, queries=np.array(of, np.int64),
+                      regions=tuple(queries[n].plan.inside for n in of))
             for (join, version), of in groups.items()
         ),
     )  # fmt: skip
 
 
-def match(
-    queries: QuerySet, x: np.ndarray, y: np.ndarray, *, layer_of: LayerOf, targets: Targets, partners: Interner
-) -> Hits:
+def _boxes(boxes: list[Box], *, geographic: bool) -> Index:  # noqa: ARG001 - one signature for all
+    return BoxIndex(np.array([(b.minx, b.miny, b.maxx, b.maxy) for b in boxes], float).reshape(-1, 4))
+
+
+def _circles(circles: list[Circle], *, geographic: bool) -> Index:
+    x, y, radius_m = (np.array([getattr(c, name) for c in circles], float) for name in ("x", "y", "radius_m"))
+    return CircleIndex(x, y, radius_m, geographic=geographic)
+
+
+def _areas(areas: list[Area], *, geographic: bool) -> Index:  # noqa: ARG001 - one signature for all
+    return AreaIndex([area.wkt for area in areas])
+
+
+_INDEX: dict[type, Callable[..., Index]] = {Box: _boxes, Circle: _circles, Area: _areas}
+
+
+def index_of(regions: Sequence[Any], *, geographic: bool) -> Index:
+    """An index of regions of one type that stand still."""
+    return _INDEX[type(regions[0])](regions, geographic=geographic)
+
+
+def match(queries: QuerySet, points: Points, *, layer_of: LayerOf, numbering: Numbering) -> Hits:
     """All pairs of a point and what it satisfies. Points with NaN satisfy nothing; borders are closed."""
-    points, numbers, partner = [], [], []
-    if queries.range_index is not None:
-        point, box = queries.range_index.probe(x, y)
-        points.append(point)
-        numbers.append(queries.range_queries[box])
-        partner.append(np.full(len(point), NO_PARTNER))
-    new = _NewPartners(partners)
-    for group in queries.joins:
-        for point, query, feature in _join(group, x, y, layer_of):
-            points.append(point)
-            numbers.append(query)
-            partner.append(new.number(feature))
-    point = _concat(points)
-    target, target_query, target_partner = targets.number(_concat(numbers), _concat(partner))
-    ids, hashes = new.found()
-    return Hits(point=point, target=target, partner_ids=ids, partner_hashes=hashes,
-                target_query=target_query, target_partner=target_partner)  # fmt: skip
+    found: list[Triples] = []
+    probed = 0
+    for unit in queries.units:
+        chosen = np.flatnonzero(~np.isnan(points.x) & (points.masks[unit.below] if unit.below >= 0 else True))
+        probed += len(chosen)
+        found += _unit(unit, queries, points, chosen, layer_of, numbering)
+    point, number, partner = (_concat([part[i] for part in found]) for i in range(3))
+    matched = len(point)
+    if queries.predicates and matched:
+        wanted = queries.predicate[number]
+        true = (wanted < 0) | points.masks[np.maximum(wanted, 0), point]
+        point, number, partner = point[true], number[true], partner[true]
+    return Hits(point=point, target=numbering.targets_of(number, partner), probed=probed, matched=matched)
 
 
 def _concat(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def _join(
-    group: JoinGroup, x: np.ndarray, y: np.ndarray, layer_of: LayerOf
-) -> list[tuple[np.ndarray, np.ndarray, pa.Array]]:
-    layer = layer_of(group.join.layer, group.version)
-    distance_m = group.join.distance_m if group.join.predicate == "dwithin" else None
-    point, feature = layer.match(x, y, distance_m=distance_m, kinds=group.join.kinds)
-    fids = pa.array(layer.fids[feature], pa.string()) if len(feature) else pa.array([], pa.string())
+def _unit(
+    unit: Indexes, queries: QuerySet, points: Points, chosen: np.ndarray, layer_of: LayerOf, numbering: Numbering
+) -> list[Triples]:
+    whole = len(chosen) == len(points.x)
+    x, y = (points.x, points.y) if whole else (points.x[chosen], points.y[chosen])
     out = []
-    for number, box in zip(group.queries, group.boxes, strict=True):
-        inside = slice(None) if box is None else _inside(box, x[point], y[point])
-        mine = point[inside]
-        out.append((mine, np.full(len(mine), number), fids if box is None else fids.filter(pa.array(inside))))
+    for numbers, index in unit.parts:
+        point, row = index.probe(x, y)
+        out.append((point if whole else chosen[point], numbers[row], np.full(len(point), NO_PARTNER)))
+    if len(unit.everywhere):
+        point = np.tile(chosen, len(unit.everywhere))
+        out.append((point, np.repeat(unit.everywhere, len(chosen)), np.full(len(point), NO_PARTNER)))
+    for group in unit.joins:
+        for point, query, feature in _join(group, queries, points, chosen, layer_of):
+            out.append((point, query, numbering.partners_of(feature)))
     return out
 
 
-def _inside(box: Box, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return (x >= box.minx) & (x <= box.maxx) & (y >= box.miny) & (y <= box.maxy)
+def _join(
+    group: JoinGroup, queries: QuerySet, points: Points, chosen: np.ndarray, layer_of: LayerOf
+) -> list[tuple[np.ndarray, np.ndarray, pa.Array]]:
+    layer, join = layer_of(group.join.layer, group.version), group.join
+    if join.predicate == "equals":
+        keys = points.keys[join.left or ""].take(pa.array(chosen))
+        point, feature = layer.keyed(keys, join.right or "fid", kinds=join.kinds)
+    else:
+        distance_m = join.distance_m if join.predicate == "dwithin" else None
+        point, feature = layer.match(points.x[chosen], points.y[chosen], distance_m=distance_m, kinds=join.kinds)
+    point = chosen[point]
+    fids = pa.array(layer.fids[feature], pa.string()) if len(feature) else pa.array([], pa.string())
+    out = []
+    for number, region in zip(group.queries, group.regions, strict=True):
+        if region is None:
+            out.append((point, np.full(len(point), number), fids))
+            continue
+        inside = region_mask(region, points.x[point], points.y[point], geographic=queries.geographic)
+        out.append((point[inside], np.full(int(inside.sum()), number), fids.filter(pa.array(inside))))
+    return out
 
 
-class _NewPartners:
-    """Numbers for partners, known ones and new ones, over the join groups of one match."""
-
-    def __init__(self, known: Interner) -> None:
-        self._known = known
-        self._all = known
-
-    def number(self, fids: pa.Array) -> np.ndarray:
-        encoded = fids.dictionary_encode()
-        ids, hashes = encoded.dictionary, hashes_of(encoded.dictionary)
-        found = self._all.find(hashes, ids)
-        missing = found < 0
-        found[missing] = len(self._all) + np.arange(int(missing.sum()))
-        self._all = self._all.with_new(hashes[missing], ids.filter(pa.array(missing)))
-        numbers: np.ndarray = found[encoded.indices.to_numpy(zero_copy_only=False)]
-        return numbers
-
-    def found(self) -> tuple[pa.Array, np.ndarray]:
-        start = len(self._known)
-        return self._all.ids.slice(start), self._all.hashes[start:]
+def region_mask(region: Region, x: np.ndarray, y: np.ndarray, *, geographic: bool) -> np.ndarray:
+    """Which points lie in one region that stands still; bool[n]."""
+    mask = np.zeros(len(x), bool)
+    point, _ = index_of([region], geographic=geographic).probe(x, y)
+    mask[point] = True
+    return mask

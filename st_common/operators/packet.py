@@ -1,13 +1,14 @@
-"""One segment of the log as one shard gets it: its own fixes, and the clock that all fixes drive."""
+"""One segment of the log as one shard gets it: fixes, and the clock that all fixes of the segment drive."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.codec import from_blob, to_blob
+from st_common.operators.codec import attributes_of, flat_attributes, from_blob, to_blob
+from st_common.operators.fixes import Attributes
 from st_common.operators.intern import hashes_of
 
 
@@ -15,7 +16,8 @@ from st_common.operators.intern import hashes_of
 class Packet:
     """What one shard needs of one segment.
 
-    `row` int32, `code` int32 (into `objects`), `ts` int64 us, `x`, `y` f64, `gone` int8 are per fix of the shard.
+    `row` int32, `code` int32 (into `objects`), `ts` int64 us, `x`, `y` f64, `gone` int8 and the `attributes` are per
+    fix: those of the shard, or all of them where queries move (every shard must know where every object is then).
     `clock_row`, `clock_max` say where the largest event time of *all* fixes of the segment grows, and to what: every
     shard gets them, so that all agree on `now` at every row of the log (DESIGN section 3).
     `controls` are the rows of a control segment, with their row numbers being their places.
@@ -35,19 +37,23 @@ class Packet:
     gone: np.ndarray
     clock_row: np.ndarray
     clock_max: np.ndarray
+    attributes: Attributes = field(default_factory=dict)
 
     def to_blob(self) -> bytes:
         """The packet as bytes."""
-        names = ("objects", "hashes", "row", "code", "ts", "x", "y", "gone", "clock_row", "clock_max")
         meta = {"segment": self.segment, "rows": self.rows, "rejects": self.rejects, "controls": self.controls}
-        return to_blob({name: getattr(self, name) for name in names}, meta)
+        return to_blob({n: getattr(self, n) for n in _ARRAYS} | flat_attributes(self.attributes), meta)
 
     @staticmethod
     def from_blob(blob: bytes) -> "Packet":
         """The packet that `to_blob` gave."""
         arrays, meta = from_blob(blob)
-        fields: dict[str, Any] = {**arrays, **meta, "controls": tuple(meta["controls"])}
-        return Packet(**fields)
+        fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS} | meta
+        return Packet(**{**fields, "controls": tuple(meta["controls"])}, attributes=attributes_of(arrays))
+
+
+_ARRAYS = ("objects", "hashes", "row", "code", "ts", "x", "y", "gone", "clock_row", "clock_max")
+_OWN_COLUMNS = frozenset({"row", "object", "event_ts", "x", "y", "gone"})
 
 
 def control_packet(segment: int, payload: bytes) -> Packet:
@@ -61,30 +67,43 @@ def control_packet(segment: int, payload: bytes) -> Packet:
     )  # fmt: skip
 
 
-def pack(segment: int, fixes: pa.Table, *, rows: int, rejects: int, shards: int) -> list[Packet]:
-    """One packet per shard for the decoded fixes of one data segment; an object's shard is its hash modulo `shards`."""
+def pack(segment: int, fixes: pa.Table, *, rows: int, rejects: int, shards: int, moving: bool = True) -> list[Packet]:
+    """One packet per shard for the decoded fixes of one data segment; an object's shard is its hash modulo `shards`.
+
+    With `moving` every shard gets all fixes (the same packet), without it only its own.
+    """
     fixes = fixes.combine_chunks()
     column = fixes.column("object")
     objects = column.chunk(0) if column.num_chunks else pa.array([], column.type)
     ids = objects.dictionary.cast(pa.string())
     hashes = hashes_of(ids)
-    code = objects.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     ts, row = fixes["event_ts"].to_numpy(), fixes["row"].to_numpy()
     clock_row, clock_max = _rising(row, ts)
-    per_fix = {
-        "row": row, "code": code, "ts": ts, "x": fixes["x"].to_numpy(), "y": fixes["y"].to_numpy(),
-        "gone": fixes["gone"].to_numpy().astype(np.int8),
-    }  # fmt: skip
+    whole = Packet(
+        segment=segment, rows=rows, rejects=rejects, controls=(), objects=ids, hashes=hashes, row=row,
+        code=objects.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False), ts=ts,
+        x=fixes["x"].to_numpy(), y=fixes["y"].to_numpy(), gone=fixes["gone"].to_numpy().astype(np.int8),
+        clock_row=clock_row, clock_max=clock_max,
+        attributes={name: _one(fixes[name]) for name in fixes.column_names if name not in _OWN_COLUMNS},
+    )  # fmt: skip
+    if moving or shards == 1:
+        return [whole] * shards
     shard_of = (hashes % np.uint64(shards)).astype(np.int32)
-    packets = []
-    for shard in range(shards):
-        mine, local, own = _own(shard_of, code, shard)
-        packets.append(Packet(
-            segment=segment, rows=rows, rejects=rejects, controls=(), objects=ids.filter(pa.array(own)),
-            hashes=hashes[own], clock_row=clock_row, clock_max=clock_max,
-            **{name: values[mine] for name, values in {**per_fix, "code": local[code]}.items()},
-        ))  # fmt: skip
-    return packets
+    return [_part(whole, shard_of, shard) for shard in range(shards)]
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
+
+
+def _part(whole: Packet, shard_of: np.ndarray, shard: int) -> Packet:
+    mine, local, own = _own(shard_of, whole.code, shard)
+    kept = {name: getattr(whole, name)[mine] for name in ("row", "ts", "x", "y", "gone")}
+    attributes = whole.attributes
+    if not isinstance(mine, slice):
+        attributes = {name: values.filter(pa.array(mine)) for name, values in attributes.items()}
+    return replace(whole, objects=whole.objects.filter(pa.array(own)), hashes=whole.hashes[own],
+                   code=local[whole.code][mine], attributes=attributes, **kept)  # fmt: skip
 
 
 def _own(shard_of: np.ndarray, code: np.ndarray, shard: int) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """The one step that every engine runs: packets in log order to changes, and what the shard's state becomes."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -10,10 +10,12 @@ import pyarrow as pa
 from st_common.errors import LogError
 from st_common.operators.changes import SHARD_SCHEMA
 from st_common.operators.controls import control, parts
+from st_common.operators.delta import Delta, apply
 from st_common.operators.evaluate import Counters, Outcome, Run, Settings, evaluate
+from st_common.operators.fixes import Attributes
 from st_common.operators.match import LayerOf
 from st_common.operators.packet import Packet
-from st_common.operators.state import Delta, State, apply
+from st_common.operators.state import State
 from st_common.operators.timeline import Rows
 from st_common.position import position_of
 
@@ -40,7 +42,7 @@ def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: 
     for packet_run in _runs(_in_order(state, packets)):
         for outcome in _outcomes(state, packet_run, settings, layer_of):
             outcomes.append(outcome)
-            state = apply(state, outcome.delta)
+            state = replace(apply(state, outcome.delta), memo=outcome.memo)
     return Step(
         state=state, deltas=tuple(outcome.delta for outcome in outcomes),
         changes=pa.concat_tables([*(o.changes for o in outcomes if len(o.changes)), SHARD_SCHEMA.empty_table()]),
@@ -72,9 +74,9 @@ def _outcomes(state: State, packets: list[Packet], settings: Settings, layer_of:
     for part in parts(rows):
         outcome = control(state, part, settings, layer_of)
         yield outcome
-        state = apply(state, outcome.delta)
+        state = replace(apply(state, outcome.delta), memo=outcome.memo)
     end = Delta(next_segment=packet.segment + 1, max_event=state.max_event)
-    yield Outcome(delta=end, changes=SHARD_SCHEMA.empty_table(), counters=Counters())
+    yield Outcome(delta=end, changes=SHARD_SCHEMA.empty_table(), counters=Counters(), memo=state.memo)
 
 
 def _run(state: State, packets: list[Packet]) -> Run:
@@ -86,9 +88,22 @@ def _run(state: State, packets: list[Packet]) -> Run:
         position=np.concatenate(position), object=np.concatenate(numbers), clock_position=np.concatenate(clock),
         clock_max=np.concatenate([p.clock_max for p in packets]), ts=np.concatenate([p.ts for p in packets]),
         x=np.concatenate([p.x for p in packets]), y=np.concatenate([p.y for p in packets]),
-        gone=np.concatenate([p.gone for p in packets]),
+        gone=np.concatenate([p.gone for p in packets]), attributes=_attributes(packets),
     )  # fmt: skip
     return Run(rows=rows, next_segment=packets[-1].segment + 1, object_ids=ids, object_hashes=hashes)
+
+
+def _attributes(packets: list[Packet]) -> Attributes:
+    """The packets' attributes, one after the other; null where a packet lacks one that another has."""
+    names = dict.fromkeys(name for packet in packets for name in packet.attributes)
+    out = {}
+    for name in names:
+        kind = next(p.attributes[name].type for p in packets if name in p.attributes)
+        out[name] = pa.concat_arrays([
+            p.attributes[name].cast(kind, safe=False) if name in p.attributes else pa.nulls(len(p.ts), kind)
+            for p in packets
+        ])  # fmt: skip
+    return out
 
 
 def _numbered(state: State, packets: list[Packet]) -> tuple[list[np.ndarray], pa.Array, np.ndarray]:

@@ -1,10 +1,12 @@
 """From rows of the log to the order in which they take effect: late, double, held, expired (DESIGN section 3)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
-from st_common.operators.state import NEVER, Held, State
+from st_common.operators.fixes import ALIVE, NEVER, Attributes
+from st_common.operators.state import Held, State
 
 LAST = np.iinfo(np.int64).max
 
@@ -23,6 +25,7 @@ class Rows:
     gone: np.ndarray
     clock_position: np.ndarray
     clock_max: np.ndarray
+    attributes: Attributes = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +33,8 @@ class Events:
     """What happens to the shard's objects, sorted by object and then by order of effect.
 
     `position` is the row of the log at which it takes effect; `ts` its event time; `fix_ts` that of the fix it is
-    judged by; `kind` is FIX, GONE or EXPIRED (x and y are NaN for the last two).
+    judged by; `kind` is FIX, GONE or EXPIRED (x and y are NaN for the last two). `source` is the place of its
+    attributes among `Ordered.attributes`, -1 for EXPIRED.
     """
 
     position: np.ndarray
@@ -40,20 +44,21 @@ class Events:
     x: np.ndarray
     y: np.ndarray
     kind: np.ndarray
+    source: np.ndarray
+
+    @staticmethod
+    def empty() -> "Events":
+        """No events."""
+        ints, floats = np.empty(0, np.int64), np.empty(0)
+        return Events(position=ints, object=ints, ts=ints, fix_ts=ints, x=floats, y=floats, kind=ints.astype(np.int8),
+                      source=ints)  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.position)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ordered:
-    """The events of a run, what stays held, the stream's largest event time after it, and what was counted."""
-
-    events: Events
-    held: Held | None
-    max_event: int
-    late: int
-    double: int
+    def take(self, index: np.ndarray) -> "Events":
+        """Some of the events, by place or by mask."""
+        return Events(**{name: getattr(self, name)[index] for name in self.__dataclass_fields__})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +79,22 @@ class Clock:
         return np.append(self.position, LAST)[at]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """The events of a run, their attributes, what stays held, and the clock.
+
+    `late` and `double` are the objects of fixes that do not count, one entry for each.
+    """
+
+    events: Events
+    attributes: Attributes
+    held: Held | None
+    clock: Clock
+    max_event: int
+    late: np.ndarray
+    double: np.ndarray
+
+
 def clock_of(state: State, rows: Rows, lateness_us: int) -> tuple[Clock, int]:
     """The clock over a run, and the largest event time after it. The clock never goes back."""
     position = np.concatenate([[-1], rows.clock_position])
@@ -89,14 +110,16 @@ def order(state: State, rows: Rows, *, lateness_us: int, silence_us: int | None)
     until the clock has passed them and are used in order of event time, so that arrival order does not matter (X2).
     """
     clock, max_event = clock_of(state, rows, lateness_us)
+    attributes = rows.attributes
     if lateness_us:
-        fixes, held, late, double = _released(state, rows, clock)
+        fixes, attributes, held, late, double = _released(state, rows, clock)
     else:
         held = None
         fixes, late, double = _newer(state, _immediate(rows))
     if silence_us is not None:
         fixes = _with_expiries(state, fixes, clock, silence_us)
-    return Ordered(events=fixes, held=held, max_event=max_event, late=late, double=double)
+    return Ordered(events=fixes, attributes=attributes, held=held, clock=clock, max_event=max_event, late=late,
+                   double=double)  # fmt: skip
 
 
 def _events(fixes: Held | Rows, index: np.ndarray, position: np.ndarray) -> Events:
@@ -104,7 +127,7 @@ def _events(fixes: Held | Rows, index: np.ndarray, position: np.ndarray) -> Even
     nan = np.where(gone, np.nan, 0.0)
     return Events(
         position=position, object=fixes.object[index], ts=fixes.ts[index], fix_ts=fixes.ts[index],
-        x=fixes.x[index] + nan, y=fixes.y[index] + nan, kind=np.where(gone, GONE, FIX).astype(np.int8),
+        x=fixes.x[index] + nan, y=fixes.y[index] + nan, kind=np.where(gone, GONE, FIX).astype(np.int8), source=index,
     )  # fmt: skip
 
 
@@ -113,15 +136,16 @@ def _immediate(rows: Rows) -> Events:
     return _events(rows, index, rows.position[index])
 
 
-def _newer(state: State, events: Events) -> tuple[Events, int, int]:
-    """Only the events that are newer than all earlier ones of their object; how many were late, how many double."""
+def _newer(state: State, events: Events) -> tuple[Events, np.ndarray, np.ndarray]:
+    """Only the events that are newer than all earlier ones of their object; the objects of late and double ones."""
+    none = events.object[:0]
     if not len(events):
-        return events, 0, 0
-    before = _previous_max(events.object, events.ts, _padded(state.last_ts, events.object, NEVER))
+        return events, none, none
+    before = _previous_max(events.object, events.ts, _padded(state.fixes.ts, events.object, NEVER))
     newer = events.ts > before
-    double = int(np.count_nonzero(events.ts == before))
-    late = len(events) - int(np.count_nonzero(newer)) - double
-    return (events if newer.all() else _take(events, newer)), late, double
+    if newer.all():
+        return events, none, none
+    return events.take(newer), events.object[events.ts < before], events.object[events.ts == before]
 
 
 def _padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
@@ -150,16 +174,9 @@ def _previous_max(groups: np.ndarray, ts: np.ndarray, initial: np.ndarray) -> np
     return np.asarray(values[highest - group * n])
 
 
-def _take(events: Events, index: np.ndarray) -> Events:
-    return Events(**{name: getattr(events, name)[index] for name in Events.__dataclass_fields__})
-
-
-def _released(state: State, rows: Rows, clock: Clock) -> tuple[Events, Held, int, int]:
+def _released(state: State, rows: Rows, clock: Clock) -> tuple[Events, Attributes, Held, np.ndarray, np.ndarray]:
     on_time = rows.ts >= clock.before(rows.position)
-    held = Held(**{
-        name: np.concatenate([getattr(state.held, name), getattr(rows, name)[on_time]])
-        for name in Held.__dataclass_fields__
-    })  # fmt: skip
+    held = _joined(state.held, rows, on_time)
     by_object = np.lexsort((held.position, held.ts, held.object))
     same = (held.object[by_object][1:] == held.object[by_object][:-1]) & (
         held.ts[by_object][1:] == held.ts[by_object][:-1]
@@ -170,14 +187,33 @@ def _released(state: State, rows: Rows, clock: Clock) -> tuple[Events, Held, int
     # Sorted by object and time is sorted by object and order of effect: the clock passes earlier times earlier.
     events = _events(held, single[due], release[due])
     waiting = np.sort(single[~due])
-    still = Held(**{name: getattr(held, name)[waiting] for name in Held.__dataclass_fields__})
-    return events, still, int(np.count_nonzero(~on_time)), int(np.count_nonzero(same))
+    index = pa.array(waiting)
+    still = Held(**{name: getattr(held, name)[waiting] for name in _HELD},
+                 attributes={name: values.take(index) for name, values in held.attributes.items()})  # fmt: skip
+    double = held.object[by_object][1:][same] if len(by_object) else by_object
+    return events, held.attributes, still, rows.object[~on_time], double
+
+
+_HELD = ("position", "object", "ts", "x", "y", "gone")
+
+
+def _joined(held: Held, rows: Rows, on_time: np.ndarray) -> Held:
+    """What was held and what came on time; an attribute that one of them lacks is null there."""
+    columns = {name: np.concatenate([getattr(held, name), getattr(rows, name)[on_time]]) for name in _HELD}
+    count, mask, attributes = int(np.count_nonzero(on_time)), pa.array(on_time), {}
+    for name in {**held.attributes, **rows.attributes}:
+        kind = (rows.attributes if name in rows.attributes else held.attributes)[name].type
+        old = held.attributes.get(name, pa.nulls(len(held), kind)).cast(kind, safe=False)
+        new = rows.attributes[name].filter(mask) if name in rows.attributes else pa.nulls(count, kind)
+        attributes[name] = pa.concat_arrays([old, new])
+    return Held(**columns, attributes=attributes)
 
 
 def _with_expiries(state: State, events: Events, clock: Clock, silence_us: int) -> Events:
     """The events, with an EXPIRED one where an object was silent for longer than `silence_us` (SPEC G7)."""
-    objects = np.concatenate([np.flatnonzero(state.alive), events.object])
-    last = np.concatenate([state.last_ts[state.alive != 0], events.ts])
+    alive = state.fixes.status == ALIVE
+    objects = np.concatenate([np.flatnonzero(alive), events.object])
+    last = np.concatenate([state.fixes.ts[alive], events.ts])
     since = np.concatenate([np.full(len(objects) - len(events), -1), events.position])
     is_fix = np.concatenate([np.ones(len(objects) - len(events), bool), events.kind == FIX])
     by_object = np.lexsort((last, objects))
@@ -191,7 +227,7 @@ def _with_expiries(state: State, events: Events, clock: Clock, silence_us: int) 
     nan = np.full(int(expires.sum()), np.nan)
     expired = Events(
         position=position[expires], object=objects[expires], ts=end[expires], fix_ts=last[expires], x=nan, y=nan,
-        kind=np.full(len(nan), EXPIRED, np.int8),
+        kind=np.full(len(nan), EXPIRED, np.int8), source=np.full(len(nan), -1),
     )  # fmt: skip
     return _merged(events, expired)
 
@@ -200,4 +236,4 @@ def _merged(events: Events, expired: Events) -> Events:
     both = Events(**{
         name: np.concatenate([getattr(events, name), getattr(expired, name)]) for name in Events.__dataclass_fields__
     })  # fmt: skip
-    return _take(both, np.lexsort((both.ts, both.object)))
+    return both.take(np.lexsort((both.ts, both.object)))

@@ -6,7 +6,6 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
 from st_common.home import Home
 from st_common.operators.changes import settled
@@ -45,14 +44,14 @@ def replay(spark: SparkSession, feed: Feed, *, end: int | None = None) -> pa.Tab
 
 def _folded(feed: Feed, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One result per Arrow batch and shard; only the state is carried from one to the next."""
-    settings, layer_of = step_settings(feed.stream), layers_of(Home(Path(feed.home)), feed.stream)
+    layer_of = layers_of(Home(Path(feed.home)), feed.stream)
     states: dict[int, State] = {}
     for batch in batches:
         by_key: dict[int, list[Packet]] = {}
         for key, blob in zip(batch.column("key").to_pylist(), batch.column("blob").to_pylist(), strict=True):
             by_key.setdefault(key, []).append(Packet.from_blob(blob))
         for key, read in by_key.items():
-            done = step(states.get(key, State()), read, settings, layer_of)
+            done = step(states.get(key, State()), read, feed.settings(key), layer_of)
             states[key] = done.state
             rejects = sum(packet.rejects for packet in read)
             yield pa.record_batch([[key], [result_blob(done, rejects=rejects)]], schema=_RESULT)

@@ -9,14 +9,14 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
-from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.codec import from_blob, to_blob
+from st_common.operators.delta import Delta, apply
 from st_common.operators.packet import Packet
 from st_common.operators.stages import Step, step
-from st_common.operators.state import Delta, State, apply
+from st_common.operators.state import State
 from st_common.spark.source import Feed
 
 RESULT = "key int, blob binary"
@@ -52,10 +52,7 @@ class ShardProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the three state variables: where the state is, its base, the deltas since."""
         self._feed = Feed.from_json(self._feed_text)
-        self._settings, self._layer_of = (
-            step_settings(self._feed.stream),
-            layers_of(Home(Path(self._feed.home)), self._feed.stream),
-        )
+        self._layer_of = layers_of(Home(Path(self._feed.home)), self._feed.stream)
         self._head = handle.getValueState("head", "version long, base long, chunks int, base_bytes long, bytes long")
         self._base = handle.getMapState("base", "chunk int", "blob binary")
         self._journal = handle.getMapState("journal", "version long", "blob binary")
@@ -66,7 +63,7 @@ class ShardProcessor(StatefulProcessor):
         read = [Packet.from_blob(blob) for frame in rows for blob in frame["blob"]]
         head = tuple(self._head.get() or (0, 0, 0, 0, 0)) if self._head.exists() else (0, 0, 0, 0, 0)
         state = self._state(shard_key, *head[:3])
-        done = step(state, read, self._settings, self._layer_of)
+        done = step(state, read, self._feed.settings(shard_key), self._layer_of)
         self._write(head, done)
         _decoded[self._checkpoint, shard_key] = (head[0] + 1, done.state)
         rejects = sum(packet.rejects for packet in read)

@@ -12,8 +12,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 
 from st_common.capture.log import Log, Segment
-from st_common.engine.feed import packets
+from st_common.engine.feed import packets, step_settings
 from st_common.home import Home
+from st_common.operators.settings import Settings
 from st_common.settings import Columns, StreamSettings
 
 NAME = "fairway_log"
@@ -46,6 +47,10 @@ class Feed:
         settings = StreamSettings(**{**stream, "columns": Columns(**columns)})
         return Feed(home=value["home"], stream=settings, keys=tuple(value["keys"]))
 
+    def settings(self, key: int) -> Settings:
+        """What decides the answers of the shard with a grouping key."""
+        return step_settings(self.stream, shard=self.keys.index(key), shards=len(self.keys))
+
     def log(self) -> Log:
         """The stream's log."""
         return Log(Home(Path(self.home)).log(self.stream.name))
@@ -56,7 +61,7 @@ def packet_rows(feed: Feed, segments: list[Segment]) -> Iterator[pa.RecordBatch]
     log = feed.log()
     for segment in segments:
         made = packets(log, segment, feed.stream, shards=len(feed.keys))
-        blobs = [packet.to_blob() for packet in made]
+        blobs = [made[0].to_blob()] * len(made) if made[0] is made[-1] else [packet.to_blob() for packet in made]
         yield pa.record_batch([list(feed.keys), [segment.number] * len(made), blobs], schema=_SCHEMA)
 
 

@@ -27,7 +27,7 @@ from st_common.engine.topology import frozen
 from st_common.errors import FairwayError, StateError
 from st_common.home import Home
 from st_common.operators.changes import settled
-from st_common.operators.state import NEVER
+from st_common.operators.fixes import NEVER
 from st_common.position import position_of, segment_of
 from st_common.settings import StreamSettings
 from st_common.spark.session import session

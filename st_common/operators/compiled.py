@@ -1,0 +1,114 @@
+"""The queries of a shard, compiled for evaluation (SPEC P8)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.intern import hashes_of
+from st_common.operators.kind_queries import KindQueries, kind_queries
+from st_common.operators.match import QuerySet, compile_queries
+from st_common.operators.registered import Queries
+from st_common.operators.settings import Settings
+from st_common.query.neighbours import GroupNearest, Nearest
+from st_common.query.plan import Plan
+from st_common.query.region import MovingBox, MovingCircle
+
+
+def kind_of(plan: Plan) -> str | None:
+    """The kind of the skeleton that judges a plan; None where its region stands still and it has no neighbours."""
+    if plan.neighbours is not None:
+        if isinstance(plan.neighbours, Nearest):
+            return "nearest"
+        return "group" if isinstance(plan.neighbours, GroupNearest) else "reverse"
+    if isinstance(plan.inside, MovingBox):
+        return "moving_box"
+    return "moving_circle" if isinstance(plan.inside, MovingCircle) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """The live queries of a shard, by how they are judged; arrays of numbers of queries.
+
+    `fixwise` are judged fix by fix, by the shard that owns the object. The others are judged at ticks by the shard
+    that owns the query: `still` have a region that stands still, `windows` hold fixes, `kinds` go through the skeleton,
+    `pairs` join objects with objects (each shard judges the pairs of its own objects). The other columns have a flag
+    per query: further fixes of members are told, an aggregate stands above, there is a window, columns are selected,
+    members are told with the time until which they stay, the query is this shard's.
+    """
+
+    fixwise: QuerySet
+    still: QuerySet
+    windows: QuerySet
+    kinds: dict[str, KindQueries]
+    pairs: np.ndarray
+    every: np.ndarray
+    grouped: np.ndarray
+    windowed: np.ndarray
+    selecting: np.ndarray
+    valid_until: np.ndarray
+    mine: np.ndarray
+
+    @property
+    def ticking(self) -> bool:
+        """Whether any query is judged at ticks."""
+        return bool(self.kinds) or bool(len(self.pairs)) or not self.still.empty or not self.windows.empty
+
+
+_seen: list[tuple[Queries, Settings, Compiled]] = []
+
+
+def compiled(queries: Queries, settings: Settings) -> Compiled:
+    """The live ones of the queries, compiled; kept for the tuples seen last, for a batch rarely changes them.
+
+    Tuples are told apart by identity: comparing ten thousand plans would cost more than a small batch.
+    """
+    for known, of, found in _seen:
+        if known is queries and of == settings:
+            return found
+    found = compile_shard(queries, settings)
+    _seen.insert(0, (queries, settings, found))
+    del _seen[8:]
+    return found
+
+
+def compile_shard(queries: Queries, settings: Settings, only: frozenset[int] | None = None) -> Compiled:
+    """The live ones of the queries (of those in `only`), compiled for one shard."""
+    live = [n for n, q in enumerate(queries) if q.live and (only is None or n in only)]
+    mine = _owned(queries, settings)
+    fixwise = [n for n in live if not queries[n].plan.by_ticks]
+    ticking = [n for n in live if queries[n].plan.by_ticks and (mine[n] or queries[n].plan.pairs is not None)]
+    windows = [n for n in ticking if queries[n].plan.window is not None]
+    rest = [n for n in ticking if queries[n].plan.window is None]
+    kinds: dict[str, list[int]] = {}
+    for number in rest:
+        plan = queries[number].plan
+        kinds.setdefault("pairs" if plan.pairs is not None else kind_of(plan) or "still", []).append(number)
+    sets = [
+        compile_queries(queries, of, geographic=settings.geographic, below=_below(queries, of))
+        for of in (fixwise, kinds.pop("still", []), windows)
+    ]
+    return Compiled(
+        fixwise=sets[0], still=sets[1], windows=sets[2], pairs=np.array(kinds.pop("pairs", []), np.int64),
+        kinds={name: kind_queries(queries, of) for name, of in kinds.items()},
+        every=np.array([q.plan.emit == "every" for q in queries], bool),
+        grouped=np.array([q.plan.aggregate is not None for q in queries], bool),
+        windowed=np.array([q.plan.window is not None for q in queries], bool),
+        selecting=np.array([bool(q.plan.columns) for q in queries], bool),
+        valid_until=np.array([q.plan.valid_until for q in queries], bool),
+        mine=mine,
+    )  # fmt: skip
+
+
+def _below(queries: Queries, numbers: list[int]) -> frozenset[int]:
+    """The queries whose selection stands below the spatial operator (SPEC G10)."""
+    return frozenset(n for n in numbers if queries[n].plan.where and queries[n].plan.order == "select_first")
+
+
+def _owned(queries: Queries, settings: Settings) -> np.ndarray:
+    """Which queries this shard owns: by their names, so that every shard count deals them out evenly."""
+    if settings.shards == 1 or not queries:
+        return np.ones(len(queries), bool)
+    hashes = hashes_of(pa.array([q.name for q in queries], pa.string()))
+    owned: np.ndarray = hashes % np.uint64(settings.shards) == settings.shard
+    return owned

@@ -1,0 +1,124 @@
+"""What one run of log rows changes in a state; small where little moved, so it is what a batch writes."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.codec import flat, flat_attributes, from_blob, to_blob, unflat
+from st_common.operators.entries import Entries
+from st_common.operators.fixes import LastFixes
+from st_common.operators.groups import Groups
+from st_common.operators.keys import merged, without
+from st_common.operators.registered import Queries, queries_from_arrays, queries_to_arrays
+from st_common.operators.state import FORMAT, OBJECT_SHIFT, Held, Pending, State, check_format, fixes_from_arrays
+
+
+def _ints() -> np.ndarray:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delta:
+    """The change of a state.
+
+    `touched` are the objects whose last fix or answer changed, sorted, with their new `fixes`; `answer` are all keys
+    of the touched objects after the run. New objects, partners and targets are numbered on. `queries` is set when they
+    changed, `replaces_answer` when the whole answer was made anew (a registration, a drop, a layer change). Answers at
+    ticks change by the keys `tick_minus` and `tick_plus`, windows by places and entries, aggregates by targets.
+    """
+
+    next_segment: int
+    max_event: int
+    object_ids: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
+    object_hashes: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint64))
+    partner_ids: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
+    partner_hashes: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint64))
+    target_query: np.ndarray = field(default_factory=_ints)
+    target_partner: np.ndarray = field(default_factory=_ints)
+    touched: np.ndarray = field(default_factory=_ints)
+    fixes: LastFixes = field(default_factory=LastFixes)
+    answer: np.ndarray = field(default_factory=_ints)
+    tick_minus: np.ndarray = field(default_factory=_ints)
+    tick_plus: np.ndarray = field(default_factory=_ints)
+    entries_removed: np.ndarray = field(default_factory=_ints)
+    entries_added: Entries = field(default_factory=Entries.empty)
+    groups_removed: np.ndarray = field(default_factory=_ints)
+    groups_added: Groups = field(default_factory=Groups.empty)
+    pending: Pending | None = None
+    held: Held | None = None
+    queries: Queries | None = None
+    layers: dict[str, int] | None = None
+    replaces_answer: bool = False
+
+    def to_blob(self) -> bytes:
+        """The delta as bytes, for the journal."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        arrays |= {f"fixes/{name}": values for name, values in self.fixes.columns().items()}
+        arrays |= flat_attributes({f"fixes/{name}": values for name, values in self.fixes.attributes.items()})
+        arrays |= flat("entries", self.entries_added) | flat("groups", self.groups_added)
+        arrays |= {} if self.held is None else self.held.to_arrays()
+        arrays |= {} if self.queries is None else queries_to_arrays(self.queries)
+        arrays |= {} if self.pending is None else {"pending_objects": self.pending.objects}
+        return to_blob(arrays, {
+            "format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event),
+            "layers": self.layers, "replaces_answer": self.replaces_answer, "held": self.held is not None,
+            "queries": self.queries is not None,
+            "pending_tick": None if self.pending is None else int(self.pending.tick),
+        })  # fmt: skip
+
+    @staticmethod
+    def from_blob(blob: bytes) -> "Delta":
+        """The delta that `to_blob` gave.
+
+        Raises:
+            StateError: the bytes are of another format.
+        """
+        arrays, meta = from_blob(blob)
+        check_format(meta)
+        tick = meta["pending_tick"]
+        return Delta(
+            next_segment=meta["next_segment"], max_event=meta["max_event"], replaces_answer=meta["replaces_answer"],
+            layers=meta["layers"], queries=queries_from_arrays(arrays) if meta["queries"] else None,
+            held=Held.from_arrays(arrays) if meta["held"] else None, fixes=fixes_from_arrays(arrays),
+            pending=None if tick is None else Pending(tick=tick, objects=arrays["pending_objects"]),
+            entries_added=unflat("entries", Entries, arrays), groups_added=unflat("groups", Groups, arrays),
+            **{name: arrays[name] for name in _ARRAYS},
+        )  # fmt: skip
+
+
+_ARRAYS = (
+    "object_ids", "object_hashes", "partner_ids", "partner_hashes", "target_query", "target_partner", "touched",
+    "answer", "tick_minus", "tick_plus", "entries_removed", "groups_removed",
+)  # fmt: skip
+
+
+def apply(state: State, delta: Delta) -> State:
+    """The state after a delta; the given state stays as it was, so that a failed batch can be tried again."""
+    total = len(state.objects) + len(delta.object_hashes)
+    return replace(
+        state, next_segment=delta.next_segment, max_event=delta.max_event, memo=None,
+        fixes=state.fixes.with_rows(delta.touched, delta.fixes, total=total),
+        objects=state.objects.with_new(delta.object_hashes, delta.object_ids),
+        partners=state.partners.with_new(delta.partner_hashes, delta.partner_ids),
+        targets=state.targets.with_new(delta.target_query, delta.target_partner),
+        answer=_answer_after(state, delta, total),
+        tick_answer=merged(without(state.tick_answer, delta.tick_minus), delta.tick_plus),
+        entries=state.entries.changed(removed=delta.entries_removed, added=delta.entries_added),
+        groups=state.groups.changed(removed=delta.groups_removed, added=delta.groups_added),
+        pending=state.pending if delta.pending is None else delta.pending,
+        held=state.held if delta.held is None else delta.held,
+        queries=state.queries if delta.queries is None else delta.queries,
+        layers=state.layers if delta.layers is None else delta.layers,
+    )  # fmt: skip
+
+
+def _answer_after(state: State, delta: Delta, objects: int) -> np.ndarray:
+    if delta.replaces_answer:
+        return delta.answer
+    if not len(delta.touched):
+        return state.answer
+    is_touched = np.zeros(objects, bool)
+    is_touched[delta.touched] = True
+    kept = state.answer[~is_touched[state.answer >> OBJECT_SHIFT]]
+    return merged(kept, delta.answer) if len(kept) else delta.answer

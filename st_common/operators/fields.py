@@ -1,0 +1,29 @@
+"""The columns that queries select, as JSON objects beside their changes (SPEC G9)."""
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators import expressions
+from st_common.operators.intern import Interner
+from st_common.operators.readings import Readings
+from st_common.operators.registered import Queries
+
+
+def fields_of(
+    queries: Queries, objects: Interner, *, query: np.ndarray, reading: np.ndarray, wanted: np.ndarray,
+    readings: Readings, geographic: bool,
+) -> pa.Array:  # fmt: skip
+    """A text per row: the columns of the row's query over its reading; null where none is wanted.
+
+    `query`, `reading` and `wanted` are per row of changes: the query's number, the place among `readings`, whether the
+    row shows columns at all.
+    """
+    rows = np.flatnonzero(wanted)
+    out = np.full(len(query), None, object)
+    numbers, at = np.unique(query[rows], return_inverse=True)
+    selected = [queries[n].plan.columns for n in numbers]
+    for columns in dict.fromkeys(selected):
+        mine = rows[np.array([columns == other for other in selected])[at]]
+        table = readings.take(reading[mine]).table(objects.ids, geographic=geographic)
+        out[mine] = expressions.evaluated([expressions.objects_of(columns)], table)[0].to_numpy(zero_copy_only=False)
+    return pa.array(out, pa.string())

@@ -1,0 +1,77 @@
+"""The last reading of every object, and the one before it (GPAC section 3.1, SPEC G3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+NEVER = np.iinfo(np.int64).min  # event time of an object or a clock that saw no fix
+ENDED, ALIVE, SILENT = 0, 1, 2  # status of an object: gone or never seen, alive, silent for too long
+
+Attributes = Mapping[str, pa.Array]
+
+_FILLERS: dict[str, float] = {
+    "ts": NEVER, "x": np.nan, "y": np.nan, "status": ENDED, "before_ts": NEVER, "before_x": np.nan, "before_y": np.nan,
+}  # fmt: skip
+
+
+def _ints() -> np.ndarray:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastFixes:
+    """Columns with a row per object; its number is its place.
+
+    `ts` int64 us, `x`, `y` f64 are of the last used fix (x and y NaN after the object left), `status` int8 is ENDED,
+    ALIVE or SILENT. `before_ts`, `before_x`, `before_y` are of the reading before it in the same stay, NEVER and NaN
+    without one. `attributes` are those of the last fix, Arrow arrays that may hold nulls.
+    """
+
+    ts: np.ndarray = field(default_factory=_ints)
+    x: np.ndarray = field(default_factory=lambda: np.empty(0))
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    status: np.ndarray = field(default_factory=lambda: np.empty(0, np.int8))
+    before_ts: np.ndarray = field(default_factory=_ints)
+    before_x: np.ndarray = field(default_factory=lambda: np.empty(0))
+    before_y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    attributes: Attributes = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns that are NumPy arrays, by name."""
+        return {name: getattr(self, name) for name in _FILLERS}
+
+    def with_rows(self, objects: np.ndarray, rows: "LastFixes", *, total: int) -> "LastFixes":
+        """These fixes for `total` objects, of which `objects` (sorted, each once) have the given rows."""
+        new = total - len(self)
+        columns = {}
+        for name, filler in _FILLERS.items():
+            values = getattr(self, name)
+            grown = np.concatenate([values, np.full(new, filler, values.dtype)])
+            grown[objects] = getattr(rows, name)
+            columns[name] = grown
+        return LastFixes(**columns, attributes=self._attributes_with(objects, rows.attributes, total))
+
+    def _attributes_with(self, objects: np.ndarray, rows: Attributes, total: int) -> Attributes:
+        if not rows and (not self.attributes or total == len(self)):
+            return self.attributes
+        place = np.arange(total)
+        place[objects] = total + np.arange(len(objects))
+        index = pa.array(place)
+        out = {}
+        for name in {**self.attributes, **rows}:
+            kind = (rows if name in rows else self.attributes)[name].type
+            mine = self.attributes.get(name, pa.nulls(len(self), kind)).cast(kind, safe=False)
+            fresh = rows.get(name, pa.nulls(len(objects), kind))
+            out[name] = pa.concat_arrays([mine, pa.nulls(total - len(mine), kind), fresh]).take(index)
+        return out
+
+    def take(self, objects: np.ndarray) -> "LastFixes":
+        """The rows of some objects."""
+        columns = {name: values[objects] for name, values in self.columns().items()}
+        index = pa.array(objects)
+        return LastFixes(**columns, attributes={name: a.take(index) for name, a in self.attributes.items()})

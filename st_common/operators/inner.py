@@ -1,0 +1,109 @@
+"""The spatial answers at a tick, below aggregates: regions that stand still, kinds of queries, pairs of objects."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from st_common.operators import pairing, readings
+from st_common.operators.eligibility import masks_of
+from st_common.operators.fixes import ALIVE, LastFixes
+from st_common.operators.kind_queries import KindQueries
+from st_common.operators.kinds import KINDS
+from st_common.operators.match import match
+from st_common.operators.points import points_of
+from st_common.operators.scope import Scope
+from st_common.operators.skeleton import judge
+from st_common.operators.targets import NO_PARTNER
+from st_common.operators.turn import Turn
+from st_common.operators.world import Criteria, World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindMemo:
+    """What a kind's queries need of the tick before; it can be found anew by judging everything."""
+
+    known: KindQueries
+    criteria: Criteria
+    masks: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memo:
+    """What kinds keep from tick to tick, by name."""
+
+    kinds: dict[str, KindMemo] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    """The keys (`target << 32 | object`, sorted) that left and came, and what the next tick can build on."""
+
+    minus: np.ndarray
+    plus: np.ndarray
+    memo: Memo
+    candidates: int = 0
+    refills: int = 0
+
+
+def inner_answer(turn: Turn, fixes: LastFixes, answer: np.ndarray, memo: Memo, changed: np.ndarray) -> Inner:
+    """What leaves and enters the spatial answers when `changed` objects (bool[n]) have the last `fixes`."""
+    scope, known = Scope(answer, changed), turn.known
+    world = world_of(turn, fixes)
+    if not known.still.empty:
+        _still(scope, turn, fixes, world)
+    kinds, candidates = {}, 0
+    for name, queries in known.kinds.items():
+        kinds[name], tested = _kind(scope, turn, fixes, world, name, queries, memo.kinds.get(name))
+        candidates += tested
+    for number in known.pairs.tolist():
+        candidates += pairing.judge_pairs(scope, turn, fixes, world, number)
+    minus, plus = scope.differences(len(turn.numbering.targets))
+    return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), candidates=candidates)
+
+
+def world_of(turn: Turn, fixes: LastFixes) -> World:
+    """All objects as their last fixes say, without masks; velocities only where a query asks for them."""
+    alive = fixes.status == ALIVE
+    return World(
+        x=fixes.x, y=fixes.y, alive=alive, ids=turn.objects.ids, geographic=turn.settings.geographic,
+        masks=np.ones((1, len(alive)), bool),
+    )  # fmt: skip
+
+
+def _still(scope: Scope, turn: Turn, fixes: LastFixes, world: World) -> None:
+    """Regions that stand still and layers: the changed objects alone are looked at."""
+    queries = turn.known.still
+    objects = np.flatnonzero(world.alive & scope.changed)
+    points = points_of(queries, readings.of_objects(fixes, objects), turn.objects, geographic=world.geographic)
+    hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    scope.found(hits.target, objects[hits.point])
+    mine = np.zeros(len(turn.queries), bool)
+    for unit in queries.units:
+        mine[unit.numbers] = True
+    scope.by_object(np.flatnonzero(mine[turn.numbering.targets.query]))
+
+
+def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
+    scope: Scope, turn: Turn, fixes: LastFixes, world: World, name: str, queries: KindQueries, memo: KindMemo | None
+) -> tuple[KindMemo, int]:
+    if memo is not None and memo.known is not queries:
+        memo = None
+    found = queries.find(turn.objects)
+    base, masks = masks_of(queries, fixes, world, turn.objects, before=memo.masks if memo else None,
+                           changed=scope.changed)  # fmt: skip
+    target = turn.numbering.targets_of(queries.numbers, np.full(len(queries.numbers), NO_PARTNER))
+    row_of = np.full(len(turn.numbering.targets), -1)
+    row_of[target] = np.arange(len(target))
+    member_row = row_of[scope.target]
+    mine = member_row >= 0
+    kind = KINDS[name]
+    done = judge(
+        kind, replace(world, masks=masks), queries.table(found), criteria=memo.criteria if memo else None,
+        moved=queries.moved(found, scope.changed), changed=scope.changed,
+        member_row=member_row[mine], member_object=scope.object[mine],
+    )  # fmt: skip
+    scope.found(target[done.row], done.object)
+    scope.whole(target[done.whole])
+    if not kind.is_dynamic:
+        scope.by_object(target[~done.whole])
+    return KindMemo(known=queries, criteria=done.criteria, masks=base), done.candidates

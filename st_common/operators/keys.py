@@ -1,0 +1,50 @@
+"""Sets of pairs as sorted int64 keys: two numbers below 2**32 packed into one."""
+
+import numpy as np
+
+SHIFT = 32
+MASK = (1 << SHIFT) - 1
+
+
+def packed(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """The keys of pairs, in their order."""
+    keys: np.ndarray = (high.astype(np.int64, copy=False) << SHIFT) | low
+    return keys
+
+
+def is_in(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """For each of the sorted keys whether it is among the sorted others; bool[n]."""
+    if not len(others):
+        return np.zeros(len(keys), bool)
+    at = np.minimum(np.searchsorted(others, keys), len(others) - 1)
+    found: np.ndarray = others[at] == keys
+    return found
+
+
+def without(keys: np.ndarray, gone: np.ndarray) -> np.ndarray:
+    """The sorted keys that are not among the sorted `gone`."""
+    if not len(gone) or not len(keys):
+        return keys
+    kept = np.ones(len(keys), bool)
+    at = np.searchsorted(keys, gone)
+    inside = at < len(keys)
+    at = at[inside]
+    kept[at[keys[at] == gone[inside]]] = False
+    return keys[kept]
+
+
+def merged(keys: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """Two sorted sets without common keys as one."""
+    if not len(more):
+        return keys
+    if not len(keys):
+        return more
+    both = np.concatenate([keys, more])
+    both.sort(kind="stable")  # two sorted runs: timsort merges them in one pass
+    return both
+
+
+def unique(keys: np.ndarray) -> np.ndarray:
+    """The keys sorted, each once."""
+    keys = np.sort(keys)
+    return keys if not len(keys) else keys[np.r_[True, keys[1:] != keys[:-1]]]

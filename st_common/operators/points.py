@@ -1,0 +1,19 @@
+"""Readings as points for matching: where predicates are true, and the keys of joins."""
+
+import numpy as np
+
+from st_common.operators import expressions
+from st_common.operators.intern import Interner
+from st_common.operators.match import Points, QuerySet
+from st_common.operators.readings import Readings
+
+
+def points_of(queries: QuerySet, readings: Readings, objects: Interner, *, geographic: bool) -> Points:
+    """The readings as points for a set of queries; expressions are evaluated once for all of them."""
+    if not queries.predicates and not queries.keys:
+        return Points(x=readings.x, y=readings.y, masks=np.empty((0, len(readings)), bool), keys={})
+    table = readings.table(objects.ids, geographic=geographic)
+    return Points(
+        x=readings.x, y=readings.y, masks=expressions.masks(queries.predicates, table),
+        keys=dict(zip(queries.keys, expressions.values_as_text(queries.keys, table), strict=True)),
+    )  # fmt: skip

@@ -1,0 +1,58 @@
+"""The queries of a stream, as a shard knows them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.query.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """A query as a shard knows it; its number is its place in `State.queries`, which keeps dropped ones as well."""
+
+    name: str
+    version: int
+    plan: Plan
+    layer_version: int | None = None
+    live: bool = True
+
+
+Queries = tuple[Registered, ...]
+
+_texts: list[tuple[Queries, dict[str, Any]]] = []
+
+
+def queries_to_arrays(queries: Queries) -> dict[str, Any]:
+    """The queries as arrays for a blob; kept for the tuple seen last, for a hundred thousand plans take a second."""
+    for known, arrays in _texts:
+        if known is queries:
+            return arrays
+    versions = [-1 if q.layer_version is None else q.layer_version for q in queries]
+    arrays = {
+        "query_name": pa.array([q.name for q in queries], pa.string()),
+        "query_plan": pa.array([json.dumps(q.plan.to_json(), separators=(",", ":")) for q in queries], pa.string()),
+        "query_version": np.array([q.version for q in queries], np.int64),
+        "query_layer": np.array(versions, np.int64),
+        "query_live": np.array([q.live for q in queries], np.int8),
+    }
+    _texts.insert(0, (queries, arrays))
+    del _texts[4:]
+    return arrays
+
+
+def queries_from_arrays(arrays: Mapping[str, Any]) -> Queries:
+    """The queries that `queries_to_arrays` gave."""
+    rows = zip(
+        arrays["query_name"].to_pylist(), arrays["query_plan"].to_pylist(), arrays["query_version"].tolist(),
+        arrays["query_layer"].tolist(), arrays["query_live"].tolist(), strict=True,
+    )  # fmt: skip
+    return tuple(
+        Registered(name=name, version=version, plan=Plan.from_json(json.loads(plan)), live=bool(live),
+                   layer_version=None if layer < 0 else layer)
+        for name, plan, version, layer, live in rows
+    )  # fmt: skip

@@ -1,0 +1,214 @@
+"""Aggregates and distinct above spatial answers and windows (SPEC G9).
+
+A group's value is found anew from the members that its query has now, whenever one of them changed, came or left. So
+minimum and maximum are right after the extreme has left, and sums do not drift: the same log gives the same bits.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators import expressions, readings
+from st_common.operators.fixes import LastFixes
+from st_common.operators.groups import Groups
+from st_common.operators.keys import MASK, SHIFT
+from st_common.operators.readings import Readings
+from st_common.operators.targets import NO_PARTNER
+from st_common.operators.turn import Turn
+from st_common.query.plan import Aggregate
+
+ALL = "*"  # the name of the one group of an aggregate without groups
+PARTNER = "partner"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class At:
+    """When and why changes are told: an event time, and a row of the log (for all, or per query).
+
+    `minus` and `plus` are causes that override what an answer says by itself.
+    """
+
+    tick: int
+    position: int | np.ndarray
+    minus: str | None = None
+    plus: str | None = None
+
+    def rows(self, query: np.ndarray) -> np.ndarray:
+        """The row of the log of changes of these queries."""
+        if isinstance(self.position, int):
+            return np.full(len(query), self.position)
+        at: np.ndarray = self.position[query]
+        return at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regrouped:
+    """Targets whose value is no more, and groups that are new or have another value."""
+
+    removed: np.ndarray
+    added: Groups
+
+
+def dirty_queries(
+    turn: Turn, answer: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray
+) -> np.ndarray:
+    """The aggregates over members (not over windows) of which a member came, left or changed."""
+    wanted = turn.known.grouped & ~turn.known.windowed
+    if not wanted.any():
+        return np.empty(0, np.int64)
+    of_target = turn.numbering.targets.query
+    stay = answer[changed[answer & MASK]]
+    query = np.unique(of_target[np.concatenate([minus, plus, stay]) >> SHIFT])
+    dirty: np.ndarray = query[wanted[query]]
+    return dirty
+
+
+def groups_of_members(turn: Turn, fixes: LastFixes, answer: np.ndarray, dirty: np.ndarray) -> Groups:
+    """The groups of some queries over their members' last fixes."""
+    if not len(dirty):
+        return Groups.empty()
+    is_dirty = np.zeros(len(turn.queries), bool)
+    is_dirty[dirty] = True
+    keys = answer[is_dirty[turn.numbering.targets.query[answer >> SHIFT]]]
+    objects, point = np.unique(keys & MASK, return_inverse=True)
+    target = keys >> SHIFT
+    group, value = contributions(turn, readings.of_objects(fixes, objects), point, target)
+    return reduced(turn, turn.numbering.targets.query[target], group, value)
+
+
+def contributions(turn: Turn, of: Readings, point: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What each pair of a reading and a target adds to the target's query: the number of its group, and a value."""
+    query = turn.numbering.targets.query[target]
+    group, value = np.full(len(point), NO_PARTNER), np.ones(len(point))
+    used = np.unique(query)
+    specs = {n: spec for n in used.tolist() if (spec := turn.queries[n].plan.aggregate) is not None}
+    if not specs:
+        return group, value
+    table = of.table(turn.objects.ids, geographic=turn.settings.geographic)
+    for spec in dict.fromkeys(specs.values()):
+        mine = np.flatnonzero(np.isin(query, [n for n, other in specs.items() if other == spec]))
+        group[mine] = _group_numbers(turn, spec, table, point[mine], target[mine])
+        value[mine] = _values(turn, spec, table, point[mine], of.object)
+    return group, value
+
+
+def _group_numbers(turn: Turn, spec: Aggregate, table: pa.Table, point: np.ndarray, target: np.ndarray) -> np.ndarray:
+    numbering = turn.numbering
+    if spec.group is None:
+        return np.full(len(point), numbering.partners_of(pa.array([ALL]))[0])
+    if spec.group == PARTNER:
+        partner: np.ndarray = numbering.targets.partner[target]
+        return partner
+    (names,) = expressions.texts([spec.group], table)
+    numbers: np.ndarray = numbering.partners_of(names)[point] if len(names) else point
+    return numbers
+
+
+def _values(turn: Turn, spec: Aggregate, table: pa.Table, point: np.ndarray, objects: np.ndarray) -> np.ndarray:
+    if spec.function == "distinct" or (spec.argument is None and spec.function == "count"):
+        return np.ones(len(point))
+    per_reading = objects.astype(float)
+    if spec.argument is not None and table.num_rows:
+        per_reading = _argument(turn, spec.function, spec.argument, table)
+    values: np.ndarray = per_reading[point]
+    return values
+
+
+def _argument(turn: Turn, function: str, argument: str, table: pa.Table) -> np.ndarray:
+    """A number per reading, NaN for null: the argument itself, or what stands for it where only equality counts."""
+    if function == "count":
+        (known,) = expressions.evaluated([f"({argument}) IS NOT NULL"], table)
+        return np.where(known.to_numpy(zero_copy_only=False), 1.0, np.nan)
+    if function == "count_distinct":
+        (names,) = expressions.values_as_text([argument], table)
+        is_null = names.is_null().to_numpy(zero_copy_only=False)
+        numbers = turn.numbering.partners_of(names.fill_null("").cast(pa.string())).astype(float)
+        return np.where(is_null, np.nan, numbers)
+    return expressions.numbers([argument], table)[0]
+
+
+def reduced(turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray) -> Groups:
+    """One value per query and group; NaN for distinct. Rows are in a fixed order, so that sums repeat exactly."""
+    order = np.lexsort((group, query))
+    query, group, value = query[order], group[order], value[order]
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+    for function in _REDUCE:
+        mine = np.flatnonzero(_of_function(turn, function)[query])
+        if len(mine):
+            target, values = _reduced(function, query[mine], group[mine], value[mine], turn)
+            found.append((target, values))
+    return joined(*(Groups(target=target, value=values) for target, values in found))
+
+
+def _of_function(turn: Turn, function: str) -> np.ndarray:
+    specs = [query.plan.aggregate for query in turn.queries]
+    return np.array([spec is not None and spec.function == function for spec in specs], bool)
+
+
+def _reduced(
+    function: str, query: np.ndarray, group: np.ndarray, value: np.ndarray, turn: Turn
+) -> tuple[np.ndarray, np.ndarray]:
+    starts = np.flatnonzero(np.r_[True, (query[1:] != query[:-1]) | (group[1:] != group[:-1])])
+    target = turn.numbering.targets_of(query[starts], group[starts])
+    known = ~np.isnan(value)
+    count = np.add.reduceat(known.astype(np.int64), starts)
+    values = _REDUCE[function](value, known, starts, count)
+    keep = (count > 0) | (function in ("count", "count_distinct", "distinct"))
+    return target[keep], values[keep]
+
+
+def _distinct_count(value: np.ndarray, known: np.ndarray, starts: np.ndarray, count: np.ndarray) -> np.ndarray:
+    row = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(value)]))
+    pairs = np.unique(np.stack([row[known].astype(float), value[known]]), axis=1)
+    return np.bincount(pairs[0].astype(np.int64), minlength=len(count)).astype(float)
+
+
+_REDUCE: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "count": lambda value, known, starts, count: count.astype(float),  # noqa: ARG005 - one signature for all
+    "count_distinct": _distinct_count,
+    "sum": lambda value, known, starts, count: np.add.reduceat(np.where(known, value, 0.0), starts),  # noqa: ARG005
+    "avg": lambda value, known, starts, count: (
+        np.add.reduceat(np.where(known, value, 0.0), starts) / np.maximum(count, 1)),
+    "min": lambda value, known, starts, count: np.minimum.reduceat(np.where(known, value, np.inf), starts),  # noqa: ARG005
+    "max": lambda value, known, starts, count: np.maximum.reduceat(np.where(known, value, -np.inf), starts),  # noqa: ARG005
+    "distinct": lambda value, known, starts, count: np.full(len(starts), np.nan),  # noqa: ARG005
+}  # fmt: skip
+
+
+def joined(*parts: Groups) -> Groups:
+    """Groups of different queries as one table."""
+    found = Groups.empty()
+    for part in parts:
+        found = found.changed(removed=found.target[:0], added=part)
+    return found
+
+
+def regrouped(turn: Turn, before: Groups, dirty: np.ndarray, fresh: Groups) -> Regrouped:
+    """What changes when the groups of the `dirty` queries become `fresh`; counts without groups never vanish."""
+    fresh = joined(fresh, _zeros(turn, dirty, fresh))
+    is_dirty = np.zeros(len(turn.queries), bool)
+    is_dirty[dirty] = True
+    mine = is_dirty[turn.numbering.targets.query[before.target]]
+    old = Groups(target=before.target[mine], value=before.value[mine])
+    at = np.minimum(np.searchsorted(old.target, fresh.target), max(len(old) - 1, 0))
+    same = np.zeros(len(fresh), bool)
+    if len(old):
+        one, other = old.value[at], fresh.value
+        same = (old.target[at] == fresh.target) & ((one == other) | (np.isnan(one) & np.isnan(other)))
+    removed = old.target[~np.isin(old.target, fresh.target[same])]
+    return Regrouped(removed=removed, added=Groups(target=fresh.target[~same], value=fresh.value[~same]))
+
+
+def _zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
+    specs = {n: turn.queries[n].plan.aggregate for n in dirty.tolist()}
+    counting = [n for n, spec in specs.items() if spec is not None and spec.group is None
+                and spec.function in ("count", "count_distinct")]  # fmt: skip
+    query = np.setdiff1d(np.array(counting, np.int64), turn.numbering.targets.query[fresh.target])
+    if not len(query):
+        return Groups.empty()
+    star = turn.numbering.partners_of(pa.array([ALL]))[0]
+    target = turn.numbering.targets_of(query, np.full(len(query), star))
+    order = np.argsort(target)
+    return Groups(target=target[order], value=np.zeros(len(target)))

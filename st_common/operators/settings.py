@@ -1,0 +1,21 @@
+"""What of a stream's settings decides its answers, and which shard is at work."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Times in microseconds. `geographic`: x and y are degrees, distances metres.
+
+    `margin` is the width of the cache area around moving queries (share x max_speed x silence, SPEC G6), 0 without a
+    cache; with `refills` off a cache is never made anew, as in the paper, and members may be missed.
+    """
+
+    lateness_us: int = 0
+    silence_us: int | None = None
+    tick_us: int = 1_000_000
+    geographic: bool = False
+    margin: float = 0.0
+    refills: bool = True
+    shard: int = 0
+    shards: int = 1

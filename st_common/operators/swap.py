@@ -1,0 +1,170 @@
+"""Queries that start, stop or see another version of a layer, judged at their row of the log (SPEC X4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators import readings, relational
+from st_common.operators.changes import CAUSES, change_rows
+from st_common.operators.compiled import compile_shard
+from st_common.operators.delta import Delta
+from st_common.operators.evaluate import Counters, Outcome, owned
+from st_common.operators.fields import fields_of
+from st_common.operators.fixes import ALIVE, NEVER
+from st_common.operators.groups import Groups
+from st_common.operators.inner import Memo, inner_answer
+from st_common.operators.keys import MASK, SHIFT, merged, packed, without
+from st_common.operators.match import LayerOf, match
+from st_common.operators.numbering import Numbering
+from st_common.operators.points import points_of
+from st_common.operators.registered import Queries
+from st_common.operators.relational import At
+from st_common.operators.settings import Settings
+from st_common.operators.state import State
+from st_common.operators.telling import names_of, tell_groups
+from st_common.operators.timeline import Clock, Events
+from st_common.operators.turn import Turn
+from st_common.operators.valid import valid_until
+
+_CAUSE = {name: number for number, name in enumerate(CAUSES)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swap:
+    """Queries that stop (`-` with a cause) and queries that are judged anew from all last fixes.
+
+    `before` are the queries whose answer is taken from the state, `after` are looked up in `queries`. What is in both
+    answers under one name stays without a change where `keeps` says so (a layer that was loaded anew).
+    """
+
+    queries: Queries
+    layers: dict[str, int]
+    before: np.ndarray
+    after: np.ndarray
+    position: np.ndarray
+    minus: str
+    plus: str
+    keeps: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keys:
+    """The keys of an answer that are swapped: of before and of after without what stays, and what is kept."""
+
+    minus: np.ndarray
+    plus: np.ndarray
+    kept: np.ndarray
+
+
+def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> Outcome:
+    """The outcome of a swap: - for what no longer holds, + for what now does, the answers after it."""
+    turn = _turn(state, change, settings, layer_of)
+    numbering = turn.numbering
+    fixed = _swapped(state.answer, state.answer & MASK, _fixwise(state, turn, settings), change, turn)
+    alive = state.fixes.status == ALIVE
+    fresh = inner_answer(turn, state.fixes, state.tick_answer[:0], Memo(), alive).plus
+    ticking = _swapped(state.tick_answer, state.tick_answer >> SHIFT, fresh, change, turn)
+    at = At(tick=_now(state, settings), position=change.position, minus=change.minus, plus=change.plus)
+    groups = _groups(state, turn, change, ticking)
+    told = [_tell(state, turn, fixed, ticking, at), tell_groups(turn, state.groups, groups, at)]
+    dropped = np.flatnonzero(np.isin(numbering.targets.query[state.entries.target], change.before))
+    partner_ids, partner_hashes = numbering.new_partners()
+    target_query, target_partner = numbering.new_targets()
+    delta = Delta(
+        next_segment=state.next_segment, max_event=state.max_event, queries=change.queries, layers=change.layers,
+        answer=merged(fixed.kept, fixed.plus), replaces_answer=True, tick_minus=ticking.minus, tick_plus=ticking.plus,
+        entries_removed=dropped if not change.keeps else dropped[:0], groups_removed=groups.removed,
+        groups_added=groups.added, partner_ids=partner_ids, partner_hashes=partner_hashes,
+        target_query=target_query, target_partner=target_partner,
+    )  # fmt: skip
+    counters = Counters(leaves=len(fixed.minus), enters=len(fixed.plus))
+    return Outcome(delta=delta, changes=pa.concat_tables(told), counters=counters)
+
+
+def _turn(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> Turn:
+    none = Events.empty()
+    return Turn(
+        events=none, readings=readings.of_events(state.fixes, none, {}), objects=state.objects,
+        clock=Clock(position=np.array([-1]), value=np.array([_now(state, settings)])), queries=change.queries,
+        known=compile_shard(change.queries, settings, only=frozenset(change.after.tolist())), settings=settings,
+        layer_of=layer_of, numbering=Numbering(state.partners, state.targets),
+    )  # fmt: skip
+
+
+def _fixwise(state: State, turn: Turn, settings: Settings) -> np.ndarray:
+    """The keys of what the last fixes of own living objects satisfy now."""
+    own = owned(state.objects, settings)
+    alive = np.flatnonzero((state.fixes.status == ALIVE) & (True if own is None else own))
+    queries = turn.known.fixwise
+    if queries.empty:
+        return alive[:0]
+    points = points_of(queries, readings.of_objects(state.fixes, alive), state.objects, geographic=settings.geographic)
+    hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    return np.sort(packed(alive[hits.point], hits.target))
+
+
+def _swapped(answer: np.ndarray, target: np.ndarray, after: np.ndarray, change: Swap, turn: Turn) -> _Keys:
+    mine = np.zeros(len(change.queries), bool)
+    mine[change.before] = True
+    if change.keeps:
+        mine &= ~turn.known.windowed  # what a window holds stays until it is old
+    is_before = mine[turn.numbering.targets.query[target]]
+    before = answer[is_before]
+    minus, plus = (without(before, after), without(after, before)) if change.keeps else (before, after)
+    return _Keys(minus=minus, plus=plus, kept=without(answer, minus))
+
+
+def _groups(state: State, turn: Turn, change: Swap, ticking: _Keys) -> relational.Regrouped:
+    """The aggregates of the swapped queries before and after."""
+    counted = turn.known.grouped & ~(turn.known.windowed if change.keeps else np.zeros(len(change.queries), bool))
+    before, after = change.before[counted[change.before]], change.after[counted[change.after]]
+    mine = turn.known.mine[after]
+    answer = merged(ticking.kept, ticking.plus)
+    members = after[mine & ~turn.known.windowed[after]]
+    fresh = relational.groups_of_members(turn, state.fixes, answer, members)
+    dirty = np.union1d(before, after[mine])
+    changed = relational.regrouped(turn, state.groups, dirty, fresh)
+    if change.keeps:
+        return changed
+    gone = np.isin(turn.numbering.targets.query[state.groups.target], change.before)
+    return relational.Regrouped(removed=state.groups.target[gone],
+                                added=_without_zeros(turn, changed.added, change.before))  # fmt: skip
+
+
+def _without_zeros(turn: Turn, added: Groups, gone: np.ndarray) -> Groups:
+    """A dropped query has no group, not even a count of nothing."""
+    keep = ~np.isin(turn.numbering.targets.query[added.target], gone)
+    return Groups(target=added.target[keep], value=added.value[keep])
+
+
+def _tell(state: State, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) -> pa.Table:
+    known, of_target = turn.known, turn.numbering.targets.query
+    minus = np.concatenate([_swapped_halves(fixed.minus), ticking.minus])
+    plus = np.concatenate([_swapped_halves(fixed.plus), ticking.plus])
+    minus, plus = (keys[~known.grouped[of_target[keys >> SHIFT]]] for keys in (minus, plus))
+    keys, counts = np.concatenate([minus, plus]), [len(minus), len(plus)]
+    target, who, sign = keys >> SHIFT, keys & MASK, np.repeat([-1, 1], counts)
+    query = of_target[target]
+    selecting, fields = known.selecting[query] & (sign > 0), None
+    if selecting.any():
+        fields = fields_of(
+            turn.queries, turn.objects, query=query, reading=who, wanted=selecting, geographic=turn.settings.geographic,
+            readings=readings.of_objects(state.fixes, np.arange(len(state.fixes))),
+        )  # fmt: skip
+    return change_rows(
+        names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick), fix_ts=state.fixes.ts[who],
+        rank=np.ones(len(keys)), objects=who, target=target, sign=sign,
+        cause=np.repeat([_CAUSE[at.minus or ""], _CAUSE[at.plus or ""]], counts),
+        value=valid_until(turn, state.fixes, query, who, sign), fields=fields,
+    )  # fmt: skip
+
+
+def _swapped_halves(keys: np.ndarray) -> np.ndarray:
+    """Keys `object, target` as `target, object`."""
+    return packed(keys & MASK, keys >> SHIFT)
+
+
+def _now(state: State, settings: Settings) -> int:
+    """The clock; the epoch before the first fix, when only counts of nothing have something to tell."""
+    return 0 if state.max_event == NEVER else state.max_event - settings.lateness_us

@@ -1,0 +1,121 @@
+"""Changes at ticks: which rows say what entered, left and became another value."""
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators import readings
+from st_common.operators.changes import CAUSES, Names, change_rows
+from st_common.operators.fields import fields_of
+from st_common.operators.fixes import ALIVE, SILENT, LastFixes
+from st_common.operators.groups import Groups
+from st_common.operators.keys import MASK, SHIFT, without
+from st_common.operators.kind_queries import KindQueries
+from st_common.operators.relational import At, Regrouped
+from st_common.operators.targets import NO_PARTNER
+from st_common.operators.turn import Turn
+from st_common.operators.valid import valid_until
+
+_CAUSE = {name: number for number, name in enumerate(CAUSES)}
+_RANK = 2  # after expiries and fixes of the same event time
+
+
+def tell_pairs(  # noqa: PLR0917 - one tick, taken apart once
+    turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray, at: At
+) -> list[pa.Table]:
+    """Rows for the members that left and entered, and for further fixes of members where a query wants them."""
+    told = ~turn.known.grouped
+    of_target = turn.numbering.targets.query
+    minus, plus = minus[told[of_target[minus >> SHIFT]]], plus[told[of_target[plus >> SHIFT]]]
+    stays = _stays(turn, fixes, before, minus, changed)
+    keys = np.concatenate([minus, plus, stays])
+    if not len(keys):
+        return []
+    counts = [len(minus), len(plus), len(stays)]
+    sign, target, who = np.repeat([-1, 1, 0], counts), keys >> SHIFT, keys & MASK
+    cause = np.repeat([-1, _CAUSE["enter"], _CAUSE["inside"]], counts)
+    cause[: counts[0]] = _leaving(turn, fixes, minus)
+    query = of_target[target]
+    return [change_rows(
+        names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick),
+        fix_ts=fixes.ts[who], rank=np.full(len(keys), _RANK), objects=who, target=target, sign=sign, cause=cause,
+        value=valid_until(turn, fixes, query, who, sign), fields=_fields(turn, fixes, query, who, sign),
+    )]  # fmt: skip
+
+
+def names_of(turn: Turn) -> Names:
+    """The names of everything that has a number now."""
+    return Names(queries=turn.queries, targets=turn.numbering.targets, objects=turn.objects,
+                 partners=turn.numbering.partners)  # fmt: skip
+
+
+def _stays(turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, changed: np.ndarray) -> np.ndarray:
+    """The keys of members that stay and had a fix, of queries that want every fix."""
+    wanted = turn.known.every & ~turn.known.grouped & ~turn.known.windowed
+    if not wanted.any() or not len(before):
+        return before[:0]
+    who = before & MASK
+    stays = before[wanted[turn.numbering.targets.query[before >> SHIFT]] & changed[who] & (fixes.status[who] == ALIVE)]
+    return without(stays, minus)
+
+
+def _leaving(turn: Turn, fixes: LastFixes, minus: np.ndarray) -> np.ndarray:
+    """Why members left: what ended the object, else its partner, else a focal object; else they left by themselves."""
+    target, who = minus >> SHIFT, minus & MASK
+    query = turn.numbering.targets.query[target]
+    status = fixes.status[who].copy()
+    partnered = np.array([q.plan.pairs is not None for q in turn.queries], bool)[query] & (status == ALIVE)
+    if partnered.any():
+        partner = turn.numbering.targets.partner[target[partnered]]
+        names, hashes = turn.numbering.partners.ids.take(pa.array(partner)), turn.numbering.partners.hashes[partner]
+        status[partnered] = fixes.status[turn.objects.find(hashes, names)]
+    for known in turn.known.kinds.values():
+        status = _by_focal(turn, fixes, known, query, status)
+    cause = np.where(status == ALIVE, _CAUSE["leave"], np.where(status == SILENT, _CAUSE["expired"], _CAUSE["gone"]))
+    return np.where(turn.known.windowed[query], _CAUSE["aged"], cause)
+
+
+def _by_focal(turn: Turn, fixes: LastFixes, known: KindQueries, query: np.ndarray, status: np.ndarray) -> np.ndarray:
+    """The status of the first focal object that is not alive, where the member itself is."""
+    found = known.find(turn.objects)
+    if not len(found):
+        return status
+    of_focal = np.append(fixes.status, ALIVE)[found][known.focal_at]  # -1: not known, never alive
+    dead = np.flatnonzero(of_focal != ALIVE)[::-1]  # the first of a query is written last
+    of_query = np.full(len(turn.queries), ALIVE, np.int8)
+    of_query[known.numbers[known.focal_row[dead]]] = of_focal[dead]
+    return np.where(status == ALIVE, of_query[query], status)
+
+
+def _fields(turn: Turn, fixes: LastFixes, query: np.ndarray, who: np.ndarray, sign: np.ndarray) -> pa.Array | None:
+    wanted = turn.known.selecting[query] & (sign >= 0)
+    if not wanted.any():
+        return None
+    objects, at = np.unique(who, return_inverse=True)
+    return fields_of(
+        turn.queries, turn.objects, query=query, reading=at, wanted=wanted,
+        readings=readings.of_objects(fixes, objects), geographic=turn.settings.geographic,
+    )  # fmt: skip
+
+
+def tell_groups(turn: Turn, before: Groups, changed: Regrouped, at: At) -> pa.Table:
+    """Rows for groups that came, went or have another value: - with the old one, + with the new one."""
+    removed, added = changed.removed, changed.added
+    old = before.value[np.searchsorted(before.target, removed)]
+    target = np.concatenate([removed, added.target])
+    query, group = turn.numbering.targets.query[target], turn.numbering.targets.partner[target]
+    is_update = np.concatenate([np.isin(removed, added.target), np.isin(added.target, removed)])
+    sign = np.repeat([-1, 1], [len(removed), len(added)])
+    cause = np.where(is_update, _CAUSE["value"], np.where(sign < 0, _CAUSE["leave"], _CAUSE["enter"]))
+    if at.minus is not None and at.plus is not None:
+        cause = np.where(sign < 0, _CAUSE[at.minus], _CAUSE[at.plus])
+    names = names_of(turn)
+    plain = turn.numbering.targets_of(query, np.full(len(query), NO_PARTNER))
+    names = Names(
+        queries=names.queries, targets=turn.numbering.targets, objects=names.partners, partners=names.partners
+    )
+    ticks = np.full(len(target), at.tick)
+    return change_rows(
+        names, position=at.rows(query), event_ts=ticks, fix_ts=ticks,
+        rank=np.full(len(target), _RANK if at.plus is None else 1), objects=group, target=plain, sign=sign, cause=cause,
+        value=np.concatenate([old, added.value]),
+    )  # fmt: skip
