@@ -4,6 +4,7 @@ GPAC is one skeleton that "can be adjusted through a set of methods to behave as
 queries" (section 3). A kind supplies them over arrays, for all of its queries at once (SPEC G1, P8).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, Protocol
 
@@ -136,8 +137,8 @@ class Kind(Protocol):
     """The four methods that make GPAC's skeleton a kind of query (paper, section 3.1 and 3.3), over arrays.
 
     Attributes:
-        is_dynamic: Q.IsDynamic(): members decide the criteria (as the k-th nearest does), so that a query whose area or
-            answer a changed object touches is judged anew as a whole.
+        is_dynamic: Q.IsDynamic(): members decide the criteria (as the k-th nearest does). Such a query is judged anew
+            when its focal object or a member changed, or when a changed object is now in its area of margin 0.
         touched_by_all: any change of any object judges all queries anew.
     """
 
@@ -167,6 +168,12 @@ def centres(world: World, focal: Ints, x: Floats, y: Floats) -> tuple[Floats, Fl
     x[moving] = np.where(alive, world.x[focal[moving]], np.nan)
     y[moving] = np.where(alive, world.y[focal[moving]], np.nan)
     return x, y
+
+
+def by_mask(world: World, eligible: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """For each mask that queries name: the places of those in `eligible`, and the live objects that it lets through."""
+    for number in np.unique(eligible).tolist():
+        yield np.flatnonzero(eligible == number), np.flatnonzero(world.masks[number] & world.alive)
 
 
 def admitted(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:

@@ -1,5 +1,6 @@
 """Rectangles that go with a focal object (GPAC section 4.1, `('M', id, xdist, ydist)`; SPEC G4)."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -25,10 +26,8 @@ class MovingBoxes:
         if world.geographic:
             metres, (across, along) = table.metres[which], metres_per_degree(y)
             wide, high = np.where(metres, wide / across, wide), np.where(metres, high / along, high)
-        eligible = table.eligible[which]
-        return Criteria(
-            query=which, focal=focal[:, None], eligible=eligible, x=x, y=y, half_width=wide, half_height=high
-        )
+        known = Criteria(query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y)
+        return replace(known, half_width=wide, half_height=high)
 
     def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
         """The box grown on each side by the margin: how far it and an object can come near each other unseen."""

@@ -1,0 +1,164 @@
+"""The k nearest to several places at once: by the sum, the maximum or the minimum of distances to them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common.geometry.circles import points_in_circles
+from st_common.geometry.nearest import Neighbours, Objects, distance
+from st_common.geometry.ranked import kth_smallest, last_of_equals
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Pairs = tuple[Ints, Ints]
+
+SUM, MAX, MIN = 0, 1, 2
+_FEW_PAIRS = 1 << 13  # so few groups times objects are compared without a tree
+_GROWTH_ON_GLOBE, _GROWTH = 1 + 1e-2, 1 + 1e-9  # `metres_between` keeps the triangle inequality to 0.5 % at worst
+_ROUNDED_M, _ROUNDED = 0.01, 1e-8  # more than what rounding can make of a total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """Groups of places, m of them with at most p places.
+
+    Attributes:
+        x: float64[m, p], longitude in degrees or planar coordinates; NaN where a group has fewer places.
+        y: float64[m, p].
+        total: int8[m], SUM, MAX or MIN.
+        geographic: whether coordinates are degrees on WGS 84.
+    """
+
+    x: Floats
+    y: Floats
+    total: npt.NDArray[np.int8]
+    geographic: bool
+
+    def take(self, rows: Ints) -> "Groups":
+        """These groups."""
+        return Groups(x=self.x[rows], y=self.y[rows], total=self.total[rows], geographic=self.geographic)
+
+
+def totals(groups: Groups, row: Ints, x: Floats, y: Floats) -> Floats:
+    """For each pair of a group and an object's place, how far they are from each other; NaN for groups without places.
+
+    Sums are of metres to the millimetre or of planar units to nine decimals; maxima and minima are as `distance`
+    compares: squares in the plane.
+    """
+    total = groups.total[row]
+    least, most, summed = np.full(len(row), np.inf), np.full(len(row), -np.inf), np.zeros(len(row))
+    for px, py in zip(groups.x.T, groups.y.T, strict=True):
+        far = distance(px[row], py[row], x, y, geographic=groups.geographic)
+        there = ~np.isnan(far)
+        np.minimum(least, far, out=least, where=there)
+        np.maximum(most, far, out=most, where=there)
+        np.add(summed, far if groups.geographic else np.sqrt(far), out=summed, where=there)
+    found = np.select([total == MAX, total == MIN], [most, least], np.round(summed, 3 if groups.geographic else 9))
+    return np.where(np.isinf(least) & (most < least), np.nan, found)
+
+
+def kth_nearest_to_groups(groups: Groups, k: Ints, but: Ints, objects: Objects) -> tuple[Floats, Ints]:
+    """How far the k-th nearest object is from each group, and which of those exactly so far is the last one.
+
+    Args:
+        groups: m groups.
+        k: int64[m], at least 1.
+        but: int64[m, f], objects that do not count for a group; -1 for none.
+        objects: n objects.
+
+    Returns:
+        `limit` and `tie` as `nearest.kth_nearest` gives them, `limit` as `totals` compares.
+    """
+    limit, tie = np.full(len(k), np.inf), np.full(len(k), -1)
+    known = ~np.isnan(groups.x).all(axis=1)
+    limit[~known] = np.nan
+    but = np.sort(but, axis=1)
+    excluded = (objects.has(but) & np.diff(but, axis=1, prepend=-1).astype(np.bool_)).sum(axis=1)
+    rows = np.flatnonzero(known & (k <= len(objects.number) - excluded))
+    if not len(rows):
+        return limit, tie
+    groups, k, but = groups.take(rows), k[rows], but[rows]
+    row, at = _candidates(groups, k + excluded[rows], objects)
+    number = objects.number[at]
+    counts = ~(but[row] == number[:, None]).any(axis=1)
+    row, number = row[counts], number[counts]
+    value = totals(groups, row, objects.x[number], objects.y[number])
+    start = np.searchsorted(row, np.arange(len(rows) + 1))
+    limit[rows] = kth_smallest(start, value, k)
+    tie[rows] = last_of_equals(start, value, number, k, limit[rows], objects.ids)
+    return limit, tie
+
+
+def _candidates(groups: Groups, k: Ints, objects: Objects) -> Pairs:
+    """Pairs of a group and a place among the objects, sorted by group: all that can be among the k nearest."""
+    if len(k) * len(objects.number) <= _FEW_PAIRS:
+        row, at = np.divmod(np.arange(len(k) * len(objects.number)), len(objects.number))
+        return row, at
+    x, y = objects.places()
+    return near_groups(groups, _bounds(groups, k, Neighbours(x, y, geographic=groups.geographic)), x, y)
+
+
+def _bounds(groups: Groups, k: Ints, tree: Neighbours) -> Floats:
+    """Lengths that at least k totals do not exceed: those of the k objects nearest to some place of the group.
+
+    What is r away from a place is at most r + d away from another one that is d away from it.
+    """
+    row, column = np.nonzero(~np.isnan(groups.x))
+    bound = tree.bound(groups.x[row, column], groups.y[row, column], k[row])
+    near = np.full(groups.x.shape, np.inf)
+    near[row, column] = bound if groups.geographic else np.sqrt(bound)
+    apart = _apart(groups)
+    farthest = near + np.fmax.reduce(apart, axis=2)
+    summed = near * _sizes(groups)[:, None] + np.nansum(apart, axis=2)
+    kind = groups.total[:, None]
+    least: Floats = np.nanmin(np.select([kind == MAX, kind == MIN], [farthest, near], summed), axis=1)
+    return least * (_GROWTH_ON_GLOBE if groups.geographic else _GROWTH)
+
+
+def near_groups(groups: Groups, length: Floats, x: Floats, y: Floats) -> Pairs:
+    """Pairs of a group and a point, sorted by group, each once: all whose total is at most `length`, and few others.
+
+    What is near to all places is near to the one in their middle: by the triangle inequality, if the sum of distances
+    to p places is s, no place is farther than (s + the sum of its distances to the others) / p.
+
+    Args:
+        groups: m groups.
+        length: float64[m], metres or planar units; NaN has no points.
+        x: float64[n], finite.
+        y: float64[n].
+    """
+    across = np.where(np.isnan(groups.x), np.inf, np.nansum(_apart(groups), axis=2))
+    radius = np.where(groups.total == SUM, (length + across.min(axis=1)) / _sizes(groups), length)
+    middle = np.arange(across.shape[1]) == across.argmin(axis=1)[:, None]
+    of, column = np.nonzero(~np.isnan(groups.x) & (middle | (groups.total == MIN)[:, None]))
+    growth, rounded = (_GROWTH_ON_GLOBE, _ROUNDED_M) if groups.geographic else (_GROWTH, _ROUNDED)
+    circles = groups.x[of, column], groups.y[of, column], (radius * growth + rounded)[of]
+    circle, point = points_in_circles(*circles, x, y, geographic=groups.geographic)
+    row, point = np.divmod(np.unique(of[circle] * len(x) + point), max(len(x), 1))
+    far = lengths(groups.take(row), totals(groups, row, x[point], y[point]))
+    keep = far <= (length * _GROWTH + rounded)[row]
+    return row[keep], point[keep]
+
+
+def lengths(groups: Groups, limit: Floats) -> Floats:
+    """Totals, one for each group, as metres or planar units."""
+    return limit if groups.geographic else np.where(groups.total == SUM, limit, np.sqrt(limit))
+
+
+def grown_by(groups: Groups, limit: Floats, margin: float) -> Floats:
+    """What totals become, as lengths, when each distance gets longer by the margin."""
+    return lengths(groups, limit) + margin * np.where(groups.total == SUM, _sizes(groups), 1)
+
+
+def _apart(groups: Groups) -> Floats:
+    """How far the places of each group are from each other: float64[m, p, p]; NaN where there is none."""
+    x, y = groups.x, groups.y
+    far = distance(x[:, :, None], y[:, :, None], x[:, None], y[:, None], geographic=groups.geographic)
+    return far if groups.geographic else np.sqrt(far)
+
+
+def _sizes(groups: Groups) -> Ints:
+    """How many places each group has; 1 where it has none."""
+    return np.asarray(np.maximum((~np.isnan(groups.x)).sum(axis=1), 1))

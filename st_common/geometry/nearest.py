@@ -1,0 +1,159 @@
+"""How far the k-th nearest of many objects is from each of many places, exactly, ties included.
+
+A k-d tree (in the plane, or of unit vectors on the globe) bounds the k-th distance from above. All that lie within the
+bound are then ranked by exact distances.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy.spatial import cKDTree
+
+from st_common.geometry.circles import circle_boxes
+from st_common.geometry.distance import metres_between
+from st_common.geometry.join import points_in_boxes
+from st_common.geometry.ranked import kth_smallest, last_of_equals
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_FEW_PAIRS = 1 << 13  # so few places times objects are compared without a tree
+_GROWTH, _SMALLEST = 1 + 1e-12, 1e-150
+_ROUNDED_M = 0.001
+_FLATTEST_M = 6_399_594.0 * 1.0005  # no radian of the globe is longer, nor does `metres_between` make it so
+
+
+def distance(x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool) -> Floats:
+    """What distances are compared by: metres to the millimetre on the globe, dx * dx + dy * dy in the plane."""
+    if geographic:
+        return np.round(metres_between(x1, y1, x2, y2), 3)
+    with np.errstate(over="ignore", invalid="ignore"):
+        dx, dy = x1 - x2, y1 - y2
+        return np.asarray(dx * dx + dy * dy)
+
+
+def radius_of(limit: Floats, *, geographic: bool) -> Floats:
+    """A radius in metres or planar units that nothing at most so far away (as `distance` compares) lies beyond."""
+    return limit + _ROUNDED_M if geographic else np.sqrt(limit) * _GROWTH + _SMALLEST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objects:
+    """Which objects count: `number`, int64[n] ascending, are places in x and y (finite there) and in `ids`.
+
+    `ids` are texts; None where nobody asks who of equally far ones comes first. Coordinates are degrees on WGS 84 when
+    `geographic`.
+    """
+
+    x: Floats
+    y: Floats
+    number: Ints
+    geographic: bool
+    ids: pa.Array | None = None
+
+    def places(self) -> tuple[Floats, Floats]:
+        """Where they are, in the order of `number`."""
+        return self.x[self.number], self.y[self.number]
+
+    def has(self, wanted: Ints) -> Bools:
+        """Whether these numbers are among them."""
+        at = np.minimum(np.searchsorted(self.number, wanted), max(len(self.number) - 1, 0))
+        return np.asarray(self.number[at] == wanted) if len(self.number) else np.zeros(wanted.shape, np.bool_)
+
+
+class Neighbours:
+    """A tree of places: how far the k-th one is at most.
+
+    Args:
+        x: float64[n], finite: longitude in degrees or a planar coordinate; at least one.
+        y: float64[n].
+        geographic: whether coordinates are degrees on WGS 84.
+    """
+
+    __slots__ = ("_geographic", "_tree", "size")
+
+    def __init__(self, x: Floats, y: Floats, *, geographic: bool) -> None:
+        self._geographic = geographic
+        self._tree = cKDTree(self._coordinates(x, y), balanced_tree=False, compact_nodes=False)
+        self.size = len(x)
+
+    def bound(self, x: Floats, y: Floats, k: Ints) -> Floats:
+        """A little more than the distance of the k-th nearest as `distance` compares it; infinite when k > n."""
+        bound = np.empty(len(x))
+        sizes = np.ceil(np.log2(k))
+        for size in np.unique(sizes).tolist():  # those who ask for few do not wait for those who ask for many
+            rows = np.flatnonzero(sizes == size)
+            ranks, column = np.unique(k[rows], return_inverse=True)
+            found = self._tree.query(self._coordinates(x[rows], y[rows]), k=ranks)[0]
+            bound[rows] = found[np.arange(len(rows)), column]
+        if self._geographic:
+            return 2 * np.arcsin(np.minimum(bound / 2, 1.0)) * _FLATTEST_M + _ROUNDED_M
+        with np.errstate(over="ignore"):
+            return bound * bound * _GROWTH
+
+    def _coordinates(self, x: Floats, y: Floats) -> Floats:
+        if not self._geographic:
+            return np.stack([x, y], axis=1)
+        lon, lat = np.radians(x), np.radians(y)
+        return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
+
+
+def kth_nearest(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> tuple[Floats, Ints]:
+    """How far the k-th nearest object is from each place, and which of those exactly so far is the last one.
+
+    Args:
+        x: float64[m], places: longitude in degrees or a planar coordinate; NaN has no neighbours.
+        y: float64[m].
+        k: int64[m], at least 1.
+        but: int64[m], the object that does not count for a place; -1 for none.
+        objects: n objects.
+
+    Returns:
+        `limit`, float64[m]: the k-th distance as `distance` compares; infinite when there are fewer than k objects; NaN
+        for places of NaN. `tie`, int64[m]: when more objects are exactly so far than belong to the k: the one of them
+        that is the last among the k by its id; else -1.
+    """
+    limit, tie = np.full(len(k), np.inf), np.full(len(k), -1)
+    known = ~(np.isnan(x) | np.isnan(y))
+    limit[~known] = np.nan
+    rows = np.flatnonzero(known & (k <= len(objects.number) - objects.has(but)))
+    if not len(rows):
+        return limit, tie
+    x, y, k, but = x[rows], y[rows], k[rows], but[rows]
+    row, number, value = _candidates(x, y, k, but, objects)
+    start = np.searchsorted(row, np.arange(len(rows) + 1))
+    limit[rows] = kth_smallest(start, value, k)
+    if objects.ids is not None:
+        tie[rows] = last_of_equals(start, value, number, k, limit[rows], objects.ids)
+    return limit, tie
+
+
+def _candidates(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> tuple[Ints, Ints, Floats]:
+    """Place, object and distance, sorted by place: all objects that can be among the k nearest."""
+    geographic, (ox, oy) = objects.geographic, objects.places()
+
+    def measured(row: Ints, at: Ints) -> Floats:
+        return distance(x[row], y[row], ox[at], oy[at], geographic=geographic)
+
+    if len(x) * len(ox) <= _FEW_PAIRS:
+        row, at = np.divmod(np.arange(len(x) * len(ox)), len(ox))
+        keep = objects.number[at] != but[row]
+        row, at = row[keep], at[keep]
+        return row, objects.number[at], measured(row, at)
+    bound = Neighbours(ox, oy, geographic=geographic).bound(x, y, k + objects.has(but))
+    boxes, owner = circle_boxes(x, y, radius_of(bound, geographic=geographic), geographic=geographic)
+    values = [np.empty(0)]
+
+    def near(box: Ints, at: Ints) -> Bools:
+        row = owner[box]
+        value = measured(row, at)
+        keep: Bools = (value <= bound[row]) & (objects.number[at] != but[row])
+        values.append(value[keep])
+        return keep
+
+    box, at = points_in_boxes(boxes.T, ox, oy, test=near)
+    order = np.argsort(owner[box], kind="stable")
+    return owner[box][order], objects.number[at[order]], np.concatenate(values)[order]

@@ -1,0 +1,88 @@
+"""The k-th smallest value of each row of ragged candidates, and who of equals comes first: by id, as text."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.geometry.grid import ranges
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_MOST_PADDING = 4  # times as many places as values: beyond, rows are sorted instead of laid side by side
+
+
+def kth_smallest(start: Ints, value: Floats, k: Ints) -> Floats:
+    """For each row its k-th smallest value, infinite when there are fewer.
+
+    Args:
+        start: int64[m + 1], row r has the values `start[r] : start[r + 1]`; each has at least one.
+        value: float64[start[m]], not NaN.
+        k: int64[m], at least 1.
+    """
+    counts = np.diff(start)
+    limit = np.full(len(counts), np.inf)
+    enough = np.flatnonzero(counts >= k)
+    if not len(enough):
+        return limit
+    width = int(counts[enough].max())
+    if width * len(enough) <= _MOST_PADDING * len(value):
+        table = np.full((len(enough), width), np.inf)
+        filled = np.arange(width) < counts[enough][:, None]
+        table[filled] = value[ranges(start[:-1][enough], counts[enough])]
+        places = np.unique(k[enough] - 1)
+        table.partition(places, axis=1)
+        limit[enough] = table[np.arange(len(enough)), k[enough] - 1]
+        return limit
+    order = np.lexsort((value, np.repeat(np.arange(len(counts)), counts)))
+    limit[enough] = value[order[start[:-1][enough] + k[enough] - 1]]
+    return limit
+
+
+def last_of_equals(start: Ints, value: Floats, number: Ints, k: Ints, limit: Floats, ids: pa.Array) -> Ints:
+    """For each row whose k-th value others share: the number of the last one, by id, that is among the k; else -1.
+
+    Only the ids of equals are compared, by code points.
+
+    Args:
+        start: as in `kth_smallest`.
+        value: see there.
+        number: int64[start[m]], whose value it is: a place in `ids`.
+        k: see there.
+        limit: what `kth_smallest` gave.
+        ids: texts, each once.
+    """
+    row = np.repeat(np.arange(len(k)), np.diff(start))
+    known = np.isfinite(value) | (np.diff(start) >= k)[row]
+    less = np.bincount(row[value < limit[row]], minlength=len(k))
+    equal = np.flatnonzero((value == limit[row]) & known)
+    room = k - less
+    tied = np.bincount(row[equal], minlength=len(k)) > room
+    equal = equal[tied[row[equal]]]
+    tie = np.full(len(k), -1)
+    if len(equal):
+        rank = _ranks(number[equal], ids)
+        order = np.lexsort((rank, row[equal]))
+        rows, first = np.unique(row[equal], return_index=True)
+        tie[rows] = number[equal][order[first + room[rows] - 1]]
+    return tie
+
+
+def _ranks(number: Ints, ids: pa.Array) -> Ints:
+    """The place of each one's id among all of them in the order of text."""
+    distinct, place = np.unique(number, return_inverse=True)
+    order = pc.array_sort_indices(ids.take(pa.array(distinct))).to_numpy()
+    rank = np.empty(len(distinct), np.int64)
+    rank[order] = np.arange(len(distinct))
+    return rank[place]
+
+
+def among_first(value: Floats, number: Ints, limit: Floats, tie: Ints, ids: pa.Array) -> npt.NDArray[np.bool_]:
+    """For each pair whether it belongs to the first k of its row, of which `limit` and `tie` are known (see above)."""
+    keep: npt.NDArray[np.bool_] = value <= limit
+    tied = np.flatnonzero((value == limit) & (tie >= 0))
+    if len(tied):
+        mine, last = ids.take(pa.array(number[tied])), ids.take(pa.array(tie[tied]))
+        keep[tied] = np.asarray(pc.less_equal(mine, last))
+    return keep

@@ -1,0 +1,44 @@
+"""Reverse nearest neighbours: the objects whose nearest neighbour a place or a focal object is (GPAC section 4; G8)."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from st_common.geometry.circles import points_in_circles
+from st_common.geometry.nearest import Objects, distance, kth_nearest, radius_of
+from st_common.operators.world import Bools, Criteria, Ints, Pairs, Table, World, admitted, centres
+
+
+class Reverse:
+    """Members have no other live object nearer than the place is; one that is exactly as near does no harm.
+
+    The criteria are the place and, of each object, the distance to its nearest other one (`gap`): whatever moves can
+    change the gap of anything, so that every change judges all queries anew.
+    """
+
+    is_dynamic: ClassVar[bool] = True
+    touched_by_all: ClassVar[bool] = True
+
+    def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
+        """The place goes where its focal object is; the gaps of all live objects are found anew."""
+        focal = table.focal[which]
+        x, y = centres(world, focal, table.x[which], table.y[which])
+        alive = np.flatnonzero(world.alive)
+        objects = Objects(x=world.x, y=world.y, number=alive, geographic=world.geographic)
+        gap, one = np.full(len(world.x), np.nan), np.ones(len(alive), np.int64)
+        gap[alive] = kth_nearest(*objects.places(), one, alive, objects)[0]
+        return Criteria(query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y, gap=gap)
+
+    def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
+        """Places that lie in an object's circle, whose radius is its gap, larger by the margin."""
+        radius = radius_of(criteria.gap[objects], geographic=world.geographic) + margin
+        circles = world.x[objects], world.y[objects], radius
+        at, row = points_in_circles(*circles, criteria.x, criteria.y, geographic=world.geographic)
+        keep = admitted(world, criteria, row, objects[at])
+        return row[keep], objects[at[keep]]
+
+    def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
+        """Whether the place is at most as far from the object as its nearest other object."""
+        place = criteria.x[row], criteria.y[row]
+        far = distance(*place, world.x[obj], world.y[obj], geographic=world.geographic)
+        return np.asarray(far <= criteria.gap[obj]) & admitted(world, criteria, row, obj)

@@ -1,0 +1,320 @@
+"""All kinds against sorting and comparing every object for every query, in plain Python."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyproj import Geod
+
+from st_common.geometry import group, nearest
+from st_common.operators.kinds import KINDS
+from st_common.operators.world import Table, World
+
+GEOD = Geod(ellps="WGS84")
+ON_LATTICE = st.integers(-3, 3).map(float)  # so that borders, corners and ties are hit all the time
+COORDINATE = st.one_of(ON_LATTICE, ON_LATTICE, st.floats(-4, 4))
+PLACE = st.tuples(COORDINATE, COORDINATE)
+LENGTH = st.one_of(st.sampled_from([0.0, 1.0, 2.0, 5.0]), st.floats(0, 9))
+EVERY_KIND = pytest.mark.parametrize("kind", sorted(KINDS))
+
+
+@pytest.fixture(params=["few", "many"], autouse=True)
+def way(request, monkeypatch):
+    """Both ways to find neighbours are taken: all pairs, and the tree."""
+    if request.param == "many":
+        monkeypatch.setattr(nearest, "_FEW_PAIRS", 0)
+        monkeypatch.setattr(group, "_FEW_PAIRS", 0)
+
+
+@st.composite
+def worlds(draw, like=None):
+    """Objects, also many at one place; `like`: the same objects later."""
+    count = len(like.x) if like else draw(st.integers(1, 14))
+    ids = (
+        like.ids if like else pa.array(draw(st.lists(st.text(max_size=2), unique=True, min_size=count, max_size=count)))
+    )
+    stack = draw(st.booleans())
+    places = [(1.0, 1.0) if stack and n % 2 else draw(PLACE) for n in range(count)]
+    x, y = np.array(places).T.copy()
+    alive = np.array([draw(st.integers(0, 5)) > 0 for _ in range(count)])
+    masks = np.array([[True] * count, [draw(st.booleans()) for _ in range(count)]])
+    return World(x=x, y=y, alive=alive, ids=ids, geographic=False, masks=masks)
+
+
+@st.composite
+def tables(draw, world):
+    """Queries of any kind at once: each kind reads its own columns."""
+    m = draw(st.integers(0, 6))
+    focals = st.integers(-1, len(world.x) - 1)
+    focal = np.array([draw(focals) for _ in range(m)], np.int64)
+    still = np.array([draw(st.one_of(PLACE, st.just((math.nan, math.nan)))) for _ in range(m)]).reshape(-1, 2)
+    place_row = np.repeat(np.arange(m), [draw(st.integers(0, 3)) for _ in range(m)])
+    places = np.array([draw(PLACE) for _ in place_row]).reshape(-1, 2)
+    return Table(
+        focal=focal, x=still[:, 0], y=still[:, 1],
+        eligible=np.array([draw(st.integers(0, 1)) for _ in range(m)], np.int64),
+        width=np.array([draw(LENGTH) for _ in range(m)]), height=np.array([draw(LENGTH) for _ in range(m)]),
+        metres=np.zeros(m, np.bool_), radius=np.array([draw(LENGTH) for _ in range(m)]),
+        k=np.array([draw(st.integers(1, 16)) for _ in range(m)], np.int64),
+        total=np.array([draw(st.integers(0, 2)) for _ in range(m)], np.int8),
+        place_row=place_row, place_focal=np.array([draw(focals) for _ in place_row], np.int64),
+        place_x=places[:, 0], place_y=places[:, 1],
+    )  # fmt: skip
+
+
+def found(kind, world, table):
+    """The members of all queries by the four methods."""
+    which = np.arange(len(table.focal))
+    criteria = KINDS[kind].update_criteria(world, table, which)
+    row, obj = KINDS[kind].in_cache_area(world, criteria, np.arange(len(world.x)), 0.0)
+    assert len(set(zip(row.tolist(), obj.tolist(), strict=True))) == len(row)
+    keep = KINDS[kind].satisfy(world, criteria, row, obj)
+    pairs = set(zip(row[keep].tolist(), obj[keep].tolist(), strict=True))
+    everything = np.divmod(np.arange(len(which) * len(world.x)), len(world.x))
+    keep = KINDS[kind].satisfy(world, criteria, *everything)
+    assert pairs == set(zip(*(part[keep].tolist() for part in everything), strict=True))
+    return criteria, pairs
+
+
+class Plane:
+    """What distances are in the plane: squares, and roots where they are summed."""
+
+    @staticmethod
+    def far(a, b):
+        return (a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1])
+
+    @staticmethod
+    def within(a, b, radius):
+        return Plane.far(a, b) <= radius * radius
+
+    @staticmethod
+    def summed(values):
+        return round(sum(map(math.sqrt, values)), 9)
+
+    @staticmethod
+    def halves(_latitude, width, height):
+        return width / 2, height / 2
+
+
+class Globe:
+    """Metres on WGS 84 to the millimetre, by Lambert's formula for long lines, one pair at a time."""
+
+    @staticmethod
+    def metres(a, b):
+        middle, half, turn = (math.radians(v / 2) for v in (a[1] + b[1], a[1] - b[1], a[0] - b[0]))
+        near = (math.sin(half) * math.cos(turn)) ** 2 + (math.cos(middle) * math.sin(turn)) ** 2
+        far = (math.cos(half) * math.cos(turn)) ** 2 + (math.sin(middle) * math.sin(turn)) ** 2
+        if near == 0:
+            return 0.0
+        angle = math.atan2(math.sqrt(near), math.sqrt(far))
+        ratio = math.sqrt(near * far) / angle
+        first = (3 * ratio - 1) / (2 * far) * (math.sin(middle) * math.cos(half)) ** 2
+        second = (3 * ratio + 1) / (2 * near) * (math.cos(middle) * math.sin(half)) ** 2
+        return 2 * angle * 6_378_137.0 * (1 + (first - second) / 298.257223563)
+
+    @staticmethod
+    def far(a, b):
+        return round(Globe.metres(a, b), 3)
+
+    @staticmethod
+    def within(a, b, radius):
+        return Globe.metres(a, b) <= radius
+
+    @staticmethod
+    def summed(values):
+        return round(math.fsum(values), 3)
+
+    @staticmethod
+    def halves(latitude, width, height):
+        shrink = 1 - 0.00669437999014 * math.sin(math.radians(latitude)) ** 2
+        across = 6_378_137.0 / math.sqrt(shrink) * math.cos(math.radians(latitude))
+        along = 6_378_137.0 * (1 - 0.00669437999014) / shrink**1.5
+        return math.degrees(width / 2 / across), math.degrees(height / 2 / along)
+
+
+def expected(kind, world, table, space=Plane):
+    objects = list(zip(world.x.tolist(), world.y.tolist(), strict=True))
+    ids, alive = world.ids.to_pylist(), world.alive.tolist()
+    pairs = set()
+    for q in range(len(table.focal)):
+        focals = [int(table.focal[q])]
+        places = [(float(table.x[q]), float(table.y[q]))]
+        if kind == "group":
+            mine = np.flatnonzero(table.place_row == q).tolist()
+            focals = [int(table.place_focal[p]) for p in mine]
+            places = [(float(table.place_x[p]), float(table.place_y[p])) for p in mine]
+        if not places or any(f >= 0 and not alive[f] for f in focals):
+            continue
+        places = [objects[f] if f >= 0 else p for f, p in zip(focals, places, strict=True)]
+        if any(math.isnan(x) for x, _ in places):
+            continue
+        may = [n for n in range(len(ids)) if alive[n] and n not in focals and world.masks[table.eligible[q]][n]]
+        query = {name: float(getattr(table, name)[q]) for name in ("width", "height", "radius", "k", "total")}
+        if kind == "reverse":
+            living = [n for n in range(len(ids)) if alive[n]]
+            chosen = [n for n in may if is_nearest(space, places[0], n, living, objects)]
+        else:
+            chosen = answer(space, kind, query, places, {n: objects[n] for n in may}, ids)
+        pairs |= {(q, n) for n in chosen}
+    return pairs
+
+
+def is_nearest(space, place, n, living, objects):
+    """Whether no other live object is nearer to this one than the place."""
+    return all(space.far(objects[n], place) <= space.far(objects[n], objects[o]) for o in living if o != n)
+
+
+def answer(space, kind, query, places, objects, ids):
+    x, y = places[0]
+    if kind == "moving_box":
+        w, h = space.halves(y, query["width"], query["height"])
+        return [n for n, at in objects.items() if x - w <= at[0] <= x + w and y - h <= at[1] <= y + h]
+    if kind == "moving_circle":
+        return [n for n, at in objects.items() if space.within(at, (x, y), query["radius"])]
+    many = {0: space.summed, 1: max, 2: min}[int(query["total"])] if kind == "group" else max
+    total = {n: many([space.far(at, place) for place in places]) for n, at in objects.items()}
+    return sorted(objects, key=lambda n: (total[n], ids[n]))[: int(query["k"])]
+
+
+@EVERY_KIND
+@pytest.mark.spec("G1", "G4", "G5", "G8", "P8")
+@given(data=st.data())
+def test_the_four_methods_give_the_members_of_brute_force(kind, data):
+    world = data.draw(worlds())
+    table = data.draw(tables(world))
+    assert found(kind, world, table)[1] == expected(kind, world, table)
+
+
+@EVERY_KIND
+@pytest.mark.spec("G5", "G8")
+@given(data=st.data())
+def test_queries_that_no_change_touches_keep_their_answers(kind, data):
+    """Kept criteria tell what to judge anew: the rule that the skeleton lives by, also for the trap of Figure 4."""
+    world = data.draw(worlds())
+    table = data.draw(tables(world))
+    criteria, before = found(kind, world, table)
+    later = data.draw(worlds(like=world))
+    moved = np.array([data.draw(st.booleans()) for _ in world.x])
+    now = replace(
+        later, x=np.where(moved, later.x, world.x), y=np.where(moved, later.y, world.y),
+        alive=np.where(moved, later.alive, world.alive), masks=np.where(moved, later.masks, world.masks),
+    )  # fmt: skip
+    touched = {q for q, n in before if moved[n]}
+    touched |= {q for q, focals in enumerate(criteria.focal) if any(f >= 0 and moved[f] for f in focals)}
+    if KINDS[kind].touched_by_all and moved.any():
+        touched = set(range(len(table.focal)))
+    else:
+        touched |= set(KINDS[kind].in_cache_area(now, criteria, np.flatnonzero(moved), 0.0)[0].tolist())
+    after = expected(kind, now, table)
+    untouched = set(range(len(table.focal))) - touched
+    assert {(q, n) for q, n in after if q in untouched} == {(q, n) for q, n in before if q in untouched}
+    again = np.array(sorted(touched), np.int64)
+    criteria = criteria.with_rows(again, KINDS[kind].update_criteria(now, table, again))
+    row, obj = KINDS[kind].in_cache_area(now, criteria, np.arange(len(now.x)), 0.0)
+    keep = KINDS[kind].satisfy(now, criteria, row, obj)
+    assert set(zip(row[keep].tolist(), obj[keep].tolist(), strict=True)) == after
+
+
+@EVERY_KIND
+@pytest.mark.spec("G6")
+@given(data=st.data(), margin=st.floats(0.1, 3))
+def test_what_comes_near_by_less_than_the_margin_is_in_the_cache_area(kind, data, margin):
+    """Of a range: a query and an object that together move by the margin cannot meet unseen; of all: members are in."""
+    world = data.draw(worlds())
+    table = data.draw(tables(world))
+    criteria, before = found(kind, world, table)
+    row, obj = KINDS[kind].in_cache_area(world, criteria, np.arange(len(world.x)), margin)
+    cache = set(zip(row.tolist(), obj.tolist(), strict=True))
+    assert before <= cache
+    if kind.startswith("moving"):
+        turn = data.draw(st.floats(0, 7))
+        dx, dy = margin * math.cos(turn) * 0.999, margin * math.sin(turn) * 0.999
+        mover = data.draw(st.integers(0, len(world.x) - 1))
+        x, y = world.x.copy(), world.y.copy()
+        x[mover] += dx
+        y[mover] += dy
+        now = {(q, n) for q, n in expected(kind, replace(world, x=x, y=y), table) if world.masks[table.eligible[q]][n]}
+        assert now <= cache
+
+
+def test_rows_of_criteria_are_taken_and_replaced():
+    world = World(
+        x=np.arange(5.0), y=np.zeros(5), alive=np.ones(5, np.bool_), ids=pa.array(list("abcde")), geographic=False,
+        masks=np.ones((1, 5), np.bool_),
+    )  # fmt: skip
+    table = Table(
+        focal=np.full(3, -1), x=np.zeros(3), y=np.zeros(3), eligible=np.zeros(3, np.int64), k=np.array([1, 2, 3]),
+        total=np.zeros(3, np.int8), place_row=np.array([0, 1, 1, 2, 2, 2]), place_focal=np.array([0, 1, 2, -1, -1, 4]),
+        place_x=np.arange(6.0), place_y=np.arange(6.0),
+    )  # fmt: skip
+    kind = KINDS["group"]
+    whole = kind.update_criteria(world, table, np.arange(3))
+    assert whole.x.shape == whole.focal.shape == (3, 3)
+    narrow = kind.update_criteria(world, table, np.array([0]))
+    assert narrow.x.shape == (1, 1)
+    for rows, other in [([0], narrow), ([2, 1], whole.take(np.array([2, 1])))]:
+        same = whole.with_rows(np.array(rows), other)
+        for name in ("query", "focal", "eligible", "x", "y", "limit", "tie", "total"):
+            np.testing.assert_array_equal(getattr(same, name), getattr(whole, name))
+    wider = narrow.with_rows(np.array([0]), whole.take(np.array([2])))
+    np.testing.assert_array_equal(wider.x, whole.x[2:])
+
+
+@EVERY_KIND
+def test_no_queries_have_no_members(kind):
+    world = World(
+        x=np.zeros(1), y=np.zeros(1), alive=np.ones(1, np.bool_), ids=pa.array(["a"]), geographic=True,
+        masks=np.ones((1, 1), np.bool_),
+    )  # fmt: skip
+    nothing, whole = np.empty(0, np.int64), np.empty(0)
+    table = Table(
+        focal=nothing, x=whole, y=whole, eligible=nothing, width=whole, height=whole, radius=whole, k=nothing,
+        metres=nothing.astype(np.bool_), total=nothing.astype(np.int8),
+    )  # fmt: skip
+    criteria = KINDS[kind].update_criteria(world, table, nothing)
+    assert [len(part) for part in KINDS[kind].in_cache_area(world, criteria, np.arange(1), 0.0)] == [0, 0]
+    assert len(KINDS[kind].satisfy(world, criteria, nothing, nothing)) == 0
+
+
+def metres(a, b):
+    """Lambert's formula for long lines on WGS 84, one pair at a time."""
+    middle, half, turn = (math.radians(v / 2) for v in (a[1] + b[1], a[1] - b[1], a[0] - b[0]))
+    near = (math.sin(half) * math.cos(turn)) ** 2 + (math.cos(middle) * math.sin(turn)) ** 2
+    far = (math.cos(half) * math.cos(turn)) ** 2 + (math.sin(middle) * math.sin(turn)) ** 2
+    if near == 0:
+        return 0.0
+    angle = math.atan2(math.sqrt(near), math.sqrt(far))
+    ratio = math.sqrt(near * far) / angle
+    first = (3 * ratio - 1) / (2 * far) * (math.sin(middle) * math.cos(half)) ** 2
+    second = (3 * ratio + 1) / (2 * near) * (math.cos(middle) * math.sin(half)) ** 2
+    return 2 * angle * 6_378_137.0 * (1 + (first - second) / 298.257223563)
+
+
+@EVERY_KIND
+@pytest.mark.spec("G4", "G5", "G8")
+@pytest.mark.parametrize("middle", [(180.0, 10.0), (-8.6, 41.1), (30.0, 89.999), (0.0, -90.0)], ids=str)
+@pytest.mark.parametrize("spread_m", [2_000.0, 3_000_000.0])
+def test_members_on_the_globe(kind, middle, spread_m):
+    """Across 180 degrees and poles; objects also at one place. A box in metres is so wide at its centre's latitude."""
+    random = np.random.default_rng(5)
+    angle, far = random.uniform(0, 360, 90), random.uniform(0, spread_m, 90)
+    x, y, _ = GEOD.fwd(np.full(90, middle[0]), np.full(90, middle[1]), angle, far)
+    x[:8], y[:8] = x[8], y[8]
+    world = World(
+        x=x, y=y, alive=random.random(90) < 0.9, ids=pa.array([f"o{n}" for n in range(90)]), geographic=True,
+        masks=np.array([np.ones(90, np.bool_), random.random(90) < 0.5]),
+    )  # fmt: skip
+    m = 20
+    place_row = np.sort(random.integers(0, m, 45))
+    table = Table(
+        focal=random.integers(0, 90, m), x=np.full(m, middle[0]), y=np.full(m, middle[1]),
+        eligible=random.integers(0, 2, m), width=random.uniform(0, spread_m, m), height=random.uniform(0, spread_m, m),
+        metres=np.ones(m, np.bool_), radius=random.uniform(0, spread_m, m), k=random.integers(1, 12, m),
+        total=random.integers(0, 3, m).astype(np.int8), place_row=place_row,
+        place_focal=random.integers(0, 90, 45), place_x=np.zeros(45), place_y=np.zeros(45),
+    )  # fmt: skip
+    assert found(kind, world, table)[1] == expected(kind, world, table, Globe)
