@@ -1,0 +1,78 @@
+"""Until when an object stays in a region if both go on as they do: time-parameterised queries (GPAC section 4; G8)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common.geometry.distance import metres_per_degree
+
+Floats = npt.NDArray[np.float64]
+
+_TURN = 360.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Motion:
+    """Places at one moment, and velocities in coordinates per second: NaN when unknown, 0 of what stands still."""
+
+    x: Floats
+    y: Floats
+    vx: Floats
+    vy: Floats
+
+
+def in_boxes_until(point: Motion, boxes: Floats, vx: Floats, vy: Floats, at_s: Floats) -> Floats:
+    """The last moment at which each point is in its box: one box for each point.
+
+    Args:
+        point: n points, as they are at `at_s`, in their boxes.
+        boxes: float64[4, n]: minx, miny, maxx, maxy at `at_s`; +-inf is allowed.
+        vx: float64[n], how fast the boxes move; `vy` likewise.
+        vy: float64[n].
+        at_s: float64[n], seconds.
+
+    Returns:
+        float64[n], seconds: infinite when the point never leaves, NaN when a velocity is unknown. Exact up to the
+        rounding of one division and one addition.
+    """
+    left_x = _crossed(point.x, boxes[0], boxes[2], point.vx - vx)
+    left_y = _crossed(point.y, boxes[1], boxes[3], point.vy - vy)
+    return np.asarray(at_s + np.maximum(np.minimum(left_x, left_y), 0.0))
+
+
+def _crossed(place: Floats, low: Floats, high: Floats, speed: Floats) -> Floats:
+    """After how long a border is reached, on one axis."""
+    way = np.where(speed > 0, high - place, low - place)
+    after = np.full(len(place), np.inf)
+    np.divide(way, speed, out=after, where=speed != 0)
+    return after
+
+
+def in_circles_until(point: Motion, centre: Motion, radius_m: Floats, at_s: Floats, *, geographic: bool) -> Floats:
+    """The last moment at which each point is in its circle: one circle for each point.
+
+    Args:
+        point: n points, as they are at `at_s`, in their circles.
+        centre: n centres at `at_s`.
+        radius_m: float64[n], metres; for planar coordinates, their unit.
+        at_s: float64[n], seconds.
+        geographic: whether coordinates are degrees on WGS 84: then in the plane that touches the globe at the centre,
+            good for circles of some kilometres.
+
+    Returns:
+        As `in_boxes_until`.
+    """
+    dx, dy = point.x - centre.x, point.y - centre.y
+    vx, vy = point.vx - centre.vx, point.vy - centre.vy
+    if geographic:
+        across, along = metres_per_degree(centre.y)
+        dx = (dx + _TURN / 2) % _TURN - _TURN / 2
+        dx, dy, vx, vy = dx * across, dy * along, vx * across, vy * along
+    square, turned = vx * vx + vy * vy, dx * vx + dy * vy
+    over = dx * dx + dy * dy - radius_m * radius_m
+    root = np.sqrt(np.maximum(turned * turned - square * over, 0.0))
+    after = np.full(len(dx), np.inf)
+    np.divide(root - turned, square, out=after, where=(square != 0) & ~(turned > 0))
+    np.divide(-over, root + turned, out=after, where=(square != 0) & (turned > 0))
+    return np.asarray(at_s + np.maximum(after, 0.0))

@@ -1,0 +1,92 @@
+"""Until when points stay inside, against exact arithmetic in the plane and geodesics on the globe."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyproj import Geod
+
+from st_common.operators.valid_until import Motion, in_boxes_until, in_circles_until
+
+GEOD = Geod(ellps="WGS84")
+INF = float("inf")
+SPEED = st.one_of(st.integers(-3, 3).map(float), st.floats(-50, 50).filter(lambda v: v == 0 or abs(v) > 1e-6))
+OFFSET = st.floats(-1, 1)
+AT = 1_600_000_000.0
+
+
+def motion(x, y, vx, vy):
+    return Motion(
+        **{name: np.array([value], float) for name, value in zip(("x", "y", "vx", "vy"), (x, y, vx, vy), strict=True)}
+    )
+
+
+def until_box(point, box, velocity=(0.0, 0.0), at=AT):
+    columns = np.array(box, float).reshape(4, 1)
+    found = in_boxes_until(motion(*point), columns, *(np.array([v]) for v in velocity), np.array([at]))
+    return float(found[0])
+
+
+def until_circle(point, centre, radius, *, geographic=False, at=AT):
+    found = in_circles_until(motion(*point), motion(*centre), np.array([radius]), np.array([at]), geographic=geographic)
+    return float(found[0])
+
+
+@pytest.mark.spec("G8")
+@given(OFFSET, OFFSET, SPEED, SPEED, SPEED, SPEED)
+def test_a_box_is_left_at_the_first_border(x, y, vx, vy, bx, by):
+    found = until_box((x, y, vx, vy), (-1.0, -1.0, 1.0, 1.0), (bx, by), at=0.0)
+    rx, ry = Fraction(vx - bx), Fraction(vy - by)
+    after = [(Fraction(math.copysign(1, r)) - Fraction(p)) / r for p, r in ((x, rx), (y, ry)) if r]
+    if not after:
+        assert found == INF
+    else:
+        assert found == pytest.approx(float(min(after)), rel=1e-15)
+
+
+@pytest.mark.spec("G8")
+@given(st.floats(0, 1), st.floats(0, 7), SPEED, SPEED, SPEED, SPEED)
+def test_a_circle_is_left_where_the_way_crosses_it(share, turn, vx, vy, cx, cy):
+    x, y, radius = 100 * share * math.cos(turn), 100 * share * math.sin(turn), 100.0
+    found = until_circle((x, y, vx, vy), (0.0, 0.0, cx, cy), radius, at=0.0)
+    rx, ry = vx - cx, vy - cy
+    if rx == ry == 0:
+        assert found == INF
+        return
+    assert math.hypot(x + rx * found, y + ry * found) == pytest.approx(radius, rel=1e-7, abs=1e-7)
+    later = found + 1 / math.hypot(rx, ry)
+    assert math.hypot(x + rx * later, y + ry * later) > radius
+
+
+@pytest.mark.spec("G8")
+@pytest.mark.parametrize("latitude", [0.0, 41.1, -70.0])
+@pytest.mark.parametrize("longitude", [-8.6, 180.0])
+def test_on_the_globe_a_circle_is_left_at_its_radius(longitude, latitude):
+    for azimuth in range(0, 360, 30):
+        lon, lat, _ = GEOD.fwd(longitude, latitude, azimuth + 77, 800.0)
+        east, north, _ = GEOD.fwd(lon, lat, azimuth, 15.0)
+        vx, vy = (east - lon + 180) % 360 - 180, north - lat
+        after = until_circle((lon, lat, vx, vy), (longitude, latitude, 0.0, 0.0), 2_000.0, geographic=True) - AT
+        assert GEOD.inv(longitude, latitude, lon + vx * after, lat + vy * after)[2] == pytest.approx(2_000, rel=2e-3)
+
+
+def test_unknown_velocities_give_no_moment_and_equal_ones_the_end_of_time():
+    nan = math.nan
+    assert math.isnan(until_box((0, 0, nan, nan), (-1, -1, 1, 1)))
+    assert math.isnan(until_box((0, 0, 1, 1), (-1, -1, 1, 1), (nan, nan)))
+    assert math.isnan(until_circle((0, 0, nan, nan), (0, 0, 0, 0), 5.0))
+    assert math.isnan(until_circle((0, 0, 1, 0), (0, 0, nan, nan), 5.0))
+    assert until_box((0, 0, 3, 4), (-1, -1, 1, 1), (3, 4)) == INF
+    assert until_box((0, 0, 3, 0), (-INF, -1, INF, 1)) == INF
+    assert until_circle((0, 0, 3, 4), (1, 1, 3, 4), 5.0) == INF
+
+
+def test_on_the_border_it_matters_where_the_way_leads():
+    assert until_box((1, 0, 1, 0), (-1, -1, 1, 1)) == AT
+    assert until_box((1, 0, -1, 0), (-1, -1, 1, 1)) == AT + 2
+    assert until_circle((5, 0, 1, 0), (0, 0, 0, 0), 5.0) == AT
+    assert until_circle((5, 0, -1, 0), (0, 0, 0, 0), 5.0) == AT + 10
+    assert until_circle((5, 0, 0, 1), (0, 0, 0, 0), 5.0) == AT
