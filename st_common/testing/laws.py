@@ -10,22 +10,26 @@ import pyarrow as pa
 import shapely
 
 from st_common.operators.changes import settled
+from st_common.operators.delta import Delta, apply
 from st_common.operators.evaluate import Counters, Settings
 from st_common.operators.match import LayerOf
 from st_common.operators.packet import Packet, control_packet, pack
 from st_common.operators.stages import step
-from st_common.operators.state import Delta, State, apply
+from st_common.operators.state import State
 from st_common.testing.oracle import Change, Control, Feature, Fix, Layers, Row, Rules
+from st_common.testing.oracle_expressions import ATTRIBUTES
 from st_common.testing.strategies import Case, Segmentation
 
-Told = tuple[int, str, int, int | None, str, str | None, int, str, int, int]
+Told = tuple[int, str, int, int | None, str, str | None, int, str, int, int, float | None, str | None]
+
+_ARROW = {"string": pa.string(), "double": pa.float64(), "long": pa.int64(), "bool": pa.bool_()}
 
 
 def told_by_oracle(changes: Iterable[Change]) -> list[Told]:
     """The oracle's changes without `seq`, sorted: what an engine must have told, whatever order it has in one row."""
     return sorted(
         ((c.position, c.query, c.query_version, c.layer_version, c.object, c.partner, c.sign, c.cause, c.event_us,
-          c.fix_us)
+          c.fix_us, _value(c.value), _fields(c.fields))
          for c in changes), key=repr,
     )  # fmt: skip
 
@@ -35,13 +39,29 @@ def told(changes: pa.Table, order: Mapping[int, int] | None = None) -> list[Told
     rows = changes.to_pylist()
     return sorted(
         ((order[r["position"]] if order else r["position"], r["query"], r["query_version"], r["layer_version"],
-          r["object"], r["partner"], r["sign"], r["cause"], _us(r["event_ts"]), _us(r["fix_ts"])) for r in rows),
+          r["object"], r["partner"], r["sign"], r["cause"], _us(r["event_ts"]), _us(r["fix_ts"]),
+          _value(r["value"]), _fields(r["fields"])) for r in rows),
         key=repr,
     )  # fmt: skip
 
 
 def _us(stamp: datetime) -> int:
     return round(stamp.timestamp() * 1e6)
+
+
+def _value(value: float | None) -> float | None:
+    """To a microsecond where it is a time; values of aggregates on the grid are exact."""
+    return None if value is None else round(value, 6)
+
+
+def _fields(fields: str | None) -> str | None:
+    """A JSON object by its values: numbers are numbers, however they are written."""
+    if fields is None:
+        return None
+    found = {
+        k: float(v) if isinstance(v, int) and not isinstance(v, bool) else v for k, v in json.loads(fields).items()
+    }
+    return json.dumps(found, sort_keys=True)
 
 
 class ShapelyLayer:
@@ -65,10 +85,27 @@ class ShapelyLayer:
         found = np.array(pairs, np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1]
 
+    def keyed(self, keys: pa.Array, right: str, *, kinds: tuple[str, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of a point and a feature whose `right` (fid, kind or a tag) is the point's key, as text."""
+        pairs = [
+            (i, j)
+            for i, key in enumerate(keys.to_pylist())
+            for j, feature in enumerate(self.features)
+            if (not kinds or feature.kind in kinds) and key is not None and key == self._value(feature, right)
+        ]
+        found = np.array(pairs, np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
 
-def settings_of(rules: Rules) -> Settings:
-    """The step's settings for the oracle's rules."""
-    return Settings(lateness_us=rules.lateness_us, silence_us=rules.silence_us)
+    def _value(self, feature: Feature, right: str) -> str | None:
+        return {**feature.tags, "fid": feature.fid, "kind": feature.kind}.get(right)
+
+
+def settings_of(rules: Rules, *, shard: int = 0, shards: int = 1) -> Settings:
+    """The step's settings for the oracle's rules, in one of some shards."""
+    return Settings(
+        lateness_us=rules.lateness_us, silence_us=rules.silence_us, tick_us=rules.tick_us, geographic=rules.geographic,
+        shard=shard, shards=shards,
+    )  # fmt: skip
 
 
 def packets_of(case: Case, segmentation: Segmentation, shards: int) -> tuple[list[list[Packet]], dict[int, int]]:
@@ -98,6 +135,8 @@ def _fixes(rows: Sequence[Fix]) -> pa.Table:
         "event_ts": pa.array([row.event_us for row in rows], pa.int64()),
         "x": pa.array([row.x for row in rows], pa.float64()), "y": pa.array([row.y for row in rows], pa.float64()),
         "gone": pa.array([row.gone for row in rows], pa.bool_()),
+        **{name: pa.array([row.attributes.get(name) for row in rows], _ARROW[kind])
+           for name, kind in ATTRIBUTES.items()},
     })  # fmt: skip
 
 
@@ -128,7 +167,7 @@ def run_steps(
             read = [packets[shard] for packets in batch]
             if through_bytes:
                 read = [Packet.from_blob(packet.to_blob()) for packet in reversed(read)]
-            done = step(states[shard], read, settings_of(case.rules), layer_of)
+            done = step(states[shard], read, settings_of(case.rules, shard=shard, shards=shards), layer_of)
             states[shard] = _rebuilt(states[shard], done.deltas) if through_bytes else done.state
             results.append(done.changes)
             counters += done.counters
@@ -150,6 +189,17 @@ def _rebuilt(state: State, deltas: Sequence[Delta]) -> State:
 def in_row_order(changes: pa.Table, order: Mapping[int, int]) -> list[tuple[Any, ...]]:
     """The changes in their one order, with `seq` per row of the case."""
     return [
-        (order[r["position"]], r["query"], r["object"], r["partner"], r["sign"], r["cause"], r["event_ts"], r["seq"])
+        (
+            order[r["position"]],
+            r["query"],
+            r["object"],
+            r["partner"],
+            r["sign"],
+            r["cause"],
+            r["event_ts"],
+            r["seq"],
+            r["value"],
+            r["fields"],
+        )
         for r in changes.to_pylist()
     ]

@@ -11,8 +11,9 @@ from st_common.capture.log import Log
 from st_common.position import position_of
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.oracle import Control, Fix, Row, Rules
+from st_common.testing.oracle_expressions import ATTRIBUTES, text_of
 
-HEADER = ("object", "t", "x", "y", "gone")
+HEADER = ("object", "t", "x", "y", "gone", *ATTRIBUTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +55,11 @@ def settings_of(name: str, rules: Rules, *, shards: int = 2) -> StreamSettings:
         columns=Columns(object="object", event_ts="t", x="x", y="y", gone="gone"),
         crs="EPSG:4326" if rules.geographic else "planar",
         time_unit="us",
+        attributes=ATTRIBUTES,
         lateness_s=rules.lateness_us / 1e6,
         silence_s=None if rules.silence_us is None else rules.silence_us / 1e6,
         max_ahead_s=None,
+        tick_s=rules.tick_us / 1e6,
         shards=shards,
     )
 
@@ -79,7 +82,9 @@ def _payload(part: list[Row]) -> bytes:
         if isinstance(row, Control):
             text.write(json.dumps(dict(row.row)) + "\n")
         elif row.gone:
-            writer.writerow((row.object, row.event_us, "", "", "1"))
+            writer.writerow((row.object, row.event_us, "", "", "1", *("" for _ in ATTRIBUTES)))
         else:
-            writer.writerow((row.object, row.event_us, repr(row.x), repr(row.y), ""))
+            values = [row.attributes.get(name) for name in ATTRIBUTES]
+            texts = ["" if value is None else text_of(value) for value in values]
+            writer.writerow((row.object, row.event_us, repr(row.x), repr(row.y), "", *texts))
     return text.getvalue().encode()

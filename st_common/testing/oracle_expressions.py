@@ -2,15 +2,16 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from st_common.settings import AttributeType
 from st_common.testing.oracle_readings import Reading
 
 Meaning = Callable[[Reading, str | None], Any]
 """The value for a reading and, in the groups of a layer join, a partner; None is null."""
 
-ATTRIBUTES = {"kind": "string", "load": "double", "seats": "long", "free": "bool"}
+ATTRIBUTES: dict[str, AttributeType] = {"kind": "string", "load": "double", "seats": "long", "free": "bool"}
 """The attributes of random streams, as settings declare them."""
 
 
@@ -44,6 +45,13 @@ def _if_known(of: Callable[[Reading], Any], then: Callable[[Any], Any]) -> Meani
     return lambda reading, _: None if of(reading) is None else then(of(reading))
 
 
+def _any(values: Sequence[bool | None]) -> bool | None:
+    """OR of three values: true, false, unknown."""
+    if True in values:
+        return True
+    return None if None in values else False
+
+
 def _kind(reading: Reading) -> Any:
     return reading.fix.attributes.get("kind")
 
@@ -67,7 +75,7 @@ CONDITIONS: dict[str, Meaning] = {
     "load IS NULL": lambda reading, _: _load(reading) is None,
     "free": _attribute("free"),
     "NOT free": _if_known(_free, lambda free: not free),
-    "free OR load > 2": lambda reading, _: bool(_free(reading)) or (_load(reading) or 0) > 2,
+    "free OR load > 2": lambda r, _: _any([_free(r), None if _load(r) is None else _load(r) > 2]),
     "x + y < 8": lambda reading, _: reading.fix.x + reading.fix.y < 8,
     "object <> 'a'": lambda reading, _: reading.fix.object != "a",
     "speed_mps > 1": _if_known(lambda reading: reading.speed_mps, lambda speed: speed > 1),

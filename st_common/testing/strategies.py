@@ -1,22 +1,38 @@
-"""Random streams for property tests: few objects on a small grid, so that borders, corners and ties are hit often."""
+"""Random streams for property tests: few objects on a small grid, so that borders, corners and ties are hit often.
 
-from collections.abc import Sequence
+A case comes from a seed, and from which of its rows are left out: hypothesis finds the smallest case that way, and does
+not try one case again and again with small differences.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import shapely
 from hypothesis import strategies as st
 
-from st_common.query.plan import Box, Emit, LayerJoin, Plan
 from st_common.testing.oracle import Control, Feature, Fix, Layers, Row, Rules
+from st_common.testing.random_plans import LAYER, OBJECTS, STREAM, coordinate, plan_of
 
-STREAM = "grid"
-LAYER = "shapes"
+__all__ = ["LAYER", "STREAM", "Case", "Segmentation", "case_of", "cases", "rules_of", "segmentations"]
+
 START_US = 1_699_999_980_000_000  # a whole second shortly before an hour, UTC
 SECOND_US = 1_000_000
-OBJECTS = ("a", "b", "c", "d", "é 1")
 NAMES = ("q1", "q2", "q3")
-SIZE = 8  # coordinates are 0, 0.5, .. 8
+READINGS: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"kind": "taxi", "load": 2.5, "seats": 2, "free": True},
+    {"kind": "taxi", "load": 1.0, "seats": 3, "free": False},
+    {"kind": "bus", "load": 4.0, "seats": 2, "free": True},
+    {"kind": "bus", "seats": 1},
+    {"kind": "taxi", "load": 4.0, "free": True},
+    {"load": 2.5, "seats": 3, "free": False},
+)
+"""The attributes of fixes: few, with nulls, so that groups and keys meet; sums of them are exact in any order."""
+LEAPS = (1, 2, 1, 1, 2, 0, 3, 4, 0, 0, 1, 2, 1, 1, -1, -2, -4, -5, -10, 8, 11, 21)
+"""How far a time is from the largest so far, in halves of a second: mostly a little ahead, at times behind or far."""
+OPS = ("fix",) * 14 + ("again", "gone", "clock", "query", "query", "drop")
 
 Step = tuple[Any, ...]
 
@@ -41,91 +57,75 @@ class Segmentation:
     batches: tuple[int, ...]
 
 
-def coordinates() -> st.SearchStrategy[float]:
-    """Halves from 0 to 8: few enough to meet borders and each other."""
-    return st.integers(0, 2 * SIZE).map(lambda half: half / 2)
+def case_of(
+    seed: int, *, kind: str | None = None, layers: bool = False, layer_versions: Sequence[int] = (0, 1, 2),
+    kept: Sequence[bool] = (True,) * 60,
+) -> Case:  # fmt: skip
+    """The case of a seed, with the rows of a log that a registry would allow: disorder, doubles, late, gone, gaps.
+
+    The queries are of one kind (see `random_plans`), or of all; with `layers` there are versions of the layer `shapes`,
+    and registrations name the version then: the first of `layer_versions`, or the last layer row's. Of the steps of
+    the seed, those are left out for which `kept` is not true.
+    """
+    rng = Random(seed)
+    steps = [_step(rng, kind, layers=layers) for _ in kept]
+    first = ("query", NAMES[0], plan_of(rng, kind, layers=layers))
+    used = [first, *(step for step, is_kept in zip(steps, kept, strict=True) if is_kept)]
+    found = {(LAYER, version): _features(rng) for version in layer_versions} if layers else {}
+    rows = _rows(used, list(layer_versions), ends=rng.random() < 0.5)
+    return Case(rows=tuple(rows), layers=found, rules=rules_of(rng))
 
 
 @st.composite
-def boxes(draw: st.DrawFn) -> Box:
-    """Rectangles on the grid; some are lines or points."""
-    x1, x2 = sorted((draw(coordinates()), draw(coordinates())))
-    y1, y2 = sorted((draw(coordinates()), draw(coordinates())))
-    return Box(minx=x1, miny=y1, maxx=x2, maxy=y2)
+def cases(
+    draw: st.DrawFn, *, kind: str | None = None, layers: bool | None = None, layer_versions: Sequence[int] = (0, 1, 2),
+    rows: int = 60,
+) -> Case:  # fmt: skip
+    """Cases of up to so many rows (see `case_of`); with `layers` None, half of them have some."""
+    seed = draw(st.integers(0, (1 << 48) - 1))
+    joined = draw(st.booleans()) if layers is None else layers
+    kept = draw(st.lists(st.integers(0, 3).map(bool), min_size=rows, max_size=rows))
+    return case_of(seed, kind=kind, layers=joined, layer_versions=layer_versions, kept=kept)
 
 
-@st.composite
-def plans(draw: st.DrawFn, *, layers: bool = False) -> Plan:
-    """Plans on the stream `grid`; with `layers`, most join the layer `shapes`, some inside a box too."""
-    emit: Emit = draw(st.sampled_from(("changes", "every")))
-    join = draw(st.none() | _joins()) if layers else None
-    inside = draw(boxes()) if join is None else draw(st.none() | boxes())
-    return Plan(stream=STREAM, inside=inside, join=join, emit=emit)
+def rules_of(rng: Random) -> Rules:
+    """Lateness and silence, each off in about half of the cases; whole seconds. Ticks are mostly a second."""
+    silence_s = rng.choice((None, None, 4, 10))
+    return Rules(
+        tick_us=round(rng.choice((1, 1, 1, 2, 0.5)) * SECOND_US), lateness_us=rng.choice((0, 0, 2, 5)) * SECOND_US,
+        silence_us=None if silence_s is None else silence_s * SECOND_US,
+    )  # fmt: skip
 
 
-@st.composite
-def _joins(draw: st.DrawFn) -> LayerJoin:
-    kinds = draw(st.sampled_from(((), ("park",), ("park", "road"))))
-    if draw(st.booleans()):
-        return LayerJoin(layer=LAYER, predicate="intersects", kinds=kinds)
-    return LayerJoin(layer=LAYER, predicate="dwithin", distance_m=draw(st.sampled_from((0.5, 1.0, 2.5))), kinds=kinds)
+def _step(rng: Random, kind: str | None, *, layers: bool) -> Step:
+    op = rng.choice((*OPS, "layer") if layers else OPS)
+    leap = rng.choice(LEAPS) * SECOND_US // 2 + rng.choice((0, 0, 0, 0, 0, 1, -1))
+    place = coordinate(rng), coordinate(rng), rng.choice(READINGS)
+    if op == "query":
+        return op, rng.choice(NAMES), plan_of(rng, kind, layers=layers)
+    return {
+        "fix": ("fix", rng.choice(OBJECTS), leap, *place), "again": ("again", rng.randrange(7), *place),
+        "gone": ("gone", rng.choice(OBJECTS), leap), "clock": ("clock", leap), "drop": ("drop", rng.choice(NAMES)),
+        "layer": ("layer",),
+    }[op]  # fmt: skip
 
 
-@st.composite
-def features(draw: st.DrawFn) -> list[Feature]:
+def _features(rng: Random) -> list[Feature]:
     """The features of one version of a layer, at most five: squares with and without a hole, lines, points."""
     found: list[Feature] = []
-    for number in range(draw(st.integers(0, 5))):
-        x, y, side = draw(coordinates()), draw(coordinates()), draw(st.sampled_from((1.0, 2.0, 4.0)))
+    for number in range(rng.randint(0, 5)):
+        x, y, side = coordinate(rng), coordinate(rng), rng.choice((1.0, 2.0, 4.0))
         square = shapely.box(x, y, x + side, y + side)
-        shapes = {
-            "square": square,
-            "ring": square.difference(shapely.box(x + 0.25, y + 0.25, x + side - 0.25, y + side - 0.25)),
-            "line": shapely.LineString([(x, y), (x + side, y), (x + side, y + side)]),
-            "point": shapely.Point(x, y),
-        }
-        shape = shapes[draw(st.sampled_from(sorted(shapes)))]
-        found.append(Feature(f"w{number}", draw(st.sampled_from(("park", "road", "other"))), shape))
+        shape = rng.choice((
+            square,
+            square.difference(shapely.box(x + 0.25, y + 0.25, x + side - 0.25, y + side - 0.25)),
+            shapely.LineString([(x, y), (x + side, y), (x + side, y + side)]),
+            shapely.Point(x, y),
+        ))  # fmt: skip
+        tags: Mapping[str, str] = rng.choice(({}, {"size": "2"}, {"size": "3", "line": "bus"}, {"line": "taxi"}))
+        fid = rng.choice((f"w{number}", f"w{number}", OBJECTS[number]))
+        found.append(Feature(fid, rng.choice(("park", "road", "taxi")), shape, tags))
     return found
-
-
-def rules() -> st.SearchStrategy[Rules]:
-    """Lateness and silence, each off in about half of the cases; whole seconds."""
-    return st.builds(
-        Rules,
-        lateness_us=st.sampled_from((0, 0, 2, 5)).map(lambda s: s * SECOND_US),
-        silence_us=st.sampled_from((None, None, 4, 10)).map(lambda s: None if s is None else s * SECOND_US),
-    )
-
-
-def streams(
-    *, layers: bool = False, layer_versions: Sequence[int] = (0, 1, 2), max_rows: int = 40, min_rows: int = 1
-) -> st.SearchStrategy[list[Row]]:
-    """Rows of a log that a registry would allow: disorder, ties, doubles, late, gone, gaps, control rows.
-
-    With `layers`, registrations name the layer's version then: the first of `layer_versions`, or the last layer row's.
-    """
-    plan = plans(layers=layers)
-    step = st.one_of(
-        *[st.tuples(st.just("fix"), st.sampled_from(OBJECTS), _leaps(), coordinates(), coordinates())] * 6,
-        st.tuples(st.just("again"), st.integers(0, 6), coordinates(), coordinates()),
-        st.tuples(st.just("gone"), st.sampled_from(OBJECTS), _leaps()),
-        st.tuples(st.just("clock"), _leaps()),
-        st.tuples(st.sampled_from(("register", "register", "replace", "drop")), st.sampled_from(NAMES), plan),
-        *([st.tuples(st.just("layer"))] if layers else []),
-    )
-    first = st.tuples(st.just("register"), st.just(NAMES[0]), plan)
-    steps = st.tuples(first, st.lists(step, min_size=min_rows, max_size=max_rows), st.booleans())
-    return steps.map(lambda drawn: _rows([drawn[0], *drawn[1]], list(layer_versions), ends=drawn[2]))
-
-
-@st.composite
-def cases(draw: st.DrawFn, *, layers: bool | None = None, layer_versions: Sequence[int] = (0, 1, 2)) -> Case:
-    """Streams with settings and, with `layers` (None: in half of the cases), three versions of the layer `shapes`."""
-    joined = draw(st.booleans()) if layers is None else layers
-    held = {(LAYER, version): draw(features()) for version in layer_versions} if joined else {}
-    rows = draw(streams(layers=joined, layer_versions=layer_versions))
-    return Case(rows=tuple(rows), layers=held, rules=draw(rules()))
 
 
 @st.composite
@@ -138,12 +138,6 @@ def segmentations(draw: st.DrawFn, rows: int) -> Segmentation:
         cuts = list(range(every, rows, every))
     cuts = [cut for cut in cuts if cut < rows]
     return Segmentation(cuts=tuple(cuts), batches=tuple(draw(st.lists(st.integers(1, 4), max_size=rows))))
-
-
-def _leaps() -> st.SearchStrategy[int]:
-    """How far a time is from the largest so far, in microseconds: mostly a little ahead, at times behind or far."""
-    halves = st.sampled_from((2, 2, 1, 1, 3, 4, 0, 0, -1, -2, -4, -5, -10, -12, 8, 11, 20, 21, 40))
-    return st.tuples(halves, st.sampled_from((0, 0, 0, 0, 0, 1, -1))).map(lambda t: t[0] * SECOND_US // 2 + t[1])
 
 
 def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[Row]:
@@ -177,7 +171,8 @@ def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[R
 def _fix(position: int, step: Step, seen: int) -> Fix:
     if step[0] == "gone":
         return Fix(position=position, object=step[1], event_us=seen + step[2], gone=True)
-    return Fix(position=position, object=step[1], event_us=seen + step[2], x=step[3], y=step[4])
+    return Fix(position=position, object=step[1], event_us=seen + step[2], x=step[3], y=step[4],
+               attributes=step[5])  # fmt: skip
 
 
 def _again(position: int, step: Step, fixes: list[Fix]) -> Fix | None:
@@ -185,7 +180,8 @@ def _again(position: int, step: Step, fixes: list[Fix]) -> Fix | None:
     if not fixes:
         return None
     old = fixes[max(0, len(fixes) - 1 - step[1])]
-    return Fix(position=position, object=old.object, event_us=old.event_us, x=step[2], y=step[3])
+    return Fix(position=position, object=old.object, event_us=old.event_us, x=step[2], y=step[3],
+               attributes=step[4])  # fmt: skip
 
 
 def _layer(position: int, ahead: list[int]) -> Control | None:
@@ -195,11 +191,15 @@ def _layer(position: int, ahead: list[int]) -> Control | None:
     return Control(position=position, row={"op": "layer", "layer": LAYER, "version": ahead[0]})
 
 
-def _query(position: int, step: Step, versions: dict[str, int], alive: dict[str, None], layer_version: int) -> Control:
-    op, name, plan = step
-    if op == "drop" and name in alive:
-        del alive[name]
-        return Control(position=position, row={"op": "drop", "query": name})
+def _query(
+    position: int, step: Step, versions: dict[str, int], alive: dict[str, None], layer_version: int
+) -> Control | None:
+    if step[0] == "drop":
+        if step[1] not in alive:
+            return None
+        del alive[step[1]]
+        return Control(position=position, row={"op": "drop", "query": step[1]})
+    _, name, plan = step
     op = "replace" if name in alive else "register"
     versions[name] = versions.get(name, 0) + 1
     alive[name] = None

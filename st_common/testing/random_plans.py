@@ -1,0 +1,187 @@
+"""Random plans on a small grid: every kind of query, with what may stand below and above it.
+
+Everything comes from a seeded `random.Random`, so that a case is as good as its seed.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
+from st_common.query.plan import Aggregate, Emit, Function, LayerJoin, Order, PairJoin, Plan, Window
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.testing.oracle_expressions import CONDITIONS, GROUPS, NUMBERS
+
+STREAM = "grid"
+LAYER = "shapes"
+SIZE = 8  # coordinates are 0, 0.5, .. 8
+OBJECTS = ("a", "b", "c", "d", "é 1")
+FOCALS = (*OBJECTS, *OBJECTS, "nobody")
+SIDES = (0.0, 1.0, 4.0, 7.0, 7.0, 16.0)
+RADII = (0.0, 0.5, 1.0, 2.5, 2.5, 5.0, 5.0, 10.0)  # 2.5 meets 1.5 and 2, 5 meets 3 and 4
+FUNCTIONS: tuple[Function, ...] = ("count", "count", "count_distinct", "sum", "avg", "min", "max", "distinct")
+ORDERS: tuple[Order, ...] = ("auto", "space_first", "select_first")
+AREAS = (
+    "POLYGON ((0 0, 6 0, 6 6, 0 6, 0 0))",
+    "POLYGON ((0 0, 8 0, 4 4, 0 0))",
+    "POLYGON ((0 0, 8 0, 8 8, 0 8, 0 0), (2 2, 6 2, 6 6, 2 6, 2 2))",
+    "MULTIPOLYGON (((0 0, 2 0, 2 8, 0 8, 0 0)), ((4 0, 8 0, 8 3, 4 0)))",
+)
+
+
+def plan_of(rng: Random, kind: str | None = None, *, layers: bool = False) -> Plan:
+    """A plan of one of the `KINDS`, None for any; with `layers` it may join the layer `shapes`."""
+    return _MAKE[kind or rng.choice(KINDS)](rng, layers)
+
+
+def coordinate(rng: Random) -> float:
+    """Halves from 0 to 8: few enough to meet borders and each other."""
+    return rng.randint(0, 2 * SIZE) / 2
+
+
+def box(rng: Random) -> Box:
+    """A rectangle on the grid; some are lines or points."""
+    corners = [coordinate(rng) for _ in range(4)]
+    if rng.random() < 0.5:
+        corners = [corners[0] / 4, corners[1] / 4, SIZE - corners[2] / 4, SIZE - corners[3] / 4]
+    return Box.of_corners(*corners)
+
+
+def _still(rng: Random) -> Region:
+    match rng.randrange(3):
+        case 0:
+            return box(rng)
+        case 1:
+            return Circle(x=coordinate(rng), y=coordinate(rng), radius_m=rng.choice(RADII))
+        case _:
+            return Area(wkt=rng.choice(AREAS))
+
+
+def _moving(rng: Random) -> Region:
+    focal = rng.choice(FOCALS)
+    if rng.random() < 0.5:
+        return MovingCircle(focal=focal, radius_m=rng.choice(RADII))
+    metres = rng.random() < 0.3  # the same as coordinates in a plane
+    return MovingBox(focal=focal, width=rng.choice(SIDES), height=rng.choice(SIDES), metres=metres)
+
+
+def _place(rng: Random) -> Place:
+    if rng.random() < 0.4:
+        return Place(x=coordinate(rng), y=coordinate(rng))
+    return Place(focal=rng.choice(FOCALS))
+
+
+def _neighbours(rng: Random) -> Neighbours:
+    """At times k is larger than the number of objects."""
+    k = rng.choice((1, 1, 2, 2, 3, 4, 7))
+    match rng.randrange(4):
+        case 0:
+            return ReverseNearest(place=_place(rng))
+        case 1:
+            places = tuple(_place(rng) for _ in range(rng.randint(1, 3)))
+            return GroupNearest(k=k, total=rng.choice(("sum", "max", "min")), places=places)
+        case _:
+            return Nearest(k=k, place=_place(rng))
+
+
+def _where(rng: Random) -> str | None:
+    return rng.choice(sorted(CONDITIONS)) if rng.random() < 0.3 else None
+
+
+def _columns(rng: Random) -> tuple[tuple[str, str], ...]:
+    texts = rng.sample(("kind", "load", "x * 2"), rng.choice((0, 0, 0, 1, 2)))
+    return tuple((f"c{number}", text) for number, text in enumerate(texts))
+
+
+def _emit(rng: Random) -> Emit:
+    return rng.choice(("changes", "changes", "every"))
+
+
+def _aggregate(rng: Random, *, joined: bool) -> Aggregate:
+    """Every function, with and without argument and group; above a join also by partner."""
+    function = rng.choice(FUNCTIONS)
+    group = rng.choice([*sorted(GROUPS), *(["partner"] * 3 if joined else [])])
+    if function == "distinct":
+        return Aggregate(function=function, group=group)
+    without = function.startswith("count") and rng.random() < 0.5
+    argument = None if without else rng.choice(sorted(NUMBERS))
+    return Aggregate(function=function, argument=argument, group=group if rng.random() < 0.5 else None)
+
+
+def _join(rng: Random) -> LayerJoin:
+    """By place and by key."""
+    kinds = rng.choice(((), ("park",), ("park", "road")))
+    match rng.choice(("intersects", "dwithin", "equals")):
+        case "intersects":
+            return LayerJoin(layer=LAYER, predicate="intersects", kinds=kinds)
+        case "dwithin":
+            return LayerJoin(layer=LAYER, predicate="dwithin", distance_m=rng.choice((0.5, 1.0, 2.5)), kinds=kinds)
+        case _:
+            left, right = rng.choice((("kind", "kind"), ("seats", "size"), ("kind", "line"), ("object", "fid")))
+            return LayerJoin(layer=LAYER, predicate="equals", kinds=kinds, left=left, right=right)
+
+
+def _fixes(rng: Random, layers: bool) -> Plan:  # noqa: FBT001 - one signature for all kinds
+    """Judged fix by fix."""
+    join = _join(rng) if layers and rng.random() < 0.7 else None
+    inside = _still(rng) if join is None or rng.random() < 0.4 else None
+    order = rng.choice(ORDERS)
+    return Plan(
+        stream=STREAM, inside=inside, join=join, emit=_emit(rng), where=_where(rng), columns=_columns(rng), order=order
+    )
+
+
+def _moves(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
+    return Plan(stream=STREAM, inside=_moving(rng), where=_where(rng), columns=_columns(rng), emit=_emit(rng))
+
+
+def _until(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
+    inside = _still(rng) if rng.random() < 0.5 else _moving(rng)
+    return Plan(stream=STREAM, inside=inside, where=_where(rng), valid_until=True)
+
+
+def _near(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
+    """Some among those inside a region, some with a condition."""
+    inside = rng.choice((None, None, _still(rng), _moving(rng)))
+    return Plan(
+        stream=STREAM, neighbours=_neighbours(rng), inside=inside, where=_where(rng), columns=_columns(rng),
+        emit=_emit(rng),
+    )  # fmt: skip
+
+
+def _pairs(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
+    keys = tuple(rng.sample(("kind", "free", "seats % 2"), rng.choice((0, 0, 1, 2))))
+    distance_m = None if keys and rng.random() < 0.5 else rng.choice(RADII)
+    inside = _still(rng) if rng.random() < 0.3 else None
+    return Plan(
+        stream=STREAM, pairs=PairJoin(distance_m=distance_m, keys=keys), inside=inside, where=_where(rng),
+        emit=_emit(rng),
+    )  # fmt: skip
+
+
+def _windows(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
+    """Over fixes that are inside, satisfy a condition or join a layer; some count."""
+    join = _join(rng) if layers and rng.random() < 0.4 else None
+    seconds = join is not None or rng.random() < 0.6
+    window = Window(seconds=rng.choice((0.5, 1.0, 2.0, 3.5, 10.0))) if seconds else Window(tuples=rng.randint(1, 4))
+    return Plan(
+        stream=STREAM, inside=rng.choice((None, _still(rng))), where=_where(rng), join=join, window=window,
+        aggregate=_aggregate(rng, joined=join is not None) if rng.random() < 0.6 else None,
+    )  # fmt: skip
+
+
+def _counts(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
+    """Over what is inside now: regions that stand still or move, neighbours, joins, pairs."""
+    below = rng.choice((_fixes, _fixes, _moves, _near, _pairs))(rng, layers)
+    return Plan(
+        stream=STREAM, inside=below.inside, neighbours=below.neighbours, join=below.join, pairs=below.pairs,
+        where=below.where, aggregate=_aggregate(rng, joined=below.join is not None),
+    )  # fmt: skip
+
+
+_MAKE: dict[str, Callable[[Random, bool], Plan]] = {
+    "fixes": _fixes, "moving": _moves, "until": _until, "neighbours": _near, "pairs": _pairs, "windows": _windows,
+    "counting": _counts,
+}  # fmt: skip
+
+KINDS = tuple(_MAKE)
+"""The kinds of plans: `fixes` are judged fix by fix, all others at ticks."""
