@@ -28,6 +28,7 @@ _TIME_UNITS = ("s", "ms", "us", "iso")
 _OFF = "off"
 _PLANE = "planar"
 _MAX_SHARDS = 256
+_MOST_READINGS = 1_000_000
 _WGS84 = 4326
 _POSITION_COLUMNS = frozenset(
     {"event_date", "region_id", "segment", "row", "event_ts", "x", "y", "object", "gone"}
@@ -65,6 +66,9 @@ class StreamSettings:
     `moving` False: every shard gets only its own fixes, and queries that are judged at ticks are refused. `tick_s` is
     the time between two of them. `cache_share` is the part of max_speed x silence by which a moving query's cache area
     is wider than its region (SPEC G6); without both settings, or with 0, there is no cache.
+
+    `latest_every`, `latest_flush_s` and `snapshot_s` are k, T and T_archive of the levels of storage (SPEC P2): which
+    readings the table `latest` takes, how often it is flushed, and the event time between two snapshots.
     """
 
     name: str
@@ -83,6 +87,9 @@ class StreamSettings:
     moving: bool = True
     tick_s: float = 1.0
     cache_share: float = 1.0
+    latest_every: int = 1
+    latest_flush_s: float = 60.0
+    snapshot_s: float | None = 3600.0
     shards: int = 2
     group: str = "default"
     running: bool = False
@@ -242,10 +249,13 @@ def _number(*, least: float, above: bool = False, off: bool = False) -> Callable
     return check
 
 
-def _shards(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_SHARDS:
-        raise _WrongError(f"must be a whole number from 1 to {_MAX_SHARDS}")
-    return value
+def _whole(*, most: int) -> Callable[[Any], int]:
+    def check(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            raise _WrongError(f"must be a whole number from 1 to {most}")
+        return value
+
+    return check
 
 
 def _flag(value: object) -> bool:
@@ -369,7 +379,10 @@ _STREAM_KEYS: dict[str, Callable[[Any], Any]] = {
     "moving": _flag,
     "tick_s": _number(least=0.000_001),
     "cache_share": _number(least=0.0),
-    "shards": _shards,
+    "latest_every": _whole(most=_MOST_READINGS),
+    "latest_flush_s": _number(least=1.0),
+    "snapshot_s": _number(least=1.0, off=True),
+    "shards": _whole(most=_MAX_SHARDS),
     "group": _group,
     "running": _flag,
     "engine": _one_of(*_ENGINES),

@@ -17,7 +17,7 @@ _TABLE: Place = ("schema", 0)
 _CUSTOM: dict[str, type] = {"deltaTableProperties": dict, "zOrderBy": list, "extendable": bool}
 _SEVERITIES = ("error", "warning", "info")
 _METRICS = {"invalidValues": "validValues", "duplicateValues": "properties", "nullValues": None}
-_PARTITION_TYPES = ("string", "date", "int", "bigint")
+_PARTITION_TYPES = ("string", "date", "timestamp", "int", "bigint")
 _OPTION_TYPES = {"between": ("bigint", "int", "tinyint", "double"), "length": ("string",), "pattern": ("string",)}
 _LEVELS: dict[str, tuple[str, ...]] = {  # what must be there
     "contract": ("version", "apiVersion", "kind", "id", "name", "status", "description", "schema"),

@@ -10,6 +10,7 @@ from st_common import tables
 from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
 from st_common.engine.feed import decoded, step_settings
+from st_common.engine.levels import Levels
 from st_common.home import Home
 from st_common.partition.regions import Regions, assign
 from st_common.partition.store import current
@@ -41,6 +42,7 @@ class Archive:
         self.max_event_us: int | None = None
         self.totals = Archived()
         self.failure: Exception | None = None
+        self.levels = Levels(home, stream)
 
     def _done(self, table: Path) -> int:
         committed = tables.committed(table, self._app)

@@ -1,4 +1,7 @@
-"""The archive beside an engine: a thread that wakes every 30 seconds, and once more at the end."""
+"""The archive beside an engine: a thread that wakes every 30 seconds, and once more at the end.
+
+After it come the levels that are made from its tables: `latest` and the snapshots.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -13,18 +16,22 @@ EVERY_S = 30.0
 
 
 @contextmanager
-def archiving(archive: Archive, *, every_s: float = EVERY_S) -> Iterator[Archive]:
+def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Archive]:
     """Keeps the archive going while the body runs; at its end everything that the log has is archived.
+
+    `every_s` None is 30 seconds, or the stream's `latest_flush_s` when that is less.
 
     Raises:
         Exception: whatever stopped the archive; `Archive.check` raises it earlier.
     """
     ended = threading.Event()
+    pause_s = min(EVERY_S, archive.levels.stream.latest_flush_s) if every_s is None else every_s
 
     def follow() -> None:
         try:
-            while not ended.wait(every_s):
+            while not ended.wait(pause_s):
                 _drain(archive)
+                archive.levels.keep()
         except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
             archive.failure = error
 
@@ -37,6 +44,7 @@ def archiving(archive: Archive, *, every_s: float = EVERY_S) -> Iterator[Archive
         thread.join()
     archive.check()
     _drain(archive)
+    archive.levels.keep(at_end=True)
 
 
 def _drain(archive: Archive) -> None:

@@ -9,7 +9,10 @@ from st_common.home import Home
 from st_common.settings import StreamSettings
 
 # What may change between two runs: it does not decide what a log's rows mean.
-_FREE = ("running", "group", "max_speed_mps", "attributes", "engine", "shards", "max_ahead_s")
+_FREE = (
+    "running", "group", "max_speed_mps", "attributes", "engine", "shards", "max_ahead_s",
+    "latest_every", "latest_flush_s", "snapshot_s",
+)  # fmt: skip
 
 
 def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> None:

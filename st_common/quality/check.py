@@ -1,8 +1,9 @@
 """Checks one closed day of one stream: the rules of its tables' contracts, and what happened to its records."""
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,28 +34,40 @@ class StreamDay:
 
 
 def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
-    """Checks `positions`, `changes` and `rejects` of a stream for one day (UTC) against their contracts.
+    """Checks the tables of a stream for one day (UTC) against their contracts.
 
-    Nothing is written. Tables that do not exist yet are left out. The day should be closed (`ops.days.is_closed`): of
-    an open one the findings are of that moment.
+    Of `positions` and `changes` the rows of that day, of `rejects` what came then, of `snapshots` those whose time is
+    in the day, of `latest` the objects that were last read in it. Nothing is written. Tables that do not exist yet are
+    left out. The day should be closed (`ops.days.is_closed`): of an open one the findings are of that moment.
     """
     counted = tally(home, stream, day)
     findings = [
         *_dated(home.table("positions", stream.name), "positions", stream.name, day),
         *_dated(home.table("changes", stream.name), "changes", stream.name, day),
         *_rejects(home, stream.name, day),
+        *_timed(home.table("snapshots", stream.name), "snapshots", "snapshot_ts", stream.name, day),
+        *_timed(home.table("latest", stream.name), "latest", "event_ts", stream.name, day),
         *_counts(counted, stream.name),
     ]
     return StreamDay(stream=stream.name, day=day, tally=counted, findings=tuple(findings))
 
 
 def _dated(path: Path, contract_name: str, stream: str, day: date) -> list[Finding]:
+    return _checked(path, contract_name, stream, [("event_date", "=", day)])
+
+
+def _timed(path: Path, contract_name: str, column: str, stream: str, day: date) -> list[Finding]:
+    start = datetime.combine(day, time(), UTC)
+    return _checked(path, contract_name, stream, [(column, ">=", start), (column, "<", start + timedelta(days=1))])
+
+
+def _checked(path: Path, contract_name: str, stream: str, filters: list[tuple[str, str, Any]]) -> list[Finding]:
     if not tables.exists(path):
         return []
     contract, label = load_contract(contract_name), f"{contract_name}/{stream}"
 
     def read(columns: tuple[str, ...]) -> pa.Table:
-        return tables.read(path, columns=list(columns), filters=[("event_date", "=", day)])
+        return tables.read(path, columns=list(columns), filters=filters)
 
     return [_schema(path, contract_name, label), *validate(contract, read, table=label)]
 

@@ -1,65 +1,77 @@
-"""Changes to answers: who is in the answer of a query, now or at a time."""
+"""Who is in the answer of a query, now or at a time: from the newest snapshot that serves, and the changes after it."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from st_common.home import Home
+from st_common.levels.fold import MEMBERS, fold
+from st_common.levels.snapshots import Snapshot, members_of, newest_snapshot
 from st_common.query.registry import find, history
 from st_common.serving.changes import stream_changes
 
-ANSWER = pa.schema([("object", pa.string()), ("partner", pa.string()), ("since_ts", pa.timestamp("us", "UTC"))])
+__all__ = ["ANSWER", "Answered", "Reads", "answer", "answered", "fold"]
+
+ANSWER = pa.schema([
+    ("object", pa.string()), ("partner", pa.string()), ("since_ts", pa.timestamp("us", "UTC")),
+    ("value", pa.float64()), ("fields", pa.string()),
+])  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """What was read of one stream to answer a question: rows of the snapshot it starts from, and rows after it.
+
+    `after_rows` are changes for an answer, fixes for objects. Without a `snapshot` they begin with the log.
+    """
+
+    stream: str
+    snapshot: Snapshot | None
+    snapshot_rows: int
+    after_rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """An answer as rows of `ANSWER`, and what was read for it, stream by stream."""
+
+    rows: pa.Table
+    reads: tuple[Reads, ...]
 
 
 def answer(home: Home, query: str, at: datetime | None = None) -> pa.Table:
-    """The answer of a query: object, partner (null without a join) and since when, by object and partner.
+    """The answer of a query: object, partner (null without a join), since when, value and fields; by object, partner.
 
-    `since_ts` is the event time of the change that brought the pair into the answer. `at` (with a time zone) takes the
-    changes with event times up to then. The answer of a dropped query is empty now, and was not before its drop.
+    `since_ts` is the event time of the change that brought the pair into the answer; `value` is an aggregate's value or
+    what else the query gives with a member, `fields` the columns that it selects, as JSON; null where it has none.
+    `at` (with a time zone) takes the changes with event times up to then. The answer of a dropped query is empty now,
+    and was not before its drop.
+
+    Raises:
+        QueryError: no query was ever registered by that name.
+    """
+    return answered(home, query, at).rows
+
+
+def answered(home: Home, query: str, at: datetime | None = None) -> Answered:
+    """The answer of a query as `answer` gives it, with what was read for it.
 
     Raises:
         QueryError: no query was ever registered by that name.
     """
     find(home, query)
     streams = sorted({row.stream for row in history(home, query)})  # dropped here, registered there: one at a time
-    found = [fold(_until(stream_changes(home, stream, query), at)).select(ANSWER.names) for stream in streams]
-    return pa.concat_tables(found).cast(ANSWER).sort_by([("object", "ascending"), ("partner", "ascending")])
+    found = [_of_stream(home, stream, query, at) for stream in streams]
+    rows = pa.concat_tables([members.select(ANSWER.names) for members, _ in found]).cast(ANSWER)
+    order = [("object", "ascending"), ("partner", "ascending")]
+    return Answered(rows=rows.sort_by(order), reads=tuple(reads for _, reads in found))
 
 
-def fold(changes: pa.Table) -> pa.Table:
-    """The answers that changes of one stream lead to: query, object, partner, since_ts; rows in no special order.
-
-    The changes may come in any order: (position, seq) orders them. A pair is in the answer when its last change with a
-    sign other than 0 has +1.
-    """
-    signed = changes.filter(pc.not_equal(changes["sign"], 0)).combine_chunks()
-    order = np.lexsort((signed["seq"].to_numpy(), signed["position"].to_numpy()))
-    key = _pair_numbers(signed)[order]
-    # the first occurrence from the back is the last change of each pair
-    _, from_back = np.unique(key[::-1], return_index=True)
-    last = order[len(order) - 1 - from_back]
-    members = last[signed["sign"].to_numpy()[last] > 0]
-    return (
-        signed.take(pa.array(members))
-        .select(["query", "object", "partner", "event_ts"])
-        .rename_columns(["query", "object", "partner", "since_ts"])
-    )
-
-
-def _pair_numbers(changes: pa.Table) -> np.ndarray:
-    """A number for every (query, object, partner), null being a partner of its own."""
-    key = np.zeros(len(changes), np.int64)
-    for name in ("query", "object", "partner"):
-        codes = pc.dictionary_encode(changes[name], null_encoding="encode").combine_chunks()
-        indices = codes.indices.to_numpy(zero_copy_only=False)
-        # renumbered after each column, so that the product stays below rows x rows
-        _, key = np.unique(key * max(len(codes.dictionary), 1) + indices, return_inverse=True)
-    return key
-
-
-def _until(changes: pa.Table, at: datetime | None) -> pa.Table:
-    if at is None:
-        return changes
-    return changes.filter(pc.less_equal(changes["event_ts"], pa.scalar(at, pa.timestamp("us", "UTC"))))
+def _of_stream(home: Home, stream: str, query: str, at: datetime | None) -> tuple[pa.Table, Reads]:
+    snapshot = newest_snapshot(home, stream, at)
+    before = MEMBERS.empty_table() if snapshot is None else members_of(home, stream, snapshot, query)
+    since = None if snapshot is None else snapshot.position - 1
+    after = stream_changes(home, stream, query, since=since, until=at)
+    reads = Reads(stream=stream, snapshot=snapshot, snapshot_rows=len(before), after_rows=len(after))
+    return fold(after, before), reads

@@ -1,10 +1,13 @@
 """The changes of a stream as they stand: what its Delta table has, and what only the local engine's journal has yet."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from st_common import tables
@@ -25,7 +28,15 @@ class Changes:
 
 
 def parts(home: Home, stream: str) -> Changes:
-    """The changes of a stream at one moment, unread; both parts are empty when there are none.
+    """The changes of a stream at one moment, unread; both parts are empty when there are none."""
+    version, waiting = _moment(home, stream)
+    empty = ds.dataset(load_contract("changes").arrow_schema().empty_table())
+    stored = empty if version is None else tables.dataset(home.table("changes", stream), version=version)
+    return Changes(stored=stored, pending=waiting)
+
+
+def _moment(home: Home, stream: str) -> tuple[int | None, pa.Table]:
+    """The newest version of the table (None without one), and the rows of the journal that it does not have.
 
     The journal is read before the table. So a commit in between shows in both, and its rows are left out of the journal
     by their position; the other way round they would show in neither.
@@ -35,27 +46,34 @@ def parts(home: Home, stream: str) -> Changes:
     waiting = schema.empty_table() if journal is None else journal.select(schema.names).cast(schema)
     path = home.table("changes", stream)
     if not DeltaTable.is_deltatable(str(path)):
-        return Changes(stored=ds.dataset(schema.empty_table()), pending=waiting)
+        return None, waiting
     table = DeltaTable(path)
     committed = table.transaction_version(_APP)
     if committed is not None:
         waiting = waiting.filter(pc.greater(waiting["position"], committed))
-    return Changes(stored=tables.dataset(path, version=table.version()), pending=waiting)
+    return table.version(), waiting
 
 
-def stream_changes(home: Home, stream: str, query: str | None = None, *, since: int | None = None) -> pa.Table:
+def stream_changes(
+    home: Home, stream: str, query: str | None = None, *, since: int | None = None, until: datetime | None = None
+) -> pa.Table:
     """The changes of a stream, or of one query on it, in the order of (position, seq).
 
-    The columns are those of the contract `changes`. `since` leaves out what stands at or before that position.
+    The columns are those of the contract `changes`. `since` leaves out what stands at or before that position, `until`
+    (with a time zone) what has a later event time; files that can hold nothing else are not read.
     """
-    wanted = pc.field("position") > (-1 if since is None else since)
+    wanted: list[tuple[str, str, Any]] = [("position", ">", -1 if since is None else since)]
+    if until is not None:
+        wanted.append(("event_ts", "<=", until))
     if query is not None:
-        wanted &= pc.field("query") == query
-    found = parts(home, stream)
-    schema = load_contract("changes").arrow_schema()
-    stored = found.stored.to_table(columns=schema.names, filter=wanted).cast(schema)
-    both = pa.concat_tables([stored, found.pending.filter(wanted)])
-    return both.sort_by([("position", "ascending"), ("seq", "ascending")])
+        wanted.append(("query", "=", query))
+    version, waiting = _moment(home, stream)
+    found = [waiting.filter(pq.filters_to_expression(wanted))]
+    if version is not None:
+        names = load_contract("changes").arrow_schema().names
+        path = home.table("changes", stream)
+        found.append(tables.read(path, version=version, columns=names, filters=wanted).cast(waiting.schema))
+    return pa.concat_tables(found).sort_by([("position", "ascending"), ("seq", "ascending")])
 
 
 def home_changes(home: Home, query: str | None = None, *, since: int | None = None) -> pa.Table:

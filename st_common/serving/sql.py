@@ -34,9 +34,9 @@ _READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 def sql(home: Home, text: str) -> pa.Table:
     """The result of one SELECT over the views of a home; times are UTC.
 
-    The views: `changes` (all streams, with the column stream), `changes_S` and `positions_S` for each stream S,
-    `layer_L` for each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`. A name with `-` is written
-    with `_`. Views of tables that do not exist yet are empty.
+    The views: `changes` (all streams, with the column stream), `changes_S`, `positions_S`, `latest_S`, `snapshots_S`
+    for each stream S, `layer_L` for each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`. A name
+    with `-` is written with `_`. Views of tables that do not exist yet are empty.
 
     Raises:
         QueryError: the text is no SELECT, or DuckDB refuses it.
@@ -92,7 +92,8 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
     yield "queries", queries_table(history(home))
     for name in _PLAIN_TABLES:
         yield name, _stored(home.table(name), name)
-    for table, view in (("positions", "positions"), ("layers", "layer")):
+    of_each = {"positions": "positions", "latest": "latest", "snapshots": "snapshots", "layers": "layer"}
+    for table, view in of_each.items():
         for path in sorted(home.table(table).glob("[!.]*")):
             yield _view(view, path.name), _stored(path, table)
 

@@ -63,6 +63,8 @@ def partition_text(value: object) -> str | None:
     """A partition's value as the Delta log writes it."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, dt.datetime):  # with Z: without a zone Spark would take its session's
+        return value.astimezone(dt.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return value.isoformat() if isinstance(value, dt.date) else str(value)
 
 

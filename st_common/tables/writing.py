@@ -37,7 +37,7 @@ def append(
         TransientError: somebody who does not hold the table's lock committed in between, again and again.
     """
     rows = fit(data, contract)
-    marks = [Transaction(app, version)] if app is not None and version is not None else []
+    marks = _marks(app, version)
 
     def once() -> bool:
         table = made(path, contract, rows.schema)
@@ -50,11 +50,20 @@ def append(
     return _committed(path, once)
 
 
-def replace(path: Path, data: pa.Table, contract: Contract, *, predicate: str | None = None) -> int:
+def replace(
+    path: Path,
+    data: pa.Table,
+    contract: Contract,
+    *,
+    predicate: str | None = None,
+    app: str | None = None,
+    version: int | None = None,
+) -> int:
     """The table's new version, in which `data` stands in the place of all rows, or of those that `predicate` selects.
 
     `predicate` is SQL on the table's columns, such as `date = '2024-01-01'`; every row of `data` must keep it. Readers
-    see the old rows or the new ones, never a part. With no rows the old ones go.
+    see the old rows or the new ones, never a part. With no rows the old ones go. When `app` has committed `version` or
+    a later one before, nothing is replaced and the version is the one that stands.
 
     Raises:
         ContractError: the rows or the table are not what the contract says, or rows of `data` do not keep `predicate`.
@@ -63,13 +72,19 @@ def replace(path: Path, data: pa.Table, contract: Contract, *, predicate: str | 
     rows = fit(data, contract)
     if predicate is not None and not pc.all(selected(rows, predicate)).as_py():
         raise ContractError(f"{contract.name}: not every new row keeps {predicate}", hint="it would never be replaced")
+    marks = _marks(app, version)
 
     def once() -> int:
         table = made(path, contract, rows.schema)
-        commit(table, [*write_files(path, rows, contract.partition_by), *taken_out(path, table, predicate)])
+        if not (marks and _is_done(table, marks[0])):
+            commit(table, [*write_files(path, rows, contract.partition_by), *taken_out(path, table, predicate)], marks)
         return required(path).version()
 
     return _committed(path, once)
+
+
+def _marks(app: str | None, version: int | None) -> list[Transaction]:
+    return [Transaction(app, version)] if app is not None and version is not None else []
 
 
 def _is_done(table: DeltaTable, mark: Transaction) -> bool:

@@ -17,9 +17,15 @@ TASKS = {
     "prepartition": {"partition": set()},
     "stream_supervisor": {"tick": {"raise_alerts"}, "raise_alerts": set()},
     "history_compaction": {"compact": set()},
+    "history_snapshots": {"snapshot": set()},
     "dq_report": {"report": set()},
 }
-SCHEDULED = {"stream_supervisor": "* * * * *", "history_compaction": "30 2 * * *", "dq_report": "0 3 * * *"}
+SCHEDULED = {
+    "stream_supervisor": "* * * * *",
+    "history_compaction": "30 2 * * *",
+    "history_snapshots": "10 * * * *",
+    "dq_report": "0 3 * * *",
+}
 
 
 def test_one_dag_per_file_named_as_the_file_and_none_fails_to_load(dagbag: Any) -> None:

@@ -94,7 +94,9 @@ def test_a_table_is_aligned(run):
 
 @pytest.mark.spec("P6")
 def test_the_full_answer_now_and_at_a_time(run):
-    assert run("answer", "q", "--format", "csv").stdout == 'object,partner,since_ts\n"é,1",w1,2024-05-01T12:00:00Z\n'
+    assert run("answer", "q", "--format", "csv").stdout == (
+        'object,partner,since_ts,value,fields\n"é,1",w1,2024-05-01T12:00:00Z,,\n'
+    )
     for at in ("2024-05-01T12:00:01Z", "2024-05-01T12:00:01", "2024-05-01T14:00:01+02:00"):
         found = run("answer", "q", "--at", at, "--format", "jsonl")
         assert [json.loads(line)["object"] for line in found.stdout.splitlines()] == ["a", "é,1"]

@@ -19,7 +19,9 @@ from st_common.errors import ContractError
 
 FOLDER = Path(__file__).resolve().parents[2] / "data_contracts"
 BAD = FOLDER / "examples" / "bad"
-NAMES = ["changes", "layers", "positions", "quality", "queries", "regions", "rejects", "stream_status"]
+NAMES = [
+    "changes", "latest", "layers", "positions", "quality", "queries", "regions", "rejects", "snapshots", "stream_status"
+]  # fmt: skip
 UTC = pa.timestamp("us", tz="UTC")
 
 
@@ -104,12 +106,14 @@ def test_partitions_come_in_the_order_of_their_numbers():
     partitions = {name: load_contract(name).partition_by for name in NAMES}
     assert partitions == {
         "changes": ("event_date",),
+        "latest": (),
         "layers": ("region_id",),
         "positions": ("event_date", "region_id"),
         "quality": ("date",),
         "queries": (),
         "regions": ("group",),
         "rejects": ("ingest_date",),
+        "snapshots": ("snapshot_ts",),
         "stream_status": ("date",),
     }
 

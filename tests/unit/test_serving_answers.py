@@ -191,6 +191,9 @@ def test_many_queries_and_objects_fold_without_mixing_up():
         "partner": pa.nulls(count, pa.string()),
         "event_ts": pa.array(number, pa.timestamp("us", "UTC")),
         "position": number,
+        "query_version": pa.array(np.ones(count), pa.int32()),
+        "value": pa.nulls(count, pa.float64()),
+        "fields": pa.nulls(count, pa.string()),
         "seq": pa.array(np.zeros(count), pa.int32()),
         "sign": pa.array(1 - number // objects % 2 * 2, pa.int8()),
     })  # fmt: skip

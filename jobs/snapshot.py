@@ -1,0 +1,36 @@
+"""Brings the levels of storage up to date: `python -m jobs.snapshot --home H [--stream S]`."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jobs.entry import finish, job_parser
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.levels.latest import flush_latest
+from st_common.levels.snapshots import take_due
+from st_common.settings import conf_dir, home_dir, load_streams
+
+
+def snapshot(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Flushes `latest` and takes every snapshot that is due, of one stream or of all, also beside a running engine."""
+    home = Home(home_dir(arguments.home))
+    streams = load_streams(conf_dir(home.root, arguments.conf))
+    if arguments.stream and arguments.stream not in streams:
+        raise ConfigError(f"no stream {arguments.stream!r}", hint=f"there are: {', '.join(streams) or 'none'}")
+    names = [arguments.stream] if arguments.stream else list(streams)
+    latest = {name: flush_latest(home, streams[name]) for name in names}
+    return {"latest": latest, "snapshots": {name: len(take_due(home, streams[name])) for name in names}}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parses the command line, writes what is due, gives back the exit code."""
+    parser = job_parser("snapshot", snapshot.__doc__)
+    parser.add_argument("--stream", help="only this stream; default: all of the settings")
+    arguments = parser.parse_args(argv)
+    return finish(lambda: snapshot(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""Changes to answers: who is in, since when, and with which values."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_STAMP = pa.timestamp("us", tz="UTC")
+MEMBERS = pa.schema([
+    ("query", pa.string()), ("object", pa.string()), ("partner", pa.string()), ("query_version", pa.int32()),
+    ("position", pa.int64()), ("since_ts", _STAMP), ("value", pa.float64()), ("fields", pa.string()),
+])  # fmt: skip
+_NEEDED = pa.schema([
+    *(field.with_name("event_ts") if field.name == "since_ts" else field for field in MEMBERS),
+    ("seq", pa.int32()), ("sign", pa.int8()),
+])  # fmt: skip
+
+
+def fold(changes: pa.Table, members: pa.Table | None = None) -> pa.Table:
+    """The answers that changes of one stream lead to, as rows of `MEMBERS` in no special order.
+
+    The changes may come in any order: (position, seq) orders them. A pair is in the answer when its last change with a
+    sign other than 0 has +1; `position` and `since_ts` (event time) are that change's. Value and fields are the newest
+    that a change gave: of a further fix of a member (sign 0), too.
+
+    Args:
+        changes: rows of the contract `changes`.
+        members: the answers before them, as this function gave them; none when the changes begin with the log.
+    """
+    rows = pa.concat_tables([_as_changes(members), _needed(changes)]) if members is not None else _needed(changes)
+    rows = rows.combine_chunks()
+    order = np.lexsort((rows["seq"].to_numpy(), rows["position"].to_numpy()))
+    pair, sign = _pair_numbers(rows)[order], rows["sign"].to_numpy()[order]
+    signed = np.flatnonzero(sign)
+    pairs, at = _last(pair[signed])
+    is_in = sign[signed[at]] > 0
+    entered = order[signed[at[is_in]]]
+    every, newest = _last(pair)
+    told = order[newest[np.searchsorted(every, pairs[is_in])]]
+    return _members(rows.take(pa.array(entered)), rows.take(pa.array(told)))
+
+
+def _needed(changes: pa.Table) -> pa.Table:
+    return changes.select(_NEEDED.names).cast(_NEEDED)
+
+
+def _as_changes(members: pa.Table) -> pa.Table:
+    """Members as the changes that brought them in; their order among each other does not matter."""
+    signs, seqs = pa.array(np.ones(len(members), np.int8)), pa.array(np.zeros(len(members), np.int32))
+    return pa.table([*(members[name] for name in MEMBERS.names), seqs, signs], schema=_NEEDED)
+
+
+def _members(entered: pa.Table, told: pa.Table) -> pa.Table:
+    newest = {name: pc.coalesce(told[name], entered[name]) for name in ("value", "fields")}
+    columns = {name: entered["event_ts" if name == "since_ts" else name] for name in MEMBERS.names}
+    return pa.table(columns | newest).cast(MEMBERS)
+
+
+def _last(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct keys, rising, and where each stands for the last time."""
+    found, from_back = np.unique(keys[::-1], return_index=True)
+    return found, len(keys) - 1 - from_back
+
+
+def _pair_numbers(changes: pa.Table) -> np.ndarray:
+    """A number for every (query, object, partner), null being a partner of its own."""
+    key = np.zeros(len(changes), np.int64)
+    for name in ("query", "object", "partner"):
+        codes = pc.dictionary_encode(changes[name], null_encoding="encode").combine_chunks()
+        indices = codes.indices.to_numpy(zero_copy_only=False)
+        # renumbered after each column, so that the product stays below rows x rows
+        _, key = np.unique(key * max(len(codes.dictionary), 1) + indices, return_inverse=True)
+    return key

@@ -1,0 +1,139 @@
+"""The table `latest`: one reading of every object, and of every object and moving query (PLACE 3.1, second level)."""
+
+from dataclasses import dataclass, field
+
+import duckdb
+import pyarrow as pa
+
+from st_common import tables
+from st_common.contracts import load_contract
+from st_common.home import Home
+from st_common.levels.stored import archived_end, fixes, parts
+from st_common.levels.world import COLUMNS
+from st_common.position import segment_of
+from st_common.query.control import QueryRow, rows_of
+from st_common.settings import StreamSettings
+
+APP = "latest"
+VACUUM_EVERY = 10  # flushes
+
+# A reading counts when it is newer than all before it of its object; those of one stay, from when the object came until
+# it is gone, are numbered from 1. Kept are number 1, k + 1, 2 k + 1, .. and the one that says that the object is gone.
+_ADVANCE = """
+WITH newer AS (
+    SELECT f.*, coalesce(s.readings, 0) AS readings_0, coalesce(s.gone, false) AS gone_0
+    FROM (SELECT *, max(event_ts) OVER (PARTITION BY object ORDER BY position
+              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM fixes) f
+    LEFT JOIN state s USING (object)
+    WHERE (before IS NULL OR f.event_ts > before) AND (s.newest_ts IS NULL OR f.event_ts > s.newest_ts)
+), stays AS (
+    SELECT *, coalesce(sum(gone::INT) OVER (PARTITION BY object ORDER BY position
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS stay FROM newer
+), numbered AS (
+    SELECT *, row_number() OVER (PARTITION BY object, stay ORDER BY position)
+              + CASE WHEN stay = 0 AND NOT gone_0 THEN readings_0 ELSE 0 END AS number FROM stays
+), moved AS (
+    SELECT object, max(event_ts) AS newest_ts, arg_max(number, position) AS readings,
+           max(position) FILTER (gone OR (number - 1) % $every = 0) AS kept
+    FROM numbered GROUP BY object
+), kept AS (
+    SELECT m.object, m.newest_ts, m.readings, f.position, f.event_ts, f.x, f.y, f.gone
+    FROM moved m LEFT JOIN fixes f ON f.position = m.kept
+)
+SELECT coalesce(k.position >> 24, s.segment) AS segment, coalesce(k.position & 16777215, s.row)::INT AS "row",
+       coalesce(k.event_ts, s.event_ts) AS event_ts,
+       CASE WHEN k.position IS NULL THEN s.x ELSE k.x END AS x, CASE WHEN k.position IS NULL THEN s.y ELSE k.y END AS y,
+       coalesce(k.gone, s.gone) AS gone, coalesce(k.readings, s.readings) AS readings,
+       coalesce(k.newest_ts, s.newest_ts) AS newest_ts, object
+FROM state s FULL JOIN kept k USING (object) ORDER BY object"""
+
+
+@dataclass
+class Focals:
+    """Which objects live queries go with, before a segment of the log; read forward, each control row once."""
+
+    stream: str
+    next_segment: int = 0
+    _live: dict[str, QueryRow] = field(default_factory=dict)
+    _versions: dict[str, int] = field(default_factory=dict)
+
+    def at(self, home: Home, end: int) -> pa.Table:
+        """The pairs before the place `end`, which begins a segment: object, query, query_version."""
+        for row in rows_of(home, self.stream, start=self.next_segment, versions=self._versions):
+            if row.position >= end:
+                break
+            self._live.pop(row.name, None)
+            if row.plan is not None and row.plan.focals:
+                self._live[row.name] = row
+        self.next_segment = segment_of(end)
+        pairs = [(focal, row.name, row.version) for row in self._live.values() if row.plan for focal in row.plan.focals]
+        columns = zip(*pairs, strict=True) if pairs else ([], [], [])
+        types = (pa.string(), pa.string(), pa.int32())
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
+        return pa.table(arrays, names=["object", "query", "query_version"])
+
+
+def flush_latest(home: Home, stream: StreamSettings, focals: Focals | None = None) -> int | None:
+    """Brings `latest` up to what `positions` holds, and gives its number of rows; None when there is nothing new.
+
+    The rows depend on the log up to the place that the table remembers with them, and on `latest_every`: on neither
+    batches nor the number of flushes. Attributes are not here: (segment, row) finds them in `positions`. Who flushes
+    again and again hands in the same `focals`.
+    """
+    path, end = home.table("latest", stream.name), archived_end(home, stream.name)
+    done = tables.committed(path, APP)
+    start = 0 if done is None else done + 1
+    if end <= start:
+        return None
+    state = _objects(home, stream.name)
+    for low, high in parts(home.table("positions", stream.name), start, end):
+        state = advance(state, fixes(home, stream.name, low, high, COLUMNS), every=stream.latest_every)
+    rows = _rows(state, (focals or Focals(stream.name)).at(home, end))
+    version = tables.replace(path, rows, load_contract("latest"), app=APP, version=end - 1)
+    if version % VACUUM_EVERY == 0:
+        tables.vacuum(path)  # each flush leaves the rows of the one before behind
+    return len(rows)
+
+
+def advance(state: pa.Table, found: pa.Table, *, every: int) -> pa.Table:
+    """The rows of objects (without query) after more fixes, which all stand later in the log than those before.
+
+    Args:
+        state: rows of the contract `latest`; times may be timestamps or int64 of microseconds.
+        found: fixes with their position.
+        every: which readings are kept: each first one and every `every`-th after it; also what says that it is gone.
+    """
+    if not len(found):
+        return state
+    schema = pa.schema([
+        field for field in load_contract("latest").arrow_schema() if field.name not in ("query", "query_version")
+    ])  # fmt: skip
+    with duckdb.connect() as connection:
+        connection.register("state", _in_us(state))
+        connection.register("fixes", _in_us(found))
+        return connection.sql(_ADVANCE, params={"every": every}).to_arrow_table().cast(schema)
+
+
+def _in_us(rows: pa.Table) -> pa.Table:
+    for name in {"event_ts", "newest_ts"} & set(rows.column_names):
+        rows = rows.set_column(rows.column_names.index(name), name, rows[name].cast(pa.int64()))
+    return rows
+
+
+def _objects(home: Home, stream: str) -> pa.Table:
+    path, schema = home.table("latest", stream), load_contract("latest").arrow_schema()
+    rows = schema.empty_table()
+    if tables.exists(path):
+        stored = tables.read(path, columns=schema.names)
+        rows = stored.filter(stored["query"].is_null())
+    return rows.drop_columns(["query", "query_version"])
+
+
+def _rows(objects: pa.Table, focals: pa.Table) -> pa.Table:
+    """The objects, then the focal objects that have a reading, once for each of their queries."""
+    schema = load_contract("latest").arrow_schema()
+    carried = objects.join(focals, "object", join_type="inner") if len(focals) else None
+    plain = objects.append_column("query", pa.nulls(len(objects), pa.string()))
+    plain = plain.append_column("query_version", pa.nulls(len(objects), pa.int32()))
+    parts_of_it = [plain, *([carried.sort_by([("query", "ascending"), ("object", "ascending")])] if carried else [])]
+    return pa.concat_tables([part.select(schema.names).cast(schema) for part in parts_of_it])

@@ -1,0 +1,78 @@
+"""Fixes and changes of a stream by their places in the log, and in parts that fit into memory."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.contracts import load_contract
+from st_common.home import Home
+from st_common.position import ROW_BITS, position_of, segment_of
+from st_common.tables.handle import newest
+
+ROWS = 2_000_000  # of a part
+
+
+def archived_end(home: Home, stream: str) -> int:
+    """The place in the log up to which `positions` holds every fix; 0 when nothing was archived."""
+    done = tables.committed(home.table("positions", stream), f"archive-{stream}")
+    return 0 if done is None else position_of(done + 1, 0)
+
+
+def fixes(
+    home: Home, stream: str, start: int, end: int, columns: tuple[str, ...], *more: tuple[str, str, Any]
+) -> pa.Table:
+    """The fixes with `start` <= position < `end` (places in the log), in no order; `more` are filters besides.
+
+    The first column is `position`, then come `columns`. Only files that can hold such fixes are read. Without a table
+    there are no rows and no columns but the position's.
+    """
+    path = home.table("positions", stream)
+    if start >= end or not tables.exists(path):
+        return pa.table({"position": pa.array([], pa.int64())})
+    bounds = [("segment", ">=", segment_of(start)), ("segment", "<=", segment_of(end - 1)), *more]
+    rows = tables.read(path, columns=["segment", "row", *columns], filters=bounds)
+    segment, row = rows["segment"].to_numpy(), rows["row"].to_numpy()
+    position = np.asarray(position_of(segment, row.astype(np.int64)))
+    rows = pa.table({"position": position} | {name: rows[name] for name in columns})
+    return rows.filter(pc.and_(pc.greater_equal(rows["position"], start), pc.less(rows["position"], end)))
+
+
+def changes(home: Home, stream: str, start: int, end: int) -> pa.Table:
+    """The changes in the table with `start` <= position < `end`, in no order."""
+    path, schema = home.table("changes", stream), load_contract("changes").arrow_schema()
+    if start >= end or not tables.exists(path):
+        return schema.empty_table()
+    return tables.read(path, columns=schema.names, filters=[("position", ">=", start), ("position", "<", end)])
+
+
+def parts(path: Path, start: int, end: int, *, rows: int = ROWS) -> Iterator[tuple[int, int]]:
+    """Bounds (start, end) of consecutive parts of the log, such that a table has about `rows` rows of each, or fewer.
+
+    The table is `positions` or `changes` of a stream. Files say how many rows they have, not of which segments, so the
+    segments are dealt out evenly.
+    """
+    if start >= end:
+        return
+    first, last = segment_of(start), segment_of(end - 1) + 1
+    count = min(max(-(-_rows_from(path, start) // rows), 1), last - first)
+    edges = np.unique(np.linspace(first, last, count + 1).astype(np.int64)).tolist()
+    for low, high in pairwise(edges):
+        yield max(start, low << ROW_BITS), min(end, high << ROW_BITS)
+
+
+def _rows_from(path: Path, start: int) -> int:
+    """How many rows those files have that reach up to a place in the log, or further."""
+    table = newest(path)
+    actions = pa.table(table.get_add_actions(flatten=True)) if table else pa.table({})
+    bounds = {"max.segment": segment_of(start), "max.position": start}
+    column = next((name for name in bounds if name in actions.column_names), None)
+    if column is None or "num_records" not in actions.column_names:
+        return 0
+    reaches = pc.greater_equal(actions[column], bounds[column]).fill_null(True)  # noqa: FBT003, the value
+    return int(pc.sum(actions.filter(reaches)["num_records"]).as_py() or 0)

@@ -1,0 +1,119 @@
+"""Where objects were at a time: range and k nearest over snapshots and positions (PLACE section 3.1, SPEC P2)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.errors import QueryError
+from st_common.geometry.distance import metres_between
+from st_common.home import Home
+from st_common.levels.snapshots import Snapshot, newest_snapshot, objects_of
+from st_common.levels.stored import archived_end, fixes, parts
+from st_common.levels.world import COLUMNS, LAST, last_fixes
+from st_common.query.region import Box
+from st_common.serving.answers import Reads
+from st_common.settings import StreamSettings
+
+OBJECTS = ("object", "event_ts", "x", "y")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearestTo:
+    """The `k` objects nearest to a point; of equally far ones those whose id comes first as text."""
+
+    k: int
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Where objects were at `at`: rows with object, event_ts, x, y, and distance when the nearest were asked for."""
+
+    at: datetime | None
+    rows: pa.Table
+    reads: Reads
+
+
+def objects_at(
+    home: Home,
+    stream: StreamSettings,
+    at: datetime | None = None,
+    *,
+    inside: Box | None = None,
+    nearest: NearestTo | None = None,
+) -> Seen:
+    """Where the objects of a stream were at a time, each by its last fix up to then; by object, or by distance.
+
+    All fixes that are archived count, also those that came too late to change an answer: the past as it is known now.
+    An object that was gone then, or silent for longer than the stream's `silence_s`, is left out. `distance` is in
+    metres, to the millimetre, on longitude and latitude; else in the unit of the coordinates.
+
+    Args:
+        home: where the tables lie.
+        stream: whose objects.
+        at: the time, with a time zone; None is the largest event time that is archived.
+        inside: only objects in this box; its border belongs to it.
+        nearest: of those only the nearest to a point.
+
+    Raises:
+        QueryError: nothing of the stream was archived yet.
+    """
+    if not tables.exists(home.table("positions", stream.name)):
+        raise QueryError(f"stream {stream.name!r} has no positions yet", hint=f"`fairway run {stream.name}` first")
+    snapshot = newest_snapshot(home, stream.name, at)
+    held = objects_of(home, stream.name, snapshot)
+    rows, after = _since(home, stream.name, held, snapshot, at)
+    reads = Reads(stream=stream.name, snapshot=snapshot, snapshot_rows=len(held), after_rows=after)
+    when = at if at is not None else pc.max(rows["event_ts"]).as_py()
+    alive = _alive(rows, stream, when)
+    if inside is not None:
+        alive = alive.filter(_inside(alive, inside))
+    shown = alive.select(OBJECTS)
+    found = shown.sort_by("object") if nearest is None else _nearest(shown, nearest, geographic=stream.geographic)
+    return Seen(at=when, rows=found, reads=reads)
+
+
+def _since(
+    home: Home, stream: str, held: pa.Table, snapshot: Snapshot | None, at: datetime | None
+) -> tuple[pa.Table, int]:
+    """The last fixes at the time, and how many fixes after the snapshot were read for it."""
+    bound = [] if at is None else [("event_ts", "<=", at)]
+    rows, count = held, 0
+    start = 0 if snapshot is None else snapshot.position
+    for low, high in parts(home.table("positions", stream), start, archived_end(home, stream)):
+        found = fixes(home, stream, low, high, COLUMNS, *bound)
+        rows, count = last_fixes(rows, found), count + len(found)
+    return rows.select(LAST.names), count
+
+
+def _alive(rows: pa.Table, stream: StreamSettings, at: datetime | None) -> pa.Table:
+    alive = rows.filter(pc.invert(rows["gone"]))
+    if stream.silence_s is None or at is None:
+        return alive
+    silent_before = pa.scalar(at - timedelta(microseconds=round(stream.silence_s * 1e6)), alive["event_ts"].type)
+    return alive.filter(pc.greater_equal(alive["event_ts"], silent_before))
+
+
+def _inside(rows: pa.Table, box: Box) -> pa.ChunkedArray:
+    in_x = pc.and_(pc.greater_equal(rows["x"], box.minx), pc.less_equal(rows["x"], box.maxx))
+    in_y = pc.and_(pc.greater_equal(rows["y"], box.miny), pc.less_equal(rows["y"], box.maxy))
+    return pc.and_(in_x, in_y)
+
+
+def _nearest(rows: pa.Table, place: NearestTo, *, geographic: bool) -> pa.Table:
+    """The nearest rows with their distance; planar ones are compared by squares, as continuous queries are."""
+    x, y = rows["x"].to_numpy(), rows["y"].to_numpy()
+    if geographic:
+        compared = np.round(metres_between(np.full_like(x, place.x), np.full_like(y, place.y), x, y), 3)
+        distance = compared
+    else:
+        compared = (x - place.x) ** 2 + (y - place.y) ** 2
+        distance = np.sqrt(compared)
+    ids = np.array(rows["object"].to_pylist(), object).astype(str)
+    order = np.lexsort((ids, compared))[: place.k]
+    return rows.append_column("distance", pa.array(distance)).take(pa.array(order))
