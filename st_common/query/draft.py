@@ -1,19 +1,20 @@
 """What statements would do to the registered queries: the control rows that they make, and what is wrong with them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from st_common.query.checks import complaints
 from st_common.query.control import QueryRow
-from st_common.query.plan import Box, Plan
+from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
+from st_common.query.terms import Types, problems_of, types_of
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement
     from st_common.settings import StreamSettings
 
 _HINTED = 5  # problems: a hint compares a name with all others
-_WORLD = Box(minx=-180.0, miny=-90.0, maxx=180.0, maxy=90.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +33,12 @@ class Draft:
     rows: list[QueryRow] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
+    types: Types = field(default_factory=dict)
 
 
-def draft_all(draft: Draft, statements: "Iterable[Statement]") -> None:
+def draft_all(draft: Draft, statements: "Sequence[Statement]") -> None:
     """Carries out each statement on the draft; what cannot be done becomes a problem and does nothing."""
+    draft.types.update(types_of(statements, draft.streams))
     for statement in statements:
         if not _refused(draft, statement):
             _carry_out(draft, statement)
@@ -91,17 +94,16 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
     if stream is None:
         hint = _near(draft, plan.stream, draft.streams) or f"known streams: {', '.join(draft.streams) or 'none'}"
         draft.problems.append(statement.problem(f"unknown stream {plan.stream!r}", at="stream", hint=hint))
-    elif stream.geographic and plan.inside is not None and _off_earth(plan.inside):
-        hint = "longitude first: -180 to 180, then latitude: -90 to 90"
-        draft.problems.append(statement.problem("the box lies off the Earth", at="box", hint=hint))
+    else:
+        for each in complaints(plan, stream):
+            draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
+        draft.problems.extend(problems_of(statement, stream, draft.types))
     if plan.join is not None and plan.join.layer not in draft.layers:
-        hint = _near(draft, plan.join.layer, draft.layers) or "fairway layer load brings a layer in"
+        is_stream = (
+            "it is a stream; a query joins layers, or its own stream" if plan.join.layer in draft.streams else ""
+        )
+        hint = is_stream or _near(draft, plan.join.layer, draft.layers) or "fairway layer load brings a layer in"
         draft.problems.append(statement.problem(f"unknown layer {plan.join.layer!r}", at="layer", hint=hint))
-
-
-def _off_earth(box: Box) -> bool:
-    """Whether no point of the Earth lies in the box."""
-    return box.maxx < _WORLD.minx or box.minx > _WORLD.maxx or box.maxy < _WORLD.miny or box.miny > _WORLD.maxy
 
 
 def _near(draft: Draft, name: str, known: Iterable[str]) -> str:

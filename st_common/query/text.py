@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sqlglot import exp
@@ -12,22 +11,27 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from st_common.errors import ConfigError
 from st_common.home import checked_name
-from st_common.query.dialect import Fairway, Refused, Register
-from st_common.query.lower import plan_of, span_of
-from st_common.query.plan import LayerJoin, Plan
+from st_common.query.grammar.dialect import Fairway
+from st_common.query.grammar.nodes import Refused, Register, Span, span_of
+from st_common.query.lowering.expression import Term
+from st_common.query.lowering.lower import lowered
+from st_common.query.plan import Plan
+from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source, TextError, underlined
+
+__all__ = ["Statement", "parse", "to_text"]
 
 Op = Literal["register", "replace", "drop"]
 _NAME_LENGTH = 128
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """One statement: what it does with the query `name`, the plan (None for a drop), and where it stands.
 
-    `text` is the statement's own text without the semicolon; `line` and `column` count from 1. `spans` has the offsets
-    in `text` of the words `name`, `stream` and `layer`.
+    `text` is the statement's own text without the semicolon; `line` and `column` count from 1. `terms` are the
+    expressions in it, which only who knows the stream can check. `spans` has the offsets in `text` of the words `name`,
+    `stream` and `layer`, and of the clauses.
     """
 
     op: Op
@@ -37,11 +41,12 @@ class Statement:
     line: int
     column: int
     file: str | None = field(default=None, compare=False)
-    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
+    terms: tuple[Term, ...] = field(default=(), compare=False, repr=False)
+    spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
-    def problem(self, message: str, *, at: str = "name", hint: str = "") -> Problem:
-        """A problem with one of the statement's words."""
-        start, end = self.spans.get(at, (0, len(self.text)))
+    def problem(self, message: str, *, at: str | Span = "name", hint: str = "") -> Problem:
+        """A problem with one of the statement's words or clauses, or with what stands at these offsets in `text`."""
+        start, end = self.spans.get(at, (0, len(self.text))) if isinstance(at, str) else at
         before = self.text[:start]
         row = before.count("\n")
         column = start - (before.rfind("\n") + 1)
@@ -76,25 +81,6 @@ def parse(text: str, *, file: str | None = None) -> list[Statement]:
     return statements
 
 
-def to_text(plan: Plan, name: str) -> str:
-    """The statement that registers `plan` as `name`, in one canonical form; `parse` gives an equal plan back."""
-    stream, join = _quoted(plan.stream), plan.join
-    parts = [f"REGISTER QUERY {_quoted(name)} AS SELECT * FROM {stream}"]  # noqa: S608 - our language, not SQL
-    if join is not None:
-        same = join.layer == plan.stream
-        layer = "layer" if same and plan.stream != "layer" else "layer_" if same else _quoted(join.layer)
-        parts.append(f"JOIN {_quoted(join.layer)} {layer}" if same else f"JOIN {layer}")
-        parts.append(f"ON {_predicate(join, stream, layer)}")
-        if join.kinds:
-            parts.append(f"WHERE {layer}.kind {_choice(join.kinds)}")
-    if plan.inside is not None:
-        box = plan.inside
-        parts.append(f"INSIDE ({', '.join(_number(value) for value in (box.minx, box.miny, box.maxx, box.maxy))})")
-    if plan.emit == "every":
-        parts.append("EMIT EVERY")
-    return " ".join(parts)
-
-
 def _tokens(source: Source) -> list[Token]:
     try:
         source.text.encode()
@@ -125,30 +111,30 @@ def _chunks(tokens: list[Token]) -> Iterator[list[Token]]:
 def _statement(source: Source, tree: exp.Expr | None, chunk: list[Token]) -> Statement:
     start, end = chunk[0].start, chunk[-1].end + 1
     assert tree is not None  # noqa: S101 - the dialect refuses what is no statement
-    named = {"name": tree.this}
-    plan = None
-    if isinstance(tree, Register):
-        plan = plan_of(tree.expression)
-        named["stream"] = tree.expression.args["from_"].this.this
-        if plan.join is not None:
-            named["layer"] = tree.expression.args["joins"][0].this.this
-    for what, node in named.items():
-        _check_name(node.name, what, span_of(node))
+    found = lowered(tree.expression) if isinstance(tree, Register) else None
+    _check_name(tree.name, "name", span_of(tree.this))
+    if found is not None:
+        _check_name(found.plan.stream, "stream", found.spans["stream"])
+    if found is not None and found.plan.join is not None:
+        _check_name(found.plan.join.layer, "layer", found.spans["layer"])
     line, column = source.place(start)
+    spans = {"name": span_of(tree.this), **(found.spans if found else {})}
     return Statement(
-        op="drop" if plan is None else "replace" if tree.args.get("replace") else "register",
-        name=tree.this.name,
-        plan=plan,
+        op="drop" if found is None else "replace" if tree.args.get("replace") else "register",
+        name=tree.name,
+        plan=found.plan if found else None,
         text=source.text[start:end],
         line=line,
         column=column,
         file=source.file,
-        spans={what: _relative(span_of(node), start) for what, node in named.items()},
+        terms=tuple(_relative(term, start) for term in found.terms) if found else (),
+        spans={what: (span[0] - start, span[1] - start) for what, span in spans.items()},
     )
 
 
-def _relative(span: tuple[int, int], start: int) -> tuple[int, int]:
-    return span[0] - start, span[1] - start
+def _relative(term: Term, start: int) -> Term:
+    columns = tuple((name, (span[0] - start, span[1] - start)) for name, span in term.columns)
+    return replace(term, span=(term.span[0] - start, term.span[1] - start), columns=columns)
 
 
 def _check_name(name: str, what: str, span: tuple[int, int]) -> None:
@@ -161,29 +147,3 @@ def _check_name(name: str, what: str, span: tuple[int, int]) -> None:
     elif not 0 < len(name) <= _NAME_LENGTH or not name.isprintable() or name != name.strip():
         message = f"{name[:_NAME_LENGTH]!r} is no name for a query"
         raise Refused(message, span, f"1 to {_NAME_LENGTH} printable characters, no blank at either end")
-
-
-def _predicate(join: LayerJoin, stream: str, layer: str) -> str:
-    if join.predicate == "intersects":
-        return f"ST_Intersects({stream}, {layer})"
-    return f"ST_DWithin({stream}, {layer}, {_number(join.distance_m)} m)"
-
-
-def _choice(kinds: tuple[str, ...]) -> str:
-    texts = ["'" + kind.replace("'", "''") + "'" for kind in kinds]
-    return f"= {texts[0]}" if len(texts) == 1 else f"IN ({', '.join(texts)})"
-
-
-def _number(value: float) -> str:
-    return repr(float(value)).removesuffix(".0")
-
-
-def _quoted(name: str) -> str:
-    """The name as an identifier: plain where the tokenizer reads it as nothing else."""
-    plain = _PLAIN.fullmatch(name) and name.upper() not in _keywords()
-    return name if plain else '"' + name.replace('"', '""') + '"'
-
-
-@cache
-def _keywords() -> frozenset[str]:
-    return frozenset(Fairway.Tokenizer.KEYWORDS)

@@ -159,10 +159,10 @@ def test_a_layer_that_is_loaded_meanwhile_is_announced_behind_the_query(home: Ho
         ("REPLACE QUERY old AS SELECT * FROM ships", "ships", "on stream 'taxis' (drop it"),
         ("DROP QUERY new", "new", "unknown query 'new'"),
         ("DROP QUERY old; DROP QUERY old", "old", "was dropped"),
-        ("REGISTER QUERY n AS SELECT * FROM taxis INSIDE (60, 124, 61, 125)", None, "longitude first"),
+        ("REGISTER QUERY n AS SELECT * FROM taxis INSIDE (60, 124, 61, 125)", "INSIDE", "longitude first"),
     ],
 )
-def test_one_wrong_statement_registers_nothing_and_is_pointed_at(home: Home, text: str, at: str | None, says: str):
+def test_one_wrong_statement_registers_nothing_and_is_pointed_at(home: Home, text: str, at: str, says: str):
     add_layer(home, "parks")
     do(home, "REGISTER QUERY old AS SELECT * FROM taxis")
     before = log_rows(home, "taxis")
@@ -173,7 +173,7 @@ def test_one_wrong_statement_registers_nothing_and_is_pointed_at(home: Home, tex
             attempt()
         assert says.replace("in line 1", "in line 2") in str(caught.value)
         whole = good + text
-        start = whole.rindex(at) if at else whole.rindex("REGISTER")
+        start = whole.rindex(at)
         line = whole[:start].count("\n") + 1
         assert str(caught.value).startswith(f"q.sql:{line}:{start - whole.rfind(chr(10), 0, start)}: ")
     assert log_rows(home, "taxis") == before

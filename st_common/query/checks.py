@@ -1,0 +1,107 @@
+"""What a plan cannot be on its stream, apart from its expressions: clauses that exclude each other, areas off Earth."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from st_common.query.neighbours import places_of
+from st_common.query.plan import Plan
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+
+if TYPE_CHECKING:
+    from st_common.settings import StreamSettings
+
+_WORLD = Box(minx=-180.0, miny=-90.0, maxx=180.0, maxy=90.0)
+_ORDER = "longitude first: -180 to 180, then latitude: -90 to 90"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """What is wrong with a clause of a statement (`at`)."""
+
+    at: str
+    message: str
+    hint: str
+
+
+def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
+    """What is wrong with a plan on this stream."""
+    yield from _together(plan)
+    if stream.geographic:
+        yield from _off_earth(plan)
+    if plan.by_ticks and not stream.moving:
+        why = _why_ticks(plan)
+        message = f"{why[1]} needs a stream of moving objects"
+        yield Complaint(at=why[0], message=message, hint=f"stream {stream.name!r} is set to moving = false")
+
+
+def _together(plan: Plan) -> Iterator[Complaint]:
+    """Clauses that have no meaning beside each other."""
+    if plan.neighbours is not None and (plan.join is not None or plan.pairs is not None):
+        yield Complaint(at="knn", message="KNN and JOIN exclude each other", hint="register one query for each")
+    if plan.window is not None:
+        excluded = {
+            "a moving INSIDE": isinstance(plan.inside, MovingBox | MovingCircle),
+            "KNN": plan.neighbours is not None,
+            "a JOIN of the stream with itself": plan.pairs is not None,
+        }
+        for what in (name for name, given in excluded.items() if given):
+            hint = "a window counts fixes that qualified at their own time"
+            yield Complaint(at="window", message=f"WINDOW and {what} exclude each other", hint=hint)
+    if plan.valid_until:
+        yield from _valid_until(plan)
+
+
+def _valid_until(plan: Plan) -> Iterator[Complaint]:
+    hint = "it says until when an object stays in the region of INSIDE"
+    if plan.inside is None:
+        yield Complaint(at="emit", message="WITH VALID UNTIL needs INSIDE", hint=hint)
+    excluded = {
+        "KNN": plan.neighbours is not None,
+        "JOIN": plan.join is not None or plan.pairs is not None,
+        "WINDOW": plan.window is not None,
+        "an aggregate": plan.aggregate is not None,
+    }
+    for what in (name for name, given in excluded.items() if given):
+        yield Complaint(at="emit", message=f"WITH VALID UNTIL and {what} exclude each other", hint=hint)
+
+
+def _why_ticks(plan: Plan) -> tuple[str, str]:
+    """The clause because of which a query is judged at ticks, and what it is."""
+    reasons = (
+        ("inside", "a region that goes with an object", isinstance(plan.inside, MovingBox | MovingCircle)),
+        ("knn", "KNN", plan.neighbours is not None),
+        ("layer", "a JOIN of the stream with itself", plan.pairs is not None),
+        ("window", "WINDOW", plan.window is not None),
+        ("select", "an aggregate", plan.aggregate is not None),
+    )
+    found = next(((at, what) for at, what, given in reasons if given), None)
+    return found or ("emit", "WITH VALID UNTIL")
+
+
+def _off_earth(plan: Plan) -> Iterator[Complaint]:
+    bounds = _bounds(plan.inside) if plan.inside is not None else None
+    if bounds is not None and _is_off(bounds):
+        what = {Box: "box", Circle: "centre of the circle", Area: "area"}[type(plan.inside)]
+        yield Complaint(at="inside", message=f"the {what} lies off the Earth", hint=_ORDER)
+    for place in places_of(plan.neighbours) if plan.neighbours is not None else ():
+        if place.focal is None and _is_off(Box.of_corners(place.x, place.y, place.x, place.y)):
+            yield Complaint(at="knn", message="the place lies off the Earth", hint=_ORDER)
+
+
+def _bounds(region: Region) -> Box | None:
+    """What a region that stands still covers, of a circle its centre alone."""
+    if isinstance(region, Box):
+        return region
+    if isinstance(region, Circle):
+        return Box.of_corners(region.x, region.y, region.x, region.y)
+    if isinstance(region, Area):
+        import shapely  # slow to import, and seldom needed
+
+        return Box.of_corners(*shapely.from_wkt(region.wkt).bounds)
+    return None
+
+
+def _is_off(box: Box) -> bool:
+    """Whether no point of the Earth lies in the box."""
+    return box.maxx < _WORLD.minx or box.minx > _WORLD.maxx or box.maxy < _WORLD.miny or box.miny > _WORLD.maxy

@@ -1,0 +1,157 @@
+"""The clauses that are ours: INSIDE, KNN, WINDOW, EMIT and WITH, as a part of the parser."""
+
+from collections.abc import Callable, Collection
+from typing import NoReturn, TypeVar
+
+from sqlglot import exp, parser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from st_common.query.grammar import words
+from st_common.query.grammar.nodes import Emit, Inside, Knn, Lasting, Options, Quantity, Refused
+from st_common.query.problem import did_you_mean
+
+EMITS = ("CHANGES", "EVERY")
+KNNS = {words.KNN: "nearest", words.REVERSE_KNN: "reverse", words.GROUP_KNN: "group"}
+_NO_TOKEN = Token(TokenType.SENTINEL, "")
+_NUMBER_STARTS = (TokenType.NUMBER, TokenType.DOT, TokenType.DASH, TokenType.PLUS)
+_DEPTH = 2  # parentheses: of the clause, and of a place in it
+_Node = TypeVar("_Node", bound="exp.Expr | None")
+
+
+class ClauseParser(parser.Parser):
+    """sqlglot's parser with errors that point at tokens, and our clauses."""
+
+    def raise_error(self, message: str, token: Token = _NO_TOKEN) -> NoReturn:
+        """Refuses at a token, or at the one that comes next."""
+        if message.startswith("Required keyword"):
+            self._expected("an expression")
+        if message.startswith("Expecting "):
+            self._expected(repr(message.removeprefix("Expecting ")))
+        self._refuse(message.rstrip("."), token or self._curr)
+
+    def _refuse(self, message: str, token: Token, hint: str = "") -> NoReturn:
+        end = self._prev.end + 1 if self._prev else 0
+        raise Refused(message, (token.start, token.end + 1) if token else (end, end), hint)
+
+    def _expected(self, what: str, known: Collection[str] = ()) -> NoReturn:
+        """Refuses the next token; a word that it, or the word before it, seems to mean makes the hint."""
+        for token in (self._curr, self._prev):
+            if token and token.token_type == TokenType.VAR and (hint := did_you_mean(token.text, known)):
+                self._refuse(f"expected {what}, not {token.text!r}", token, hint)
+        found = repr(self._curr.text) if self._curr else "the end"
+        statement = self._curr.token_type in self.STATEMENT_PARSERS
+        self._refuse(f"expected {what}, not {found}", self._curr, "a statement ends with ;" if statement else "")
+
+    def _parse_name(self, what: str) -> exp.Expr:
+        name = self._parse_id_var(any_token=False)
+        if name is None:
+            self._expected(what)
+        return name
+
+    def _located(self, parse: Callable[[], _Node]) -> _Node:
+        """What `parse` gives, knowing from which token to which it reaches."""
+        first = self._curr
+        node = parse()
+        if node is not None and self._prev.end >= first.start:
+            node.update_positions(start=first.start, end=self._prev.end)
+        return node
+
+    def _parse_inside(self) -> exp.Expr:
+        """INSIDE (x1, y1, x2, y2), CIRCLE (x, y, radius), ('M', id, ...) or 'WKT'."""
+        self._advance()
+        if self._match_text_seq("CIRCLE"):
+            return self.expression(Inside(expressions=self._parse_parts("(x, y, radius)"), circle=True))
+        if self._curr.token_type == TokenType.STRING:
+            return self.expression(Inside(expressions=[self._parse_part(1)]))
+        return self.expression(Inside(expressions=self._parse_parts("(x1, y1, x2, y2)")))
+
+    def _parse_knn(self) -> exp.Expr:
+        kind = KNNS[self._curr.token_type]
+        self._advance()
+        like = {"nearest": "(k, x, y)", "reverse": "(x, y)", "group": "(k, SUM, (x, y), ...)"}[kind]
+        return self.expression(Knn(this=exp.Var(this=kind), expressions=self._parse_parts(like)))
+
+    def _parse_parts(self, like: str, depth: int = 1) -> list[exp.Expr]:
+        """What stands in parentheses: numbers with units, texts, words, places in parentheses."""
+        if not self._match(TokenType.L_PAREN):
+            self._expected(like)
+        parts = [self._parse_part(depth)]
+        while self._match(TokenType.COMMA):
+            parts.append(self._parse_part(depth))
+        if not self._match(TokenType.R_PAREN):
+            self._expected("',' or ')'")
+        return parts
+
+    def _parse_part(self, depth: int) -> exp.Expr:
+        token = self._curr
+        if token.token_type in _NUMBER_STARTS:
+            return self._parse_quantity()
+        if token.token_type == TokenType.STRING:
+            self._advance()
+            return exp.Literal.string(token.text).update_positions(token)
+        if token.token_type == TokenType.L_PAREN and depth < _DEPTH:
+            return self._located(lambda: exp.Tuple(expressions=self._parse_parts("(x, y)", depth + 1)))
+        word = self._parse_id_var(any_token=False)
+        if word is None:
+            self._expected("a number")
+        return word
+
+    def _parse_quantity(self) -> exp.Expr:
+        number = self._parse_signed_number()
+        follows = self._curr.token_type
+        unit = None if follows in (TokenType.COMMA, TokenType.R_PAREN) else self._parse_id_var(any_token=False)
+        return self.expression(Quantity(this=number, unit=unit))
+
+    def _parse_signed_number(self) -> exp.Expr:
+        sign = self._curr
+        negative = self._match(TokenType.DASH)
+        if not negative:
+            self._match(TokenType.PLUS)
+        if self._curr.token_type not in (TokenType.NUMBER, TokenType.DOT):
+            self._expected("a number")
+        number = self._parse_primary()
+        if not isinstance(number, exp.Literal):
+            self._refuse("expected a number", sign)
+        number.update_positions(self._prev)
+        return self.expression(exp.Neg(this=number).update_positions(sign)) if negative else number
+
+    def _parse_lasting(self) -> exp.Expr:
+        self._advance()
+        if self._curr.token_type not in _NUMBER_STARTS:
+            self._expected("a time such as 1 hour, or 100 TUPLES")
+        quantity = self._parse_quantity()
+        if quantity.args.get("unit") is None:
+            self._expected("a unit such as min, or TUPLES")
+        return self.expression(Lasting(this=quantity))
+
+    def _parse_emit(self) -> exp.Expr:
+        self._advance()
+        if not self._match_texts(EMITS):
+            self._expected(" or ".join(EMITS), EMITS)
+        mode = exp.Var(this=self._prev.text.lower())
+        if not self._match_text_seq("WITH", "VALID"):
+            return Emit(this=mode)
+        valid = self._prev
+        if not self._match_text_seq("UNTIL"):
+            self._expected("UNTIL", ("UNTIL",))
+        until = Emit(this=mode, valid_until=True)
+        return until.update_positions(start=valid.start, end=self._prev.end)
+
+    def _parse_options(self) -> exp.Expr:
+        self._advance()
+        if not self._match(TokenType.L_PAREN):
+            self._expected("(plan = '...')")
+        options = [self._parse_option()]
+        while self._match(TokenType.COMMA):
+            options.append(self._parse_option())
+        if not self._match(TokenType.R_PAREN):
+            self._expected("',' or ')'")
+        return self.expression(Options(expressions=options))
+
+    def _parse_option(self) -> exp.Expr:
+        name = self._parse_name("the name of an option")
+        if not self._match(TokenType.EQ):
+            self._expected("'='")
+        if self._curr.token_type != TokenType.STRING:
+            self._expected("a text in single quotes")
+        return self.expression(exp.EQ(this=name, expression=self._parse_part(1)))

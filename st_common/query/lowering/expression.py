@@ -1,0 +1,207 @@
+"""Expressions as canonical text: DuckDB's dialect, columns unqualified, quotes only where a name needs them.
+
+Only what gives one value for one row, the same at every evaluation, is let through: no query, no table, no file, no
+clock, no chance. Where SQL's precedence is read in two ways, parentheses are asked for.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+
+from st_common.query.grammar import words
+from st_common.query.grammar.nodes import Intersects, Refused, Span, Within, span_of
+from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
+from st_common.query.lowering.scope import Scope
+from st_common.query.problem import did_you_mean
+
+Needs = Literal["any", "boolean", "number", "text"]
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In,
+                exp.Between, exp.Like, exp.ILike)  # fmt: skip
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe)
+_ALLOWED = frozenset((
+    *_COMPARISONS, *_ARITHMETIC, exp.And, exp.Or, exp.Not, exp.Paren, exp.Case, exp.If, exp.Anonymous, exp.Column,
+    exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Cast, exp.TryCast, exp.DataType, exp.Extract, exp.Var,
+))  # fmt: skip
+_PARTS = frozenset({"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "EPOCH", "DOW", "ISODOW", "DOY", "WEEK"})
+_DUCKDB = DuckDB()
+_EXTRAS = ("query", "unnest", "field", "symmetric", "is_global")  # of IN and BETWEEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """An expression of a query: its canonical text, what value it needs, and where it and its columns stand."""
+
+    text: str
+    needs: Needs
+    span: Span
+    columns: tuple[tuple[str, Span], ...]
+    partner: bool = False
+
+
+def term_of(node: exp.Expr, scope: Scope, *, needs: Needs = "any", partner: bool = False) -> Term:
+    """The term of a tree, which is changed by this. With `partner` the layer's `fid` may stand in it.
+
+    Raises:
+        Refused: at the first thing that an expression cannot have.
+    """
+    span = span_of(node)
+    root = node.unnest()
+    columns: list[tuple[str, Span]] = []
+    for each in list(root.walk()):
+        _check(each, span)
+        if isinstance(each, exp.Column):
+            columns.append(_resolved(each, scope, partner=partner))
+        elif isinstance(each, exp.Identifier):
+            each.set("quoted", not words.is_plain(each.name))
+    return Term(text=text_of(root), needs=needs, span=span, columns=tuple(columns), partner=partner)
+
+
+def text_of(node: exp.Expr) -> str:
+    """The text of a checked tree."""
+    return _DUCKDB.generate(node, comments=False, copy=False)
+
+
+def and_of(terms: list[Term], trees: list[exp.Expr]) -> Term:
+    """One condition of several that all hold; `trees` are what the terms were made of."""
+    span = min(term.span[0] for term in terms), max(term.span[1] for term in terms)
+    loose = [isinstance(tree.unnest(), exp.Or) and len(terms) > 1 for tree in trees]
+    texts = [f"({term.text})" if wrapped else term.text for term, wrapped in zip(terms, loose, strict=True)]
+    columns = tuple(column for term in terms for column in term.columns)
+    return Term(text=" AND ".join(texts), needs="boolean", span=span, columns=columns)
+
+
+def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What a condition joins by AND, in order, without parentheses around it."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        bare = each.unnest()
+        if isinstance(bare, exp.And):
+            waiting += [bare.expression, bare.this]
+        else:
+            yield each
+
+
+def _check(node: exp.Expr, whole: Span) -> None:
+    if type(node) not in _ALLOWED:
+        _refuse_kind(node, whole)
+    check = _CHECKS.get(type(node).__name__)
+    if check is not None:
+        check(node, whole)
+    loose = (*_COMPARISONS, exp.Not) if isinstance(node, (*_COMPARISONS, *_ARITHMETIC)) else ()
+    for side in node.iter_expressions() if loose else ():
+        if isinstance(side, loose):
+            raise Refused(
+                "this can be read in two ways", _place(side, whole), "put parentheses around what belongs together"
+            )
+
+
+def _refuse_kind(node: exp.Expr, whole: Span) -> None:
+    if isinstance(node, Within | Intersects):
+        name = "ST_DWithin" if isinstance(node, Within) else "ST_Intersects"
+        raise Refused(
+            f"{name} has no place here", _place(node, whole), f"it stands after ON: JOIN layer ON {name}(...)"
+        )
+    if isinstance(node, exp.Star):
+        raise Refused("* has no place here", _place(node, whole), "COUNT(*) counts, SELECT * takes everything")
+    if isinstance(node, exp.Distinct):
+        raise Refused("DISTINCT has no place here", _place(node, whole), "SELECT DISTINCT x, or COUNT(DISTINCT x)")
+    message = f"{_name_of(node)} has no place in an expression"
+    raise Refused(message, _place(node, whole), "comparisons, arithmetic, AND, OR, CASE, CAST and functions of a row")
+
+
+def _name_of(node: exp.Expr) -> str:
+    return {exp.Concat: "a text beside a text", exp.Tuple: "a list in parentheses", exp.Window: "OVER"}.get(
+        type(node), type(node).__name__.upper()
+    )
+
+
+def _place(node: exp.Expr, whole: Span) -> Span:
+    span = span_of(node)
+    return span if span[1] else whole
+
+
+def _check_call(node: exp.Expr, whole: Span) -> None:
+    name = node.name.upper()
+    if name in AGGREGATES:
+        hint = "a query has one aggregate, and nothing is computed from it"
+        raise Refused(f"{name} stands alone in the list after SELECT", _place(node, whole), hint)
+    if name not in FUNCTIONS:
+        hint = did_you_mean(name, FUNCTIONS) or "see the query language's list of functions"
+        raise Refused(f"unknown function {name}", _place(node, whole), hint)
+    least, most = FUNCTIONS[name]
+    if not least <= len(node.expressions) <= most:
+        count = f"{least}" if least == most else f"{least} to {most}" if most < len(FUNCTIONS) else f"at least {least}"
+        message = f"{name} takes {count} argument{'' if count == '1' else 's'}, not {len(node.expressions)}"
+        raise Refused(message, _place(node, whole))
+    node.set("this", name)
+
+
+def _check_in(node: exp.Expr, whole: Span) -> None:
+    if any(node.args.get(key) for key in _EXTRAS) or (isinstance(node, exp.In) and not node.expressions):
+        hint = "x IN (1, 2), x BETWEEN 1 AND 2"
+        raise Refused(f"expected values after {_name_of(node)}", _place(node, whole), hint)
+
+
+def _check_is(node: exp.Expr, whole: Span) -> None:
+    if not isinstance(node.expression, exp.Null | exp.Boolean):
+        raise Refused("expected NULL, TRUE or FALSE after IS", _place(node, whole), "or = for values")
+
+
+def _check_literal(node: exp.Expr, whole: Span) -> None:
+    if node.args.get("is_string"):
+        if "\0" in node.this:
+            raise Refused("a text cannot hold the character NUL", _place(node, whole))
+    elif not math.isfinite(float(node.this)):
+        raise Refused("the number is too large", _place(node, whole))
+
+
+def _check_part(node: exp.Expr, whole: Span) -> None:
+    part = node.this.name.upper()
+    if part not in _PARTS:
+        hint = did_you_mean(part, _PARTS) or ", ".join(sorted(_PARTS))
+        raise Refused(f"unknown part {part!r} of a time", _place(node, whole), hint)
+
+
+_CHECKS: dict[str, Callable[[exp.Expr, Span], None]] = {
+    "Anonymous": _check_call,
+    "In": _check_in,
+    "Between": _check_in,
+    "Is": _check_is,
+    "Literal": _check_literal,
+    "Extract": _check_part,
+}
+
+
+def _resolved(column: exp.Column, scope: Scope, *, partner: bool) -> tuple[str, Span]:
+    span = span_of(column)
+    if not isinstance(column.this, exp.Identifier) or column.args.get("db"):
+        raise Refused("expected a column", span, f"{scope.label}.name, or name alone")
+    if scope.is_other(column):
+        if not (partner and scope.joined == "layer"):
+            raise Refused(f"{_shown(column)} has no place here", span, _other_hint(scope))
+        if column.name.lower() != "fid":
+            raise Refused(f"unknown column {_shown(column)!r}", span, f"GROUP BY {scope.other_label}.fid")
+        column.set("this", exp.to_identifier("partner"))
+        column.set("table", None)
+        return "partner", span
+    if partner and column.name.lower() == "partner":
+        raise Refused("partner is not a column of the stream", span, "GROUP BY layer.fid groups by the partner")
+    column.set("table", None)
+    return column.name, span
+
+
+def _other_hint(scope: Scope) -> str:
+    if scope.joined == "layer":
+        label = scope.other_label
+        return f"of the layer: {label}.kind = '...' or {label}.kind IN (...) in WHERE, {label}.fid in GROUP BY"
+    return f"conditions are about {scope.label}; both sides must be equal by ON {scope.label}.a = {scope.other_label}.a"
+
+
+def _shown(column: exp.Column) -> str:
+    return f"{column.table}.{column.name}"

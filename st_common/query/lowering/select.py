@@ -1,0 +1,134 @@
+"""SELECT and GROUP BY: everything, columns, distinct values, or one aggregate with its group (SPEC G9)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from st_common.query.grammar.nodes import Refused, span_of
+from st_common.query.lowering.expression import Term, term_of
+from st_common.query.lowering.functions import AGGREGATES
+from st_common.query.lowering.scope import Scope
+from st_common.query.plan import Aggregate, Function
+
+_FUNCTIONS: dict[str, Function] = {"COUNT": "count", "SUM": "sum", "AVG": "avg", "MIN": "min", "MAX": "max"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """What a query gives: columns beside the key of a change, or an aggregate; neither for `SELECT *`."""
+
+    aggregate: Aggregate | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+    terms: tuple[Term, ...] = ()
+
+
+def selected_of(select: exp.Expr, scope: Scope) -> Selected:
+    """What SELECT and GROUP BY ask for."""
+    items: Sequence[exp.Expr] = select.expressions[0].expressions
+    group = select.args.get("group")
+    starred = isinstance(items[0], exp.Star)
+    if select.args.get("distinct"):
+        return _distinct(items, group, scope)
+    calls = [item for item in items if _is_aggregate(item)]
+    if calls:
+        return _aggregate(items, calls, group, scope)
+    if group is not None:
+        hint = "SELECT COUNT(*) FROM ... GROUP BY ..."
+        raise Refused("GROUP BY needs an aggregate after SELECT", span_of(group), hint)
+    return Selected() if starred else _columns(items, scope)
+
+
+def _is_aggregate(item: exp.Expr) -> bool:
+    call = item.this if isinstance(item, exp.Alias) else item
+    return isinstance(call, exp.Anonymous) and call.name.upper() in AGGREGATES
+
+
+def _distinct(items: Sequence[exp.Expr], group: exp.Expr | None, scope: Scope) -> Selected:
+    if isinstance(items[0], exp.Star) or len(items) > 1 or isinstance(items[0], exp.Alias):
+        at = items[1] if len(items) > 1 else items[0]
+        raise Refused("expected one expression after DISTINCT", span_of(at), "SELECT DISTINCT kind FROM ...")
+    if group is not None:
+        raise Refused("DISTINCT and GROUP BY exclude each other", span_of(group))
+    term = _group_term(items[0], scope)
+    return Selected(aggregate=Aggregate(function="distinct", group=term.text), terms=(term,))
+
+
+def _aggregate(items: Sequence[exp.Expr], calls: Sequence[exp.Expr], group: exp.Expr | None, scope: Scope) -> Selected:
+    if len(calls) > 1:
+        raise Refused("a query has one aggregate", span_of(calls[1]), "register a second query for it")
+    _refuse_alias(calls[0], "its value is the column `value` of a change")
+    grouped = _group_term(group.expressions[0], scope) if group is not None else None
+    for item in items:
+        if item is not calls[0]:
+            _check_beside(item, grouped, scope)
+    function, argument = _call(calls[0], scope)
+    made = Aggregate(
+        function=function, argument=argument.text if argument else None, group=grouped.text if grouped else None
+    )
+    return Selected(aggregate=made, terms=tuple(term for term in (argument, grouped) if term))
+
+
+def _check_beside(item: exp.Expr, grouped: Term | None, scope: Scope) -> None:
+    """Beside an aggregate stands what it is grouped by, and nothing else."""
+    _refuse_alias(item, "the text of a group is the column `object` of a change")
+    hint = f"GROUP BY {grouped.text}" if grouped else "GROUP BY what stands beside the aggregate"
+    if isinstance(item, exp.Star):
+        raise Refused("* and an aggregate exclude each other", span_of(item), hint)
+    term = term_of(item, scope, partner=True)
+    if grouped is None or term.text != grouped.text:
+        raise Refused("expected what the query is grouped by", term.span, hint)
+
+
+def _refuse_alias(item: exp.Expr, hint: str) -> None:
+    if isinstance(item, exp.Alias):
+        raise Refused("this needs no name", span_of(item.args["alias"]), hint)
+
+
+def _group_term(node: exp.Expr, scope: Scope) -> Term:
+    if isinstance(node.unnest(), exp.Literal | exp.Tuple):
+        raise Refused("expected an expression to group by", span_of(node), "GROUP BY kind, or GROUP BY lower(kind)")
+    return term_of(node, scope, partner=True)
+
+
+def _call(call: exp.Expr, scope: Scope) -> tuple[Function, Term | None]:
+    """The function of an aggregate and its argument; objects are counted each once (SPEC P5)."""
+    name, given = call.name.upper(), call.expressions
+    if len(given) != 1:
+        raise Refused(f"{name} takes one argument, not {len(given)}", span_of(call))
+    (argument,) = given
+    if isinstance(argument, exp.Star):
+        if name != "COUNT":
+            raise Refused(f"{name} takes a number, not *", span_of(argument) if span_of(argument)[1] else span_of(call))
+        return "count", None
+    distinct = isinstance(argument, exp.Distinct)
+    if distinct:
+        if name != "COUNT" or len(argument.expressions) != 1:
+            raise Refused("DISTINCT takes one argument, of COUNT", span_of(call), "COUNT(DISTINCT x)")
+        argument = argument.expressions[0]
+    term = term_of(argument, scope, needs="any" if name == "COUNT" else "number")
+    if name == "COUNT" and term.text.lower() == "object":
+        return "count_distinct", None
+    return "count_distinct" if distinct else _FUNCTIONS[name], term
+
+
+def _columns(items: Sequence[exp.Expr], scope: Scope) -> Selected:
+    columns: dict[str, str] = {}
+    terms: list[Term] = []
+    for item in items:
+        alias = item.args["alias"] if isinstance(item, exp.Alias) else None
+        bare = item.this if isinstance(item, exp.Alias) else item
+        term = term_of(bare, scope)
+        name = alias.name if alias is not None else _name(bare, term)
+        if name in columns:
+            span = span_of(alias) if alias is not None else term.span
+            raise Refused(f"two columns are called {name!r}", span, "give one of them another name: ... AS name")
+        columns[name] = term.text
+        terms.append(term)
+    return Selected(columns=tuple(columns.items()), terms=tuple(terms))
+
+
+def _name(node: exp.Expr, term: Term) -> str:
+    """The name of a column without AS: its own, or its text."""
+    bare = node.unnest()
+    return bare.name if isinstance(bare, exp.Column) else term.text

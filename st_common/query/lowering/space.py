@@ -1,0 +1,96 @@
+"""INSIDE and KNN: where a query looks, and which objects are near (SPEC G4, G5, G8)."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from sqlglot import exp
+
+from st_common.query.grammar.nodes import Inside, Knn, Refused, span_of
+from st_common.query.lowering.area import area_of
+from st_common.query.lowering.quantity import expect, is_moving, metres, object_id, plain, shown, whole
+from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
+from st_common.query.problem import did_you_mean
+from st_common.query.region import Box, Circle, MovingBox, MovingCircle, Region
+
+MOST_NEIGHBOURS = 10_000
+_MOVING_BOX = 4
+_Total = Literal["sum", "max", "min"]
+
+
+def region_of(inside: Inside) -> Region:
+    """The region of an INSIDE clause."""
+    parts = inside.expressions
+    if inside.args.get("circle"):
+        expect(parts, 3, "INSIDE CIRCLE (x, y, 500 m)")
+        return Circle(x=plain(parts[0]), y=plain(parts[1]), radius_m=metres(parts[2], "a radius"))
+    if is_moving(parts):
+        return _moving(parts)
+    if len(parts) == 1 and isinstance(parts[0], exp.Literal):
+        return area_of(parts[0])
+    hint = "INSIDE CIRCLE (x, y, radius), or two corners" if len(parts) == len("xyr") else ""
+    expect(parts, 4, hint or "INSIDE (x1, y1, x2, y2): two corners")
+    return Box.of_corners(*(plain(part) for part in parts))
+
+
+def neighbours_of(knn: Knn) -> Neighbours:
+    """What a KNN clause asks for."""
+    parts, kind = knn.expressions, knn.this.name
+    if kind == "reverse":
+        return ReverseNearest(place=_place(parts, "REVERSE KNN (x, y), or REVERSE KNN ('M', 'id')"))
+    if kind == "group":
+        return _group(knn, parts)
+    if is_moving(parts):
+        expect(parts, 3, "KNN ('M', k, 'id')")
+        return Nearest(k=whole(parts[1], "k", MOST_NEIGHBOURS), place=Place(focal=object_id(parts[2])))
+    expect(parts, 3, "KNN (k, x, y), or KNN ('M', k, 'id')")
+    k = whole(parts[0], "k", MOST_NEIGHBOURS)
+    return Nearest(k=k, place=Place(x=plain(parts[1]), y=plain(parts[2])))
+
+
+def _moving(parts: Sequence[exp.Expr]) -> Region:
+    if len(parts) == _MOVING_BOX - 1:
+        return MovingCircle(focal=object_id(parts[1]), radius_m=metres(parts[2], "a radius"))
+    expect(parts, _MOVING_BOX, "INSIDE ('M', 'id', width, height), or INSIDE ('M', 'id', 500 m)")
+    focal, sides = object_id(parts[1]), parts[2:]
+    units = [side.args.get("unit") is not None for side in sides]
+    if any(units):
+        if not all(units):
+            raise Refused("expected a unit at both sides, or at none", span_of(sides[units.index(False)]))
+        width, height = (metres(side, "a side") for side in sides)
+        return MovingBox(focal=focal, width=width, height=height, metres=True)
+    width, height = (_side(side) for side in sides)
+    return MovingBox(focal=focal, width=width, height=height)
+
+
+def _side(part: exp.Expr) -> float:
+    value = plain(part)
+    if value < 0:
+        raise Refused("a side is 0 or more", span_of(part))
+    return abs(value)  # no -0.0
+
+
+def _group(knn: Knn, parts: Sequence[exp.Expr]) -> GroupNearest:
+    like = "GROUP KNN (k, SUM, (x, y), ('M', 'id'), ...)"
+    if len(parts) <= len(("k", "total")):
+        raise Refused("expected k, a total and at least one place", span_of(knn), like)
+    k, total, places = whole(parts[0], "k", MOST_NEIGHBOURS), parts[1], parts[2:]
+    known = get_args(_Total)
+    name = total.name.lower() if isinstance(total, exp.Identifier) else ""
+    if name not in known:
+        hint = did_you_mean(total.name, ("SUM", "MAX", "MIN")) or like
+        raise Refused(f"expected SUM, MAX or MIN, not {shown(total)}", span_of(total), hint)
+    chosen: _Total = next(each for each in known if each == name)
+    return GroupNearest(k=k, total=chosen, places=tuple(_place_in(part, like) for part in places))
+
+
+def _place_in(part: exp.Expr, like: str) -> Place:
+    if not isinstance(part, exp.Tuple):
+        raise Refused(f"expected a place such as (x, y), not {shown(part)}", span_of(part), like)
+    return _place(part.expressions, like)
+
+
+def _place(parts: Sequence[exp.Expr], like: str) -> Place:
+    expect(parts, 2, like)
+    if is_moving(parts):
+        return Place(focal=object_id(parts[1]))
+    return Place(x=plain(parts[0]), y=plain(parts[1]))

@@ -1,0 +1,218 @@
+"""Plans as text: one canonical statement for every plan, and parsing it gives an equal plan back."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sqlglot import exp
+
+from st_common.query.grammar import words
+from st_common.query.grammar.dialect import expression_of
+from st_common.query.grammar.words import quoted
+from st_common.query.lowering.expression import text_of
+from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
+from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+
+_OWN_COLUMNS = ("fid", "kind")
+_TIGHT = (exp.Column, exp.Literal, exp.Anonymous, exp.Cast, exp.Extract, exp.Case, exp.Boolean, exp.Null, exp.Paren)
+
+
+def to_text(plan: Plan, name: str) -> str:
+    """The statement that registers `plan` as `name`, in one canonical form; `parse` gives an equal plan back."""
+    return f"REGISTER QUERY {quoted(name)} AS SELECT {' '.join(_clauses(plan))}"
+
+
+def _clauses(plan: Plan) -> Iterator[str]:
+    label = _label(plan)
+    yield f"{_selected(plan, label)} FROM {quoted(plan.stream)}"
+    if plan.join is not None:
+        yield _joined(plan.stream, plan.join, label)
+    if plan.pairs is not None:
+        yield _paired(plan.stream, plan.pairs, label)
+    conditions = " AND ".join(_conditions(plan, label))
+    if conditions:
+        yield f"WHERE {conditions}"
+    if plan.inside is not None:
+        yield f"INSIDE {_REGIONS[type(plan.inside)](plan.inside)}"
+    if plan.neighbours is not None:
+        yield _near(plan.neighbours)
+    yield from _above(plan, label)
+
+
+def _above(plan: Plan, label: str) -> Iterator[str]:
+    """The clauses about what becomes of the answer."""
+    if plan.aggregate is not None and plan.aggregate.group is not None and plan.aggregate.function != "distinct":
+        yield f"GROUP BY {_of_partner(plan.aggregate.group, label)}"
+    if plan.window is not None:
+        yield f"WINDOW {_lasting(plan.window)}"
+    if plan.emit != "changes" or plan.valid_until:
+        yield f"EMIT {plan.emit.upper()}{' WITH VALID UNTIL' if plan.valid_until else ''}"
+    if plan.order != "auto":
+        yield f"WITH (plan = '{plan.order}')"
+
+
+def _label(plan: Plan) -> str:
+    """How the text calls what the stream is joined with."""
+    if plan.pairs is not None:
+        return "other" if plan.stream != "other" else "other_"
+    if plan.join is None or plan.join.layer != plan.stream:
+        return quoted(plan.join.layer) if plan.join else ""
+    return "features" if plan.stream != "features" else "features_"
+
+
+def _selected(plan: Plan, label: str) -> str:
+    if plan.aggregate is not None:
+        return _aggregate(plan.aggregate, label)
+    if not plan.columns:
+        return "*"
+    return ", ".join(text if _is_named(name, text) else f"{text} AS {quoted(name)}" for name, text in plan.columns)
+
+
+def _is_named(name: str, text: str) -> bool:
+    """Whether a column without AS gets this name: a bare column its own, another expression its text."""
+    return text == (quoted(name) if _is_name(text) else name)
+
+
+def _is_name(text: str) -> bool:
+    return words.is_plain(text) or isinstance(expression_of(text), exp.Column)
+
+
+def _aggregate(aggregate: Aggregate, label: str) -> str:
+    if aggregate.function == "distinct":
+        return f"DISTINCT {_of_partner(aggregate.group or '', label)}"
+    if aggregate.function == "count_distinct":
+        return f"COUNT(DISTINCT {aggregate.argument or 'object'})"
+    return f"{aggregate.function.upper()}({aggregate.argument or '*'})"
+
+
+def _of_partner(group: str, label: str) -> str:
+    """A group with `layer.fid` for the partner."""
+    if "partner" not in group.lower():
+        return group
+    tree = expression_of(group)
+    for column in list(tree.find_all(exp.Column)):
+        if column.name == "partner":
+            column.set("this", exp.to_identifier("fid"))
+            column.set("table", _identifier(label))
+    return text_of(tree)
+
+
+def _joined(stream: str, join: LayerJoin, label: str) -> str:
+    layer = quoted(join.layer)
+    called = f"LAYER {layer} {label}" if join.layer == stream else layer
+    if join.predicate == "equals":
+        return f"JOIN {called} ON {_tight(join.left or '')} = {label}.{_feature_column(join.right or '')}"
+    function, distance = "ST_Intersects", ""
+    if join.predicate == "dwithin":
+        function, distance = "ST_DWithin", f", {number(join.distance_m)} m"
+    return f"JOIN {called} ON {function}({quoted(stream)}, {label}{distance})"
+
+
+def _feature_column(name: str) -> str:
+    if name.lower() in _OWN_COLUMNS and name not in _OWN_COLUMNS:
+        return f'"{name}"'  # a tag that is called FID
+    return quoted(name)
+
+
+def _paired(name: str, pairs: PairJoin, label: str) -> str:
+    stream = quoted(name)
+    conditions = [f"{_qualified(key, stream)} = {_qualified(key, label)}" for key in pairs.keys]
+    if pairs.distance_m is not None:
+        conditions.insert(0, f"ST_DWithin({stream}, {label}, {number(pairs.distance_m)} m)")
+    return f"JOIN {stream} {label} ON {' AND '.join(conditions)}"
+
+
+def _qualified(text: str, label: str) -> str:
+    """An expression whose columns name what they are of, so that `=` may stand behind it."""
+    tree = expression_of(text)
+    for column in tree.find_all(exp.Column):
+        column.set("table", _identifier(label))
+    return text_of(tree) if isinstance(tree, _TIGHT) else f"({text_of(tree)})"
+
+
+def _identifier(label: str) -> exp.Identifier:
+    name = label[1:-1].replace('""', '"') if label.startswith('"') else label
+    return exp.Identifier(this=name, quoted=label.startswith('"'))
+
+
+def _tight(text: str) -> str:
+    return text if isinstance(expression_of(text), _TIGHT) else f"({text})"
+
+
+def _conditions(plan: Plan, label: str) -> Iterator[str]:
+    kinds = plan.join.kinds if plan.join else ()
+    if kinds:
+        yield f"{label}.kind {_choice(kinds)}"
+    if plan.where is not None:
+        loose = bool(kinds) and isinstance(expression_of(plan.where), exp.Or)
+        yield f"({plan.where})" if loose else plan.where
+
+
+def _choice(kinds: tuple[str, ...]) -> str:
+    texts = [_text(kind) for kind in kinds]
+    return f"= {texts[0]}" if len(texts) == 1 else f"IN ({', '.join(texts)})"
+
+
+def _box(box: Box) -> str:
+    return f"({', '.join(number(value) for value in (box.minx, box.miny, box.maxx, box.maxy))})"
+
+
+def _circle(circle: Circle) -> str:
+    return f"CIRCLE ({number(circle.x)}, {number(circle.y)}, {number(circle.radius_m)} m)"
+
+
+def _area(area: Area) -> str:
+    return _text(area.wkt)
+
+
+def _moving_box(box: MovingBox) -> str:
+    unit = " m" if box.metres else ""
+    return f"('M', {_text(box.focal)}, {number(box.width)}{unit}, {number(box.height)}{unit})"
+
+
+def _moving_circle(circle: MovingCircle) -> str:
+    return f"('M', {_text(circle.focal)}, {number(circle.radius_m)} m)"
+
+
+_REGIONS: dict[type[Region], Callable[[Any], str]] = {
+    Box: _box,
+    Circle: _circle,
+    Area: _area,
+    MovingBox: _moving_box,
+    MovingCircle: _moving_circle,
+}
+
+
+def _near(neighbours: Neighbours) -> str:
+    if isinstance(neighbours, ReverseNearest):
+        return f"REVERSE KNN {_place(neighbours.place)}"
+    if isinstance(neighbours, GroupNearest):
+        places = ", ".join(_place(place) for place in neighbours.places)
+        return f"GROUP KNN ({neighbours.k}, {neighbours.total.upper()}, {places})"
+    return _nearest(neighbours)
+
+
+def _nearest(nearest: Nearest) -> str:
+    place = nearest.place
+    if place.focal is not None:
+        return f"KNN ('M', {nearest.k}, {_text(place.focal)})"
+    return f"KNN ({nearest.k}, {number(place.x)}, {number(place.y)})"
+
+
+def _place(place: Place) -> str:
+    if place.focal is not None:
+        return f"('M', {_text(place.focal)})"
+    return f"({number(place.x)}, {number(place.y)})"
+
+
+def _lasting(window: Window) -> str:
+    return f"{window.tuples} TUPLES" if window.tuples is not None else f"{number(window.seconds or 0.0)} s"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def number(value: float) -> str:
+    """A number as short as it can be."""
+    return repr(float(value)).removesuffix(".0")

@@ -1,0 +1,206 @@
+"""Laws of the query language: text and plan are two forms of one thing, canonical text stays as it is."""
+
+import json
+
+import duckdb
+import pytest
+import shapely
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from st_common.query.binding import bound, columns_of
+from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
+from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
+from st_common.query.problem import TextError
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
+from st_common.query.text import parse, to_text
+
+names = st.one_of(
+    st.from_regex(r"[a-z][a-z0-9_-]{0,20}", fullmatch=True),
+    st.sampled_from(("select", "inside", "emit", "register", "m", "layer", "other", "features", "object", "knn", "to")),
+)
+query_names = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=20) | names
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+lengths = st.floats(0, 1e9).map(abs)  # no -0.0
+
+# --- expressions: text as people write it, and what `parse` makes of it
+
+columns = st.sampled_from(("speed", "kind", "n", "ok", "object", "x", "elapsed_s", '"to"', "date", '"a b"', "event_ts"))
+literals = st.one_of(
+    st.sampled_from(("1", "2.50", "0.5", "1e3", "TRUE", "NULL", "'a'", "'it''s'", "''", "-1")),
+    st.integers(0, 99).map(str),
+)
+_CALLS = ("LOWER({0})", "COALESCE({0}, {1})", "round({0}, 2)", "Substr({0}, 1, 2)", "PI()", "GREATEST({0}, {1})")
+_FORMS = (
+    "{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "{0} % {1}", "{0} || {1}", "-{0}", "({0})", "({0} = {1})",
+    "({0} <> {1})", "({0} != {1})", "({0} < {1})", "({0} IS NULL)", "({0} IS NOT NULL)", "({0} IN ({1}, 2))",
+    "({0} NOT IN ({1}))", "({0} BETWEEN {1} AND 3)", "({0} NOT LIKE 'a%')", "({0} ILIKE 'a%')",
+    "({0} IS DISTINCT FROM {1})", "(NOT {0})", "({0} AND {1})", "({0} OR {1})", "CAST({0} AS text)", "{0}::DOUBLE",
+    "TRY_CAST({0} AS int)", "CASE WHEN {0} THEN {1} END", "CASE {0} WHEN {1} THEN 1 ELSE 2 END",
+    "EXTRACT(hour FROM event_ts)",
+)  # fmt: skip
+
+
+def _combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.builds(str.format, st.sampled_from(_FORMS + _CALLS), inner, inner)
+
+
+expressions = st.recursive(columns | literals, _combined, max_leaves=6)
+conditions = st.lists(st.builds(str.format, st.sampled_from(("{0}", "{0} = 1", "({0} OR ok)")), expressions),
+                      min_size=1, max_size=3).map(" AND ".join)  # fmt: skip
+
+
+def where_of(text: str) -> str:
+    plan = parse(f"REGISTER QUERY q AS SELECT * FROM s WHERE {text}")[0].plan
+    assert plan is not None
+    assert plan.where is not None
+    return plan.where
+
+
+def column_of(text: str) -> str:
+    plan = parse(f"REGISTER QUERY q AS SELECT {text} AS v FROM s")[0].plan
+    assert plan is not None
+    return plan.columns[0][1]
+
+
+def _or_none(text: str) -> str | None:
+    try:
+        return column_of(text)
+    except TextError:
+        return None
+
+
+canonical = expressions.map(_or_none).filter(lambda text: text is not None)
+groups = canonical.filter(lambda text: text not in ("NULL", "TRUE") and not text[0].isdigit() and text[0] != "'")
+arguments = canonical.filter(lambda text: text.lower() != "object")
+
+# --- plans: every field
+
+boxes = st.builds(Box.of_corners, numbers, numbers, numbers, numbers)
+circles = st.builds(Circle, x=numbers, y=numbers, radius_m=lengths)
+moving_boxes = st.builds(MovingBox, focal=texts, width=lengths, height=lengths, metres=st.booleans())
+moving_circles = st.builds(MovingCircle, focal=texts, radius_m=lengths)
+points = st.tuples(st.floats(-180, 180), st.floats(-90, 90))
+places = st.builds(Place, x=numbers, y=numbers) | st.builds(Place, focal=texts)
+ks = st.integers(1, 10_000)
+totals = st.sampled_from(("sum", "max", "min"))
+neighbours = st.one_of(
+    st.builds(Nearest, k=ks, place=places),
+    st.builds(ReverseNearest, place=places),
+    st.builds(GroupNearest, k=ks, total=totals, places=st.lists(places, min_size=1, max_size=3).map(tuple)),
+)
+kinds = st.lists(texts, max_size=3).map(tuple)
+windows = st.builds(Window, seconds=st.floats(1e-6, 3.2e9)) | st.builds(Window, tuples=st.integers(1, 10**9))
+
+
+@st.composite
+def areas(draw: st.DrawFn) -> Area:
+    hull = shapely.convex_hull(shapely.MultiPoint(draw(st.lists(points, min_size=3, max_size=6, unique=True))))
+    assume(hull.geom_type == "Polygon" and hull.is_valid)
+    text = f"REGISTER QUERY q AS SELECT * FROM s INSIDE '{shapely.to_wkt(hull, rounding_precision=-1)}'"
+    plan = parse(text)[0].plan
+    assert plan is not None
+    assert isinstance(plan.inside, Area)
+    return plan.inside
+
+
+@st.composite
+def joins(draw: st.DrawFn) -> dict[str, object]:
+    layer, which = draw(names), draw(st.sampled_from(("none", "intersects", "dwithin", "equals", "pairs")))
+    if which == "none":
+        return {}
+    if which == "pairs":
+        keys = tuple(draw(st.lists(columns, max_size=2)))
+        far = draw(lengths if not keys else st.none() | lengths)
+        return {"pairs": PairJoin(distance_m=far, keys=tuple(column_of(key) for key in keys))}
+    more: dict[str, object] = {"distance_m": draw(lengths)} if which == "dwithin" else {}
+    if which == "equals":
+        more = {"left": draw(canonical), "right": draw(texts)}
+    return {"join": LayerJoin(layer=layer, predicate=which, kinds=draw(kinds), **more)}
+
+
+@st.composite
+def aggregates(draw: st.DrawFn, partner: bool) -> Aggregate:
+    group = draw(groups | (st.sampled_from(("partner", "LOWER(partner)", "kind || partner")) if partner else groups))
+    function = draw(st.sampled_from(("count", "count_distinct", "sum", "avg", "min", "max", "distinct")))
+    if function == "distinct":
+        return Aggregate(function=function, group=group)
+    argument = draw(arguments | st.none()) if function in ("count", "count_distinct") else draw(arguments)
+    return Aggregate(function=function, argument=argument, group=draw(st.sampled_from((group, None))))
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    joined = draw(joins())
+    chosen: dict[str, object] = draw(st.sampled_from(({}, {"a": 1}, {"c": 1})))
+    if "a" in chosen:
+        chosen = {"aggregate": draw(aggregates("join" in joined))}
+    elif "c" in chosen:
+        chosen = {"columns": tuple(draw(st.dictionaries(texts, canonical, min_size=1, max_size=3)).items())}
+    stream = draw(names)
+    return Plan(
+        stream=stream,
+        inside=draw(st.none() | boxes | circles | areas() | moving_boxes | moving_circles),
+        neighbours=draw(st.none() | neighbours),
+        where=draw(st.none() | conditions.map(_where_or_none)),
+        window=draw(st.none() | windows),
+        valid_until=draw(st.booleans()),
+        order=draw(st.sampled_from(("auto", "space_first", "select_first"))),
+        emit=draw(st.sampled_from(("changes", "every"))),
+        **joined,
+        **chosen,
+    )
+
+
+def _where_or_none(text: str) -> str | None:
+    try:
+        return where_of(text)
+    except TextError:
+        return None
+
+
+@pytest.mark.spec("P4")
+@given(plan=plans(), name=query_names)
+def test_the_canonical_text_of_a_plan_means_the_plan(plan: Plan, name: str):
+    text = to_text(plan, name)
+    (statement,) = parse(text)
+    assert (statement.op, statement.name) == ("register", name)
+    assert statement.plan == plan, text
+    assert to_text(statement.plan, name) == text
+
+
+@given(plan=plans())
+def test_a_plan_survives_json(plan: Plan):
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+@given(text=conditions)
+def test_the_canonical_form_of_a_condition_is_its_own_canonical_form(text: str):
+    found = _where_or_none(text)
+    assume(found is not None)
+    assert where_of(found) == found
+
+
+COLUMNS = columns_of({"speed": "double", "kind": "string", "n": "long", "ok": "bool", "to": "long", "a b": "string",
+                      "date": "string"})  # fmt: skip
+
+
+@given(text=expressions)
+def test_the_canonical_form_means_what_was_written(text: str):
+    """DuckDB, which is the judge, gives both forms the same type and the same values."""
+    found = _or_none(text)
+    assume(found is not None)
+    assert bound([found], COLUMNS)[0].kind == bound([text], COLUMNS)[0].kind
+    rows = """SELECT 1.5::DOUBLE AS speed, 'Bus' AS kind, 3::BIGINT AS n, true AS ok, 4::BIGINT AS "to", 'z' AS "a b",
+        'd' AS date, 'car' AS object, 2.0::DOUBLE AS x, NULL::DOUBLE AS elapsed_s,
+        TIMESTAMP '2020-01-02 03:04:05' AS event_ts"""
+    values = [_value(each, rows) for each in (text, found)]
+    assert repr(values[0]) == repr(values[1])
+
+
+def _value(expression: str, rows: str) -> object:
+    try:
+        return duckdb.sql(f"SELECT TRY({expression}) FROM ({rows})").fetchall()
+    except duckdb.Error as error:
+        return type(error).__name__
