@@ -116,8 +116,9 @@ def _refuse_kind(node: exp.Expr, whole: Span) -> None:
 
 
 def _name_of(node: exp.Expr) -> str:
-    return {exp.Concat: "a text beside a text", exp.Tuple: "a list in parentheses", exp.Window: "OVER"}.get(
-        type(node), type(node).__name__.upper()
+    name = type(node).__name__
+    return {"Concat": "a text beside a text", "Tuple": "a list in parentheses", "Window": "OVER"}.get(
+        name, name.upper()
     )
 
 
