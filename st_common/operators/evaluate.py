@@ -35,7 +35,7 @@ class Counters:
 
     `fixes` to `expired` are of the shard's own objects, `stays` to `enters` are GPAC's cases of queries judged fix by
     fix. `probed` points were looked up, `matched` pairs came out of the spatial operators, before the predicates;
-    `ticks` were judged, `candidates` pairs tested there, caches `refills` times made anew.
+    `ticks` were judged, `touched` objects and pairs looked at there, `refills` caches filled anew.
     """
 
     fixes: int = 0
@@ -49,7 +49,7 @@ class Counters:
     probed: int = 0
     matched: int = 0
     ticks: int = 0
-    candidates: int = 0
+    touched: int = 0
     refills: int = 0
 
     def __add__(self, other: "Counters") -> "Counters":
@@ -177,5 +177,5 @@ def _counters(
         fixes=count(run.rows.object), late=count(ordered.late), double=count(ordered.double),
         gone=count(events.object[events.kind == GONE]), expired=count(events.object[events.kind == EXPIRED]),
         stays=len(cases.stays[0]), leaves=len(cases.leaves[0]), enters=len(cases.enters[0]), probed=hits.probed,
-        matched=hits.matched, ticks=ticked.ticks, candidates=ticked.candidates, refills=ticked.refills,
+        matched=hits.matched, ticks=ticked.ticks, touched=ticked.touched, refills=ticked.refills,
     )  # fmt: skip

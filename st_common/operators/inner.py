@@ -12,10 +12,10 @@ from st_common.operators.kinds import KINDS
 from st_common.operators.match import match
 from st_common.operators.points import points_of
 from st_common.operators.scope import Scope
-from st_common.operators.skeleton import judge
+from st_common.operators.skeleton import Kept, Tick, judge
 from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
-from st_common.operators.world import Criteria, World
+from st_common.operators.world import World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class KindMemo:
     """What a kind's queries need of the tick before; it can be found anew by judging everything."""
 
     known: KindQueries
-    criteria: Criteria
+    kept: Kept
     masks: np.ndarray
 
 
@@ -41,7 +41,7 @@ class Inner:
     minus: np.ndarray
     plus: np.ndarray
     memo: Memo
-    candidates: int = 0
+    touched: int = 0
     refills: int = 0
 
 
@@ -51,14 +51,14 @@ def inner_answer(turn: Turn, fixes: LastFixes, answer: np.ndarray, memo: Memo, c
     world = world_of(turn, fixes)
     if not known.still.empty:
         _still(scope, turn, fixes, world)
-    kinds, candidates = {}, 0
+    kinds, touched, refills = {}, 0, 0
     for name, queries in known.kinds.items():
-        kinds[name], tested = _kind(scope, turn, fixes, world, name, queries, memo.kinds.get(name))
-        candidates += tested
+        kinds[name], looked, filled = _kind(scope, turn, fixes, world, name, queries, memo.kinds.get(name))
+        touched, refills = touched + looked, refills + filled
     for number in known.pairs.tolist():
-        candidates += pairing.judge_pairs(scope, turn, fixes, world, number)
+        touched += pairing.judge_pairs(scope, turn, fixes, world, number)
     minus, plus = scope.differences(len(turn.numbering.targets))
-    return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), candidates=candidates)
+    return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), touched=touched, refills=refills)
 
 
 def world_of(turn: Turn, fixes: LastFixes) -> World:
@@ -85,7 +85,7 @@ def _still(scope: Scope, turn: Turn, fixes: LastFixes, world: World) -> None:
 
 def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     scope: Scope, turn: Turn, fixes: LastFixes, world: World, name: str, queries: KindQueries, memo: KindMemo | None
-) -> tuple[KindMemo, int]:
+) -> tuple[KindMemo, int, int]:
     if memo is not None and memo.known is not queries:
         memo = None
     found = queries.find(turn.objects)
@@ -97,13 +97,14 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     member_row = row_of[scope.target]
     mine = member_row >= 0
     kind = KINDS[name]
-    done = judge(
-        kind, replace(world, masks=masks), queries.table(found), criteria=memo.criteria if memo else None,
-        moved=queries.moved(found, scope.changed), changed=scope.changed,
-        member_row=member_row[mine], member_object=scope.object[mine],
+    tick = Tick(
+        world=replace(world, masks=masks), table=queries.table(found), moved=queries.moved(found, scope.changed),
+        changed=scope.changed, member_row=member_row[mine], member_object=scope.object[mine],
+        margin=turn.settings.margin, refills=turn.settings.refills,
     )  # fmt: skip
+    done = judge(kind, tick, memo.kept if memo else None)
     scope.found(target[done.row], done.object)
     scope.whole(target[done.whole])
     if not kind.is_dynamic:
         scope.by_object(target[~done.whole])
-    return KindMemo(known=queries, criteria=done.criteria, masks=base), done.candidates
+    return KindMemo(known=queries, kept=done.kept, masks=base), done.touched, done.refills

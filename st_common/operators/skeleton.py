@@ -10,7 +10,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.operators.world import Criteria, Kind, Table, World
+from st_common.operators.anticipation import Advanced, Cache, advanced, seeded, to_test
+from st_common.operators.world import Criteria, Kind, Table, World, admitted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """What a tick brings to the queries of a kind.
+
+    `moved` (bool[m]) are those whose focal object changed, `changed` (bool[n]) the objects that did; `member_row` and
+    `member_object` the members before, in any order. The cache area is `margin` wider than the query, 0 without caches.
+    """
+
+    world: World
+    table: Table
+    moved: np.ndarray
+    changed: np.ndarray
+    member_row: np.ndarray
+    member_object: np.ndarray
+    margin: float = 0.0
+    refills: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What the next tick builds on: the criteria of every query, and the caches if there are any."""
+
+    criteria: Criteria
+    cache: Cache | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,69 +45,80 @@ class Judged:
     """What a tick found for the queries of a kind.
 
     The pairs (`row`, `object`) are all members of the rows in `whole` (bool[m]), and of the other rows the changed
-    objects that are members; `criteria` are those of every row now; `candidates` pairs were tested.
+    objects that are members. `touched` objects and pairs were looked at, `refills` caches filled anew.
     """
 
     whole: np.ndarray
     row: np.ndarray
     object: np.ndarray
-    criteria: Criteria
-    candidates: int
+    kept: Kept
+    touched: int
+    refills: int
 
 
-def judge(
-    kind: Kind, world: World, table: Table, *, criteria: Criteria | None, moved: np.ndarray, changed: np.ndarray,
-    member_row: np.ndarray, member_object: np.ndarray,
-) -> Judged:  # fmt: skip
-    """Judges all queries of a kind at a tick.
-
-    Args:
-        kind: the four methods.
-        world: the last fixes at the tick.
-        table: the queries, with the focal objects and the eligibility of now.
-        criteria: those at the tick before, None to judge everything anew.
-        moved: bool[m], whether the focal object changed.
-        changed: bool[n], which objects changed.
-        member_row: with `member_object`, the members before, in any order.
-        member_object: see `member_row`.
-    """
-    alive = np.flatnonzero(world.alive)
-    if criteria is None:
-        whole = np.ones(len(moved), bool)
-    else:
-        whole = moved.copy()
-        if kind.is_dynamic:
-            whole |= _touched(kind, world, criteria, changed, member_row, member_object)
+def judge(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
+    """Judges all queries of a kind at a tick; everything anew when nothing was `kept`."""
+    whole = np.ones(len(tick.moved), bool) if kept is None else tick.moved.copy()
+    looked = 0
+    if kept is not None and kind.is_dynamic:
+        touched, looked = _touched(kind, tick, kept.criteria)
+        whole |= touched
     which = np.flatnonzero(whole)
-    fresh = kind.update_criteria(world, table, which)
-    row, found, candidates = _members(kind, world, fresh, alive)
+    fresh = kind.update_criteria(tick.world, tick.table, which)
+    criteria = fresh if kept is None else kept.criteria.with_rows(which, fresh)
+    if tick.margin > 0 and not kind.is_dynamic:
+        return _anticipated(kind, tick, kept, criteria, whole)
+    alive = np.flatnonzero(tick.world.alive)
+    row, found, count = _members(kind, tick.world, fresh, alive) if len(which) else (which, which, 0)
     row = which[row]
-    if criteria is not None and not kind.is_dynamic and len(which) < len(whole):
-        others = np.flatnonzero(~whole)
-        more, objects, tested = _members(kind, world, criteria.take(others), np.flatnonzero(world.alive & changed))
+    if not kind.is_dynamic and len(which) < len(whole):
+        others, mine = np.flatnonzero(~whole), np.flatnonzero(tick.world.alive & tick.changed)
+        more, objects, tested = _members(kind, tick.world, criteria.take(others), mine)
         row, found = np.concatenate([row, others[more]]), np.concatenate([found, objects])
-        candidates += tested
-    merged = fresh if criteria is None else criteria.with_rows(which, fresh)
-    return Judged(whole=whole, row=row, object=found, criteria=merged, candidates=candidates)
+        looked += tested
+    return Judged(whole=whole, row=row, object=found, kept=Kept(criteria=criteria, cache=None), touched=count + looked,
+                  refills=0)  # fmt: skip
 
 
 def _members(kind: Kind, world: World, criteria: Criteria, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     row, found = kind.in_cache_area(world, criteria, objects, 0.0)
     satisfied = kind.satisfy(world, criteria, row, found)
-    return row[satisfied], found[satisfied], len(row)
+    return row[satisfied], found[satisfied], len(objects) + len(row)
 
 
-def _touched(
-    kind: Kind, world: World, criteria: Criteria, changed: np.ndarray, member_row: np.ndarray, member_object: np.ndarray
-) -> np.ndarray:
+def _touched(kind: Kind, tick: Tick, criteria: Criteria) -> tuple[np.ndarray, int]:
     """The queries that a changed object was a member of, or would be by the criteria as they were."""
-    rows = len(criteria.query)
-    touched = np.zeros(rows, bool)
-    if not changed.any():
-        return touched
+    touched = np.zeros(len(tick.moved), bool)
+    if not tick.changed.any():
+        return touched, 0
     if kind.touched_by_all:
-        return np.ones(rows, bool)
-    touched[member_row[changed[member_object]]] = True
-    row, found = kind.in_cache_area(world, criteria, np.flatnonzero(world.alive & changed), 0.0)
-    touched[row[kind.satisfy(world, criteria, row, found)]] = True
-    return touched
+        return ~touched, 0
+    touched[tick.member_row[tick.changed[tick.member_object]]] = True
+    mine = np.flatnonzero(tick.world.alive & tick.changed)
+    row, found = kind.in_cache_area(tick.world, criteria, mine, 0.0)
+    touched[row] = True
+    return touched, len(mine) + len(found)
+
+
+def _anticipated(kind: Kind, tick: Tick, kept: Kept | None, criteria: Criteria, whole: np.ndarray) -> Judged:
+    """Members from the caches alone."""
+    world = tick.world
+    now = _caches(kind, tick, kept, criteria)
+    cache = now.cache
+    tested, sure = to_test(cache, now.drift, whole=whole, changed=tick.changed)
+    row, found = cache.row[tested], cache.object[tested]
+    satisfied = kind.satisfy(world, criteria, row, found)
+    more, objects = cache.row[sure], cache.object[sure]
+    allowed = admitted(world, criteria, more, objects)
+    return Judged(
+        whole=whole, row=np.concatenate([row[satisfied], more[allowed]]),
+        object=np.concatenate([found[satisfied], objects[allowed]]), kept=Kept(criteria=criteria, cache=cache),
+        touched=now.touched + len(row), refills=now.refills,
+    )  # fmt: skip
+
+
+def _caches(kind: Kind, tick: Tick, kept: Kept | None, criteria: Criteria) -> Advanced:
+    if kept is None or kept.cache is None:
+        return seeded(kind, tick.world, criteria, tick.margin)
+    return advanced(kind, tick.world, kept.cache, criteria, changed=tick.changed, margin=tick.margin,
+                    refills=tick.refills)  # fmt: skip

@@ -156,7 +156,7 @@ def _tell(state: State, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) -> pa.
         names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick), fix_ts=state.fixes.ts[who],
         rank=np.ones(len(keys)), objects=who, target=target, sign=sign,
         cause=np.repeat([_CAUSE[at.minus or ""], _CAUSE[at.plus or ""]], counts),
-        value=valid_until(turn, state.fixes, query, who, sign), fields=fields,
+        value=valid_until(turn, state.fixes, query, who, sign, at.tick), fields=fields,
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def tell_pairs(  # noqa: PLR0917 - one tick, taken apart once
     return [change_rows(
         names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick),
         fix_ts=fixes.ts[who], rank=np.full(len(keys), _RANK), objects=who, target=target, sign=sign, cause=cause,
-        value=valid_until(turn, fixes, query, who, sign), fields=_fields(turn, fixes, query, who, sign),
+        value=valid_until(turn, fixes, query, who, sign, at.tick), fields=_fields(turn, fixes, query, who, sign),
     )]  # fmt: skip
 
 

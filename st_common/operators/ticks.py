@@ -32,7 +32,7 @@ class Ticked:
     memo: Memo | None = None
     changes: tuple[pa.Table, ...] = ()
     ticks: int = 0
-    candidates: int = 0
+    touched: int = 0
     refills: int = 0
 
 
@@ -74,7 +74,7 @@ class _Work:
         self._state, self._turn, self._fixes, self._entries, self._memo = state, turn, fixes, entries, memo
         self._answer, self._groups = state.tick_answer, state.groups
         self._changes: list[pa.Table] = []
-        self._ticks = self._candidates = self._refills = 0
+        self._ticks = self._touched = self._refills = 0
         self._diffs: list[tuple[np.ndarray, np.ndarray]] = []
 
     def advance(self, events: np.ndarray) -> None:
@@ -109,7 +109,7 @@ class _Work:
     def _count(self, inner: Inner, minus: np.ndarray, plus: np.ndarray) -> None:
         self._memo = inner.memo
         self._ticks += 1
-        self._candidates += inner.candidates
+        self._touched += inner.touched
         self._refills += inner.refills
         self._diffs.append((minus, plus))
 
@@ -122,7 +122,7 @@ class _Work:
         return Ticked(
             minus=minus, plus=plus, entries_removed=removed, entries_added=added, pending=pending, memo=self._memo,
             groups_removed=old.target[:0] if same else old.target, groups_added=Groups.empty() if same else new,
-            changes=tuple(self._changes), ticks=self._ticks, candidates=self._candidates, refills=self._refills,
+            changes=tuple(self._changes), ticks=self._ticks, touched=self._touched, refills=self._refills,
         )  # fmt: skip
 
     def _difference(self) -> tuple[np.ndarray, np.ndarray]:

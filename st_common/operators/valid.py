@@ -1,14 +1,89 @@
 """Until when members stay members, from their velocities (time-parameterised queries, SPEC G8)."""
 
 import numpy as np
+import shapely
 
-from st_common.operators.fixes import LastFixes
+from st_common.geometry.areas import prepared
+from st_common.geometry.distance import metres_per_degree
+from st_common.operators.fixes import ALIVE, NEVER, LastFixes
 from st_common.operators.turn import Turn
+from st_common.operators.valid_until import Motion, in_boxes_until, in_circles_until
+from st_common.query.plan import Region
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 
 
 def valid_until(
-    turn: Turn, fixes: LastFixes, query: np.ndarray, who: np.ndarray, sign: np.ndarray
+    turn: Turn, fixes: LastFixes, query: np.ndarray, who: np.ndarray, sign: np.ndarray, at_us: int
 ) -> np.ndarray | None:
-    """Per row the event time in seconds until which a new member stays one; None when no query asks for it."""
-    wanted = turn.known.valid_until[query] & (sign > 0)
-    return None if not wanted.any() else np.full(len(query), np.nan)
+    """Per row the event time in seconds until which a new member stays one; None when no query asks for it.
+
+    NaN where the velocity of the member or of the focal object is not known, infinite where it stays for ever. Both set
+    off at `at_us` from where they reported last.
+    """
+    wanted = np.flatnonzero(turn.known.valid_until[query] & (sign > 0))
+    if not len(wanted):
+        return None
+    out = np.full(len(query), np.nan)
+    for number in np.unique(query[wanted]).tolist():
+        rows = wanted[query[wanted] == number]
+        region = turn.queries[number].plan.inside
+        if region is not None:
+            members, at_s = motion_of(fixes, who[rows]), np.full(len(rows), at_us / 1e6)
+            out[rows] = _until(region, members, _focal(turn, fixes, region, len(rows)), at_s, turn)
+    return out
+
+
+def motion_of(fixes: LastFixes, objects: np.ndarray) -> Motion:
+    """Where objects are and how fast they go, by their last two readings."""
+    known = fixes.before_ts[objects] != NEVER
+    seconds = (fixes.ts[objects] - np.where(known, fixes.before_ts[objects], 0)) / 1e6
+    seconds = np.where(known & (seconds > 0) & (fixes.status[objects] == ALIVE), seconds, np.nan)
+    x, y = fixes.x[objects], fixes.y[objects]
+    return Motion(x=x, y=y, vx=(x - fixes.before_x[objects]) / seconds, vy=(y - fixes.before_y[objects]) / seconds)
+
+
+def _focal(turn: Turn, fixes: LastFixes, region: Region, rows: int) -> Motion:
+    if isinstance(region, MovingBox | MovingCircle):
+        return motion_of(fixes, np.full(rows, turn.objects.number_of(region.focal)))
+    still = np.zeros(rows)
+    return Motion(x=still, y=still, vx=still, vy=still)
+
+
+def _until(region: Region, members: Motion, focal: Motion, at_s: np.ndarray, turn: Turn) -> np.ndarray:
+    geographic = turn.settings.geographic
+    if isinstance(region, Area):
+        return _in_area_until(region, members, at_s)
+    if isinstance(region, Circle | MovingCircle):
+        if isinstance(region, Circle):
+            focal = Motion(x=focal.x + region.x, y=focal.y + region.y, vx=focal.vx, vy=focal.vy)
+        radius = np.full(len(at_s), region.radius_m)
+        return in_circles_until(members, focal, radius, at_s, geographic=geographic)
+    if isinstance(region, Box):
+        edges = (region.minx, region.miny, region.maxx, region.maxy)
+        boxes = np.stack([np.full(len(at_s), edge) for edge in edges])
+    else:
+        wide, high = np.full(len(at_s), region.width / 2), np.full(len(at_s), region.height / 2)
+        if geographic and region.metres:
+            across, along = metres_per_degree(focal.y)
+            wide, high = wide / across, high / along
+        boxes = np.stack([focal.x - wide, focal.y - high, focal.x + wide, focal.y + high])
+    return in_boxes_until(members, boxes, focal.vx, focal.vy, at_s)
+
+
+def _in_area_until(region: Area, members: Motion, at_s: np.ndarray) -> np.ndarray:
+    """Where each member's way out of the polygon first crosses its border."""
+    (area,) = prepared([region.wkt])
+    minx, miny, maxx, maxy = shapely.bounds(area)
+    speed = np.hypot(members.vx, members.vy)
+    far = 2 * np.hypot(maxx - minx, maxy - miny) + 1
+    moving = np.flatnonzero(speed > 0)
+    out = np.where(speed == 0, np.inf, np.nan)
+    x, y = members.x[moving], members.y[moving]
+    ends = x + members.vx[moving] / speed[moving] * far, y + members.vy[moving] / speed[moving] * far
+    ways = shapely.linestrings(np.stack([np.stack([x, y], 1), np.stack(ends, 1)], 1))
+    parts, way = shapely.get_parts(shapely.intersection(ways, area), return_index=True)
+    near = shapely.distance(parts, np.asarray(shapely.points(x, y))[way]) <= far * 1e-12
+    length = np.zeros(len(moving))
+    np.maximum.at(length, way[near], shapely.length(parts[near]))
+    out[moving] = at_s[moving] + length / speed[moving]
+    return out

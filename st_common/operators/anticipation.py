@@ -1,0 +1,134 @@
+"""Q.Cache: objects near a moving query, so that it needs no look at others when it moves (paper GPAC, 3.3; SPEC G6).
+
+The cache of a query holds the objects that lay in its area, grown by a margin on each side, around an anchor: where
+the query was when the cache was filled. Objects that report enter and leave it by themselves. While the query has not
+gone farther from its anchor than the margin, all its members are in the cache. Then it is filled anew from the last
+fixes, around a new anchor: exact with any margin. The paper has no such refill; without it members may be missed.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from st_common.geometry.distance import metres_between
+from st_common.operators.world import Criteria, Kind, World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """Pairs of a query's `row` and an `object`, ordered by row and by `border`.
+
+    `border` is how far the object was from the border of the region around the anchor: below 0 inside of it. `anchor`
+    are the criteria when the caches were filled.
+    """
+
+    anchor: Criteria
+    row: np.ndarray
+    object: np.ndarray
+    border: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advanced:
+    """The caches at a tick, and the distance of each query from its anchor; what was looked at, what was refilled."""
+
+    cache: Cache
+    drift: np.ndarray
+    touched: int
+    refills: int
+
+
+def seeded(kind: Kind, world: World, criteria: Criteria, margin: float) -> Advanced:
+    """The caches of new or restarted queries, filled from the last fixes."""
+    alive = np.flatnonzero(world.alive)
+    row, found = kind.in_cache_area(world, criteria, alive, margin)
+    cache = _ordered(world, criteria, row, found)
+    return Advanced(cache=cache, drift=np.zeros(len(criteria.query)), touched=len(alive) + len(row), refills=0)
+
+
+def advanced(
+    kind: Kind, world: World, cache: Cache, criteria: Criteria, *, changed: np.ndarray, margin: float, refills: bool
+) -> Advanced:
+    """The caches after some objects changed (bool[n]) and the queries got the given criteria."""
+    drift = _drift(world, cache.anchor, criteria)
+    moved = ~(drift <= margin)  # a focal object that came back or went has no distance
+    moved &= ~(np.isnan(cache.anchor.x) & np.isnan(criteria.x))
+    far = np.flatnonzero(moved if refills else drift != 0)
+    anchor = cache.anchor.with_rows(far, criteria.take(far)) if len(far) else cache.anchor
+    anew = np.zeros(len(drift), bool)
+    anew[far] = True
+    keep = ~changed[cache.object]
+    if refills:
+        keep &= ~anew[cache.row]
+    row, found = cache.row[keep], cache.object[keep]
+    if not refills and len(far):
+        inside = kind.satisfy(world, _grown(anchor, margin), row, found)
+        row, found = row[inside], found[inside]
+    mine = np.flatnonzero(world.alive & changed)
+    others = np.flatnonzero(~anew) if refills else np.arange(len(drift))
+    more = _looked(kind, world, anchor, others, mine, margin)
+    again = _looked(kind, world, anchor, far, np.flatnonzero(world.alive), margin) if refills and len(far) else None
+    parts = [(row, found), more[:2], *([again[:2]] if again else [])]
+    rows, objects = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    drift = np.where(anew, 0.0, drift)
+    return Advanced(
+        cache=_ordered(world, anchor, rows, objects), drift=drift, refills=len(far) if refills else 0,
+        touched=more[2] + (again[2] if again else 0),
+    )  # fmt: skip
+
+
+def _looked(
+    kind: Kind, world: World, anchor: Criteria, rows: np.ndarray, objects: np.ndarray, margin: float
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """The cached pairs of some queries and some objects, and how much was looked at."""
+    row, found = kind.in_cache_area(world, anchor.take(rows), objects, margin)
+    return rows[row], found, len(objects) + len(row)
+
+
+def to_test(
+    cache: Cache, drift: np.ndarray, *, whole: np.ndarray, changed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which cached pairs must be tested, and which are members for sure; bool[c] each.
+
+    A query that went no farther than an object is from its border has not crossed it.
+    """
+    reach = drift[cache.row] * (1 + 1e-9)
+    asked = whole[cache.row] | changed[cache.object]
+    near = ~(np.abs(cache.border) > reach)
+    tested: np.ndarray = asked & (near | changed[cache.object])
+    return tested, asked & ~tested & (cache.border < 0)
+
+
+def _drift(world: World, anchor: Criteria, criteria: Criteria) -> np.ndarray:
+    if world.geographic:
+        return metres_between(anchor.x, anchor.y, criteria.x, criteria.y)
+    drift: np.ndarray = np.hypot(anchor.x - criteria.x, anchor.y - criteria.y)
+    return drift
+
+
+def _ordered(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray) -> Cache:
+    border = _border(world, anchor, row, found)
+    order = np.lexsort((border, row))
+    return Cache(anchor=anchor, row=row[order], object=found[order], border=border[order])
+
+
+def _border(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """The distance to the border; NaN where it says nothing (boxes on the globe, whose sides change on the way)."""
+    if world.geographic:
+        if len(anchor.half_width):
+            return np.full(len(row), np.nan, float)
+        metres = metres_between(anchor.x[row], anchor.y[row], world.x[found], world.y[found])
+        return np.asarray(metres - anchor.limit[row])
+    across, along = np.abs(world.x[found] - anchor.x[row]), np.abs(world.y[found] - anchor.y[row])
+    if len(anchor.half_width):
+        beyond: np.ndarray = np.maximum(across - anchor.half_width[row], along - anchor.half_height[row])
+        return beyond
+    border: np.ndarray = np.hypot(across, along) - anchor.limit[row]
+    return border
+
+
+def _grown(criteria: Criteria, margin: float) -> Criteria:
+    return replace(
+        criteria, half_width=criteria.half_width + margin, half_height=criteria.half_height + margin,
+        limit=criteria.limit + margin, eligible=np.zeros(len(criteria.query), np.int64),
+    )  # fmt: skip
