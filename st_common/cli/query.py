@@ -27,7 +27,7 @@ def register(ctx: typer.Context, file: _FILE = None, text: _TEXT = None) -> None
     """Carry out REGISTER, REPLACE and DROP statements: all of them, or none."""
     from st_common.query.registry import register as carry_out
 
-    statements = _statements(file, text)
+    statements = statements_of(file, text)
     rows = carry_out(context.home(ctx), context.streams(ctx), statements, owner=getpass.getuser())
     _roll_forward(ctx)
     for op, done in (("register", "registered"), ("replace", "replaced"), ("drop", "dropped")):
@@ -40,7 +40,7 @@ def check(ctx: typer.Context, file: _FILE = None, text: _TEXT = None) -> None:
     """Say what is wrong with statements; register nothing."""
     from st_common.query.registry import check as check_all
 
-    statements = _statements(file, text)
+    statements = statements_of(file, text)
     check_all(context.home(ctx), context.streams(ctx), statements)
     typer.echo(f"{len(statements)} statement{'' if len(statements) == 1 else 's'}, nothing wrong")
 
@@ -91,7 +91,8 @@ def drop(ctx: typer.Context, name: _NAME) -> None:
     typer.echo(f"dropped {row.name} (version {row.version})")
 
 
-def _statements(file: Path | None, text: str | None) -> "Sequence[Statement]":
+def statements_of(file: Path | None, text: str | None) -> "Sequence[Statement]":
+    """The statements of a file or of a text, of which one is given; there is at least one statement."""
     from st_common.query.text import parse
 
     if (file is None) == (text is None):

@@ -44,6 +44,14 @@ def draft_all(draft: Draft, statements: "Sequence[Statement]") -> None:
             _carry_out(draft, statement)
 
 
+def check_plans(draft: Draft, statements: "Sequence[Statement]") -> None:
+    """Looks at the plans of statements alone; what does not fit its stream becomes a problem."""
+    draft.types.update(types_of(statements, draft.streams))
+    for statement in statements:
+        if statement.plan is not None:
+            _check_plan(draft, statement, statement.plan)
+
+
 def _carry_out(draft: Draft, statement: "Statement") -> None:
     before = draft.latest.get(statement.name)
     version = before.version if before else 0

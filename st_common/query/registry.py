@@ -18,7 +18,7 @@ from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.commit import commit, registry_locked, unfinished
 from st_common.query.control import QueryRow, encoded, payloads, rows_of
-from st_common.query.draft import Draft, draft_all
+from st_common.query.draft import Draft, check_plans, draft_all
 from st_common.query.problem import TextError, did_you_mean
 
 if TYPE_CHECKING:
@@ -52,6 +52,15 @@ def register(
 def check(home: Home, streams: "Mapping[str, StreamSettings]", statements: "Sequence[Statement]") -> None:
     """Raises what `register` would raise, and registers nothing."""
     _drafted(home, streams, statements, owner="", arrival_us=0)
+
+
+def misfits(home: Home, streams: "Mapping[str, StreamSettings]", statements: "Sequence[Statement]") -> None:
+    """Raises what is wrong with the plans of statements on their streams, whatever is registered by their names."""
+    known_layers = tuple(layers(home)) if any(one.plan and one.plan.join for one in statements) else ()
+    draft = Draft(streams=streams, layers=known_layers, latest={}, owner="", arrival_us=0)
+    check_plans(draft, statements)
+    if draft.problems:
+        raise TextError(draft.problems)
 
 
 def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:

@@ -1,0 +1,220 @@
+"""How a query is carried out: its operators from the fixes up to the changes, and what they are expected to pass on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
+from st_common.query.order import Chosen, choose
+from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
+from st_common.query.printed import number, to_text
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+
+Stage = Literal["LOCATE", "EVALUATE", "SETTLE"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimates:
+    """What is known of a stream's last fixes: how many `objects`, and the shares of them that satisfy a condition.
+
+    None is unknown. `where` is the selection's share, `space` that of the region of INSIDE.
+    """
+
+    objects: int | None = None
+    where: float | None = None
+    space: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One operator: in which stage it works, what it does, and the tuples that are expected to go in and out."""
+
+    stage: Stage
+    operator: str
+    detail: str
+    tuples_in: float | None = None
+    tuples_out: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """How a plan is carried out; `steps` from the bottom to the top."""
+
+    text: str
+    judged: str
+    kind: str
+    focals: tuple[str, ...]
+    order: Chosen | None
+    why: str
+    steps: tuple[Step, ...]
+
+
+def explain(plan: Plan, name: str, *, tick_s: float = 1.0, estimates: Estimates | None = None) -> Explanation:
+    """How `plan` is carried out on a stream with this `tick_s`; `order` is None where there is nothing to choose."""
+    known = estimates or Estimates()
+    order, why = _order(plan, known)
+    return Explanation(
+        text=to_text(plan, name),
+        judged=f"at ticks of {number(tick_s)} s of event time" if plan.by_ticks else "fix by fix",
+        kind=_kind(plan),
+        focals=plan.focals,
+        order=order,
+        why=why,
+        steps=tuple(_steps(plan, order, known)),
+    )
+
+
+def lines(explanation: Explanation) -> list[str]:
+    """The explanation for people; the tree with the changes at the top and the fixes at the bottom."""
+    shown = [f"query     {explanation.text}", f"judged    {explanation.judged}", f"kind      {explanation.kind}"]
+    if explanation.focals:
+        shown.append(f"goes with {', '.join(explanation.focals)}")
+    if explanation.order is not None:
+        shown.append(f"order     {explanation.order}: {explanation.why}")
+    return [*shown, "", *_tree(explanation.steps)]
+
+
+def _tree(steps: Sequence[Step]) -> Iterator[str]:
+    texts = [f"{'  ' * depth}{step.operator} {step.detail}".rstrip() for depth, step in enumerate(reversed(steps))]
+    width = max(len(text) for text in texts)
+    for text, step in zip(texts, reversed(steps), strict=True):
+        yield f"{step.stage:<9} {text:<{width}}  {_tuples(step)}".rstrip()
+
+
+def _tuples(step: Step) -> str:
+    if step.tuples_out is None:
+        return ""
+    if step.tuples_in is None:
+        return f"{_count(step.tuples_out)} objects"
+    return f"{_count(step.tuples_in)} in, {_count(step.tuples_out)} out"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+
+
+def _order(plan: Plan, known: Estimates) -> tuple[Chosen | None, str]:
+    if plan.where is None or plan.inside is None:
+        return None, ""
+    if plan.order != "auto":
+        return plan.order, "as the query says"
+    chosen = choose(known.where, known.space)
+    if known.where is None or known.space is None:
+        return chosen, "the selectivities are unknown"
+    shares = f"the selection keeps {known.where:.1%}, the region {known.space:.1%}"
+    return chosen, f"cheaper by the estimates ({shares})"
+
+
+def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]:
+    yield Step(stage="LOCATE", operator="fixes", detail=_source(plan), tuples_out=known.objects)
+    below = list(_below(plan, order, known))
+    yield from below
+    if plan.join is not None:
+        yield Step(stage="EVALUATE", operator="join", detail=_layer(plan.join))
+    if plan.pairs is not None:
+        yield Step(stage="EVALUATE", operator="pairs", detail=_pairs(plan.pairs))
+    if plan.neighbours is not None:
+        yield _near(plan.neighbours, below[-1].tuples_out if below else known.objects)
+    if plan.window is not None:
+        yield Step(stage="EVALUATE", operator="window", detail=f"of fixes that qualified, {_window(plan.window)}")
+    if plan.aggregate is not None:
+        yield _aggregate(plan.aggregate)
+    if plan.columns:
+        names = ", ".join(name for name, _ in plan.columns)
+        yield Step(stage="EVALUATE", operator="columns", detail=names)
+    if plan.valid_until:
+        yield Step(stage="EVALUATE", operator="valid until", detail="from the velocity of member and region")
+    every = ", 0 for members that stay" if plan.emit == "every" else ""
+    yield Step(stage="SETTLE", operator="changes", detail=f"of all shards in one order: + and -{every}")
+
+
+def _source(plan: Plan) -> str:
+    what = "the last fix of every object" if plan.by_ticks and plan.window is None else "every fix that is not late"
+    return f"of {plan.stream}: {what}"
+
+
+def _below(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]:
+    """Selection and region, the lower one first, each with the tuples that the one below it lets through."""
+    operators: list[tuple[str, str, float | None]] = []
+    if plan.inside is not None:
+        operators.append(("inside", _shape(plan.inside), known.space))
+    if plan.where is not None:
+        operators.append(("select", plan.where, known.where))
+    tuples: float | None = known.objects
+    for operator, detail, share in operators[::-1] if order == "select_first" else operators:
+        out = None if tuples is None or share is None else tuples * share
+        yield Step(stage="EVALUATE", operator=operator, detail=detail, tuples_in=tuples, tuples_out=out)
+        tuples = out
+
+
+def _shape(region: Region) -> str:
+    if isinstance(region, Box):
+        return f"box {number(region.minx)} {number(region.miny)}, {number(region.maxx)} {number(region.maxy)}"
+    if isinstance(region, Circle):
+        return f"circle of {number(region.radius_m)} m around {number(region.x)} {number(region.y)}"
+    if isinstance(region, MovingBox):
+        unit = " m" if region.metres else ""
+        return f"box {number(region.width)}{unit} by {number(region.height)}{unit} around {region.focal}"
+    if isinstance(region, MovingCircle):
+        return f"circle of {number(region.radius_m)} m around {region.focal}"
+    return region.wkt if len(region.wkt) <= len("POLYGON ") * 8 else f"{region.wkt[:60]}..."
+
+
+def _layer(join: LayerJoin) -> str:
+    how = {
+        "intersects": "in it",
+        "dwithin": f"within {number(join.distance_m)} m",
+        "equals": f"{join.left} = {join.right}",
+    }[join.predicate]
+    kinds = f" of kind {', '.join(join.kinds)}" if join.kinds else ""
+    return f"layer {join.layer}{kinds}: {how}"
+
+
+def _pairs(pairs: PairJoin) -> str:
+    conditions = [f"equal {key}" for key in pairs.keys]
+    if pairs.distance_m is not None:
+        conditions.insert(0, f"within {number(pairs.distance_m)} m")
+    return f"with the other objects: {', '.join(conditions)}"
+
+
+def _near(neighbours: Neighbours, candidates: float | None) -> Step:
+    k = neighbours.k if isinstance(neighbours, Nearest | GroupNearest) else None
+    if isinstance(neighbours, Nearest):
+        operator, detail = "knn", f"the {k} nearest to {_place(neighbours.place)}"
+    elif isinstance(neighbours, GroupNearest):
+        places = " and ".join(_place(place) for place in neighbours.places)
+        operator, detail = "group knn", f"the {k} with the least {neighbours.total} of distances to {places}"
+    else:
+        operator, detail = "reverse knn", f"those to which nothing is nearer than {_place(neighbours.place)}"
+    out = None if k is None or candidates is None else min(float(k), candidates)
+    into = candidates if out is not None else None
+    return Step(stage="EVALUATE", operator=operator, detail=detail, tuples_in=into, tuples_out=out)
+
+
+def _place(place: Place) -> str:
+    return place.focal if place.focal is not None else f"{number(place.x)} {number(place.y)}"
+
+
+def _window(window: Window) -> str:
+    return f"the last {window.tuples}" if window.tuples is not None else f"for {number(window.seconds or 0.0)} s"
+
+
+def _aggregate(aggregate: Aggregate) -> Step:
+    if aggregate.function == "distinct":
+        return Step(stage="EVALUATE", operator="distinct", detail=aggregate.group or "")
+    what = {"count_distinct": "count of different"}.get(aggregate.function, aggregate.function)
+    over = aggregate.argument or ("objects" if aggregate.function == "count_distinct" else "members")
+    group = f" for each {aggregate.group}" if aggregate.group else ""
+    return Step(stage="EVALUATE", operator="aggregate", detail=f"{what} {over}{group}")
+
+
+def _kind(plan: Plan) -> str:
+    if plan.neighbours is not None:
+        names = {Nearest: "k nearest", GroupNearest: "k nearest to a group", ReverseNearest: "reverse nearest"}
+        return names[type(plan.neighbours)] + (" among those inside" if plan.inside is not None else "")
+    if plan.pairs is not None:
+        return "pairs of objects"
+    if plan.join is not None:
+        return "layer join" + (" inside of a region" if plan.inside is not None else "")
+    kinds = {Box: "box", Circle: "circle", Area: "area", MovingBox: "moving box", MovingCircle: "moving circle"}
+    return kinds[type(plan.inside)] if plan.inside is not None else "all objects"

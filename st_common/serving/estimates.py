@@ -1,0 +1,88 @@
+"""Shares of a stream's last fixes that satisfy a selection or lie in a region, for `explain` (SPEC G10)."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.geometry.distance import metres_between, metres_per_degree
+from st_common.home import Home
+from st_common.operators.expressions import masks
+from st_common.operators.match import region_mask
+from st_common.query.explain import Estimates
+from st_common.query.plan import Plan
+from st_common.query.region import Box, Circle, MovingBox, MovingCircle, Region
+from st_common.serving.sql import sql
+from st_common.settings import StreamSettings
+
+
+def estimates_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
+    """What the table of positions says about a plan: how many objects there are, and the shares of them.
+
+    The objects are those that had not gone at their last archived fix. Nothing is known without archived positions; of
+    a region that goes with an object nothing without that object.
+    """
+    if not tables.exists(home.table("positions", stream.name)):
+        return Estimates()
+    rows = _last_readings(home, stream)
+    if not len(rows):
+        return Estimates(objects=0)
+    where = None if plan.where is None else float(masks([plan.where], _fields(rows, stream))[0].mean())
+    region = None if plan.inside is None else _standing(plan.inside, rows, stream)
+    space = None
+    if region is not None:
+        x, y = rows["x"].to_numpy(), rows["y"].to_numpy()
+        space = float(region_mask(region, x, y, geographic=stream.geographic).mean())
+    return Estimates(objects=len(rows), where=where, space=space)
+
+
+def _last_readings(home: Home, stream: StreamSettings) -> pa.Table:
+    """The last fix of every object that is there, with time and place of the one before (null without one)."""
+    view = f"positions_{stream.name.replace('-', '_')}"
+    before = ", ".join(f"lag({name}) OVER readings AS before_{name}" for name in ("event_ts", "x", "y", "gone"))
+    text = f"""
+        WITH numbered AS (
+            SELECT *, {before}, lead(segment) OVER readings IS NULL AS is_last FROM {view}
+            WINDOW readings AS (PARTITION BY object ORDER BY event_ts, segment DESC, "row" DESC)
+        )
+        SELECT * FROM numbered WHERE is_last AND NOT gone ORDER BY object
+    """  # noqa: S608 - a checked name
+    return sql(home, text)
+
+
+def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
+    """The columns that expressions may use."""
+    seconds = pc.divide(pc.cast(pc.subtract(rows["event_ts"], rows["before_event_ts"]), pa.int64()), 1e6)
+    known = pc.and_(pc.greater(seconds, 0.0), pc.invert(rows["before_gone"]))
+    elapsed_s = pc.if_else(known, seconds, None)
+    x, y, before_x, before_y = (_floats(rows[name]) for name in ("x", "y", "before_x", "before_y"))
+    metres = metres_between(before_x, before_y, x, y) if stream.geographic else np.hypot(x - before_x, y - before_y)
+    columns = {name: rows[name] for name in (*stream.attributes, "object", "x", "y")}
+    return pa.table({
+        **columns,
+        "event_ts": pc.cast(rows["event_ts"], pa.timestamp("us")),
+        "elapsed_s": elapsed_s,
+        "speed_mps": pc.divide(pa.array(metres, from_pandas=True), elapsed_s),
+    })  # fmt: skip
+
+
+def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region | None:
+    """A region where it is now: that of a focal object stands around its last fix."""
+    if not isinstance(region, MovingBox | MovingCircle):
+        return region
+    focal = rows.filter(pc.equal(rows["object"], region.focal))
+    if not len(focal):
+        return None
+    x, y = focal["x"][0].as_py(), focal["y"][0].as_py()
+    if isinstance(region, MovingCircle):
+        return Circle(x=x, y=y, radius_m=region.radius_m)
+    across = along = 1.0
+    if region.metres and stream.geographic:
+        across, along = (float(scale[0]) for scale in metres_per_degree(np.array([y])))
+    half_x, half_y = region.width / 2 / max(across, 1e-9), region.height / 2 / along
+    return Box(minx=x - half_x, miny=y - half_y, maxx=x + half_x, maxy=y + half_y)
+
+
+def _floats(column: pa.ChunkedArray) -> np.ndarray:
+    values: np.ndarray = column.combine_chunks().to_numpy(zero_copy_only=False).astype(np.float64)
+    return values

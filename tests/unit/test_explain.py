@@ -1,0 +1,201 @@
+"""`fairway explain` and what it says: operators from the fixes up to the changes, order and estimates."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from st_common import tables
+from st_common.cli import app
+from st_common.contracts import load_contract
+from st_common.home import Home
+from st_common.query.explain import Estimates, Explanation, explain, lines
+from st_common.query.text import parse
+from st_common.serving.estimates import estimates_of
+from st_common.settings import Columns, StreamSettings
+
+BOX = "INSIDE (0, 0, 10, 10)"
+STREAM = StreamSettings(
+    name="taxis", format="csv", columns=Columns(object="id", x="x", y="y"), crs="planar", tick_s=5.0,
+    attributes={"state": "string"},
+)  # fmt: skip
+
+
+def explained(text: str, estimates: Estimates | None = None) -> Explanation:
+    (statement,) = parse(f"REGISTER QUERY q AS {text}")
+    assert statement.plan is not None
+    return explain(statement.plan, "q", tick_s=5.0, estimates=estimates)
+
+
+def operators(text: str, estimates: Estimates | None = None) -> list[str]:
+    return [step.operator for step in explained(text, estimates).steps]
+
+
+@pytest.mark.spec("G10")
+def test_the_order_follows_the_estimates_and_both_orders_let_the_same_out():
+    text = f"SELECT * FROM taxis WHERE state = 'free' {BOX}"
+    small, large = (Estimates(objects=1000, where=0.05, space=space) for space in (0.02, 0.64))
+    assert operators(text, small) == ["fixes", "inside", "select", "changes"]
+    assert operators(text, large) == ["fixes", "select", "inside", "changes"]
+    flows = [
+        [(step.tuples_in, step.tuples_out) for step in explained(text, known).steps[1:3]] for known in (small, large)
+    ]
+    assert flows == [[(1000, 20), (20, 1)], [(1000, 50), (50, 32)]]
+
+
+@pytest.mark.spec("G10")
+def test_a_query_may_say_the_order_itself():
+    text = f"SELECT * FROM taxis WHERE state = 'free' {BOX} WITH (plan = 'select_first')"
+    found = explained(text, Estimates(objects=1000, where=0.9, space=0.01))
+    assert (found.order, found.why) == ("select_first", "as the query says")
+    assert [step.operator for step in found.steps] == ["fixes", "select", "inside", "changes"]
+
+
+def test_without_estimates_nothing_is_claimed():
+    found = explained(f"SELECT * FROM taxis WHERE state = 'free' {BOX}")
+    assert (found.order, found.why) == ("space_first", "the selectivities are unknown")
+    assert all(step.tuples_in is None and step.tuples_out is None for step in found.steps)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "judged", "kind", "focals"),
+    [
+        ("SELECT * FROM taxis", ["fixes", "changes"], "fix by fix", "all objects", ()),
+        (f"SELECT * FROM taxis JOIN parks p ON ST_Intersects(taxis, p) WHERE state = 'x' AND p.kind = 'y' {BOX}",
+         ["fixes", "inside", "select", "join", "changes"], "fix by fix", "layer join inside of a region", ()),
+        ("SELECT * FROM taxis INSIDE ('M', 't1', 2, 2)", ["fixes", "inside", "changes"], "ticks", "moving box",
+         ("t1",)),
+        (f"SELECT * FROM taxis KNN ('M', 3, 't1') {BOX}", ["fixes", "inside", "knn", "changes"], "ticks",
+         "k nearest among those inside", ("t1",)),
+        ("SELECT * FROM taxis GROUP KNN (1, MAX, ('M', 'a'), (1, 2), ('M', 'b'))", ["fixes", "group knn", "changes"],
+         "ticks", "k nearest to a group", ("a", "b")),
+        ("SELECT * FROM taxis REVERSE KNN (1, 2)", ["fixes", "reverse knn", "changes"], "ticks", "reverse nearest", ()),
+        ("SELECT * FROM taxis a JOIN taxis b ON ST_DWithin(a, b, 1 km)", ["fixes", "pairs", "changes"], "ticks",
+         "pairs of objects", ()),
+        (f"SELECT COUNT(object) FROM taxis {BOX} WINDOW 1 hour", ["fixes", "inside", "window", "aggregate", "changes"],
+         "ticks", "box", ()),
+        ("SELECT DISTINCT state FROM taxis", ["fixes", "distinct", "changes"], "ticks", "all objects", ()),
+        (f"SELECT state FROM taxis {BOX} EMIT CHANGES WITH VALID UNTIL",
+         ["fixes", "inside", "columns", "valid until", "changes"], "ticks", "box", ()),
+    ],
+)  # fmt: skip
+def test_every_clause_is_an_operator_from_the_fixes_up(
+    text: str, expected: list[str], judged: str, kind: str, focals: tuple[str, ...]
+):
+    found = explained(text)
+    assert [step.operator for step in found.steps] == expected
+    assert judged in found.judged
+    assert (found.kind, found.focals) == (kind, focals)
+    assert [found.steps[0].stage, found.steps[-1].stage] == ["LOCATE", "SETTLE"]
+    assert {step.stage for step in found.steps[1:-1]} <= {"EVALUATE"}
+
+
+def test_the_tree_has_the_changes_at_the_top():
+    text = f"SELECT * FROM taxis WHERE state = 'free' {BOX}"
+    shown = lines(explained(text, Estimates(objects=1000, where=0.05, space=0.2)))
+    assert shown[3] == "order     space_first: cheaper by the estimates (the selection keeps 5.0%, the region 20.0%)"
+    assert shown[5:] == [
+        "SETTLE    changes of all shards in one order: + and -",
+        "EVALUATE    select state = 'free'                           200 in, 10 out",
+        "EVALUATE      inside box 0 0, 10 10                         1,000 in, 200 out",
+        "LOCATE          fixes of taxis: every fix that is not late  1,000 objects",
+    ]
+
+
+def stored(home: Home, fixes: list[tuple[str, int, float, float, bool, str]]) -> None:
+    """Positions as the archive writes them: object, second, x, y, gone, state."""
+    contract = load_contract("positions")
+    base = datetime(2020, 1, 1, tzinfo=UTC)
+    rows = [
+        {"event_date": base.date(), "region_id": "0", "segment": number, "row": 0,
+         "event_ts": base.replace(second=second), "x": x, "y": y, "object": name, "gone": gone, "state": state}
+        for number, (name, second, x, y, gone, state) in enumerate(fixes)
+    ]  # fmt: skip
+    schema = contract.arrow_schema({"state": "string"})
+    tables.append(home.table("positions", "taxis"), pa.Table.from_pylist(rows, schema=schema), contract)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    stored(home, [
+        ("a", 0, 0, 0, False, "free"), ("a", 2, 6, 8, False, "busy"), ("b", 0, 50, 50, False, "free"),
+        ("c", 0, 5, 5, False, "free"), ("d", 0, 5, 5, False, "free"), ("d", 1, 5, 5, True, "free"),
+        ("e", 0, 99, 99, False, "busy"),
+    ])  # fmt: skip
+    return home
+
+
+@pytest.mark.spec("G10")
+@pytest.mark.parametrize(
+    ("clauses", "where", "space"),
+    [
+        ("", None, None),
+        ("WHERE state = 'free'", 0.5, None),
+        (BOX, None, 0.5),
+        ("WHERE speed_mps >= 5 AND elapsed_s = 2", 0.25, None),
+        ("WHERE elapsed_s IS NULL INSIDE CIRCLE (5, 5, 1)", 0.75, 0.25),
+        ("INSIDE ('M', 'c', 6, 6)", None, 0.5),
+        ("INSIDE ('M', 'a', 3.2)", None, 0.5),
+        ("INSIDE ('M', 'd', 100, 100)", None, None),
+        ("INSIDE 'POLYGON((0 0, 60 0, 60 60, 0 60, 0 0))'", None, 0.75),
+    ],
+)
+def test_estimates_are_shares_of_the_objects_that_are_there(
+    home: Home, clauses: str, where: float | None, space: float | None
+):
+    plan = parse(f"REGISTER QUERY q AS SELECT * FROM taxis {clauses}")[0].plan
+    assert plan is not None
+    assert estimates_of(home, STREAM, plan) == Estimates(objects=4, where=where, space=space)
+
+
+def test_without_positions_nothing_is_known(tmp_path: Path):
+    plan = parse("REGISTER QUERY q AS SELECT * FROM taxis")[0].plan
+    assert plan is not None
+    assert estimates_of(Home(tmp_path), STREAM, plan) == Estimates()
+
+
+CONF = """
+[streams.taxis]
+format = "csv"
+crs = "planar"
+columns = { object = "id", x = "lon", y = "lat" }
+attributes = { state = "string" }
+"""
+
+
+@pytest.fixture
+def run(home: Home, monkeypatch: pytest.MonkeyPatch):
+    (home.root / "conf").mkdir()
+    (home.root / "conf" / "streams.toml").write_text(CONF, encoding="utf-8")
+    monkeypatch.setenv("FAIRWAY_HOME", str(home.root))
+    monkeypatch.delenv("FAIRWAY_CONF", raising=False)
+    return lambda *args: CliRunner().invoke(app, args, prog_name="fairway")
+
+
+@pytest.mark.spec("G10")
+def test_the_command_explains_a_registered_query_and_a_text(run):
+    text = f"REGISTER QUERY free AS SELECT * FROM taxis WHERE state = 'free' {BOX}"
+    assert run("query", "register", "--text", text).exit_code == 0
+    by_name, by_text = run("explain", "free"), run("explain", "--text", text)
+    assert by_name.exit_code == 0, by_name.output
+    assert by_name.stdout == by_text.stdout
+    assert "4 objects" in by_name.stdout
+    assert "the selection keeps 50.0%, the region 50.0%" in by_name.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("explain", "nobody"), "unknown query 'nobody'"),
+        (("explain",), "--text"),
+        (("explain", "--text", "REGISTER QUERY q AS SELECT * FROM taxis WHERE stat = 'x'"), "did you mean state?"),
+        (("explain", "--text", "REGISTER QUERY q AS SELECT * FROM taxi"), "did you mean taxis?"),
+    ],
+)
+def test_the_command_says_what_it_cannot_explain(run, args: tuple[str, ...], says: str):
+    found = run(*args)
+    assert found.exit_code == 2
+    assert says in found.output
