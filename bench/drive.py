@@ -14,16 +14,21 @@ from st_common.position import position_of
 from st_common.settings import StreamSettings
 
 Land = Callable[[], None]
-_TIMEOUT_S = 1800.0
+_TIMEOUT_S, _LOOK_S = 1800.0, 1.0
 _PHASES = {"packets": "decode and pack", "step": "step", "settled": "order of changes"}
 
 
 @dataclass
 class Timing:
-    """One round: seconds from its last segment's landing to the fsynced journal (local) and to the table's commit."""
+    """One round: seconds from its last segment's landing to the fsynced journal (local) and to the table's commit.
+
+    `cpu_s` is the processor time of this process meanwhile. `worker` is what Spark's Python workers did of it.
+    """
 
     commit_s: float
+    cpu_s: float
     journal_s: float | None = None
+    worker: dict[str, float] = field(default_factory=dict)
     phases: dict[str, float] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
 
@@ -40,7 +45,6 @@ class OnLocal:
 
     def __init__(self, home: Home, stream: StreamSettings, *, watch: Callable[[], Any] = nullcontext) -> None:
         self._engine, self._watch = local.LocalEngine(home, stream), watch
-        self._engine.commit()
 
     def round(self, land: Land) -> Timing:
         """Lands segments, then takes all that the log has and commits it."""
@@ -48,17 +52,17 @@ class OnLocal:
         before = values_of(self._engine.totals.counters)
         phases: dict[str, float] = {}
         with timers(phases), self._watch():
-            started_s = time.perf_counter()
+            started_s, busy_s = time.perf_counter(), time.process_time()
             while self._engine.batch():
                 pass
             journal_s = time.perf_counter() - started_s
             self._engine.commit()
-            commit_s = time.perf_counter() - started_s
+            commit_s, cpu_s = time.perf_counter() - started_s, time.process_time() - busy_s
         phases["commit to the table"] = commit_s - journal_s
         phases["rest"] = journal_s - sum(phases.values()) + phases["commit to the table"]
         after = values_of(self._engine.totals.counters)
         counters = {name: after[name] - before[name] for name in after}
-        return Timing(commit_s=commit_s, journal_s=journal_s, phases=phases, counters=counters)
+        return Timing(commit_s=commit_s, cpu_s=cpu_s, journal_s=journal_s, phases=phases, counters=counters)
 
     def close(self) -> dict[str, Any]:
         """Closes the engine; nothing more to tell."""
@@ -97,23 +101,25 @@ class OnSpark:
     name = "spark"
 
     def __init__(self, home: Home, stream: StreamSettings) -> None:
+        from bench.worker_times import WorkerTimes, timed_processor
         from st_common.spark import stream as streaming
         from st_common.spark.session import session
         from st_common.spark.shard import read_result
 
-        driver = self
+        driver, self.committed, self.committed_s = self, 0, 0.0
 
         class Timed(streaming.Sink):
             def __call__(self, batch, batch_id):  # noqa: ANN001, ANN204
                 started_s = time.perf_counter()
                 rows = batch.collect()
-                collected_s = time.perf_counter()
+                driver.add("source, shuffle, workers, state (until collected)", time.perf_counter() - started_s)
                 for row in rows:
                     driver.count(read_result(bytes(row["blob"]))[1]["counters"])
-                read_s = time.perf_counter()
+                started_s = time.perf_counter()
                 super().__call__(_Collected(rows), batch_id)
-                driver.add("source, shuffle, workers, state (until collected)", collected_s - started_s)
-                driver.add("order of changes and commit to the table", time.perf_counter() - read_s)
+                driver.committed_s = time.perf_counter()
+                driver.add("order of changes and commit to the table", driver.committed_s - started_s)
+                driver.committed = self.committed + 1
 
         self._stack = ExitStack()
         owner = self._stack.enter_context(owned(home, stream.name, engine="spark"))
@@ -124,6 +130,9 @@ class OnSpark:
         self._sink = Timed(home=home, stream=stream, owner=owner)
         self._phases: dict[str, float] = {}
         self._counters: dict[str, int] = {}
+        home.root.mkdir(parents=True, exist_ok=True)
+        self._workers = WorkerTimes(home.root.resolve())
+        streaming.ShardProcessor = timed_processor(home.root.resolve())
         self._query = streaming.start(spark, streaming.feed_of(spark, home, stream), self._sink,
                                       checkpoint=folder / "checkpoint", hold=self._hold)  # fmt: skip
 
@@ -143,18 +152,25 @@ class OnSpark:
         time.sleep(0.1)  # a look at the log that is under way ends
         land()
         end = position_of(self._log.end(), 0)
-        started_s = time.perf_counter()
+        started_s, busy_s = time.perf_counter(), time.process_time()
         self._hold.unlink()
-        while self._sink.committed + 1 < end:
-            if self._query.exception() is not None or not self._query.isActive:
-                raise SystemExit(f"the stream has ended: {self._query.exception()}")
-            if time.perf_counter() - started_s > _TIMEOUT_S:
-                raise SystemExit("a round took longer than half an hour")
+        looked_s = started_s
+        while self.committed < end:
             time.sleep(0.002)
-        commit_s = time.perf_counter() - started_s
+            if time.perf_counter() - looked_s > _LOOK_S:
+                looked_s = time.perf_counter()
+                self._look(looked_s - started_s)
+        commit_s, cpu_s = self.committed_s - started_s, time.process_time() - busy_s
         phases = dict(self._phases)
         phases["planning, offsets, waiting"] = commit_s - sum(phases.values())
-        return Timing(commit_s=commit_s, phases=phases, counters=dict(self._counters))
+        return Timing(commit_s=commit_s, cpu_s=cpu_s, phases=phases, counters=dict(self._counters),
+                      worker=self._workers.new())  # fmt: skip
+
+    def _look(self, waited_s: float) -> None:
+        if waited_s > _TIMEOUT_S:
+            raise SystemExit("a round took longer than half an hour")
+        if not self._query.isActive:
+            raise SystemExit(f"the stream has ended: {self._query.exception()}")
 
     def close(self) -> dict[str, Any]:
         """Stops; gives what Spark says of its batches, medians in milliseconds."""

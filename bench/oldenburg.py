@@ -33,6 +33,7 @@ ROADS = SHARED / "data" / "roadnet-oldenburg"
 STREAM = "load"
 _PLACE = (8.2146, 53.1435)  # longitude and latitude that the middle of the plane is given; a unit is a metre there
 _METRES_PER_DEGREE = 111_195.0
+_SILENCE_UNITS, _NEVER = 1.2, 1000.0
 _UNITS = 32  # made at least, so that runs of different lengths share a world
 
 
@@ -108,17 +109,22 @@ def clock_row(space: World, unit: int) -> bytes:
     return json.dumps({"op": "clock", "ts": stamp_ms(unit, space.traffic) * 1000 + 1}).encode() + b"\n"
 
 
-def settings(space: World, *, shards: int, cache_share: float | None = None) -> StreamSettings:
-    """The stream; with `cache_share` objects must report each unit, and moving queries have GPAC's cache area."""
+def settings(space: World, *, shards: int, cache_share: float | None = None, share: float = 1.0) -> StreamSettings:
+    """The stream; with `cache_share` moving queries have GPAC's cache area: that share of a margin.
+
+    The margin is how far the fastest object goes in 1.2 units, the time after which a silent object would be
+    disconnected where all report in each unit. Where fewer do, nobody is disconnected, and the margin is the same.
+    """
     stream = traffic_stream(STREAM, space.traffic, shards=shards)
     if space.geographic:
         stream = replace(stream, crs="EPSG:4326")
     if cache_share is None:
         return stream
     limits = limits_of(read_network(ROADS), divisor=space.traffic.speed_divisor)
-    unit_s = space.traffic.unit_s
-    fastest = float(min(limits.objects[0], limits.roads[0])) / unit_s
-    return replace(stream, silence_s=1.2 * unit_s, max_speed_mps=fastest, cache_share=cache_share)
+    fastest = float(min(limits.objects[0], limits.roads[0])) / space.traffic.unit_s
+    longer = 1.0 if share >= 1 else _NEVER
+    silence_s = _SILENCE_UNITS * space.traffic.unit_s * longer
+    return replace(stream, silence_s=silence_s, max_speed_mps=fastest, cache_share=cache_share / longer)
 
 
 def registrations(plans: Iterable[Plan]) -> Iterator[bytes]:

@@ -19,7 +19,6 @@ CURVES = {
     "sizes": (r"p9-members-\d+-\w+", "members", "members of an answer, on average", True),
     "stationary": (r"stationary-\d+-\w+", "queries", "stationary queries", True),
     "neighbours": (r"knn-\d+-\w+", "k", "k", True),
-    "caches": (r"p9-cache-\d+-\w+", "cache_share", "cache share", False),
 }
 RATES = {"rates": r"rate-\d+-\w+", "rates-moving": r"rate-moving-\d+-\w+"}
 

@@ -88,7 +88,7 @@ def main() -> None:
     if args.kind == "fences":
         space = oldenburg.on_earth(space)
     asked = ask(args.kind, space, queries=args.queries, members=args.members, k=args.k, distance_m=args.distance_m)
-    stream = oldenburg.settings(space, shards=1, cache_share=args.cache_share)
+    stream = oldenburg.settings(space, shards=1, cache_share=args.cache_share, share=args.share)
     home = Home(args.work / f"home-{time.time_ns()}")
     run = Run(space=space, asked=asked, home=home, log=Log(home.log(stream.name)), share=args.share, parts=args.parts)
     samplers: list[Sampler] = []

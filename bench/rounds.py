@@ -119,11 +119,13 @@ def figures(run: Run, warm: int) -> dict[str, Any]:
     seconds = np.array([one.commit_s for one in measured])
     result: dict[str, Any] = {
         "rounds": len(measured), **{f"p{p}_s": round(float(np.percentile(seconds, p)), 3) for p in (50, 95)},
-        "max_s": round(float(seconds.max()), 3), "registering_s": round(run.timings[1].commit_s, 3),
+        "max_s": round(float(seconds.max()), 3),
+        "cpu_p50_s": round(statistics.median(one.cpu_s for one in measured), 3),
+        "registering_s": round(run.timings[1].commit_s, 3),
     }  # fmt: skip
     if measured[0].journal_s is not None:
         result["journal_p50_s"] = round(statistics.median(one.journal_s or 0.0 for one in measured), 3)
-    for what, digits in (("phases", 3), ("counters", 0)):
+    for what, digits in (("phases", 3), ("worker", 3), ("counters", 0)):
         result[what] = _medians([getattr(one, what) for one in measured], digits)
     return result
 
@@ -145,7 +147,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--members", type=float, default=11.0, help="of an answer, on average (squares, circles)")
     parser.add_argument("--k", type=int, default=16)
     parser.add_argument("--distance-m", type=float, default=1000.0)
-    parser.add_argument("--cache-share", type=float, help="GPAC's share; objects must then report in each round")
+    parser.add_argument("--cache-share", type=float, help="GPAC's share, see bench.oldenburg")
     parser.add_argument("--divisor", type=int, default=2500, help="of the generator's speeds; 250 is city traffic")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--warm", type=int, default=3, help="rounds that are not counted")
@@ -176,7 +178,7 @@ def main() -> None:
     if args.kind == "fences":
         space = oldenburg.on_earth(space)
     asked = ask(args.kind, space, queries=args.queries, members=args.members, k=args.k, distance_m=args.distance_m)
-    stream = oldenburg.settings(space, shards=args.shards, cache_share=args.cache_share)
+    stream = oldenburg.settings(space, shards=args.shards, cache_share=args.cache_share, share=args.share)
     home = Home(args.work / f"home-{time.time_ns()}")
     run = Run(space=space, asked=asked, home=home, log=Log(home.log(stream.name)), share=args.share, parts=args.parts)
     driver = OnSpark(home, stream) if args.engine == "spark" else OnLocal(home, stream)

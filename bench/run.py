@@ -44,7 +44,8 @@ ANY_ENGINE = {
     "circles": ["rounds", "--kind", "circles", "--rounds", "10"],
     **{f"p9-share-{share}": ["rounds", "--share", str(share / 100), "--rounds", "10"] for share in SHARES},
     **{f"p9-members-{members}": ["rounds", "--members", str(members), "--rounds", "6"] for members in MEMBERS},
-    **{f"p9-cache-{share}": ["rounds", "--cache-share", str(share / 100), "--rounds", "10"] for share in CACHES},
+    **{f"p9-cache-{cache}-moving-{share}": ["rounds", "--cache-share", str(cache / 100), "--share", str(share / 100),
+                                            "--rounds", "8"] for share in (1, 10, 100) for cache in CACHES},
     **{f"stationary-{queries}": ["rounds", "--kind", "stationary", "--queries", str(queries), "--rounds", "6"]
        for queries in STATIONARY},
     **{f"knn-{k}": ["rounds", "--kind", "nearest", "--queries", "5000", "--share", "0.5", "--k", str(k),
@@ -61,7 +62,7 @@ ANY_ENGINE = {
 GROUPS = {
     "shares": [f"p9-share-{share}" for share in SHARES],
     "sizes": [f"p9-members-{members}" for members in MEMBERS],
-    "caches": [f"p9-cache-{share}" for share in CACHES],
+    "caches": [name for name in ANY_ENGINE if name.startswith("p9-cache-")],
     "stationary": [f"stationary-{queries}" for queries in STATIONARY],
     "neighbours": [f"knn-{k}" for k in NEIGHBOURS],
     "rates": [f"rate-{rate}" for rate in RATES],

@@ -21,14 +21,14 @@ Columns = dict[str, Callable[[Result], str]]
 
 
 def results_of(pattern: str) -> list[Result]:
-    """The results whose file's name matches, local before Spark, then in the order of the first number of the name."""
+    """The results whose file's name matches, local before Spark, then in the order of the numbers in the name, the last first."""
     paths = [path for path in RESULTS.glob("*.json") if re.fullmatch(pattern, path.stem)]
     return [json.loads(path.read_text()) for path in sorted(paths, key=_place)]
 
 
-def _place(path: Path) -> tuple[str, int, str]:
+def _place(path: Path) -> tuple[str, list[int], str]:
     numbers = re.findall(r"\d+", path.stem.removeprefix("p9"))
-    return path.stem.rpartition("-")[2], int(numbers[0]) if numbers else 0, path.stem
+    return path.stem.rpartition("-")[2], [int(digits) for digits in reversed(numbers)], path.stem
 
 
 def number(name: str, form: str = ",.2f") -> Callable[[Result], str]:
@@ -73,8 +73,9 @@ TABLES: dict[str, tuple[str, Columns]] = {
     "stationary": (r"stationary-\d+-\w+", {"queries": number("queries", ",")} | ROUND
                    | {"registering s": number("registering_s", ",.1f")}),
     "neighbours": (r"knn-\d+-\w+", {"k": number("k", "d")} | ROUND),
-    "caches": (r"p9-cache-\d+-\w+", {"cache share": number("cache_share", "g")} | ROUND
-               | {name: counter(name) for name in ("candidates", "refills", "misses")}),
+    "caches": (r"p9-cache-\d+-moving-\d+-\w+",
+               {"moving": number("share", ".0%"), "cache share": number("cache_share", "g")} | ROUND
+               | {"objects and pairs looked at": counter("touched"), "caches refilled": counter("refills")}),
     "rates": (r"rate-\d+-\w+", RATE),
     "rates-moving": (r"rate-moving-\d+-\w+", RATE),
 }  # fmt: skip
@@ -94,7 +95,8 @@ def phases() -> str:
     """Where the rounds' time goes: medians of the phases, in seconds, and of the areas of profiles."""
     lines = []
     for result in results_of(r"(p9|knn-16|fences|profile-\w+)-(local|spark)"):
-        spent = sorted({**result["phases"], **result.get("areas", {})}.items(), key=lambda item: -item[1])
+        worker = {f"in the workers {name}": seconds for name, seconds in result.get("worker", {}).items()}
+        spent = sorted({**result["phases"], **worker, **result.get("areas", {})}.items(), key=lambda item: -item[1])
         lines.append(f"- {result['what']}: " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in spent))
     return "".join(f"{line}\n" for line in lines)
 
