@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.intern import hashes_of
+from st_common.operators.fixes import LastFixes
+from st_common.operators.intern import Interner, hashes_of
 from st_common.operators.kind_queries import KindQueries, kind_queries
 from st_common.operators.match import QuerySet, compile_queries
+from st_common.operators.placing import selections_below
 from st_common.operators.registered import Queries
 from st_common.operators.settings import Settings
 from st_common.query.neighbours import GroupNearest, Nearest
@@ -58,21 +60,24 @@ class Compiled:
 _seen: list[tuple[Queries, Settings, Compiled]] = []
 
 
-def compiled(queries: Queries, settings: Settings) -> Compiled:
+def compiled(queries: Queries, settings: Settings, fixes: LastFixes, objects: Interner) -> Compiled:
     """The live ones of the queries, compiled; kept for the tuples seen last, for a batch rarely changes them.
 
-    Tuples are told apart by identity: comparing ten thousand plans would cost more than a small batch.
+    Tuples are told apart by identity: comparing ten thousand plans would cost more than a small batch. The last fixes
+    only suggest which operator comes first.
     """
     for known, of, found in _seen:
         if known is queries and of == settings:
             return found
-    found = compile_shard(queries, settings)
+    found = compile_shard(queries, settings, fixes, objects)
     _seen.insert(0, (queries, settings, found))
     del _seen[8:]
     return found
 
 
-def compile_shard(queries: Queries, settings: Settings, only: frozenset[int] | None = None) -> Compiled:
+def compile_shard(
+    queries: Queries, settings: Settings, fixes: LastFixes, objects: Interner, only: frozenset[int] | None = None
+) -> Compiled:
     """The live ones of the queries (of those in `only`), compiled for one shard."""
     live = [n for n, q in enumerate(queries) if q.live and (only is None or n in only)]
     mine = _owned(queries, settings)
@@ -85,7 +90,12 @@ def compile_shard(queries: Queries, settings: Settings, only: frozenset[int] | N
         plan = queries[number].plan
         kinds.setdefault("pairs" if plan.pairs is not None else kind_of(plan) or "still", []).append(number)
     sets = [
-        compile_queries(queries, of, geographic=settings.geographic, below=_below(queries, of))
+        compile_queries(
+            queries,
+            of,
+            geographic=settings.geographic,
+            below=selections_below(queries, of, fixes, objects, geographic=settings.geographic),
+        )
         for of in (fixwise, kinds.pop("still", []), windows)
     ]
     return Compiled(
@@ -98,11 +108,6 @@ def compile_shard(queries: Queries, settings: Settings, only: frozenset[int] | N
         valid_until=np.array([q.plan.valid_until for q in queries], bool),
         mine=mine,
     )  # fmt: skip
-
-
-def _below(queries: Queries, numbers: list[int]) -> frozenset[int]:
-    """The queries whose selection stands below the spatial operator (SPEC G10)."""
-    return frozenset(n for n in numbers if queries[n].plan.where and queries[n].plan.order == "select_first")
 
 
 def _owned(queries: Queries, settings: Settings) -> np.ndarray:

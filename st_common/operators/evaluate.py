@@ -88,7 +88,7 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
     turn = Turn(
         events=events, readings=readings.of_events(state.fixes, events, ordered.attributes), clock=ordered.clock,
         objects=state.objects.with_new(run.object_hashes, run.object_ids), queries=state.queries,
-        known=compiled(state.queries, settings), settings=settings, layer_of=layer_of,
+        known=compiled(state.queries, settings, state.fixes, state.objects), settings=settings, layer_of=layer_of,
         numbering=Numbering(state.partners, state.targets), final=run.final,
     )  # fmt: skip
     own = owned(turn.objects, settings)

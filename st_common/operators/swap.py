@@ -83,11 +83,11 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
 
 
 def _turn(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> Turn:
-    none = Events.empty()
+    none, after = Events.empty(), frozenset(change.after.tolist())
     return Turn(
         events=none, readings=readings.of_events(state.fixes, none, {}), objects=state.objects,
         clock=Clock(position=np.array([-1]), value=np.array([_now(state, settings)])), queries=change.queries,
-        known=compile_shard(change.queries, settings, only=frozenset(change.after.tolist())), settings=settings,
+        known=compile_shard(change.queries, settings, state.fixes, state.objects, after), settings=settings,
         layer_of=layer_of, numbering=Numbering(state.partners, state.targets),
     )  # fmt: skip
 
