@@ -13,7 +13,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from st_common.query.grammar import words
 from st_common.query.grammar.clauses import ClauseParser
 from st_common.query.grammar.nodes import Intersects, Register, Unregister, Within
+from st_common.query.problem import did_you_mean
 
+SPATIAL = ("ST_Intersects", "ST_DWithin")
 STATEMENTS = ("REGISTER QUERY", "REPLACE QUERY", "DROP QUERY")
 _CLAUSES = ("JOIN", "WHERE", "INSIDE", "KNN", "GROUP BY", "WINDOW", "EMIT", "WITH")
 _BASE = parser.Parser
@@ -90,7 +92,7 @@ class FairwayParser(ClauseParser):
         items = self._located(lambda: exp.Tuple(expressions=self._parse_items()))
         if not self._match(TokenType.FROM):
             starred = isinstance(items.expressions[0], exp.Star)
-            self._expected("FROM" if starred else "',', AS or FROM", ("FROM",) if starred else ("FROM", "AS"))
+            self._expected("FROM" if starred else "',', AS or FROM", ("FROM",))
         source = exp.From(this=self._parse_table())
         select = exp.Select(expressions=[items], from_=source, distinct=exp.Distinct() if distinct else None)
         return self._parse_query_modifiers(select)
@@ -167,6 +169,18 @@ class FairwayParser(ClauseParser):
         if condition is None:
             self._expected(f"{what} after {clause}")
         return condition
+
+    def _parse_paren(self) -> exp.Expr | None:
+        """Parentheses that were written know their place; those that sqlglot adds do not."""
+        return self._located(super()._parse_paren) if self._curr.token_type == TokenType.L_PAREN else None
+
+    def _parse_function_call(self, *given: Any, **options: Any) -> exp.Expr | None:
+        name = self._curr.text
+        if name.upper().startswith("ST_") and self._next.token_type == TokenType.L_PAREN:
+            known = {each.upper(): each for each in SPATIAL}
+            if name.upper() not in known:
+                self._refuse(f"expected {' or '.join(SPATIAL)}, not {name!r}", self._curr, did_you_mean(name, SPATIAL))
+        return super()._parse_function_call(*given, **options)
 
     def _parse_select(self, *_: Any, **__: Any) -> exp.Expr | None:
         """A query inside of an expression: continuous queries have none."""

@@ -56,6 +56,7 @@ _NAMES = frozenset(
 _DUCKDB = frozenset(
     word
     for line in (
+        "ARRAY BIGINT BINARY BOOLEAN INTEGER TIMESTAMP VARCHAR",
         "ANALYSE ANALYZE ANTI ANY ASOF ASYMMETRIC AT AUTHORIZATION BIT BOTH BY CAST CHAR CHARACTER CHECK",
         "COALESCE COLLATION COLUMNS CONCURRENTLY CREATE DEC DECIMAL DEFERRABLE DESCRIBE DO EXISTS EXTRACT",
         "FLOAT FOREIGN FREEZE GENERATED GLOB GROUP GROUPING GROUPING_ID ILIKE INITIALLY INOUT INT INTERVAL",
@@ -72,7 +73,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def _is_sql(word: str, kind: TokenType) -> bool:
     is_type = kind in parser.Parser.TYPE_TOKENS and word[0].isalpha()
-    return word == "NULL" or (word != "/*+" and word not in _NAMES and not is_type)
+    return word in ("NULL", "UNION") or (word != "/*+" and word not in _NAMES and not is_type)
 
 
 class FairwayTokenizer(tokens.Tokenizer):

@@ -11,10 +11,12 @@ _LIKE = "'POLYGON ((x y, x y, x y, x y))'"
 
 def area_of(literal: exp.Expr) -> Area:
     """The area of a WKT text: a valid polygon or multipolygon, its rings in one order, numbers as short as they are."""
+    import numpy as np
     import shapely  # slow to import, and seldom needed
 
     try:
-        shape = shapely.from_wkt(literal.this)
+        with np.errstate(all="ignore"):  # a number too large makes an area that is not valid
+            shape = shapely.from_wkt(literal.this)
     except (shapely.errors.ShapelyError, ValueError, TypeError) as error:
         raise Refused(f"this is no WKT: {_first_line(error)}", span_of(literal), _LIKE) from None
     if shape.geom_type not in _KINDS or shape.is_empty:

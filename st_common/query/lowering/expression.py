@@ -95,10 +95,9 @@ def _check(node: exp.Expr, whole: Span) -> None:
         check(node, whole)
     loose = (*_COMPARISONS, exp.Not) if isinstance(node, (*_COMPARISONS, *_ARITHMETIC)) else ()
     for side in node.iter_expressions() if loose else ():
-        if isinstance(side, loose):
-            raise Refused(
-                "this can be read in two ways", _place(side, whole), "put parentheses around what belongs together"
-            )
+        if isinstance(side, loose) or (isinstance(side, exp.Paren) and "start" not in side.meta):
+            hint = "put parentheses around what belongs together"
+            raise Refused("this can be read in two ways", _place(side, whole), hint)
 
 
 def _refuse_kind(node: exp.Expr, whole: Span) -> None:

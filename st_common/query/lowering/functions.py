@@ -15,7 +15,6 @@ FUNCTIONS = MappingProxyType({
     "LTRIM": (1, 2),
     "REGEXP_MATCHES": (2, 2),
     "RTRIM": (1, 2),
-    "SPLIT_PART": (3, 3),
     "STARTS_WITH": (2, 2),
     "SUBSTR": (2, 3),
     "SUBSTRING": (2, 3),

@@ -2,6 +2,7 @@
 
 from sqlglot import exp
 
+from st_common.query.grammar.dialect import SPATIAL
 from st_common.query.grammar.nodes import Intersects, Refused, Span, Within, span_of
 from st_common.query.lowering.expression import Term, conjuncts, term_of
 from st_common.query.lowering.quantity import metres
@@ -9,7 +10,6 @@ from st_common.query.lowering.scope import Scope
 from st_common.query.plan import LayerJoin, PairJoin
 from st_common.query.problem import did_you_mean
 
-_SPATIAL = ("ST_Intersects", "ST_DWithin")
 _OWN_COLUMNS = ("fid", "kind")  # of a feature; other columns are its tags
 
 
@@ -27,10 +27,8 @@ def layer_join_of(join: exp.Expr, scope: Scope, kinds: tuple[str, ...]) -> tuple
     if isinstance(condition, exp.EQ):
         left, right = _key(condition, scope)
         return LayerJoin(layer=layer, predicate="equals", kinds=kinds, left=left.text, right=right), (left,)
-    called = condition.name if isinstance(condition, exp.Anonymous) else ""
-    more = f"or {scope.label}.a = {scope.other_label}.fid; it stands alone after ON"
-    hint = did_you_mean(called, _SPATIAL) or more
-    raise Refused(f"expected {' or '.join(_SPATIAL)}", span_of(condition), hint)
+    hint = f"or {scope.label}.a = {scope.other_label}.fid; it stands alone after ON"
+    raise Refused(f"expected {' or '.join(SPATIAL)}", span_of(condition), hint)
 
 
 def pair_join_of(join: exp.Expr, scope: Scope) -> tuple[PairJoin, tuple[Term, ...]]:
@@ -57,8 +55,7 @@ def _refuse_pairing(condition: exp.Expr, scope: Scope) -> None:
     if isinstance(condition, Intersects):
         hint = "two objects pair by ST_DWithin; of a layer with the stream's name say JOIN LAYER"
         raise Refused("ST_Intersects needs a layer", span, hint)
-    called = condition.name if isinstance(condition, exp.Anonymous) else ""
-    raise Refused("expected a distance or a key", span, did_you_mean(called, ("ST_DWithin",)) or like)
+    raise Refused("expected a distance or a key", span, like)
 
 
 def _check_sides(condition: exp.Expr, scope: Scope) -> None:
@@ -121,7 +118,7 @@ def _side(side: exp.Expr, scope: Scope, like: str) -> tuple[bool, Span]:
 
 def _term_of_side(side: exp.Expr, scope: Scope) -> Term:
     for column in side.find_all(exp.Column):
-        column.set("table", None)
+        column.args["table"].set("this", scope.label)
     return term_of(side, scope)
 
 

@@ -1,0 +1,242 @@
+"""Where errors of the clauses point and what they say: by the text alone, and on a stream."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from st_common.home import Home
+from st_common.query.grammar.words import is_plain
+from st_common.query.lowering.functions import FUNCTIONS
+from st_common.query.problem import TextError
+from st_common.query.registry import check
+from st_common.query.text import parse
+from st_common.settings import Columns, StreamSettings
+
+FROM = "REGISTER QUERY q AS SELECT * FROM s "
+JOIN = FROM + "JOIN l ON ST_Intersects(s, l) "
+PAIRS = FROM + "JOIN s b ON "
+SELECT = "REGISTER QUERY q AS SELECT "
+
+
+@pytest.mark.spec("P4")
+@pytest.mark.parametrize(
+    ("text", "at", "says"),
+    [
+        # INSIDE
+        (FROM + "INSIDE CIRCLE (1, 2)", "1, 2", "expected 3 numbers, not 2"),
+        (FROM + "INSIDE CIRCLE (1, 2, -5 m)", "-5", "a radius is 0 or more"),
+        (FROM + "INSIDE CIRCLE (1, 2, 5 metres)", "metres", "one of m, km"),
+        (FROM + "INSIDE CIRCLE (1 m, 2, 5)", "1 m", "without a unit"),
+        (FROM + "INSIDE CIRCEL (1, 2, 5)", "CIRCEL", "expected (x1, y1, x2, y2)"),
+        (FROM + "INSIDE (1, 2, 3)", "1, 2, 3", "INSIDE CIRCLE (x, y, radius)"),
+        (FROM + "INSIDE ('M', 'a')", "'M'", "expected 4 parts, not 2"),
+        (FROM + "INSIDE ('M', a, 1, 2)", "a, 1", "'a'"),
+        (FROM + "INSIDE ('M', '', 1, 2)", "''", "the id of an object"),
+        (FROM + "INSIDE ('M', 'a', 1, -2)", "-2", "a side is 0 or more"),
+        (FROM + "INSIDE ('M', 'a', 1 m, 2)", "2)", "a unit at both sides, or at none"),
+        (FROM + "INSIDE ('M', 'a', -1)", "-1", "a radius is 0 or more"),
+        (FROM + "INSIDE 'POLYGON((0 0, 1 1'", "'POLYGON", "no WKT"),
+        (FROM + "INSIDE 'POINT(1 1)'", "'POINT", "expected a polygon or multipolygon, not a Point"),
+        (FROM + "INSIDE 'POLYGON EMPTY'", "'POLYGON", "not an empty area"),
+        (FROM + "INSIDE 'POLYGON((0 0, 1 1, 1 0, 0 1, 0 0))'", "'POLYGON", "Self-intersection[0.5 0.5]"),
+        (FROM + "INSIDE 'POLYGON((0 0, 1e999 0, 1 1, 0 0))'", "'POLYGON", ""),
+        # KNN
+        (FROM + "KNN (0, 1, 2)", "0, 1", "k is a whole number from 1 to 10000"),
+        (FROM + "KNN (2.5, 1, 2)", "2.5", "whole number"),
+        (FROM + "KNN (10001, 1, 2)", "10001", "to 10000"),
+        (FROM + "KNN ('M', 'a', 3)", "'a'", "expected a number"),
+        (FROM + "KNN (3, 1)", "3, 1", "KNN (k, x, y), or KNN ('M', k, 'id')"),
+        (FROM + "KNM (3, 1, 2)", "KNM", "did you mean KNN?"),
+        (FROM + "REVERSE KNN (3, 1, 2)", "3, 1, 2", "expected 2 numbers, not 3"),
+        (FROM + "GROUP KNN (3, SUM)", "GROUP KNN", "at least one place"),
+        (FROM + "GROUP KNN (3, SUMM, (1, 2))", "SUMM", "did you mean SUM?"),
+        (FROM + "GROUP KNN (3, SUM, 1, 2)", "1, 2", "expected a place such as (x, y)"),
+        (FROM + "GROUP KNN (3, SUM, (1, 2), ((1, 2)))", "(1, 2)))", "expected a number"),
+        (FROM + "KNN (1, 1, 2) REVERSE KNN (1, 2)", "REVERSE", "multiple"),
+        # WHERE and other expressions
+        (FROM + "WHERE speed >", None, "expected an expression, not the end"),
+        (FROM + "WHERE lower(a", None, "expected ')', not the end"),
+        (FROM + "WHERE a IN (SELECT 1)", "SELECT 1)", "no place inside of an expression"),
+        (FROM + "WHERE EXISTS (SELECT 1)", "SELECT 1)", "no place inside of an expression"),
+        (FROM + "WHERE read_csv('/etc/passwd') = 'a'", "read_csv('", "unknown function READ_CSV"),
+        (FROM + "WHERE lenght(a) = 1", "lenght(a", "did you mean LENGTH?"),
+        (FROM + "WHERE random() < 1", "random", "unknown function RANDOM"),
+        (FROM + "WHERE now() > event_ts", "now", "unknown function NOW"),
+        (FROM + "WHERE substr(a) = 'x'", "substr(a", "SUBSTR takes 2 to 3 arguments, not 1"),
+        (FROM + "WHERE COUNT(*) > 3", "COUNT(*", "stands alone in the list after SELECT"),
+        (FROM + "WHERE a = b = c", "a = b", "read in two ways"),
+        (FROM + "WHERE a = b IS NULL", "b IS", "read in two ways"),
+        (FROM + "WHERE ST_DWithin(s, l, 5 m)", "ST_DWithin", "it stands after ON"),
+        (FROM + "WHERE a[1] = 2", "a[1", "BRACKET has no place"),
+        (FROM + "WHERE a = 'x' 'y'", None, None),
+        (FROM + "WHERE a IN ()", "a IN", "expected values after IN"),
+        (FROM + "WHERE CAST(a AS money) > 3", "money", "expected a type such as BIGINT"),
+        (FROM + "WHERE CAST(a AS itn) > 3", "itn", "did you mean INT?"),
+        (FROM + "WHERE t.speed > 3", "t.speed", "unknown name 't'"),
+        (FROM + "WHERE s.a.b > 3", "s.a.b", "expected a column"),
+        (FROM + "WHERE a > 1e999", "1e999", "too large"),
+        (FROM + "WHERE lower(a) OVER () = 'x'", "lower(a", "OVER has no place"),
+        (JOIN + "WHERE l.kind = 'a' AND l.kind = 'b'", "l.kind = 'b'", "chosen twice"),
+        (JOIN + "WHERE l.fid = speed", "l.fid", "unknown column 'fid' (l.kind ="),
+        (JOIN + "WHERE lower(l.kind) = 'a'", "lower(l.kind", "expected l.kind"),
+        # SELECT and GROUP BY
+        (SELECT + "*, a FROM s", ", a", "* stands alone"),
+        (SELECT + "a b FROM s", "b FROM", "expected ',', AS or FROM"),
+        (SELECT + "a, FROM s", "FROM", "expected * or an expression"),
+        (SELECT + "a, b AS a FROM s", "a FROM", "two columns are called 'a'"),
+        (SELECT + "COUNT(*), SUM(a) FROM s", "SUM", "a query has one aggregate"),
+        (SELECT + "COUNT(*) AS n FROM s", "n FROM", "this needs no name"),
+        (SELECT + "COUNT(*) + 1 FROM s", "COUNT(*", "nothing is computed from it"),
+        (SELECT + "a, COUNT(*) FROM s", "a, COUNT", "expected what the query is grouped by"),
+        (SELECT + "a, COUNT(*) FROM s GROUP BY b", "a, COUNT", "GROUP BY b"),
+        (SELECT + "SUM(*) FROM s", "*) FROM", "SUM takes a number, not *"),
+        (SELECT + "SUM(DISTINCT a) FROM s", "SUM", "DISTINCT takes one argument, of COUNT"),
+        (SELECT + "MAX(a, b) FROM s", "MAX", "MAX takes one argument, not 2"),
+        (SELECT + "COUNT(*) FROM s GROUP BY 1", "1", "expected an expression to group by"),
+        (SELECT + "COUNT(*) FROM s GROUP BY (a, b)", "(a, b", "expected an expression to group by"),
+        (SELECT + "COUNT(*) FROM s GROUP BY a, b", ", b", "expected JOIN"),
+        (SELECT + "DISTINCT a, b FROM s", "b FROM", "one expression after DISTINCT"),
+        (SELECT + "DISTINCT a FROM s GROUP BY a", "a", "exclude each other"),
+        (SELECT + "COUNT(*) FROM s JOIN l ON ST_Intersects(s, l) GROUP BY l.kind", "l.kind", "GROUP BY l.fid"),
+        (SELECT + "COUNT(*) FROM s JOIN l ON ST_Intersects(s, l) GROUP BY partner", "partner", "GROUP BY layer.fid"),
+        (SELECT + "l.fid FROM s JOIN l ON ST_Intersects(s, l)", "l.fid", "l.fid in GROUP BY"),
+        # JOIN
+        (FROM + "JOIN l ON s.a = s.b", "s.a", "expected a column of l at one side"),
+        (FROM + "JOIN l ON a > 3 = l.fid", "a > 3", "read in two ways"),
+        (FROM + "JOIN l ON ST_Intersects(s, l) AND s.a = l.fid", "ST_Intersects", "stands alone after ON"),
+        (PAIRS + "ST_DWithn(s, b, 1 km)", "ST_DWithn", "did you mean ST_DWithin?"),
+        (PAIRS + "ST_Intersects(s, b)", "ST_Intersects", "JOIN LAYER"),
+        (PAIRS + "ST_DWithin(s, c, 1 km)", "c,", "expected s and b, not 'c'"),
+        (PAIRS + "ST_DWithin(s, b, 1 km) AND ST_DWithin(s, b, 2 km)", "ST_DWithin(s, b, 2", "a distance already"),
+        (PAIRS + "a = b.a", "a = b.a", "expected a column of one of the two"),
+        (PAIRS + "s.a = s.b", "s.a", "both sides of this key are of 's'"),
+        (PAIRS + "s.a = b.b", "s.a", "the sides of a key say the same, not a and b"),
+        (PAIRS + "s.a < b.a", "s.a", "expected a distance or a key"),
+        (PAIRS + "s.a + b.a = b.a", "s.a", "about one of the two"),
+        (PAIRS + "s.a = b.a WHERE b.speed > 3", "b.speed", "conditions are about s"),
+        # WINDOW, EMIT, WITH
+        (FROM + "WINDOW hour", "hour", "expected a time such as 1 hour"),
+        (FROM + "WINDOW 1", None, "expected a unit such as min"),
+        (FROM + "WINDOW 1 hourr", "hourr", "did you mean hour"),
+        (FROM + "WINDOW 0 s", "0 s", "at least a microsecond"),
+        (FROM + "WINDOW -1 hour", "-1 hour", "at least a microsecond"),
+        (FROM + "WINDOW 1e9 days", "1e9 days", "at most a hundred years"),
+        (FROM + "WINDOW 1.5 TUPLES", "1.5", "whole number"),
+        (FROM + "WINDOW 0 TUPLES", "0", "whole number"),
+        (FROM + "EMIT CHANGES WITH VALID UNTL", "UNTL", "did you mean UNTIL?"),
+        (FROM + "WITH plan = 'auto'", "plan", "expected (plan = '...')"),
+        (FROM + "WITH (plna = 'auto')", "plna", "did you mean plan?"),
+        (FROM + "WITH (plan = 'space')", "'space'", "did you mean space_first?"),
+        (FROM + "WITH (plan = auto)", "auto)", "a text in single quotes"),
+        (FROM + "WITH (plan = 'auto', plan = 'auto')", "plan = 'auto')", "there is a plan already"),
+    ],
+)
+def test_a_wrong_clause_is_pointed_at(text: str, at: str | None, says: str | None):
+    with pytest.raises(TextError) as caught:
+        parse("DROP QUERY a;\n" + text)
+    (problem,) = caught.value.problems
+    if says is not None:
+        start = len(text) if at is None else text.rindex(at)
+        assert says in str(problem)
+        assert (problem.line, problem.column) == (2, start + 1), str(problem)
+    assert problem.snippet.split("\n")[1].lstrip().startswith("^")
+
+
+def stream(name: str, **more: object) -> StreamSettings:
+    attributes = {"speed": "double", "state": "string", "seats": "long", "free": "bool", "order": "long"}
+    return StreamSettings(
+        name=name, format="csv", columns=Columns(object="id", x="x", y="y"), attributes=attributes, **more
+    )
+
+
+STREAMS = {
+    each.name: each
+    for each in (stream("taxis"), stream("plane", crs="planar"), stream("sensors", moving=False))
+}  # fmt: skip
+Q = "REGISTER QUERY q AS SELECT * FROM taxis "
+SENSORS = "REGISTER QUERY q AS SELECT * FROM sensors "
+
+
+@pytest.mark.spec("P4")
+@pytest.mark.parametrize(
+    ("text", "at", "says"),
+    [
+        (Q + "WHERE sped > 3", "sped", "unknown column 'sped' (did you mean speed?)"),
+        (Q + "WHERE zz > 3", "zz", "known columns: elapsed_s, event_ts, free, object"),
+        (Q + "WHERE taxis.sped > 3 AND free", "taxis.sped", "did you mean speed?"),
+        (Q + "WHERE state > 3", "state > 3", "cannot compare values of type VARCHAR"),
+        (Q + "WHERE lower(seats) = 'x'", "lower(seats", "lower(BIGINT)"),
+        (Q + "WHERE speed", "speed", "WHERE needs a condition, not a value of type DOUBLE"),
+        (Q + "WHERE partner = 'x'", "partner", "unknown column 'partner'"),
+        ("REGISTER QUERY q AS SELECT SUM(state) FROM taxis", "state", "an aggregate needs a number"),
+        ("REGISTER QUERY q AS SELECT MIN(event_ts) FROM taxis", "event_ts", "not a value of type TIMESTAMP"),
+        ("REGISTER QUERY q AS SELECT sped AS a, stat AS b FROM taxis", "sped", "did you mean speed?"),
+        ("REGISTER QUERY q AS SELECT COUNT(*) FROM taxis GROUP BY stat", "stat", "did you mean state?"),
+        (Q + "JOIN taxis b ON taxis.lin = b.lin", "taxis.lin", "unknown column 'lin'"),
+        (Q + "JOIN plane ON ST_Intersects(taxis, plane)", "plane ON", "it is a stream"),
+        (Q + "INSIDE CIRCLE (200, 1, 5 km)", "INSIDE", "the centre of the circle lies off the Earth"),
+        (Q + "INSIDE 'POLYGON((200 1, 201 1, 201 2, 200 1))'", "INSIDE", "the area lies off the Earth"),
+        (Q + "KNN (3, 41.1, -108.6)", "KNN", "longitude first"),
+        (Q + "GROUP KNN (3, SUM, (1, 1), (1, 91))", "GROUP KNN", "the place lies off the Earth"),
+        (Q + "WINDOW 1 hour INSIDE ('M', 'a', 1 km)", "WINDOW", "WINDOW and a moving INSIDE exclude each other"),
+        (Q + "KNN (3, 1, 1) WINDOW 5 TUPLES", "WINDOW", "WINDOW and KNN exclude each other"),
+        (Q + "JOIN taxis b ON taxis.state = b.state WINDOW 1 hour", "WINDOW", "JOIN of the stream with itself"),
+        (Q + "KNN (3, 1, 1) JOIN taxis b ON taxis.state = b.state", "JOIN", None),
+        (Q + "EMIT CHANGES WITH VALID UNTIL", "VALID", "WITH VALID UNTIL needs INSIDE"),
+        (Q + "INSIDE (0, 0, 1, 1) KNN (3, 1, 1) EMIT CHANGES WITH VALID UNTIL", "VALID", "VALID UNTIL and KNN"),
+        (Q + "INSIDE (0, 0, 1, 1) WINDOW 1 s EMIT CHANGES WITH VALID UNTIL", "VALID", "VALID UNTIL and WINDOW"),
+        (Q.replace("*", "COUNT(*)") + "INSIDE (0, 0, 1, 1) EMIT EVERY WITH VALID UNTIL", "VALID", "an aggregate"),
+        (SENSORS + "INSIDE ('M', 'a', 1, 1)", "INSIDE", "a region that goes with an object needs a stream of moving"),
+        (SENSORS + "KNN (3, 1, 1)", "KNN", "moving = false"),
+        (SENSORS + "WINDOW 1 hour", "WINDOW", "moving = false"),
+        (SENSORS.replace("*", "COUNT(*)"), "COUNT(*)", "an aggregate needs a stream of moving objects"),
+        (SENSORS + "INSIDE (0, 0, 1, 1) EMIT CHANGES WITH VALID UNTIL", "VALID", "moving = false"),
+        (SENSORS + "a JOIN sensors b ON a.state = b.state", "sensors b", "JOIN of the stream with itself"),
+    ],
+)
+def test_what_does_not_fit_the_stream_is_pointed_at(tmp_path: Path, text: str, at: str, says: str | None):
+    with pytest.raises(TextError) as caught:
+        check(Home(tmp_path), STREAMS, parse("\n" + text))
+    problem = caught.value.problems[0]
+    if says is not None:
+        assert says in str(problem)
+        assert (problem.line, problem.column) == (2, text.rindex(at) + 1), str(problem)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        Q + "WHERE SPEED > 3 AND free AND (state = 'x' OR seats % 2 = 1)",
+        Q + "WHERE speed_mps > 3 AND elapsed_s < 60 AND hour(event_ts) = 8",
+        Q + 'WHERE "order" > 1',
+        Q + "KNN (3, -180, 90) INSIDE CIRCLE (180, -90, 5 km)",
+        "REGISTER QUERY q AS SELECT * FROM plane KNN (3, 1e6, 1e6) INSIDE ('M', 'a', 5 ft, 2 km)",
+        SENSORS + "WHERE speed > 3 INSIDE CIRCLE (1, 1, 5)",
+        "REGISTER QUERY q AS SELECT AVG(seats) FROM taxis GROUP BY state WINDOW 1 hour",
+        "REGISTER QUERY q AS SELECT state, speed FROM taxis KNN (3, 1, 1)",
+        "REGISTER QUERY q AS SELECT COUNT(*) FROM taxis a JOIN taxis b ON ST_DWithin(a, b, 1 km) GROUP BY state",
+    ],
+)
+def test_what_fits_the_stream_passes(tmp_path: Path, text: str):
+    check(Home(tmp_path), STREAMS, parse(text))
+
+
+def test_all_that_is_wrong_with_a_statement_comes_at_once(tmp_path: Path):
+    text = Q.replace("*", "sped AS a, lower(stat) AS b") + "WHERE sped > 3 WINDOW 1 hour KNN (3, 1, 1)"
+    with pytest.raises(TextError) as caught:
+        check(Home(tmp_path), STREAMS, parse(text))
+    assert len(caught.value.problems) == 4
+
+
+def test_names_that_duckdb_reads_otherwise_are_quoted():
+    found = duckdb.sql("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'").fetchall()
+    assert [word for (word,) in found if is_plain(word)] == []
+    assert all(is_plain(word) for word in ("object", "event_ts", "x", "y", "elapsed_s", "speed_mps", "partner", "type"))
+
+
+def test_every_function_that_is_let_through_exists_and_repeats_its_value():
+    rows = duckdb.sql("SELECT upper(function_name), bool_or(stability = 'VOLATILE') FROM duckdb_functions() GROUP BY 1")
+    volatile = dict(rows.fetchall())
+    grammar = {"COALESCE", "NULLIF", "IFNULL", "SUBSTRING", "TRIM"}  # DuckDB's grammar knows them, not its catalogue
+    assert [name for name in FUNCTIONS if name not in grammar and volatile.get(name) is not False] == []
