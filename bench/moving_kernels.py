@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.spatial import cKDTree
 
 from st_common.geometry.circles import CircleIndex
 from st_common.geometry.distance import metres_between
@@ -116,10 +117,9 @@ def _neighbours(world: World, repeat: int) -> list[dict[str, Any]]:
 
 
 def _trios(world: World, count: int) -> np.ndarray:
-    """Three objects each, within about a kilometre of each other."""
-    order = np.lexsort((world.x, np.floor(world.y * 200)))
-    start = np.linspace(0, len(order) - 60, count).astype(np.int64)
-    return order[start[:, None] + [0, 25, 50]].ravel()
+    """Three objects each that are among the hundred next to each other."""
+    places = np.stack([world.x, world.y], axis=1)
+    return np.asarray(cKDTree(places).query(places[:count], k=[1, 50, 99])[1], np.int64).ravel()
 
 
 def _kind(kind: str, world: World, table: Table, repeat: int, **named: Any) -> dict[str, Any]:
@@ -151,9 +151,7 @@ def _members(kind: str, world: World, table: Table, q: int) -> set[int]:
     if kind == "moving_circle":
         return set(np.flatnonzero(may & (far[0] <= table.radius[q])).tolist())
     if kind == "reverse":
-        near = np.flatnonzero(
-            may & (far[0] <= np.partition(far[0], 50)[50])
-        )  # of farther ones a nearer object is known
+        near = np.flatnonzero(may & (far[0] <= np.partition(far[0], 50)[50]))  # each of these is nearer to some
         others = [np.sort(metres_between(world.x[o], world.y[o], world.x, world.y).round(3))[1] for o in near]
         return set(near[far[0][near].round(3) <= others].tolist())
     total = [far.sum(axis=0), far.max(axis=0), far.min(axis=0)][int(table.total[q]) if kind == "group" else 0].round(3)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry.circles import points_in_circles
+from st_common.geometry.distance import metres_between
 from st_common.geometry.nearest import Neighbours, Objects, distance
 from st_common.geometry.ranked import kth_smallest, last_of_equals
 
@@ -44,19 +45,27 @@ class Groups:
 def totals(groups: Groups, row: Ints, x: Floats, y: Floats) -> Floats:
     """For each pair of a group and an object's place, how far they are from each other; NaN for groups without places.
 
-    Sums are of metres to the millimetre or of planar units to nine decimals; maxima and minima are as `distance`
-    compares: squares in the plane.
+    Sums are metres to the millimetre or planar units to nine decimals, rounded once; maxima and minima are as
+    `distance` compares: squares in the plane.
     """
     total = groups.total[row]
     least, most, summed = np.full(len(row), np.inf), np.full(len(row), -np.inf), np.zeros(len(row))
     for px, py in zip(groups.x.T, groups.y.T, strict=True):
-        far = distance(px[row], py[row], x, y, geographic=groups.geographic)
+        far = _far(px[row], py[row], x, y, geographic=groups.geographic)
         there = ~np.isnan(far)
         np.minimum(least, far, out=least, where=there)
         np.maximum(most, far, out=most, where=there)
         np.add(summed, far if groups.geographic else np.sqrt(far), out=summed, where=there)
-    found = np.select([total == MAX, total == MIN], [most, least], np.round(summed, 3 if groups.geographic else 9))
-    return np.where(np.isinf(least) & (most < least), np.nan, found)
+    if groups.geographic:
+        found = np.round(np.select([total == MAX, total == MIN], [most, least], summed), 3)
+    else:
+        found = np.select([total == MAX, total == MIN], [most, least], np.round(summed, 9))
+    return np.where(most < least, np.nan, found)
+
+
+def _far(x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool) -> Floats:
+    """Metres, not rounded yet, or squares in the plane."""
+    return metres_between(x1, y1, x2, y2) if geographic else distance(x1, y1, x2, y2, geographic=False)
 
 
 def kth_nearest_to_groups(groups: Groups, k: Ints, but: Ints, objects: Objects) -> tuple[Floats, Ints]:

@@ -21,8 +21,8 @@ Test = Callable[[Ints, Ints], npt.NDArray[np.bool_]]
 
 _CELLS_PER_SIDE = 4  # cells along the median box: more cells mean fewer false candidates but more runs of points
 _CELLS_PER_POINT, _FEWEST_CELLS, _MOST_CELLS = 4, 1 << 8, 1 << 22
-_MOST_RUNS = 1 << 14  # runs and candidates looked at together: their columns stay in the processor's cache
-_MOST_CANDIDATES = 1 << 17
+_SAMPLE = 1 << 12  # points that say where the grid lies
+_MOST_RUNS, _MOST_CANDIDATES = 1 << 16, 1 << 19  # looked at together, so that crowded boxes do not fill the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ def points_in_boxes(boxes: Floats, x: Floats, y: Floats, *, test: Test | None = 
 
 
 def _grid(boxes: Floats, x: Floats, y: Floats, number: Ints) -> _Grid:
-    (left, right), (low, high) = reach(x), reach(y)
+    sample = slice(None, None, max(len(x) // _SAMPLE, 1))
+    (left, right), (low, high) = reach(x[sample]), reach(y[sample])
     with np.errstate(over="ignore", invalid="ignore"):
         sides = np.median(np.minimum(boxes[2:], 1e300) - np.maximum(boxes[:2], -1e300), axis=1) / _CELLS_PER_SIDE
     most = min(max(_CELLS_PER_POINT * len(x), _FEWEST_CELLS), _MOST_CELLS)
@@ -77,7 +78,7 @@ def _grid(boxes: Floats, x: Floats, y: Floats, number: Ints) -> _Grid:
     across, along = np.maximum(wanted / excess, 1).astype(np.int64).tolist()
     columns, rows = axis(left, right, across), axis(low, high, along)
     cell = rows.cell_of(y) * columns.cells + columns.cell_of(x)
-    order = np.argsort(cell, kind="stable")
+    order = np.argsort(cell)
     starts = np.zeros(columns.cells * rows.cells + 1, np.int64)
     np.cumsum(np.bincount(cell, minlength=len(starts) - 1), out=starts[1:])
     return _Grid(columns=columns, rows=rows, starts=starts, number=number[order], x=x[order], y=y[order])

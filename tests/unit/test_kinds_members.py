@@ -92,8 +92,8 @@ class Plane:
         return Plane.far(a, b) <= radius * radius
 
     @staticmethod
-    def summed(values):
-        return round(sum(map(math.sqrt, values)), 9)
+    def summed(at, places):
+        return round(sum(math.sqrt(Plane.far(at, place)) for place in places), 9)
 
     @staticmethod
     def halves(_latitude, width, height):
@@ -125,8 +125,8 @@ class Globe:
         return Globe.metres(a, b) <= radius
 
     @staticmethod
-    def summed(values):
-        return round(math.fsum(values), 3)
+    def summed(at, places):
+        return round(math.fsum(Globe.metres(at, place) for place in places), 3)
 
     @staticmethod
     def halves(latitude, width, height):
@@ -175,8 +175,11 @@ def answer(space, kind, query, places, objects, ids):
         return [n for n, at in objects.items() if x - w <= at[0] <= x + w and y - h <= at[1] <= y + h]
     if kind == "moving_circle":
         return [n for n, at in objects.items() if space.within(at, (x, y), query["radius"])]
-    many = {0: space.summed, 1: max, 2: min}[int(query["total"])] if kind == "group" else max
-    total = {n: many([space.far(at, place) for place in places]) for n, at in objects.items()}
+    if kind == "group" and query["total"] == 0:
+        total = {n: space.summed(at, places) for n, at in objects.items()}
+    else:
+        which = min if kind == "group" and query["total"] == 2 else max
+        total = {n: which(space.far(at, place) for place in places) for n, at in objects.items()}
     return sorted(objects, key=lambda n: (total[n], ids[n]))[: int(query["k"])]
 
 
