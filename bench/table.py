@@ -21,7 +21,7 @@ Columns = dict[str, Callable[[Result], str]]
 
 
 def results_of(pattern: str) -> list[Result]:
-    """The results whose file's name matches, local before Spark, then in the order of the numbers in the name, the last first."""
+    """The results whose file's name matches: local before Spark, then by the numbers in the name, the last first."""
     paths = [path for path in RESULTS.glob("*.json") if re.fullmatch(pattern, path.stem)]
     return [json.loads(path.read_text()) for path in sorted(paths, key=_place)]
 

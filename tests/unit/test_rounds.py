@@ -1,0 +1,67 @@
+"""The server's load in small: objects on real roads, a square around each, all moving, judged every 5 s."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.engine.local import LocalEngine
+from st_common.home import Home
+from st_common.position import position_of
+from st_common.query.control import QueryRow, encoded
+from st_common.query.plan import Plan
+from st_common.query.region import MovingBox
+from st_common.testing.road_network import read_network
+from st_common.testing.road_traffic import ALL_REPORT, Round, object_ids, payload, rounds, stamp_ms, traffic_stream
+
+TRAFFIC = replace(ALL_REPORT, at_start=150, units=5, speed_divisor=100)
+SIDE = 3000.000001  # coordinates have six decimals: nobody is on a border
+
+
+def _pairs(found: Round) -> set[tuple[int, int]]:
+    """Query and object by looking at each object for each query."""
+    x, y = np.round(found.x, 6), np.round(found.y, 6)
+    near = (np.abs(x - x[:, None]) <= SIDE / 2) & (np.abs(y - y[:, None]) <= SIDE / 2)
+    np.fill_diagonal(near, val=False)
+    return set(zip(*(side.tolist() for side in near.nonzero()), strict=True))
+
+
+@pytest.mark.spec("P9", "P12", "G4")
+def test_each_round_gives_the_changes_between_two_exact_answers(shared: Path, tmp_path: Path) -> None:
+    found = list(rounds(read_network(shared / "data" / "roadnet-oldenburg"), TRAFFIC, seed=1))
+    stream, home = traffic_stream("load", TRAFFIC), Home(tmp_path)
+    log = Log(home.log("load"))
+    plans = [
+        Plan(stream="load", inside=MovingBox(focal=f, width=SIDE, height=SIDE)) for f in object_ids(np.arange(150))
+    ]
+    log.append(payload(found[0], TRAFFIC), arrival_us=0)
+    log.append(b"".join(encoded(QueryRow(
+        name=f"q{n}", version=1, op="register", stream="load", position=0, arrival_us=0, plan=plan, text="", owner="")
+    ) for n, plan in enumerate(plans)), arrival_us=0, control=True)  # fmt: skip
+    starts = [position_of(log.end(), 0)]
+    for one in found[1:]:
+        log.append(payload(one, TRAFFIC), arrival_us=0)
+        clock = {"op": "clock", "ts": stamp_ms(one.unit, TRAFFIC) * 1000 + 1}
+        log.append(json.dumps(clock).encode(), arrival_us=0, control=True)
+        starts.append(position_of(log.end(), 0))
+    engine = LocalEngine(home, stream)
+    while engine.batch():
+        pass
+    engine.close()
+    rows = tables.read(home.table("changes", "load"), columns=["position", "query", "object", "sign"]).to_pylist()
+    answer: set[tuple[int, int]] = set()
+    moved = 0
+    for one, start, end in zip(found, [0, *starts], starts, strict=False):
+        exact = _pairs(one)
+        changes = [row for row in rows if start <= row["position"] < end]
+        for sign, wanted in ((1, exact - answer), (-1, answer - exact)):
+            told = [(int(r["query"][1:]), int(r["object"][1:])) for r in changes if r["sign"] == sign]
+            assert len(told) == len(set(told))
+            assert set(told) == wanted
+            moved += len(told) if one.unit else 0
+        answer = exact
+    assert moved > 500
