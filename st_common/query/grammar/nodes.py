@@ -76,8 +76,13 @@ class Within(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True, "distance": True}
 
 
+_LOCATED = (Inside, Knn, Lasting, Emit, Options, exp.Tuple, exp.Paren, exp.Identifier, exp.Literal)  # know all of it
+
+
 def span_of(node: Any) -> Span:
     """The offsets (start, end) of what a node, or the names and numbers below it, take in the text."""
+    if isinstance(node, _LOCATED) and "start" in node.meta:
+        return node.meta["start"], node.meta["end"] + 1
     metas = [found.meta for found in node.walk() if found.meta and "start" in found.meta]
     if not metas:
         return 0, 0
