@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from st_common.cli import capture, layer, query, read, run
+from st_common.cli import capture, explain, layer, past, query, read, run, why
 from st_common.cli.frame import FairwayCommand, FairwayGroup
 
 app = typer.Typer(name="fairway", cls=FairwayGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -54,8 +54,11 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_layers, "show"): layer.show,
     (app, "partition"): layer.partition,
     (app, "replay"): capture.replay,
+    (app, "explain"): explain.explain,
     (app, "changes"): read.changes,
-    (app, "answer"): read.answer,
+    (app, "answer"): past.answer,
+    (app, "objects"): past.objects,
+    (app, "why"): why.why,
     (app, "sql"): read.sql,
     (app, "run"): run.run,
     (app, "verify"): run.verify,

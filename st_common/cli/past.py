@@ -1,0 +1,118 @@
+"""`fairway answer`, `objects`: who was in an answer and where objects were, now or at a time."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from st_common.cli import context
+from st_common.cli.output import Format
+from st_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from st_common.serving.answers import Reads
+
+_FORMAT = Annotated[Format, typer.Option("--format", help="A table for people, JSON lines or CSV for programs.")]
+_EXPLAIN = Annotated[bool, typer.Option("--explain", help="Say on standard error which rows were read.")]
+_OPTIONAL = ("value", "fields")  # columns that most queries do not have: programs always get them, people when they say
+
+
+def answer(
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The name of a query.")],
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="T", help="The answer at this time: ISO 8601, UTC if no zone is given."),
+    ] = None,
+    *,
+    explain: _EXPLAIN = False,
+    form: _FORMAT = "table",
+) -> None:
+    """Show who is in the answer of a query, with which partner and values, and since when."""
+    from st_common.cli.output import write
+    from st_common.serving.answers import answered
+
+    found = answered(context.home(ctx, must_exist=True), query, None if at is None else time_of(at))
+    write(_shown(found.rows) if form == "table" else found.rows, form)
+    if explain:
+        _say(found.reads, "changes")
+
+
+def objects(
+    ctx: typer.Context,
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")],
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="T", help="Where they were at this time: ISO 8601, UTC if no zone is given."),
+    ] = None,
+    inside: Annotated[
+        tuple[float, float, float, float] | None,
+        typer.Option(
+            "--inside", metavar="X1 Y1 X2 Y2", help="Only objects in this rectangle; its border belongs to it."
+        ),
+    ] = None,
+    nearest: Annotated[
+        tuple[int, float, float] | None,
+        typer.Option("--nearest", metavar="K X Y", help="Only the K objects nearest to a point, nearest first."),
+    ] = None,
+    *,
+    explain: _EXPLAIN = False,
+    form: _FORMAT = "table",
+) -> None:
+    """Show where the objects of a stream are, or were at a time."""
+    from st_common.cli.output import write
+    from st_common.query.region import Box
+    from st_common.serving.history import NearestTo, objects_at
+
+    streams = context.streams(ctx)
+    if stream not in streams:
+        raise ConfigError(f"there is no stream {stream!r}", hint=f"the settings have {', '.join(streams) or 'none'}")
+    if nearest is not None and nearest[0] < 1:
+        raise ConfigError(f"--nearest {nearest[0]} is no number of objects", hint="at least 1")
+    found = objects_at(
+        context.home(ctx, must_exist=True),
+        streams[stream],
+        None if at is None else time_of(at),
+        inside=None if inside is None else Box.of_corners(*inside),
+        nearest=None if nearest is None else NearestTo(k=nearest[0], x=nearest[1], y=nearest[2]),
+    )
+    write(found.rows, form)
+    if explain:
+        _say([found.reads], "fixes")
+
+
+def time_of(text: str) -> "datetime":
+    """The time that `--at` gives: ISO 8601, UTC without a zone.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    from datetime import UTC, datetime
+
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"--at {text!r} is no time", hint="such as 2024-05-01T12:30:00Z") from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _shown(rows: "pa.Table") -> "pa.Table":
+    """The rows without those optional columns in which nothing stands."""
+    empty = [name for name in _OPTIONAL if rows[name].null_count == len(rows)]
+    return rows.drop_columns(empty)
+
+
+def _say(reads: "Iterable[Reads]", what: str) -> None:
+    for each in reads:
+        snapshot = each.snapshot
+        start = (
+            "no snapshot"
+            if snapshot is None
+            else f"{each.snapshot_rows:,} rows of the snapshot of {snapshot.snapshot_ts:%Y-%m-%dT%H:%M:%SZ} "
+            f"(position {snapshot.position})"
+        )
+        typer.echo(f"read of {each.stream}: {start}, {each.after_rows:,} {what} from there on", err=True)

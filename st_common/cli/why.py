@@ -1,0 +1,139 @@
+"""`fairway why`: one change, explained."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from st_common.cli import context
+from st_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from st_common.serving.batch import Batch
+    from st_common.serving.evidence import Fix
+    from st_common.serving.why import Why
+    from st_common.settings import StreamSettings
+
+
+def why(
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The name of a query.")],
+    name: Annotated[str, typer.Argument(metavar="OBJECT", help="The id of an object, or the group of an aggregate.")],
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="T", help="The newest change up to this time: ISO 8601, UTC.")
+    ] = None,
+    partner: Annotated[
+        str | None, typer.Option("--partner", metavar="P", help="Only changes with this partner.")
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Explain the newest change of an object in an answer: fix, query, layer, tick, batch and cause."""
+    from st_common.cli.past import time_of
+    from st_common.query.registry import find
+    from st_common.serving.why import why as why_of
+
+    home = context.home(ctx, must_exist=True)
+    stream = _settings(ctx, find(home, query).stream)
+    found = why_of(home, query, name, at=None if at is None else time_of(at), partner=partner, stream=stream)
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
+    else:
+        _write(found)
+
+
+def _settings(ctx: typer.Context, stream: str) -> "StreamSettings | None":
+    """The stream's settings, where there are some: they make the explanation better, it stands without them."""
+    try:
+        return context.streams(ctx).get(stream)
+    except ConfigError:
+        return None
+
+
+def _write(found: "Why") -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    console.print(Text(found.sentence, style="bold"))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in _lines(found):
+        grid.add_row(label, Text(text))
+    console.print(grid)
+
+
+def _lines(found: "Why") -> list[tuple[str, str]]:
+    change = found.change
+    lines = [
+        ("change", f"{change['sign']:+d} {change['cause']} at {_time(change['event_ts'])}"),
+        ("place", f"position {change['position']} (segment {change['segment']}, row {change['row']}), "
+                  f"seq {change['seq']}, of stream {found.stream}"),
+        ("batch", _batch(found.batch)),
+    ]  # fmt: skip
+    if change["value"] is not None:
+        lines.append(("value", f"{change['value']:.10g}"))
+    if change["fields"] is not None:
+        lines.append(("fields", change["fields"]))
+    lines.append(("fix", _fix(found.fix) if found.fix else _no_fix(found)))
+    if found.joined is not None:
+        lines.append(("layer", _layer(found)))
+    if found.tick is not None:
+        lines.append(("tick", _time(found.tick)))
+    lines += [(f"focal {name}", _fix(fix) if fix else "no fix known") for name, fix in found.focals.items()]
+    return lines + _query(found)
+
+
+def _query(found: "Why") -> list[tuple[str, str]]:
+    row, name = found.registered, found.change["query"]
+    if row is None:
+        return [("query", f"{name}, version {found.change['query_version']}: no log knows its registration")]
+    how = "registered" if row.op == "register" else "replaced an older one"
+    return [
+        ("query", f"{name}, version {row.version}, {how} by {row.owner or 'unknown'} at position {row.position}"),
+        ("text", " ".join((row.text or "").split())),
+    ]
+
+
+def _batch(batch: "Batch") -> str:
+    if batch.journal:
+        return "in the journal: no version of the table has it yet"
+    if batch.version is not None:
+        span = f"positions {batch.from_position} to {batch.through_position}"
+        return f"version {batch.version} of the table, committed at {_time(batch.committed_ts)}: {span}"
+    if batch.file is not None:
+        return f"file {batch.file}, written at {_time(batch.written_ts)}: the commit's log is kept no more"
+    return "unknown"
+
+
+def _fix(fix: "Fix") -> str:
+    where = "gone" if fix.gone else f"({fix.x:.10g}, {fix.y:.10g})"
+    attributes = "".join(f", {name} {value}" for name, value in fix.attributes.items() if value is not None)
+    return f"{_time(fix.event_ts)} {where}{attributes}; segment {fix.segment}, row {fix.row}"
+
+
+def _no_fix(found: "Why") -> str:
+    plan = found.registered.plan if found.registered else None
+    if plan is not None and plan.aggregate is not None:
+        return "none: the row is of a group"
+    return "not archived yet, or kept no more"
+
+
+def _layer(found: "Why") -> str:
+    joined = found.joined
+    if joined is None:
+        return ""
+    version = "" if joined.version is None else f", version {joined.version}"
+    named = joined.tags.get("name")
+    feature = f": {joined.fid}" if joined.fid else ""
+    about = ", ".join(part for part in (joined.kind, named) if part)
+    return f"{joined.layer}{version}{feature}{f' ({about})' if about else ''}"
+
+
+def _time(time: Any) -> str:
+    from st_common.serving.wording import moment
+
+    return moment(time)

@@ -1,0 +1,85 @@
+"""In which batch a change was committed: the version of the table that brought it in, or the journal."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from st_common import tables
+from st_common.home import Home
+from st_common.tables.handle import newest
+from st_common.tables.pruning import keep
+
+_APP = "engine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One commit of an engine: the table's version, when, and which places of the log it took the table past.
+
+    A change that only the journal has yet has no version. Tables keep their log for a while only: of an older change
+    `version` is None too, and `file` and `written_ts` say in which file it stands (after a compaction: with others).
+    """
+
+    journal: bool = False
+    version: int | None = None
+    committed_ts: datetime | None = None
+    from_position: int | None = None
+    through_position: int | None = None
+    file: str | None = None
+    written_ts: datetime | None = None
+
+
+def batch_of(home: Home, stream: str, position: int, seq: int) -> Batch:
+    """The batch that committed the change of a place in the log; nothing but Nones when no table or log knows it."""
+    path = home.table("changes", stream)
+    committed = tables.committed(path, _APP)
+    if committed is None or position > committed:
+        return Batch(journal=True)
+    is_whole = (path / "_delta_log" / f"{0:020d}.json").exists()  # else an earlier commit may have brought it in
+    before: int | None = -1 if is_whole else None
+    for version, through, stamp in _commits(path):
+        if through >= position:
+            if before is None:
+                break
+            return Batch(version=version, committed_ts=stamp, from_position=before + 1, through_position=through)
+        before = through
+    return _stored(path, position, seq)
+
+
+def _commits(path: Path) -> Iterator[tuple[int, int, datetime | None]]:
+    """The engine's commits that the log still has: version, position that it reached, time; rising."""
+    for each in sorted((path / "_delta_log").glob("[0-9]*.json")):
+        actions: list[dict[str, Any]] = [
+            json.loads(line) for line in each.read_text(encoding="utf-8").splitlines() if line
+        ]
+        reached = [a["txn"]["version"] for a in actions if "txn" in a and a["txn"]["appId"] == _APP]
+        stamps = [a["commitInfo"]["timestamp"] for a in actions if "commitInfo" in a]
+        if reached:
+            yield int(each.stem), reached[0], _time(stamps[0]) if stamps else None
+
+
+def _stored(path: Path, position: int, seq: int) -> Batch:
+    """The file in which the row stands."""
+    table = newest(path)
+    if table is None:
+        return Batch()
+    actions = keep(pa.table(table.get_add_actions(flatten=True)), [("position", "=", position)])
+    for name, written in zip(actions["path"].to_pylist(), actions["modification_time"].to_pylist(), strict=True):
+        found = pq.read_table(
+            path / unquote(name), columns=["seq"], filters=[("position", "=", position), ("seq", "=", seq)],
+            partitioning=None,
+        )  # fmt: skip
+        if len(found):
+            return Batch(file=name, written_ts=written if isinstance(written, datetime) else _time(written))
+    return Batch()
+
+
+def _time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)

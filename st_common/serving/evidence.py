@@ -1,0 +1,77 @@
+"""The fixes behind a change, in the table of positions."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from st_common import tables
+from st_common.contracts import load_contract
+from st_common.home import Home
+from st_common.levels.snapshots import snapshots
+from st_common.levels.stored import fixes
+from st_common.position import position_of, segment_of
+from st_common.tables.pruning import Filters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """One fix and where it stands in the log; `attributes` are those that the stream declares."""
+
+    object: str
+    segment: int
+    row: int
+    event_ts: datetime
+    x: float
+    y: float
+    gone: bool
+    attributes: dict[str, Any]
+
+    @property
+    def position(self) -> int:
+        """The place in the log."""
+        return position_of(self.segment, self.row)
+
+
+def fix_of(home: Home, stream: str, name: str, event_ts: datetime) -> Fix | None:
+    """The fix of an object and an event time: the first of several; None when none is archived (yet)."""
+    found = _rows(home, stream, [("event_ts", "=", event_ts), ("object", "=", name)])
+    return min(found, key=lambda fix: fix.position, default=None)
+
+
+def fix_at(home: Home, stream: str, name: str, at: datetime, before: int, *, lateness_us: int = 0) -> Fix | None:
+    """The last fix that counted of an object at a tick: of event times up to `at`, in the log before `before`.
+
+    None when there was none, or none is archived (yet). With a lateness a fix that came too late does not count. What
+    stands before the newest snapshot is not read, unless the object said nothing since.
+    """
+    usable = [each for each in snapshots(home, stream) if each.position <= before and each.from_ts <= at]
+    starts = [segment_of(usable[-1].position), 0] if usable else [0]
+    for start in starts:
+        bounds: Filters = [("event_ts", "<=", at), ("object", "=", name), ("segment", ">=", start)]
+        rows = _rows(home, stream, [*bounds, ("segment", "<=", segment_of(before))])
+        found = sorted((fix for fix in rows if fix.position < before), key=lambda fix: fix.position)
+        found.sort(key=lambda fix: fix.event_ts, reverse=True)  # stable: of one time the first in the log
+        last = next((fix for fix in found if not (lateness_us and _is_late(home, stream, fix, lateness_us))), None)
+        if last is not None:
+            return last
+    return None
+
+
+def _is_late(home: Home, stream: str, fix: Fix, lateness_us: int) -> bool:
+    """Whether a fix before it in the log had brought the clock past its time."""
+    passed = fix.event_ts + timedelta(microseconds=lateness_us)
+    return len(fixes(home, stream, 0, fix.position, (), ("event_ts", ">", passed))) > 0
+
+
+def _rows(home: Home, stream: str, filters: Filters) -> list[Fix]:
+    path = home.table("positions", stream)
+    if not tables.exists(path):
+        return []
+    own = set(load_contract("positions").arrow_schema().names)
+    return [
+        Fix(
+            **{key: record[key] for key in ("object", "segment", "row", "event_ts", "x", "y", "gone")},
+            attributes={key: value for key, value in record.items() if key not in own},
+        )
+        for record in tables.read(path, filters=filters).to_pylist()
+    ]

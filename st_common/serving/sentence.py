@@ -1,0 +1,167 @@
+"""One change in a sentence."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from st_common.query.plan import Plan
+from st_common.serving.evidence import Fix
+from st_common.serving.wording import asked, moment, value_of
+from st_common.settings import StreamSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    change: Mapping[str, Any]
+    plan: Plan | None
+    fix: Fix | None
+    focals: Mapping[str, Fix | None]
+    silence_s: float | None
+
+    @property
+    def who(self) -> str:
+        partner = self.change["partner"]
+        return f"{self.change['object']}{f' with {partner}' if partner is not None else ''}"
+
+    @property
+    def query(self) -> str:
+        return f"version {self.change['query_version']} of {self.change['query']}"
+
+    @property
+    def criteria(self) -> str:
+        return "" if self.plan is None else f" ({asked(self.plan)})"
+
+    @property
+    def when(self) -> str:
+        return moment(self.change["event_ts"])
+
+    @property
+    def last(self) -> str:
+        """The fix that the object was judged by."""
+        ts = moment(self.change["fix_ts"])
+        if self.fix is None or self.fix.gone:
+            return f"its fix of {ts}"
+        return f"its fix of {ts} at ({self.fix.x:.10g}, {self.fix.y:.10g})"
+
+    @property
+    def at_tick(self) -> str:
+        """At which tick, and where the focal objects were; empty for a query that is judged fix by fix."""
+        if self.plan is None or not self.plan.by_ticks:
+            return ""
+        places = [
+            f"{name} at ({fix.x:.10g}, {fix.y:.10g}) since {moment(fix.event_ts)}"
+            for name, fix in self.focals.items()
+            if fix is not None and not fix.gone
+        ]
+        return f" at the tick of {self.when}{', with ' + ' and '.join(places) if places else ''}"
+
+
+def sentence(
+    change: Mapping[str, Any],
+    plan: Plan | None,
+    fix: Fix | None,
+    focals: Mapping[str, Fix | None],
+    stream: StreamSettings | None,
+) -> str:
+    """Why a change happened, in plain words.
+
+    Args:
+        change: a row of `changes`.
+        plan: of the query's version that was judged; None when no log knows it.
+        fix: that the object was judged by.
+        focals: the objects that the query goes with, and their fixes.
+        stream: for its silence.
+    """
+    case = _Case(
+        change=change, plan=plan, fix=fix, focals=focals, silence_s=stream.silence_s if stream is not None else None
+    )
+    if plan is not None and plan.aggregate is not None:
+        return _aggregate(case, plan)
+    return _SENTENCES[change["cause"]](case)
+
+
+def _aggregate(case: _Case, plan: Plan) -> str:
+    """An aggregate's row: of the whole answer or of one group."""
+    group = case.change["object"]
+    what = f"{value_of(plan)} of {case.query}" + ("" if group == "*" else f" for the group {group}")
+    value = "" if case.change["value"] is None else f" {case.change['value']:.10g}"
+    now = case.change["sign"] > 0
+    if case.change["cause"] == "value":
+        return f"The {what}{' became' if now else ' was'}{value}{'' if now else ' until then'}{case.at_tick}."
+    if now:
+        return f"The {what} is there{' with' + value if value else ''}{case.at_tick or ' since ' + case.when}."
+    ended = {"dropped": "the query was dropped", "replaced": "the query was replaced"}
+    reason = ended.get(case.change["cause"], "nothing is left that counts")
+    return f"The {what} is no more{case.at_tick or ' since ' + case.when}: {reason}."
+
+
+def _registered(case: _Case) -> str:
+    return (
+        f"{case.who} was there when {case.query} was registered: {case.last} was its last one, "
+        f"and it satisfied the query{case.criteria}."
+    )
+
+
+def _enter(case: _Case) -> str:
+    return f"{case.who} came into the answer{case.at_tick}: with {case.last} it satisfies {case.query}{case.criteria}."
+
+
+def _leave(case: _Case) -> str:
+    return (
+        f"{case.who} left the answer{case.at_tick}: with {case.last} it satisfies {case.query} no more{case.criteria}."
+    )
+
+
+def _inside(case: _Case) -> str:
+    return f"{case.who} stayed in the answer of {case.query}{case.at_tick}, with {case.last}{case.criteria}."
+
+
+def _gone(case: _Case) -> str:
+    who = _ended(case) or "an object that the answer depends on"
+    return f"{case.who} left the answer of {case.query}{case.at_tick}: the feed said that {who} is gone."
+
+
+def _ended(case: _Case) -> str | None:
+    """Who is gone: the object, else the first focal object whose last record says so."""
+    if case.plan is None or not case.plan.by_ticks or (case.fix is not None and case.fix.gone):
+        return str(case.change["object"])
+    return next((name for name, fix in case.focals.items() if fix is not None and fix.gone), None)
+
+
+def _expired(case: _Case) -> str:
+    after = f" for {case.silence_s:g} s" if case.silence_s is not None else " for too long"
+    who = case.change["object"] if case.plan is None or not case.plan.by_ticks else "it, or what the query goes with,"
+    return f"{case.who} left the answer of {case.query} at {case.when}: {who} said nothing{after} after {case.last}."
+
+
+def _aged(case: _Case) -> str:
+    return (
+        f"{case.who} left the answer of {case.query}{case.at_tick}: none of its fixes counts any more{case.criteria}."
+    )
+
+
+def _value(case: _Case) -> str:
+    return f"The value of {case.who} in the answer of {case.query} changed{case.at_tick}."
+
+
+def _dropped(case: _Case) -> str:
+    return f"{case.who} left the answer because {case.query} was dropped at {case.when}."
+
+
+def _replaced(case: _Case) -> str:
+    return f"{case.who} left the answer because {case.query} was replaced by a newer version at {case.when}."
+
+
+def _layer(case: _Case) -> str:
+    layer = case.plan.join.layer if case.plan is not None and case.plan.join is not None else "the layer"
+    now = "satisfies" if case.change["sign"] > 0 else "does not satisfy"
+    return (
+        f"{layer} was loaded anew (version {case.change['layer_version']}): with {case.last} {case.who} now {now} "
+        f"{case.query}{case.criteria}."
+    )
+
+
+_SENTENCES: dict[str, Callable[[_Case], str]] = {
+    "registered": _registered, "enter": _enter, "leave": _leave, "inside": _inside, "gone": _gone, "expired": _expired,
+    "aged": _aged, "value": _value, "dropped": _dropped, "replaced": _replaced, "layer": _layer,
+}  # fmt: skip

@@ -1,0 +1,178 @@
+"""Why a change happened: fix, query, layer, tick and batch behind one row of `changes` (SPEC X5)."""
+
+import math
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.errors import QueryError
+from st_common.home import Home
+from st_common.position import row_of, segment_of
+from st_common.query.control import QueryRow
+from st_common.query.plan import Plan
+from st_common.query.problem import did_you_mean
+from st_common.query.registry import find, history
+from st_common.serving.batch import Batch, batch_of
+from st_common.serving.changes import stream_changes
+from st_common.serving.evidence import Fix, fix_at, fix_of
+from st_common.serving.sentence import sentence
+from st_common.settings import StreamSettings
+
+_AT_ONCE = ("registered", "dropped", "replaced", "layer")  # judged at a control row, not at a tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """The feature of a layer that a change is about, in the version that was judged; kind and tags where it is kept."""
+
+    layer: str
+    version: int | None
+    fid: str | None
+    kind: str | None
+    tags: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """One change and everything behind it.
+
+    `fix` is the one that the object was judged by, None for a group of an aggregate and while it is not archived.
+    `tick` is the tick of event time at which the query was judged, None for a query that is judged fix by fix; `focals`
+    are the objects that the query goes with, each with its fix at that tick (None: none was known).
+    """
+
+    stream: str
+    change: dict[str, Any]
+    batch: Batch
+    registered: QueryRow | None
+    fix: Fix | None
+    joined: Joined | None
+    tick: datetime | None
+    focals: dict[str, Fix | None]
+    sentence: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The explanation as JSON values: times in ISO 8601 with Z, numbers that JSON does not have as null."""
+        row, value = self.registered, {name: getattr(self, name) for name in self.__slots__ if name != "registered"}
+        value |= {"batch": asdict(self.batch), "fix": self.fix and asdict(self.fix)}
+        value |= {"joined": self.joined and asdict(self.joined)}
+        value |= {"focals": {name: fix and asdict(fix) for name, fix in self.focals.items()}}
+        value["registered"] = row and {
+            "op": row.op, "version": row.version, "text": row.text, "owner": row.owner, "position": row.position,
+            "plan": row.plan and row.plan.to_json(),
+        }  # fmt: skip
+        plain: dict[str, Any] = _plain(value)
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, date):
+        return value.isoformat().replace("+00:00", "Z")
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def why(
+    home: Home,
+    query: str,
+    name: str,
+    *,
+    at: datetime | None = None,
+    partner: str | None = None,
+    stream: StreamSettings | None = None,
+) -> Why:
+    """The newest change of an object in the answer of a query, up to the time `at`, with everything behind it.
+
+    Args:
+        home: where the tables lie.
+        query: the query's name; it may be dropped since.
+        name: the object's id, or the group of an aggregate (`*` without groups).
+        at: the change is the newest with an event time up to then; needs a time zone.
+        partner: of a join, only changes with this feature or object.
+        stream: the settings of the query's stream; with a lateness they decide which fixes count.
+
+    Raises:
+        QueryError: there is no such query, or it has no such change; the hint names the nearest that there is.
+    """
+    find(home, query)
+    rows = history(home, query)
+    of, change = _change(home, sorted({row.stream for row in rows}), query, name, at, partner)
+    registered = next((r for r in rows if r.live and (r.stream, r.version) == (of, change["query_version"])), None)
+    plan = registered.plan if registered else None
+    lateness_us = round(stream.lateness_s * 1e6) if stream is not None else 0
+    by_ticks = plan is not None and plan.by_ticks
+    fix = None if plan is None or plan.aggregate is not None else _fix(home, of, change)
+    focals = {
+        focal: fix_at(home, of, focal, change["event_ts"], change["position"], lateness_us=lateness_us)
+        for focal in (plan.focals if plan else ())
+    }
+    return Why(
+        stream=of,
+        change=change,
+        batch=batch_of(home, of, change["position"], change["seq"]),
+        registered=registered,
+        fix=fix,
+        joined=_joined(home, plan, change),
+        tick=change["event_ts"] if by_ticks and change["cause"] not in _AT_ONCE else None,
+        focals=focals,
+        sentence=sentence(change, plan, fix, focals, stream),
+    )
+
+
+def _fix(home: Home, stream: str, change: dict[str, Any]) -> Fix | None:
+    return None if change["fix_ts"] is None else fix_of(home, stream, change["object"], change["fix_ts"])
+
+
+def _change(
+    home: Home, streams: list[str], query: str, name: str, at: datetime | None, partner: str | None
+) -> tuple[str, dict[str, Any]]:
+    """The newest change, and the stream that it is of: of several streams the one with the latest event time."""
+    found: list[tuple[str, pa.Table]] = [(each, stream_changes(home, each, query, until=at)) for each in streams]
+    newest: list[tuple[str, dict[str, Any]]] = []
+    for each, rows in found:
+        own = rows.filter(pc.equal(rows["object"], name))
+        own = own if partner is None else own.filter(pc.equal(own["partner"], partner))
+        if len(own):
+            newest.append((each, _as_dict(own.slice(len(own) - 1))))
+    if newest:
+        return max(newest, key=lambda pair: pair[1]["event_ts"])
+    raise _unknown(pa.concat_tables([rows for _, rows in found]), query, name, at, partner)
+
+
+def _as_dict(row: pa.Table) -> dict[str, Any]:
+    change: dict[str, Any] = row.to_pylist()[0]
+    return change | {"segment": segment_of(change["position"]), "row": row_of(change["position"])}
+
+
+def _unknown(rows: pa.Table, query: str, name: str, at: datetime | None, partner: str | None) -> QueryError:
+    until = "" if at is None else f" up to {at.isoformat()}"
+    objects = set(rows["object"].to_pylist())
+    if partner is not None and name in objects:
+        partners = set(rows.filter(pc.equal(rows["object"], name))["partner"].drop_null().to_pylist())
+        hint = did_you_mean(partner, partners) or (f"partners: {_few(partners)}" if partners else "it joins nothing")
+        return QueryError(f"{name!r} was never in the answer of {query!r} with {partner!r}{until}", hint=hint)
+    hint = did_you_mean(name, objects) or (f"objects: {_few(objects)}" if objects else "nothing was in it so far")
+    return QueryError(f"{name!r} was never in the answer of {query!r}{until}", hint=hint)
+
+
+def _few(names: set[str]) -> str:
+    first = sorted(names)[:3]
+    return ", ".join(first) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _joined(home: Home, plan: Plan | None, change: dict[str, Any]) -> Joined | None:
+    if plan is None or plan.join is None:
+        return None
+    layer, version, fid = plan.join.layer, change["layer_version"], change["partner"]
+    kind, tags = None, {}
+    path = home.table("layers", layer)
+    if fid is not None and version is not None and tables.exists(path):
+        filters = [("fid", "=", fid), ("home", "=", True)]
+        found = tables.read(path, version=version, columns=["kind", "tags"], filters=filters).to_pylist()
+        kind, tags = (found[0]["kind"], dict(found[0]["tags"] or [])) if found else (None, {})
+    return Joined(layer=layer, version=version, fid=fid, kind=kind, tags=tags)

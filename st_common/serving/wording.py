@@ -1,0 +1,119 @@
+"""Changes and queries in plain words."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import singledispatch
+
+from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
+from st_common.query.plan import LayerJoin, PairJoin, Plan, Window
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
+
+
+def moment(time: datetime | None) -> str:
+    """A time as people read it: UTC, with fractions of a second only where there are some."""
+    if time is None:
+        return "an unknown time"
+    text = f"{time:%Y-%m-%d %H:%M:%S}"
+    return f"{text}.{time.microsecond:06d}".rstrip("0") + " UTC" if time.microsecond else f"{text} UTC"
+
+
+def asked(plan: Plan) -> str:
+    """What a member of the plan's answer is like: "inside the rectangle (0, 0) to (5, 5), where speed > 3"."""
+    return ", ".join(_parts(plan)) or "any object of the stream"
+
+
+def _parts(plan: Plan) -> Iterator[str]:
+    if plan.neighbours is not None:
+        yield _worded(plan.neighbours)
+    if plan.inside is not None:
+        yield _worded(plan.inside)
+    if plan.join is not None:
+        yield _worded(plan.join)
+    if plan.pairs is not None:
+        yield _worded(plan.pairs)
+    if plan.where is not None:
+        yield f"where {plan.where}"
+    if plan.window is not None:
+        yield _worded(plan.window)
+
+
+def value_of(plan: Plan) -> str:
+    """What the value of an aggregate's row is: "count", "avg of speed"."""
+    if plan.aggregate is None:
+        return "value"
+    of = f" of {plan.aggregate.argument}" if plan.aggregate.argument else ""
+    return f"{plan.aggregate.function.replace('_', ' ')}{of}"
+
+
+@singledispatch
+def _worded(part: object) -> str:
+    return str(part)
+
+
+@_worded.register
+def _(part: Box) -> str:
+    return f"inside the rectangle ({part.minx:g}, {part.miny:g}) to ({part.maxx:g}, {part.maxy:g})"
+
+
+@_worded.register
+def _(part: Circle) -> str:
+    return f"within {part.radius_m:g} m of ({part.x:g}, {part.y:g})"
+
+
+@_worded.register
+def _(part: Area) -> str:
+    return f"inside the {part.wkt.split('(')[0].strip().lower()} of the query"
+
+
+@_worded.register
+def _(part: MovingBox) -> str:
+    unit = " m" if part.metres else ""
+    return f"inside the rectangle of {part.width:g} x {part.height:g}{unit} around {part.focal}"
+
+
+@_worded.register
+def _(part: MovingCircle) -> str:
+    return f"within {part.radius_m:g} m of {part.focal}"
+
+
+@_worded.register
+def _(part: Place) -> str:
+    return f"({part.x:g}, {part.y:g})" if part.focal is None else part.focal
+
+
+@_worded.register
+def _(part: Nearest) -> str:
+    return f"among the {part.k} nearest to {_worded(part.place)}"
+
+
+@_worded.register
+def _(part: ReverseNearest) -> str:
+    return f"an object to which none is nearer than {_worded(part.place)}"
+
+
+@_worded.register
+def _(part: GroupNearest) -> str:
+    places = ", ".join(map(_worded, part.places))
+    return f"among the {part.k} with the least {part.total} of distances to {places}"
+
+
+@_worded.register
+def _(part: LayerJoin) -> str:
+    kinds = f" of kind {' or '.join(part.kinds)}" if part.kinds else ""
+    if part.predicate == "equals":
+        return f"with {part.left} equal to {part.right} of a feature of {part.layer}{kinds}"
+    if part.predicate == "dwithin":
+        return f"within {part.distance_m:g} m of a feature of {part.layer}{kinds}"
+    return f"in a feature of {part.layer}{kinds}"
+
+
+@_worded.register
+def _(part: PairJoin) -> str:
+    within = f" within {part.distance_m:g} m" if part.distance_m is not None else ""
+    same = f" with the same {', '.join(part.keys)}" if part.keys else ""
+    return f"beside another object{within}{same}"
+
+
+@_worded.register
+def _(part: Window) -> str:
+    return f"in the last {part.seconds:g} s" if part.seconds is not None else f"among the last {part.tuples} fixes"

@@ -1,0 +1,229 @@
+"""`fairway why`: the change, and everything that is said to be behind it, is what the log and the tables have."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from typer.testing import CliRunner
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.cli import app
+from st_common.engine.archive import Archive
+from st_common.engine.journal import Journal, journal_path
+from st_common.engine.local import LocalEngine
+from st_common.errors import QueryError
+from st_common.home import Home
+from st_common.position import position_of
+from st_common.query.registry import drop, register
+from st_common.query.text import parse
+from st_common.serving.batch import batch_of
+from st_common.serving.evidence import fix_at, fix_of
+from st_common.serving.why import why
+from st_common.settings import load_streams
+
+pytestmark = pytest.mark.spec("X5")
+
+T0 = datetime(2024, 5, 1, 12, tzinfo=UTC)
+CONF = """
+[streams.taxis]
+format = "csv"
+crs = "planar"
+time_unit = "s"
+max_ahead_s = "off"
+silence_s = 60
+columns = { object = "id", event_ts = "t", x = "x", y = "y", gone = "gone" }
+attributes = { speed = "double" }
+"""
+LEFT = "REGISTER QUERY left_side AS SELECT * FROM taxis INSIDE (0, 0, 5, 10)"
+FIXES = [
+    [("taxi-1", 0, 9, 1, "", 3.5), ("taxi-2", 1, 1, 1, "", "")],
+    [("taxi-1", 2, 4, 1, "", 7.5), ("taxi-2", 3, 9, 9, "", "")],
+    [("taxi-3", 4, 2, 2, "", ""), ("taxi-3", 5, "", "", "true", ""), ("taxi-2", 100, 8, 8, "", "")],
+]
+
+
+def commit(engine, archive):
+    while engine.batch():
+        pass
+    engine.commit()
+    while archive.batch():
+        pass
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home in which each segment of FIXES was a commit of its own."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "streams.toml").write_text(CONF)
+    home, streams = Home(tmp_path), load_streams(tmp_path / "conf")
+    register(home, streams, parse(LEFT), owner="ada")
+    engine, archive = LocalEngine(home, streams["taxis"]), Archive(home, streams["taxis"])
+    for segment in FIXES:
+        lines = [f"{i},{round(T0.timestamp()) + t},{x},{y},{gone},{v}" for i, t, x, y, gone, v in segment]
+        Log(home.log("taxis")).append("\n".join(["id,t,x,y,gone,speed", *lines]).encode(), arrival_us=0)
+        commit(engine, archive)
+    engine.close()
+    return home
+
+
+def explained(home, name, **more):
+    return why(home, "left_side", name, stream=load_streams(home.root / "conf")["taxis"], **more)
+
+
+def test_an_entry_is_explained_by_its_fix_its_query_and_its_commit(home):
+    found = explained(home, "taxi-1", at=T0 + timedelta(seconds=50))
+    assert (found.stream, found.change["sign"], found.change["cause"]) == ("taxis", 1, "enter")
+    assert (found.change["position"], found.change["segment"], found.change["row"]) == (position_of(2, 0), 2, 0)
+    assert found.fix is not None
+    assert (found.fix.segment, found.fix.row, found.fix.x, found.fix.y) == (2, 0, 4.0, 1.0)
+    assert found.fix.event_ts == T0 + timedelta(seconds=2)
+    assert found.fix.attributes == {"speed": 7.5}
+    assert found.registered is not None
+    assert (found.registered.text, found.registered.owner, found.registered.position) == (LEFT, "ada", 0)
+    assert (found.tick, found.joined, found.focals) == (None, None, {})
+    assert found.sentence == (
+        "taxi-1 came into the answer: with its fix of 2024-05-01 12:00:02 UTC at (4, 1) it satisfies version 1 of "
+        "left_side (inside the rectangle (0, 0) to (5, 10))."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "says"),
+    [
+        ("taxi-1", "expired", "said nothing for 60 s after its fix of 2024-05-01 12:00:02 UTC at (4, 1)"),
+        ("taxi-2", "leave", "with its fix of 2024-05-01 12:00:03 UTC at (9, 9) it satisfies version 1 of left_side no"),
+        ("taxi-3", "gone", "the feed said that taxi-3 is gone"),
+    ],
+)
+def test_every_cause_has_its_words(home, name, cause, says):
+    found = explained(home, name)
+    assert found.change["cause"] == cause
+    assert says in found.sentence
+
+
+def test_the_batch_is_the_commit_of_the_table_that_has_the_row(home):
+    path = home.table("changes", "taxis")
+    rows = tables.read(path).to_pylist()
+    assert len({batch_of(home, "taxis", row["position"], row["seq"]).version for row in rows}) == 3
+    for row in rows:
+        batch = batch_of(home, "taxis", row["position"], row["seq"])
+        own = {(r["position"], r["seq"]) for r in tables.read(path, version=batch.version).to_pylist()}
+        before = {(r["position"], r["seq"]) for r in tables.read(path, version=batch.version - 1).to_pylist()}
+        assert (row["position"], row["seq"]) in own - before
+        assert batch.from_position <= row["position"] <= batch.through_position
+        assert batch.committed_ts is not None
+
+
+def test_when_the_log_of_the_table_is_cut_the_file_is_named(home):
+    path = home.table("changes", "taxis")
+    row = tables.read(path).sort_by("position").to_pylist()[0]
+    from deltalake import DeltaTable
+
+    DeltaTable(path).create_checkpoint()
+    kept = sorted((path / "_delta_log").glob("*.json"))
+    for each in kept[:-1]:
+        each.unlink()
+    batch = batch_of(home, "taxis", row["position"], row["seq"])
+    assert (batch.version, batch.journal) == (None, False)
+    assert batch.file is not None
+    assert (path / batch.file).exists()
+    assert batch.written_ts is not None
+    assert abs(batch.written_ts.timestamp() - (path / batch.file).stat().st_mtime) < 5
+    assert batch_of(home, "taxis", position_of(1, 1000), 0) != batch
+
+
+def test_a_change_that_only_the_journal_has_says_so(home):
+    row = tables.read(home.table("changes", "taxis")).slice(0, 1)
+    journal = Journal(journal_path(home, "taxis"))
+    ahead = row.set_column(row.column_names.index("position"), "position", [[position_of(4, 0)]])
+    journal.append(ahead)
+    journal.close()
+    found = explained(home, row["object"][0].as_py())
+    assert found.change["position"] == position_of(4, 0)
+    assert found.batch.journal
+    assert found.batch.version is None
+
+
+def test_a_dropped_query_still_explains(home):
+    streams = load_streams(home.root / "conf")
+    drop(home, "left_side")
+    register(home, streams, parse(LEFT.replace("5, 10", "10, 10")), owner="bob")
+    engine, archive = LocalEngine(home, streams["taxis"]), Archive(home, streams["taxis"])
+    commit(engine, archive)
+    engine.close()
+    found = explained(home, "taxi-2")
+    assert found.registered is not None
+    assert (found.change["cause"], found.registered.version, found.registered.owner) == ("registered", 2, "bob")
+    assert found.sentence.startswith("taxi-2 was there when version 2 of left_side was registered: its fix of")
+    earlier = explained(home, "taxi-2", at=T0 + timedelta(seconds=50))
+    assert earlier.registered is not None
+    assert (earlier.change["query_version"], earlier.registered.owner) == (1, "ada")
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "more", "says"),
+    [
+        ("left", "taxi-1", {}, "unknown query 'left'"),
+        ("left_side", "taxi1", {}, "did you mean taxi-1"),
+        ("left_side", "bus", {}, "objects: taxi-1, taxi-2, taxi-3"),
+        (
+            "left_side",
+            "taxi-3",
+            {"at": T0},
+            "'taxi-3' was never in the answer of 'left_side' up to 2024-05-01T12:00:00",
+        ),
+        ("left_side", "taxi-1", {"partner": "park"}, "it joins nothing"),
+    ],
+)
+def test_what_never_was_is_an_error_with_a_hint(home, query, name, more, says):
+    with pytest.raises(QueryError) as error:
+        why(home, query, name, **more)
+    assert says in str(error.value)
+
+
+def test_the_last_fix_before_a_tick_is_that_of_brute_force(home):
+    rows = tables.read(home.table("positions", "taxis")).to_pylist()
+    for name in ("taxi-1", "taxi-2", "taxi-3"):
+        for seconds in (0, 1, 2, 3, 4, 5, 99, 100):
+            for before in (position_of(1, 1), position_of(2, 1), position_of(3, 3)):
+                at = T0 + timedelta(seconds=seconds)
+                own = [r for r in rows if r["object"] == name and r["event_ts"] <= at]
+                own = [r for r in own if position_of(r["segment"], r["row"]) < before]
+                last = max(own, key=lambda r: r["event_ts"], default=None)
+                found = fix_at(home, "taxis", name, at, before)
+                assert (found and found.position) == (last and position_of(last["segment"], last["row"]))
+    late = fix_at(home, "taxis", "taxi-3", T0 + timedelta(seconds=200), position_of(9, 0), lateness_us=1_000_000)
+    assert late is not None, "with a lateness of a second it was on time"
+    assert fix_of(home, "taxis", "taxi-9", T0) is None
+
+
+@pytest.fixture
+def run(home, monkeypatch):
+    monkeypatch.setenv("FAIRWAY_HOME", str(home.root))
+    return lambda *args: CliRunner().invoke(app, list(args), prog_name="fairway")
+
+
+def test_the_command_shows_people_all_of_it(run):
+    found = run("why", "left_side", "taxi-1", "--at", "2024-05-01T12:00:50")
+    assert found.exit_code == 0
+    words = " ".join(found.stdout.split())
+    for part in (
+        "taxi-1 came into the answer", "change +1 enter at 2024-05-01 12:00:02 UTC", "segment 2, row 0",
+        "batch version 2 of the table, committed at", "fix 2024-05-01 12:00:02 UTC (4, 1), speed 7.5",
+        "query left_side, version 1, registered by ada at position 0", LEFT,
+    ):  # fmt: skip
+        assert part in words
+
+
+def test_the_command_gives_programs_json(run):
+    found = json.loads(run("why", "left_side", "taxi-3", "--json").stdout)
+    assert found["change"]["cause"] == "gone"
+    assert found["change"]["event_ts"] == "2024-05-01T12:00:05Z"
+    assert found["fix"]["x"] is None
+    assert found["fix"]["gone"] is True
+    assert found["registered"]["text"] == LEFT
+    assert found["batch"]["version"] == 3
+    wrong = run("why", "left_side", "taxi3")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert wrong.stderr == "error: 'taxi3' was never in the answer of 'left_side' (did you mean taxi-3?)\n"
