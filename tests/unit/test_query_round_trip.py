@@ -1,6 +1,8 @@
 """Laws of the query language: text and plan are two forms of one thing, canonical text stays as it is."""
 
 import json
+import re
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -8,12 +10,15 @@ import shapely
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from st_common.home import Home
 from st_common.query.binding import bound, columns_of
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.problem import TextError
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
+from st_common.query.registry import check
 from st_common.query.text import parse, to_text
+from st_common.settings import Columns, StreamSettings
 
 names = st.one_of(
     st.from_regex(r"[a-z][a-z0-9_-]{0,20}", fullmatch=True),
@@ -182,6 +187,47 @@ def test_the_canonical_form_of_a_condition_is_its_own_canonical_form(text: str):
     assert where_of(found) == found
 
 
+GOLDEN = [
+    re.findall(r"'[^']*'|\"[^\"]*\"|[\w.]+|\S", path.read_text(encoding="utf-8").split("\n\n")[0].partition("\n")[2])
+    for path in sorted((Path(__file__).resolve().parents[1] / "golden").glob("*.sql"))
+]
+WORDS = sorted({word for words in GOLDEN for word in words})
+
+
+@st.composite
+def nearly_right(draw: st.DrawFn) -> str:
+    """A right statement with some words dropped, replaced, doubled or put in."""
+    words = list(draw(st.sampled_from(GOLDEN)))
+    for _ in range(draw(st.integers(1, 3))):
+        at, length = draw(st.integers(0, len(words))), draw(st.integers(0, 2))
+        words[at : at + length] = draw(st.lists(st.sampled_from(WORDS), max_size=2))
+    return " ".join(words)
+
+
+@pytest.mark.spec("P4")
+@given(text=nearly_right())
+def test_a_text_that_is_nearly_right_gives_plans_or_an_error_that_points_into_it(text: str):
+    try:
+        statements = parse(text)
+        check(Home(Path("nowhere")), STREAMS, statements)
+    except TextError as error:
+        for problem in error.problems:
+            assert problem.line == 1
+            assert 1 <= problem.column <= len(text) + 1
+    else:
+        for statement in statements:
+            if statement.plan is not None:
+                again = parse(to_text(statement.plan, statement.name))[0]
+                assert again.plan == statement.plan
+
+
+STREAMS = {
+    name: StreamSettings(
+        name=name, format="csv", columns=Columns(object="id", x="x", y="y"), crs="planar",
+        attributes={"state": "string", "type": "string", "line": "string", "size": "long", "order": "long"},
+    )
+    for name in ("taxis", "moving_objects", "ships", "ships-dk", "buses", "table")
+}  # fmt: skip
 COLUMNS = columns_of({"speed": "double", "kind": "string", "n": "long", "ok": "bool", "to": "long", "a b": "string",
                       "date": "string"})  # fmt: skip
 

@@ -64,6 +64,8 @@ def test_two_corners_in_any_order_are_one_box(x1: float, y1: float, x2: float, y
 @example("\ud800")
 @example("/* not closed")
 @example("x{#")
+@example("ELSE")
+@example("BEGIN; END")
 def test_any_text_gives_statements_or_one_error_that_points_into_it(text: str):
     try:
         statements = parse(text)

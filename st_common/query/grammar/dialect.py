@@ -3,7 +3,7 @@
 A clause of SQL that continuous queries do not have is refused where it stands.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
 from sqlglot import exp, parser
@@ -19,6 +19,7 @@ SPATIAL = ("ST_Intersects", "ST_DWithin")
 STATEMENTS = ("REGISTER QUERY", "REPLACE QUERY", "DROP QUERY")
 _CLAUSES = ("JOIN", "WHERE", "INSIDE", "KNN", "GROUP BY", "WINDOW", "EMIT", "WITH")
 _BASE = parser.Parser
+_Tree = exp.Expr | None
 
 
 class FairwayParser(ClauseParser):
@@ -66,6 +67,14 @@ class FairwayParser(ClauseParser):
         found = self._parse(lambda _: self._parse_condition_of("nothing"), list(raw_tokens), sql)[0]
         assert found is not None  # noqa: S101 - an absent one was refused
         return found
+
+    def _parse_batch_statements(self, parse_method: Callable[[Any], _Tree], *_: Any, **__: Any) -> list[_Tree]:
+        """One statement or expression; sqlglot's own knows BEGIN, ELSE and END between statements."""
+        self._advance_chunk()
+        found = parse_method(self)
+        if self._curr:
+            self._expected("the end")
+        return [found]
 
     def _parse_statement(self) -> exp.Expr | None:
         if not self._match_set(self.STATEMENT_PARSERS):
