@@ -1,5 +1,6 @@
 """Changes as they leave a shard, and their one order over all shards."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,21 +75,35 @@ def settled(shards: list[pa.Table]) -> pa.Table:
     """
     table = pa.concat_tables([*shards, SHARD_SCHEMA.empty_table()]).unify_dictionaries().combine_chunks()
     position = table["position"].to_numpy()
-    order = np.lexsort(_keys(table))
+    order = _order(table)
     table, position = table.take(pa.array(order)), position[order]
     starts = np.flatnonzero(np.r_[True, position[1:] != position[:-1]]) if len(position) else position
     seq = np.arange(len(position)) - np.repeat(starts, np.diff(np.r_[starts, len(position)]))
     return _as_contract(table, seq.astype(np.int32))
 
 
-def _keys(table: pa.Table) -> list[np.ndarray]:
-    """Sort keys, the least important first, as np.lexsort wants them."""
+def _order(table: pa.Table) -> np.ndarray:
+    """The places of the rows in their one order."""
+    minor = _minor(table)
+    major = [table[name].to_numpy() for name in ("rank", "event_ts", "position")]
+    if all(len(key) and (key == key[0]).all() for key in major):  # one tick: there is nothing else to sort by
+        return np.argsort(minor[0]) if len(minor) == 1 else np.lexsort(minor)
+    return np.lexsort([*minor, *major])
+
+
+def _minor(table: pa.Table) -> list[np.ndarray]:
+    """Sort keys within a position, time and rank, the least important first; as one number where 63 bits are enough."""
     sign = table["sign"].to_numpy()
-    return [
-        _text_rank(table["partner"]), table["query_order"].to_numpy(), np.where(sign == 0, 2, sign),
-        _text_rank(table["object"]), table["rank"].to_numpy(), table["event_ts"].to_numpy(),
-        table["position"].to_numpy(),
-    ]  # fmt: skip
+    keys = [_text_rank(table["object"]), np.where(sign == 0, 2, sign) + 1, table["query_order"].to_numpy(),
+            _text_rank(table["partner"])]  # fmt: skip
+    widths = [int(key.max(initial=0)) + 1 for key in keys]
+    if math.prod(widths) >= 1 << 63:
+        return keys[::-1]
+    packed = np.zeros(len(sign), np.int64)
+    for key, width in zip(keys, widths, strict=True):
+        packed *= width
+        packed += key
+    return [packed]
 
 
 def _text_rank(column: pa.ChunkedArray) -> np.ndarray:
