@@ -10,6 +10,7 @@ end the changes are folded and compared with the exact answer.
 
 import argparse
 import json
+import shutil
 import threading
 import time
 from dataclasses import replace
@@ -157,6 +158,7 @@ def main() -> None:
     }))  # fmt: skip
     if not exact:
         raise SystemExit(3)
+    shutil.rmtree(home.root)
 
 
 def run(
