@@ -167,6 +167,35 @@ def test_a_clean_day_keeps_every_rule_and_planted_faults_break_theirs_alone(home
 
 
 @pytest.mark.slow
+@pytest.mark.spec("P2")
+def test_latest_and_snapshots_of_the_day_are_checked_too(home: Home) -> None:
+    stamp = pa.timestamp("us", "UTC")
+    times = pa.array([MIDNIGHT - US, MIDNIGHT - 2 * US, MIDNIGHT + US], stamp)
+    latest = {
+        "segment": pa.array([0, 0, 0]), "row": pa.array([0, 1, 2], pa.int32()), "event_ts": times,
+        "x": [8.5, float("nan"), float("nan")], "y": [47.3] * 3, "gone": [False] * 3, "readings": pa.array([1, 1, 1]),
+        "newest_ts": pa.array([MIDNIGHT - US, MIDNIGHT - 9 * US, MIDNIGHT + US], stamp), "object": ["a", "b", "c"],
+    }  # fmt: skip
+    tables.replace(home.table("latest", "taxis"), pa.table(latest), load_contract("latest"))
+    when = pa.array([MIDNIGHT - 3600 * US] * 3, stamp)
+    snapshot = {
+        "snapshot_ts": when, "position": pa.array([9, 9, 9]), "from_ts": when, "since_position": pa.array([1, 12, 1]),
+        "event_ts": when, "x": [8.5, 8.5, None], "y": [47.3, 47.3, None], "gone": [False, False, None],
+        "kind": ["object", "object", "answer"], "object": ["a", "b", "a"], "query": [None, None, "q"],
+    }  # fmt: skip
+    tables.append(home.table("snapshots", "taxis"), pa.table(snapshot), load_contract("snapshots"))
+    found = check_day(home, TAXIS, DAY)
+    assert {"latest/taxis", "snapshots/taxis"} < {finding.table for finding in found.findings}
+    assert broken(found.findings) == {
+        "latest/taxis place_is_finite": ("error", 1.0),
+        "latest/taxis kept_is_not_newer_than_newest": ("error", 1.0),
+        "snapshots/taxis kind_fits_columns": ("error", 1.0),
+        "snapshots/taxis nothing_is_ahead": ("error", 1.0),
+    }
+    assert broken(check_day(home, TAXIS, DAY - timedelta(days=1)).findings) == {}
+
+
+@pytest.mark.slow
 def test_reports_are_written_once_per_closed_day_and_their_results_are_a_table(home: Home) -> None:
     streams = {"taxis": TAXIS}
     with pytest.raises(ConfigError, match="2024-03-10 is not closed"):

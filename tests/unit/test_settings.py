@@ -40,6 +40,14 @@ def test_what_is_not_said_has_its_default(conf):
         2,
     )
     assert (buses.silence_s, buses.max_speed_mps, buses.running, buses.engine) == (None, None, False, "spark")
+    assert (buses.latest_every, buses.latest_flush_s, buses.snapshot_s) == (1, 60, 3600)
+
+
+@pytest.mark.spec("P2")
+def test_the_levels_of_storage_are_set_by_stream(conf):
+    text = SMALLEST + 'latest_every = 10\nlatest_flush_s = 5\nsnapshot_s = "off"\n'
+    buses = load_streams(conf(text))["buses"]
+    assert (buses.latest_every, buses.latest_flush_s, buses.snapshot_s) == (10, 5.0, None)
 
 
 def test_everything_can_be_said(conf):
@@ -94,6 +102,12 @@ def test_everything_can_be_said(conf):
         ("lateness = 3", "unknown key 'lateness' (did you mean 'lateness_s'?)"),
         ("zzz = 3", "unknown key 'zzz' (known keys: format, columns, crs"),
         ("lateness_s = -1", "lateness_s = -1 must be at least 0"),
+        ("latest_every = 0", "latest_every = 0 must be a whole number from 1 to 1000000"),
+        ("latest_every = 1.5", "latest_every = 1.5 must be a whole number from 1 to 1000000"),
+        ("latest_flush_s = 0.5", "latest_flush_s = 0.5 must be at least 1"),
+        ('latest_flush_s = "off"', "latest_flush_s = 'off' is no number"),
+        ("snapshot_s = 0", "snapshot_s = 0 must be at least 1"),
+        ('snapshot_s = "never"', "snapshot_s = 'never' is no number or \"off\""),
         ("lateness_s = true", "lateness_s = True is no number"),
         ("lateness_s = nan", "lateness_s = nan is no number"),
         ("silence_s = 0", "silence_s = 0 must be above 0"),
