@@ -87,14 +87,7 @@ def _aggregate(aggregate: Aggregate, label: str) -> str:
 
 def _of_partner(group: str, label: str) -> str:
     """A group with `layer.fid` for the partner."""
-    if "partner" not in group.lower():
-        return group
-    tree = expression_of(group)
-    for column in list(tree.find_all(exp.Column)):
-        if column.name == "partner":
-            column.set("this", exp.to_identifier("fid"))
-            column.set("table", _identifier(label))
-    return text_of(tree)
+    return f"{label}.fid" if group == "partner" else group
 
 
 def _joined(stream: str, join: LayerJoin, label: str) -> str:

@@ -100,6 +100,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (SELECT + "DISTINCT a FROM s GROUP BY a", "a", "exclude each other"),
         (SELECT + "COUNT(*) FROM s JOIN l ON ST_Intersects(s, l) GROUP BY l.kind", "l.kind", "GROUP BY l.fid"),
         (SELECT + "COUNT(*) FROM s JOIN l ON ST_Intersects(s, l) GROUP BY partner", "partner", "GROUP BY layer.fid"),
+        (SELECT + "DISTINCT lower(l.fid) FROM s JOIN l ON ST_Intersects(s, l)", "l.fid", "stands alone in a group"),
         (SELECT + "l.fid FROM s JOIN l ON ST_Intersects(s, l)", "l.fid", "l.fid in GROUP BY"),
         # JOIN
         (FROM + "JOIN l ON s.a = s.b", "s.a", "expected a column of l at one side"),

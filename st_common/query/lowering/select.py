@@ -88,7 +88,11 @@ def _refuse_alias(item: exp.Expr, hint: str) -> None:
 def _group_term(node: exp.Expr, scope: Scope) -> Term:
     if isinstance(node.unnest(), exp.Literal | exp.Tuple):
         raise Refused("expected an expression to group by", span_of(node), "GROUP BY kind, or GROUP BY lower(kind)")
-    return term_of(node, scope, partner=True)
+    term = term_of(node, scope, partner=True)
+    if term.text != "partner" and any(name == "partner" for name, _ in term.columns):
+        span = next(span for name, span in term.columns if name == "partner")
+        raise Refused("the feature stands alone in a group", span, f"GROUP BY {scope.other_label}.fid")
+    return term
 
 
 def _call(call: exp.Expr, scope: Scope) -> tuple[Function, Term | None]:
