@@ -85,7 +85,9 @@ def _registered(state: State, row: dict[str, Any]) -> Registered:
     plan, version = Plan.from_json(row["plan"]), None
     if plan.join is not None:  # the log's newest version of the layer, else the one that was there at registration
         version = state.layers.get(plan.join.layer, row.get("layer_version"))
-    return Registered(name=row["query"], version=row["version"], plan=plan, layer_version=version)
+    return Registered(
+        name=row["query"], version=row["version"], plan=plan, layer_version=version, since=state.max_event
+    )
 
 
 def _live(queries: tuple[Registered, ...]) -> dict[str, int]:

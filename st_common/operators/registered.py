@@ -8,18 +8,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.fixes import NEVER
 from st_common.query.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """A query as a shard knows it; its number is its place in `State.queries`, which keeps dropped ones as well."""
+    """A query as a shard knows it; its number is its place in `State.queries`, which keeps dropped ones as well.
+
+    `since` is the largest event time that the log had when it was registered.
+    """
 
     name: str
     version: int
     plan: Plan
     layer_version: int | None = None
     live: bool = True
+    since: int = NEVER
 
 
 Queries = tuple[Registered, ...]
@@ -39,6 +44,7 @@ def queries_to_arrays(queries: Queries) -> dict[str, Any]:
         "query_version": np.array([q.version for q in queries], np.int64),
         "query_layer": np.array(versions, np.int64),
         "query_live": np.array([q.live for q in queries], np.int8),
+        "query_since": np.array([q.since for q in queries], np.int64),
     }
     _texts.insert(0, (queries, arrays))
     del _texts[4:]
@@ -49,10 +55,10 @@ def queries_from_arrays(arrays: Mapping[str, Any]) -> Queries:
     """The queries that `queries_to_arrays` gave."""
     rows = zip(
         arrays["query_name"].to_pylist(), arrays["query_plan"].to_pylist(), arrays["query_version"].tolist(),
-        arrays["query_layer"].tolist(), arrays["query_live"].tolist(), strict=True,
+        arrays["query_layer"].tolist(), arrays["query_live"].tolist(), arrays["query_since"].tolist(), strict=True,
     )  # fmt: skip
     return tuple(
-        Registered(name=name, version=version, plan=Plan.from_json(json.loads(plan)), live=bool(live),
+        Registered(name=name, version=version, plan=Plan.from_json(json.loads(plan)), live=bool(live), since=since,
                    layer_version=None if layer < 0 else layer)
-        for name, plan, version, layer, live in rows
+        for name, plan, version, layer, live, since in rows
     )  # fmt: skip

@@ -4,9 +4,10 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators import readings
+from st_common.operators.agenda import ticks_of
 from st_common.operators.changes import CAUSES, Names, change_rows
 from st_common.operators.fields import fields_of
-from st_common.operators.fixes import ALIVE, SILENT, LastFixes
+from st_common.operators.fixes import ALIVE, NEVER, SILENT, LastFixes
 from st_common.operators.groups import Groups
 from st_common.operators.keys import MASK, SHIFT, without
 from st_common.operators.kind_queries import KindQueries
@@ -26,7 +27,7 @@ def tell_pairs(  # noqa: PLR0917 - one tick, taken apart once
     told = ~turn.known.grouped
     of_target = turn.numbering.targets.query
     minus, plus = minus[told[of_target[minus >> SHIFT]]], plus[told[of_target[plus >> SHIFT]]]
-    stays = _stays(turn, fixes, before, minus, changed)
+    stays = _stays(turn, fixes, before, minus, changed, at.tick)
     keys = np.concatenate([minus, plus, stays])
     if not len(keys):
         return []
@@ -48,11 +49,20 @@ def names_of(turn: Turn) -> Names:
                  partners=turn.numbering.partners)  # fmt: skip
 
 
-def _stays(turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, changed: np.ndarray) -> np.ndarray:
-    """The keys of members that stay and had a fix, of queries that want every fix."""
+def _stays(
+    turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, changed: np.ndarray, tick: int
+) -> np.ndarray:
+    """The keys of members that stay and had a fix, of queries that want every fix.
+
+    The tick in which a query was registered tells none: its fixes came in part before the query did.
+    """
     wanted = turn.known.every & ~turn.known.grouped & ~turn.known.windowed
     if not wanted.any() or not len(before):
         return before[:0]
+    since = np.array([query.since for query in turn.queries])
+    known = since != NEVER
+    pending = ticks_of(np.where(known, since - turn.settings.lateness_us, 0), turn.settings.tick_us)
+    wanted &= ~known | (pending < tick)
     who = before & MASK
     stays = before[wanted[turn.numbering.targets.query[before >> SHIFT]] & changed[who] & (fixes.status[who] == ALIVE)]
     return without(stays, minus)

@@ -220,10 +220,12 @@ def _with_expiries(state: State, events: Events, clock: Clock, silence_us: int) 
     objects, last, is_fix, since = objects[by_object], last[by_object], is_fix[by_object], since[by_object]
     follows = np.r_[objects[1:] == objects[:-1], False] if len(objects) else np.empty(0, bool)
     following = np.where(follows, np.r_[last[1:], 0], LAST) if len(objects) else last
+    following_at = np.where(follows, np.r_[since[1:], 0], LAST) if len(objects) else since
     end = last + silence_us
-    # A fix that comes when the clock is past its end already enters and expires at its own row.
+    # A fix that comes when the clock is past its end already enters and expires at its own row. One that comes after
+    # the row that ended its object's stay does not keep it, however old it is.
     position = np.maximum(clock.first_past(end), since)
-    expires = is_fix & (position != LAST) & (following > end)
+    expires = is_fix & (position != LAST) & ((following > end) | (following_at > position))
     nan = np.full(int(expires.sum()), np.nan)
     expired = Events(
         position=position[expires], object=objects[expires], ts=end[expires], fix_ts=last[expires], x=nan, y=nan,
@@ -236,4 +238,4 @@ def _merged(events: Events, expired: Events) -> Events:
     both = Events(**{
         name: np.concatenate([getattr(events, name), getattr(expired, name)]) for name in Events.__dataclass_fields__
     })  # fmt: skip
-    return both.take(np.lexsort((both.ts, both.object)))
+    return both.take(np.lexsort((both.ts, both.position, both.object)))

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common.operators import relational
 from st_common.operators.agenda import ticks_of, ticks_past
@@ -91,19 +93,26 @@ def judged(turn: Turn, entries: Open, answer: np.ndarray, tick: int) -> Window:
     query = turn.numbering.targets.query[held.target]
     seconds = _seconds_us(turn)[query]
     gone = counts & (seconds >= 0) & (held.ts < tick - seconds)
-    gone |= _pushed_out(held, query, _tuples(turn)[query], counts)
+    gone |= _pushed_out(turn, held, query, counts)
     fresh = counts & (held.tick == tick)
     entries.live &= ~gone
     dirty = np.unique(query[gone | fresh])
     return _answers(turn, entries, answer, tick, query, dirty)
 
 
-def _pushed_out(held: Entries, query: np.ndarray, tuples: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Entries that have as many newer ones in their query's window as it holds."""
+def _pushed_out(turn: Turn, held: Entries, query: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Entries that have as many newer ones in their query's window as it holds.
+
+    Of those with one time that one row released, the id that comes last as text is the newest: objects are numbered as
+    they came, and order of arrival must not matter within the lateness (SPEC X2).
+    """
     out = np.zeros(len(held), bool)
+    tuples = _tuples(turn)[query]
     places = np.flatnonzero(counts & (tuples > 0))
     if len(places):
-        places = places[np.lexsort((-held.object[places], -held.position[places], -held.ts[places], query[places]))]
+        ids = turn.objects.ids.take(pa.array(held.object[places]))
+        name = pc.rank(ids, tiebreaker="dense").to_numpy().astype(np.int64)
+        places = places[np.lexsort((-name, -held.position[places], -held.ts[places], query[places]))]
         starts = np.flatnonzero(np.r_[True, query[places][1:] != query[places][:-1]])
         rank = np.arange(len(places)) - np.repeat(starts, np.diff(np.r_[starts, len(places)]))
         out[places[rank >= tuples[places]]] = True

@@ -263,7 +263,10 @@ def _register(world: World, row: Mapping[str, Any]) -> None:
     if name in world.queries:
         _empty(world, world.queries.pop(name), "replaced")
     world.registered += 1
-    query = Query(number=world.registered, name=name, version=row["version"], plan=plan, layer_version=version)
+    query = Query(
+        number=world.registered, name=name, version=row["version"], plan=plan, layer_version=version,
+        first_tick=world.tick_of(world.clock),
+    )  # fmt: skip
     world.queries[name] = query
     _judge_now(world, query, "registered")
 

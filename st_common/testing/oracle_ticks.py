@@ -39,10 +39,10 @@ def _aging(query: Query) -> list[Entry]:
 
 
 def _too_old(world: World, query: Query, entry: Entry) -> int:
-    """The first tick at which an entry of a window of seconds does not count any more."""
+    """The first tick at which an entry of a window of seconds does not count (any more)."""
     seconds = query.plan.window.seconds if query.plan.window is not None else None
     last_us = entry.reading.fix.event_us + round((seconds or 0.0) * 1e6)
-    return (last_us // world.rules.tick_us + 1) * world.rules.tick_us
+    return max(entry.tick, (last_us // world.rules.tick_us + 1) * world.rules.tick_us)
 
 
 def _judge(world: World, tick: int) -> None:
@@ -60,7 +60,7 @@ def _judge(world: World, tick: int) -> None:
             world, query, world.ticked, tick, plus="enter", minus=partial(_minus, world, query),
             changed="value", rank=TICK,
         )  # fmt: skip
-        if query.plan.emit == "every":
+        if query.plan.emit == "every" and tick > query.first_tick:  # some fixes of the first came before the query
             _confirm(world, query, {pair for pair in stayed if pair[0] in moved}, tick)
         if _aging(query):
             query.entries = [entry for entry in query.entries if _too_old(world, query, entry) > tick]

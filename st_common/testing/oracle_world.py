@@ -42,6 +42,7 @@ class Query:
     version: int
     plan: Plan
     layer_version: int | None
+    first_tick: int  # the one that was pending when it was registered
     answer: dict[Pair, float | None] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     judged: tuple[Known, int] | None = None  # what it was judged on last, as a whole, and for when
