@@ -13,6 +13,7 @@ _NEEDED = pa.schema([
     *(field.with_name("event_ts") if field.name == "since_ts" else field for field in MEMBERS),
     ("seq", pa.int32()), ("sign", pa.int8()),
 ])  # fmt: skip
+_SOURCES = {"since_ts": "event_ts"}
 
 
 def fold(changes: pa.Table, members: pa.Table | None = None) -> pa.Table:
@@ -20,7 +21,7 @@ def fold(changes: pa.Table, members: pa.Table | None = None) -> pa.Table:
 
     The changes may come in any order: (position, seq) orders them. A pair is in the answer when its last change with a
     sign other than 0 has +1; `position` and `since_ts` (event time) are that change's. Value and fields are the newest
-    that a change gave: of a further fix of a member (sign 0), too.
+    that a change gave since then: of a further fix of a member (sign 0), too.
 
     Args:
         changes: rows of the contract `changes`.
@@ -33,10 +34,23 @@ def fold(changes: pa.Table, members: pa.Table | None = None) -> pa.Table:
     signed = np.flatnonzero(sign)
     pairs, at = _last(pair[signed])
     is_in = sign[signed[at]] > 0
-    entered = order[signed[at[is_in]]]
-    every, newest = _last(pair)
-    told = order[newest[np.searchsorted(every, pairs[is_in])]]
-    return _members(rows.take(pa.array(entered)), rows.take(pa.array(told)))
+    members_of, entered = pairs[is_in], signed[at[is_in]]
+    columns = {name: rows[_SOURCES.get(name, name)].take(pa.array(order[entered])) for name in MEMBERS.names}
+    for name in ("value", "fields"):
+        told = np.flatnonzero(rows[name].is_valid().to_numpy()[order])
+        newest = _newest(pair[told], told, members_of, entered)
+        columns[name] = rows[name].take(pa.array(order[newest]))
+    return pa.table(columns).cast(MEMBERS)
+
+
+def _newest(pair: np.ndarray, told: np.ndarray, members: np.ndarray, entered: np.ndarray) -> np.ndarray:
+    """For each member the last row that tells something since it entered, else the row by which it entered."""
+    found, at = _last(pair)
+    if not len(found):
+        return entered
+    where = np.minimum(np.searchsorted(found, members), len(found) - 1)
+    last = np.where(found[where] == members, told[at[where]], -1)
+    return np.maximum(last, entered)
 
 
 def _needed(changes: pa.Table) -> pa.Table:
@@ -47,12 +61,6 @@ def _as_changes(members: pa.Table) -> pa.Table:
     """Members as the changes that brought them in; their order among each other does not matter."""
     signs, seqs = pa.array(np.ones(len(members), np.int8)), pa.array(np.zeros(len(members), np.int32))
     return pa.table([*(members[name] for name in MEMBERS.names), seqs, signs], schema=_NEEDED)
-
-
-def _members(entered: pa.Table, told: pa.Table) -> pa.Table:
-    newest = {name: pc.coalesce(told[name], entered[name]) for name in ("value", "fields")}
-    columns = {name: entered["event_ts" if name == "since_ts" else name] for name in MEMBERS.names}
-    return pa.table(columns | newest).cast(MEMBERS)
 
 
 def _last(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

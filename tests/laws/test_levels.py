@@ -20,10 +20,11 @@ from st_common.engine.local import LocalEngine
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.levels import stored
-from st_common.levels.latest import flush_latest
+from st_common.levels.fold import fold
+from st_common.levels.latest import Focals, flush_latest
 from st_common.levels.snapshots import newest_snapshot, snapshots, take_due, take_snapshot
 from st_common.position import position_of
-from st_common.query.registry import register
+from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.serving.answers import answered
 from st_common.serving.history import objects_at
@@ -309,3 +310,97 @@ def test_what_the_contracts_promise_of_the_levels_is_kept(walked):
             broken = {c.name: connection.sql(c.sql("it")).fetchall()[0][0] for c in load_contract(name).checks()}
         assert set(broken.values()) == {0}
         assert len(rows)
+
+
+def test_objects_that_moving_queries_go_with_have_a_row_for_each_of_them(tmp_path):
+    home, log = Home(tmp_path), Log(tmp_path / "streams" / "grid" / "log")
+    moving = """
+    REGISTER QUERY around_a AS SELECT * FROM grid INSIDE ('M', 'a', 3);
+    REGISTER QUERY near_a AS SELECT * FROM grid kNN ('M', 2, 'a');
+    REGISTER QUERY around_b AS SELECT * FROM grid INSIDE ('M', 'b', 2, 2);
+    REGISTER QUERY around_nobody AS SELECT * FROM grid INSIDE ('M', 'nobody', 3);
+    """
+    streams = {"grid": STREAM}
+    register(home, streams, parse(QUERIES + moving), owner="t")
+    segment(log, [("a", 1, 1, 1, False), ("b", 1, 2, 2, False), ("c", 2, 3, 3, False)])
+
+    def flushed(focals):
+        archive = Archive(home, STREAM)
+        while archive.batch():
+            pass
+        flush_latest(home, STREAM, focals)
+        rows = tables.read(home.table("latest", "grid"))
+        return values(rows, "object", "query", "query_version", "x"), rows
+
+    kept = Focals("grid")
+    found, _ = flushed(kept)
+    alone = {("a", None, None, 1.0), ("b", None, None, 2.0), ("c", None, None, 3.0)}
+    assert found == alone | {("a", "around_a", 1, 1.0), ("a", "near_a", 1, 1.0), ("b", "around_b", 1, 2.0)}
+    drop(home, "near_a")
+    register(home, streams, parse("REPLACE QUERY around_b AS SELECT * FROM grid INSIDE ('M', 'a', 5)"), owner="t")
+    segment(log, [("a", 3, 4, 4, False)])
+    found, rows = flushed(kept)
+    alone = {("a", None, None, 4.0), ("b", None, None, 2.0), ("c", None, None, 3.0)}
+    assert found == alone | {("a", "around_a", 1, 4.0), ("a", "around_b", 2, 4.0)}
+    assert Focals("grid").at(home, position_of(5, 0)).sort_by("query") == kept.at(home, position_of(5, 0)).sort_by(
+        "query"
+    )
+    assert len(rows) == 5
+
+
+def test_a_change_that_is_ahead_of_the_clock_makes_its_snapshot_serve_later(tmp_path):
+    """An end mark makes the ticks due that wait: their changes are of a time that no fix has reached yet."""
+    home, stamp = Home(tmp_path), pa.timestamp("us", "UTC")
+
+    def times(*seconds):
+        return pa.array([round(T0.timestamp() * 1e6) + t * 1_000_000 for t in seconds], stamp)
+
+    fixes = {
+        "region_id": ["0"] * 4, "segment": pa.array([0, 0, 2, 2]), "row": pa.array([0, 1, 0, 1], pa.int32()),
+        "event_ts": times(3, 9, 11, 31), "x": [1.0] * 4, "y": [1.0] * 4, "object": list("abab"), "gone": [False] * 4,
+    }  # fmt: skip
+    tables.append(
+        home.table("positions", "grid"), pa.table(fixes), load_contract("positions"), app="archive-grid", version=2
+    )
+    places = [position_of(0, 1), position_of(1, 0), position_of(2, 0), position_of(2, 1)]
+    changes = {
+        "position": places, "seq": pa.array([0] * 4, pa.int32()), "event_ts": times(9, 14, 12, 32),
+        "fix_ts": times(9, 9, 11, 31), "query_version": pa.array([1] * 4, pa.int32()),
+        "sign": pa.array([1, -1, 1, -1], pa.int8()),
+        "query": ["left"] * 4, "object": ["a"] * 4, "cause": ["enter", "leave"] * 2,
+    }  # fmt: skip
+    register(home, {"grid": STREAM}, parse(QUERIES), owner="t")
+    done = position_of(3, 0) - 1
+    tables.append(
+        home.table("changes", "grid"), pa.table(changes), load_contract("changes"), app="engine", version=done
+    )
+    taken = take_due(home, STREAM)
+    assert [each.position for each in taken] == places[2:]
+    assert [(each.from_ts - T0).seconds for each in taken] == [14, 14]
+    for seconds in range(35):
+        at = T0 + timedelta(seconds=seconds)
+        assert values(answered(home, "left", at).rows, "object", "partner", "since_ts") == fold_all(home, "left", at)
+
+
+def test_values_and_fields_are_the_newest_and_survive_a_snapshot():
+    schema = load_contract("changes").arrow_schema()
+
+    def change(position, sign, name, value, fields):
+        at = T0 + timedelta(seconds=position)
+        return {
+            "event_date": at.date(), "position": position, "seq": 0, "event_ts": at, "query_version": 1, "sign": sign,
+            "value": value, "query": "q", "object": name, "cause": "enter", "fields": fields,
+        }  # fmt: skip
+
+    rows = [
+        change(1, 1, "*", 1.0, None), change(2, -1, "*", 1.0, None), change(3, 1, "*", 2.0, None),
+        change(4, 1, "a", None, '{"v": 1}'), change(5, 0, "a", 7.5, '{"v": 2}'), change(6, 0, "a", None, None),
+    ]  # fmt: skip
+    for cut in range(len(rows) + 1):
+        before = fold(pa.Table.from_pylist(rows[:cut], schema=schema))
+        found = fold(pa.Table.from_pylist(rows[cut:], schema=schema), before)
+        shown = values(found, "object", "value", "fields", "position", "since_ts")
+        assert shown == {
+            ("*", 2.0, None, 3, T0 + timedelta(seconds=3)),
+            ("a", 7.5, '{"v": 2}', 4, T0 + timedelta(seconds=4)),
+        }
