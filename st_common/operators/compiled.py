@@ -34,7 +34,7 @@ class Compiled:
 
     `fixwise` are judged fix by fix, by the shard that owns the object. The others are judged at ticks by the shard
     that owns the query: `still` have a region that stands still, `windows` hold fixes, `kinds` go through the skeleton,
-    `pairs` join objects with objects (each shard judges the pairs of its own objects). The other columns have a flag
+    `pairs` join objects with objects (see `is_spread`). The other columns have a flag
     per query: further fixes of members are told, an aggregate stands above, there is a window, columns are selected,
     members are told with the time until which they stay, the query is this shard's.
     """
@@ -82,7 +82,7 @@ def compile_shard(
     live = [n for n, q in enumerate(queries) if q.live and (only is None or n in only)]
     mine = _owned(queries, settings)
     fixwise = [n for n in live if not queries[n].plan.by_ticks]
-    ticking = [n for n in live if queries[n].plan.by_ticks and (mine[n] or queries[n].plan.pairs is not None)]
+    ticking = [n for n in live if queries[n].plan.by_ticks and (mine[n] or is_spread(queries[n].plan))]
     windows = [n for n in ticking if queries[n].plan.window is not None]
     rest = [n for n in ticking if queries[n].plan.window is None]
     kinds: dict[str, list[int]] = {}
@@ -111,9 +111,19 @@ def compile_shard(
 
 
 def _owned(queries: Queries, settings: Settings) -> np.ndarray:
-    """Which queries this shard owns: by their names, so that every shard count deals them out evenly."""
-    if settings.shards == 1 or not queries:
-        return np.ones(len(queries), bool)
-    hashes = hashes_of(pa.array([q.name for q in queries], pa.string()))
-    owned: np.ndarray = hashes % np.uint64(settings.shards) == settings.shard
+    """Which queries this shard owns."""
+    owned: np.ndarray = owners(queries, settings.shards) == settings.shard
     return owned
+
+
+def owners(queries: Queries, shards: int) -> np.ndarray:
+    """The shard that owns each query, int64: by its name, so that every number of shards deals them out evenly."""
+    if shards == 1 or not queries:
+        return np.zeros(len(queries), np.int64)
+    hashes = hashes_of(pa.array([q.name for q in queries], pa.string()))
+    return (hashes % np.uint64(shards)).astype(np.int64)
+
+
+def is_spread(plan: Plan) -> bool:
+    """Whether a plan that is judged at ticks is judged by every shard for its own objects: pairs that nobody counts."""
+    return plan.pairs is not None and plan.aggregate is None

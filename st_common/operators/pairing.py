@@ -6,10 +6,12 @@ import pyarrow as pa
 from st_common.geometry.circles import points_in_circles, within
 from st_common.geometry.grid import ranges
 from st_common.operators import expressions, readings
+from st_common.operators.compiled import is_spread
 from st_common.operators.fixes import LastFixes
 from st_common.operators.match import compile_queries, match
 from st_common.operators.points import points_of
 from st_common.operators.scope import Scope
+from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
 from st_common.operators.world import World
 from st_common.query.plan import PairJoin
@@ -18,7 +20,8 @@ from st_common.query.plan import PairJoin
 def judge_pairs(scope: Scope, turn: Turn, fixes: LastFixes, world: World, number: int) -> int:
     """Decides the pairs of one query that a changed object takes part in; how many pairs were tested.
 
-    A shard decides those whose first object is its own, so every pair has one owner.
+    A shard decides those whose first object is its own, so every pair has one owner; pairs that are counted all lie in
+    the query's shard.
     """
     alive = np.flatnonzero(world.alive)
     left = _left(turn, fixes, world, alive, number)
@@ -41,9 +44,9 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: LastFixes, world: World, number
 
 
 def _left(turn: Turn, fixes: LastFixes, world: World, alive: np.ndarray, number: int) -> np.ndarray:
-    """The living objects of this shard that satisfy `where` and `inside`."""
+    """The living objects that satisfy `where` and `inside`, of this shard alone where the answer is spread."""
     settings, plan = turn.settings, turn.queries[number].plan
-    if settings.shards > 1:
+    if settings.shards > 1 and is_spread(plan):
         alive = alive[turn.objects.hashes[alive] % np.uint64(settings.shards) == settings.shard]
     if plan.where is None and plan.inside is None:
         return alive
@@ -92,8 +95,9 @@ def _tell(scope: Scope, turn: Turn, number: int, one: np.ndarray, other: np.ndar
     used, at = np.unique(other, return_inverse=True)
     partner = numbering.partners_of(turn.objects.ids.take(pa.array(used)))[at] if len(used) else other
     scope.found(numbering.targets_of(np.full(len(one), number), partner), one)
-    targets = np.flatnonzero(numbering.targets.query == number)
+    targets = np.flatnonzero((numbering.targets.query == number) & (numbering.targets.partner != NO_PARTNER))
     scope.by_object(targets)
     partners = numbering.targets.partner[targets]
     names, hashes = numbering.partners.ids.take(pa.array(partners)), numbering.partners.hashes[partners]
-    scope.whole(targets[scope.changed[turn.objects.find(hashes, names)]])
+    objects = turn.objects.find(hashes, names)  # -1: the name of a group above the pairs
+    scope.whole(targets[(objects >= 0) & np.append(scope.changed, False)[objects]])

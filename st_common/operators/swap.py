@@ -118,12 +118,11 @@ def _swapped(answer: np.ndarray, target: np.ndarray, after: np.ndarray, change: 
 def _groups(state: State, turn: Turn, change: Swap, ticking: _Keys) -> relational.Regrouped:
     """The aggregates of the swapped queries before and after."""
     counted = turn.known.grouped & ~(turn.known.windowed if change.keeps else np.zeros(len(change.queries), bool))
+    counted &= turn.known.mine
     before, after = change.before[counted[change.before]], change.after[counted[change.after]]
-    mine = turn.known.mine[after]
     answer = merged(ticking.kept, ticking.plus)
-    members = after[mine & ~turn.known.windowed[after]]
-    fresh = relational.groups_of_members(turn, state.fixes, answer, members)
-    dirty = np.union1d(before, after[mine])
+    fresh = relational.groups_of_members(turn, state.fixes, answer, after[~turn.known.windowed[after]])
+    dirty = np.union1d(before, after)
     changed = relational.regrouped(turn, state.groups, dirty, fresh)
     if change.keeps:
         return changed
