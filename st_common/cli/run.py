@@ -34,6 +34,7 @@ def run(
         f"{stream}: {summary.fixes:,} fixes ({rate:,}/s), {summary.rejects:,} rejects, {summary.late:,} late, "
         f"{summary.double:,} double, {summary.changes:,} changes in {summary.seconds} s"
     )
+    typer.echo("tuples: " + ", ".join(f"{count:,} {name}" for name, count in summary.operators.items()))
 
 
 def verify(

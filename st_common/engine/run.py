@@ -1,6 +1,8 @@
 """Runs a stream with the local engine, with the archive beside it."""
 
+import dataclasses
 import time
+from collections.abc import Mapping
 
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
@@ -36,7 +38,8 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
                 engine.abandon()
         _beat(engine, owner, "idle" if until_idle else "stopped", force=True)
     return summary(owner, stream.name, segments=engine.totals.segments, position=end_of(engine.state) + 1,
-                   seconds=time.monotonic() - started_s)  # fmt: skip
+                   seconds=time.monotonic() - started_s,
+                   counters=dataclasses.asdict(engine.totals.counters))  # fmt: skip
 
 
 def _follow(engine: LocalEngine, owner: Owner, archive: Archive, *, until_idle: bool) -> None:
@@ -64,7 +67,10 @@ def _beat(engine: LocalEngine, owner: Owner, state: str, *, force: bool = False)
     owner.beat(state, position=engine.committed + 1, end_position=end_position, now_ts=now_ts, force=force)
 
 
-def summary(owner: Owner, stream: str, *, segments: int, position: int, seconds: float) -> RunSummary:
+def summary(
+    owner: Owner, stream: str, *, segments: int, position: int, seconds: float, counters: Mapping[str, int]
+) -> RunSummary:
     """What a run that ends now did."""
+    operators = {name: count for name, count in counters.items() if name not in owner.counts}
     return RunSummary(stream=stream, engine=owner.engine, seconds=round(seconds, 3), segments=segments,
-                      position=position, **owner.counts)  # fmt: skip
+                      position=position, operators=operators, **owner.counts)  # fmt: skip

@@ -6,7 +6,10 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """Counts of one run of one stream; `position` is the place after the last committed row."""
+    """Counts of one run of one stream; `position` is the place after the last committed row.
+
+    `operators` are the tuples that went through each operator, by name (SPEC G10; see `operators.evaluate.Counters`).
+    """
 
     stream: str
     engine: str
@@ -18,6 +21,7 @@ class RunSummary:
     double: int
     changes: int
     position: int
+    operators: dict[str, int]
 
     def to_json(self) -> dict[str, Any]:
         """The summary as JSON values."""

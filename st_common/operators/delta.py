@@ -26,6 +26,8 @@ class Delta:
     of the touched objects after the run. New objects, partners and targets are numbered on. `queries` is set when they
     changed, `replaces_answer` when the whole answer was made anew (a registration, a drop, a layer change). Answers at
     ticks change by the keys `tick_minus` and `tick_plus`, windows by places and entries, aggregates by targets.
+    `follows`: every touched object had one fix, so that the reading before it is what the state has; bytes leave it
+    out. `tick_answer` is the answer at ticks after the run where it is known already; bytes leave it out as well.
     """
 
     next_segment: int
@@ -50,11 +52,14 @@ class Delta:
     queries: Queries | None = None
     layers: dict[str, int] | None = None
     replaces_answer: bool = False
+    follows: bool = False
+    tick_answer: np.ndarray | None = field(default=None, compare=False, repr=False)
 
     def to_blob(self) -> bytes:
         """The delta as bytes, for the journal."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        arrays |= {f"fixes/{name}": values for name, values in self.fixes.columns().items()}
+        fixes = replace(self.fixes, **LastFixes.nothing_before()) if self.follows else self.fixes
+        arrays |= {f"fixes/{name}": values for name, values in fixes.columns().items()}
         arrays |= flat_attributes({f"fixes/{name}": values for name, values in self.fixes.attributes.items()})
         arrays |= flat("entries", self.entries_added) | flat("groups", self.groups_added)
         arrays |= {} if self.held is None else self.held.to_arrays()
@@ -64,8 +69,8 @@ class Delta:
             "format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event),
             "layers": self.layers, "replaces_answer": self.replaces_answer, "held": self.held is not None,
             "queries": self.queries is not None,
-            "pending_tick": None if self.pending is None else int(self.pending.tick),
-        })  # fmt: skip
+            "pending_tick": None if self.pending is None else int(self.pending.tick), "follows": self.follows,
+        }, compressed=True)  # fmt: skip
 
     @staticmethod
     def from_blob(blob: bytes) -> "Delta":
@@ -79,6 +84,7 @@ class Delta:
         tick = meta["pending_tick"]
         return Delta(
             next_segment=meta["next_segment"], max_event=meta["max_event"], replaces_answer=meta["replaces_answer"],
+            follows=meta["follows"],
             layers=meta["layers"], queries=queries_from_arrays(arrays) if meta["queries"] else None,
             held=Held.from_arrays(arrays) if meta["held"] else None, fixes=fixes_from_arrays(arrays),
             pending=None if tick is None else Pending(tick=tick, objects=arrays["pending_objects"]),
@@ -96,14 +102,17 @@ _ARRAYS = (
 def apply(state: State, delta: Delta) -> State:
     """The state after a delta; the given state stays as it was, so that a failed batch can be tried again."""
     total = len(state.objects) + len(delta.object_hashes)
+    fixes = delta.fixes
+    if delta.follows and len(fixes.before_ts) < len(fixes):
+        fixes = replace(fixes, **state.fixes.before(delta.touched))
     return replace(
         state, next_segment=delta.next_segment, max_event=delta.max_event, memo=None,
-        fixes=state.fixes.with_rows(delta.touched, delta.fixes, total=total),
+        fixes=state.fixes.with_rows(delta.touched, fixes, total=total),
         objects=state.objects.with_new(delta.object_hashes, delta.object_ids),
         partners=state.partners.with_new(delta.partner_hashes, delta.partner_ids),
         targets=state.targets.with_new(delta.target_query, delta.target_partner),
         answer=_answer_after(state, delta, total),
-        tick_answer=merged(without(state.tick_answer, delta.tick_minus), delta.tick_plus),
+        tick_answer=_tick_answer_after(state, delta),
         entries=state.entries.changed(removed=delta.entries_removed, added=delta.entries_added),
         groups=state.groups.changed(removed=delta.groups_removed, added=delta.groups_added),
         pending=state.pending if delta.pending is None else delta.pending,
@@ -111,6 +120,12 @@ def apply(state: State, delta: Delta) -> State:
         queries=state.queries if delta.queries is None else delta.queries,
         layers=state.layers if delta.layers is None else delta.layers,
     )  # fmt: skip
+
+
+def _tick_answer_after(state: State, delta: Delta) -> np.ndarray:
+    if delta.tick_answer is not None:
+        return delta.tick_answer
+    return merged(without(state.tick_answer, delta.tick_minus), delta.tick_plus)
 
 
 def _answer_after(state: State, delta: Delta, objects: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from st_common.operators.points import points_of
 from st_common.operators.settings import Settings
 from st_common.operators.state import State
 from st_common.operators.ticks import Ticked, run_ticks
-from st_common.operators.timeline import EXPIRED, FIX, GONE, Ordered, Rows, order
+from st_common.operators.timeline import EXPIRED, FIX, GONE, Events, Ordered, Rows, order
 from st_common.operators.touched import rows_after
 from st_common.operators.turn import Turn
 
@@ -160,9 +160,14 @@ def _delta(  # noqa: PLR0917 - what a run found, put together
         partner_ids=partner_ids, partner_hashes=partner_hashes,
         target_query=target_query, target_partner=target_partner,
         touched=touched, fixes=fixes, answer=cases.answer, tick_minus=ticked.minus, tick_plus=ticked.plus,
+        tick_answer=ticked.answer, follows=len(touched) == len(ordered.events) == _count(ordered.events, FIX),
         entries_removed=ticked.entries_removed, entries_added=ticked.entries_added,
         groups_removed=ticked.groups_removed, groups_added=ticked.groups_added, pending=ticked.pending,
     )  # fmt: skip
+
+
+def _count(events: Events, kind: int) -> int:
+    return int(np.count_nonzero(events.kind == kind))
 
 
 def _counters(

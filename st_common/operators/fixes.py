@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +69,22 @@ class LastFixes:
             mine = self.attributes.get(name, pa.nulls(len(self), kind)).cast(kind, safe=False)
             fresh = rows.get(name, pa.nulls(len(objects), kind))
             out[name] = pa.concat_arrays([mine, pa.nulls(total - len(mine), kind), fresh]).take(index)
+        return out
+
+    @staticmethod
+    def nothing_before() -> dict[str, Any]:
+        """The columns of the reading before, without a row."""
+        return {"before_ts": _ints(), "before_x": np.empty(0), "before_y": np.empty(0)}
+
+    def before(self, objects: np.ndarray) -> dict[str, Any]:
+        """The columns of the reading before of objects (unknown ones too) that report now: their last fix of a stay."""
+        known = np.minimum(objects, len(self) - 1)
+        stays = (objects < len(self)) & (self.status[known] == ALIVE) if len(self) else np.zeros(len(objects), bool)
+        out = {}
+        for name, filler in (("ts", NEVER), ("x", np.nan), ("y", np.nan)):
+            values = getattr(self, name)
+            out[f"before_{name}"] = np.full(len(objects), filler, values.dtype)
+            out[f"before_{name}"][stays] = values[known[stays]]
         return out
 
     def take(self, objects: np.ndarray) -> "LastFixes":

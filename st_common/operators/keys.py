@@ -33,6 +33,21 @@ def without(keys: np.ndarray, gone: np.ndarray) -> np.ndarray:
     return keys[kept]
 
 
+def differences(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The keys of one sorted set that the other has not: what left, and what came. Keys are below 2**62."""
+    if not len(old) or not len(new):
+        return old, new
+    both = np.concatenate([old << 1, (new << 1) | 1])
+    both.sort(kind="stable")  # two sorted runs: timsort merges them in one pass
+    keys = both >> 1
+    again = keys[1:] == keys[:-1]
+    single = np.ones(len(keys), bool)
+    single[1:] &= ~again
+    single[:-1] &= ~again
+    is_new = (both & 1).astype(bool)
+    return keys[single & ~is_new], keys[single & is_new]
+
+
 def merged(keys: np.ndarray, more: np.ndarray) -> np.ndarray:
     """Two sorted sets without common keys as one."""
     if not len(more):

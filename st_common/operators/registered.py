@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.codec import from_blob, to_blob
 from st_common.operators.fixes import NEVER
 from st_common.query.plan import Plan
 
@@ -30,6 +31,16 @@ class Registered:
 Queries = tuple[Registered, ...]
 
 _texts: list[tuple[Queries, dict[str, Any]]] = []
+
+
+def queries_to_blob(queries: Queries) -> bytes:
+    """The queries as bytes, for a state that stores them by themselves: they are large and seldom change."""
+    return to_blob(queries_to_arrays(queries), {}, compressed=True)
+
+
+def queries_from_blob(blob: bytes) -> Queries:
+    """What `queries_to_blob` gave."""
+    return queries_from_arrays(from_blob(blob)[0])
 
 
 def queries_to_arrays(queries: Queries) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from st_common.operators.keys import MASK, SHIFT, packed, without
+from st_common.operators.keys import MASK, SHIFT, differences, packed
 
 
 class Scope:
@@ -31,7 +31,7 @@ class Scope:
         """The keys that left and those that came."""
         old = self.answer[self._decided(targets)] if len(self.answer) else self.answer
         new = np.sort(np.concatenate([*self.keys, old[:0]]))
-        return without(old, new), without(new, old)
+        return differences(old, new)
 
     def _decided(self, targets: int) -> np.ndarray:
         decided = np.zeros(len(self.answer), bool)

@@ -96,8 +96,8 @@ class State:
     held: Held = field(default_factory=Held.empty)
     memo: Any = field(default=None, compare=False, repr=False)
 
-    def to_blob(self) -> bytes:
-        """The whole state as bytes: the base that later deltas build on."""
+    def to_blob(self, *, queries: bool = True) -> bytes:
+        """The whole state as bytes: the base that later deltas build on; the queries may be stored by themselves."""
         arrays: dict[str, np.ndarray | pa.Array] = {"answer": self.answer, "tick_answer": self.tick_answer}
         for name in ("objects", "partners"):
             interner = getattr(self, name)
@@ -106,13 +106,13 @@ class State:
         arrays |= flat_attributes({f"fixes/{name}": values for name, values in self.fixes.attributes.items()})
         arrays |= self.held.to_arrays() | flat("entries", self.entries) | flat("groups", self.groups)
         arrays |= {"target_query": self.targets.query, "target_partner": self.targets.partner}
-        arrays |= {"pending_objects": self.pending.objects} | queries_to_arrays(self.queries)
+        arrays |= {"pending_objects": self.pending.objects} | (queries_to_arrays(self.queries) if queries else {})
         meta = {"format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event)}
         return to_blob(arrays, {**meta, "pending_tick": int(self.pending.tick), "layers": self.layers})
 
     @staticmethod
-    def from_blob(blob: bytes) -> "State":
-        """The state that `to_blob` gave.
+    def from_blob(blob: bytes, queries: Queries | None = None) -> "State":
+        """The state that `to_blob` gave, with the queries if they were stored by themselves.
 
         Raises:
             StateError: the bytes are of another format.
@@ -121,7 +121,8 @@ class State:
         check_format(meta)
         return State(
             next_segment=meta["next_segment"], max_event=meta["max_event"], layers=meta["layers"],
-            queries=queries_from_arrays(arrays), answer=arrays["answer"], tick_answer=arrays["tick_answer"],
+            queries=queries_from_arrays(arrays) if queries is None else queries, answer=arrays["answer"],
+            tick_answer=arrays["tick_answer"],
             objects=Interner(arrays["objects_ids"], arrays["objects_hashes"]),
             partners=Interner(arrays["partners_ids"], arrays["partners_hashes"]),
             targets=Targets(arrays["target_query"], arrays["target_partner"]), fixes=fixes_from_arrays(arrays),

@@ -11,7 +11,7 @@ from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER, LastFixes
 from st_common.operators.groups import Groups
 from st_common.operators.inner import Inner, Memo, inner_answer
-from st_common.operators.keys import merged, unique, without
+from st_common.operators.keys import differences, merged, unique, without
 from st_common.operators.state import Pending, State
 from st_common.operators.telling import tell_groups, tell_pairs
 from st_common.operators.touched import rows_after
@@ -24,6 +24,7 @@ class Ticked:
 
     minus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     plus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    answer: np.ndarray | None = None
     entries_removed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     entries_added: Entries = field(default_factory=Entries.empty)
     groups_removed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
@@ -120,7 +121,8 @@ class _Work:
         old, new = self._state.groups, self._groups
         same = old is new
         return Ticked(
-            minus=minus, plus=plus, entries_removed=removed, entries_added=added, pending=pending, memo=self._memo,
+            minus=minus, plus=plus, answer=self._answer, pending=pending, memo=self._memo,
+            entries_removed=removed, entries_added=added,
             groups_removed=old.target[:0] if same else old.target, groups_added=Groups.empty() if same else new,
             changes=tuple(self._changes), ticks=self._ticks, touched=self._touched, refills=self._refills,
         )  # fmt: skip
@@ -129,7 +131,7 @@ class _Work:
         before, after = self._state.tick_answer, self._answer
         if before is after:
             return before[:0], before[:0]
-        return without(before, after), without(after, before)
+        return differences(before, after)
 
 
 def _both(one: np.ndarray, other: np.ndarray) -> np.ndarray:

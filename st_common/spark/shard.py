@@ -12,9 +12,10 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 from st_common.engine.local import layers_of
 from st_common.errors import StateError
 from st_common.home import Home
-from st_common.operators.codec import from_blob, to_blob
+from st_common.operators.codec import PACKED, from_blob, to_blob
 from st_common.operators.delta import Delta, apply
 from st_common.operators.packet import Packet
+from st_common.operators.registered import Queries, queries_from_blob, queries_to_blob
 from st_common.operators.stages import Step, step
 from st_common.operators.state import State
 from st_common.spark.source import Feed
@@ -23,14 +24,17 @@ RESULT = "key int, blob binary"
 _CHUNK = 8 << 20  # a base is stored in parts of this size: one value of a state store should not grow without end
 _LEAST_JOURNAL = 2 << 20
 _LENGTH = struct.Struct("<Q")
+_HEAD = "version long, base long, chunks int, query_chunks int, base_bytes long, bytes long"
+_NO_HEAD = (0, 0, 0, 0, 0, 0)
 
 _decoded: dict[tuple[str, int], tuple[int, State]] = {}  # of this worker: (checkpoint, key) -> (version, state)
+_stored: dict[tuple[str, int], Queries] = {}  # of this worker: the queries that the state store has
 
 
 def result_blob(done: Step, *, rejects: int) -> bytes:
     """A step's changes and counters as one blob."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, done.changes.schema) as writer:
+    with pa.ipc.new_stream(sink, done.changes.schema, options=PACKED) as writer:
         writer.write_table(done.changes.unify_dictionaries().combine_chunks())
     counters = {name: getattr(done.counters, name) for name in done.counters.__dataclass_fields__}
     meta = {"next_segment": done.state.next_segment, "max_event": int(done.state.max_event), "rejects": rejects}
@@ -50,21 +54,22 @@ class ShardProcessor(StatefulProcessor):
         self._feed_text, self._checkpoint = feed, checkpoint
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the three state variables: where the state is, its base, the deltas since."""
+        """Opens the state variables: where the state is, its base, its queries, the deltas since."""
         self._feed = Feed.from_json(self._feed_text)
         self._layer_of = layers_of(Home(Path(self._feed.home)), self._feed.stream)
-        self._head = handle.getValueState("head", "version long, base long, chunks int, base_bytes long, bytes long")
+        self._head = handle.getValueState("head", _HEAD)
         self._base = handle.getMapState("base", "chunk int", "blob binary")
+        self._queries = handle.getMapState("queries", "chunk int", "blob binary")
         self._journal = handle.getMapState("journal", "version long", "blob binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         """One result row for the packets of a batch."""
         shard_key = int(key[0])
         read = [Packet.from_blob(blob) for frame in rows for blob in frame["blob"]]
-        head = tuple(self._head.get() or (0, 0, 0, 0, 0)) if self._head.exists() else (0, 0, 0, 0, 0)
-        state = self._state(shard_key, *head[:3])
+        head = tuple(self._head.get() or _NO_HEAD) if self._head.exists() else _NO_HEAD
+        state = self._state(shard_key, *head[:4])
         done = step(state, read, self._feed.settings(shard_key), self._layer_of)
-        self._write(head, done)
+        self._write(shard_key, head, done)
         _decoded[self._checkpoint, shard_key] = (head[0] + 1, done.state)
         rejects = sum(packet.rejects for packet in read)
         yield pd.DataFrame({"key": [shard_key], "blob": [result_blob(done, rejects=rejects)]})
@@ -72,31 +77,43 @@ class ShardProcessor(StatefulProcessor):
     def close(self) -> None:
         """Nothing is held open."""
 
-    def _state(self, key: int, version: int, base: int, chunks: int) -> State:
+    def _state(self, key: int, version: int, base: int, chunks: int, query_chunks: int) -> State:
         """The state of a version: from this worker's memory, as far as it goes, then from the journal."""
         known, state = _decoded.get((self._checkpoint, key), (-1, State()))
         if not base <= known <= version or known < 0:
             blob = b"".join(_value(self._base, chunk) for chunk in range(chunks))
-            known, state = base, State.from_blob(blob) if chunks else State()
+            known, state = base, State()
+            if chunks:
+                queries = queries_from_blob(b"".join(_value(self._queries, n) for n in range(query_chunks)))
+                state, _stored[self._checkpoint, key] = State.from_blob(blob, queries), queries
         for at in range(known, version):
             for delta in _parts(_value(self._journal, at)):
                 state = apply(state, Delta.from_blob(delta))
         return state
 
-    def _write(self, head: tuple[int, ...], done: Step) -> None:
-        version, base, chunks, base_bytes, journal_bytes = head
+    def _write(self, key: int, head: tuple[int, ...], done: Step) -> None:
+        version, base, chunks, query_chunks, base_bytes, journal_bytes = head
         entry = b"".join(_LENGTH.pack(len(blob)) + blob for blob in (delta.to_blob() for delta in done.deltas))
         journal_bytes += len(entry)
         if journal_bytes > max(_LEAST_JOURNAL, base_bytes):
-            base_blob = done.state.to_blob()
-            parts = [base_blob[at : at + _CHUNK] for at in range(0, len(base_blob), _CHUNK)]
-            for number, part in enumerate(parts):
-                self._base.updateValue((number,), (part,))
+            base_blob = done.state.to_blob(queries=False)
+            chunks = _put(self._base, base_blob)
+            if not query_chunks or _stored.get((self._checkpoint, key)) is not done.state.queries:
+                query_chunks = _put(self._queries, queries_to_blob(done.state.queries))
+                _stored[self._checkpoint, key] = done.state.queries
             self._journal.clear()
-            base, chunks, base_bytes, journal_bytes = version + 1, len(parts), len(base_blob), 0
+            base, base_bytes, journal_bytes = version + 1, len(base_blob), 0
         else:
             self._journal.updateValue((version,), (entry,))
-        self._head.update((version + 1, base, chunks, base_bytes, journal_bytes))
+        self._head.update((version + 1, base, chunks, query_chunks, base_bytes, journal_bytes))
+
+
+def _put(stored: MapState, blob: bytes) -> int:
+    """Stores a blob in parts; how many."""
+    parts = [blob[at : at + _CHUNK] for at in range(0, len(blob), _CHUNK)]
+    for number, part in enumerate(parts):
+        stored.updateValue((number,), (part,))
+    return len(parts)
 
 
 def _value(stored: MapState, key: int) -> bytes:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,7 +60,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
             spark.stop()
         sink.beat("idle" if until_idle else "stopped", force=True)
     return summary(owner, stream.name, segments=sink.segments, position=sink.committed + 1,
-                   seconds=time.monotonic() - started_s)  # fmt: skip
+                   seconds=time.monotonic() - started_s, counters=sink.counters)  # fmt: skip
 
 
 def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
@@ -89,6 +90,7 @@ class Sink:
     stream: StreamSettings
     owner: Owner
     segments: int = 0
+    counters: Counter[str] = field(default_factory=Counter)
     max_event: int = NEVER
     committed: int = field(init=False)
     _commits: int = 0
@@ -123,6 +125,8 @@ class Sink:
         self.committed = end
         self.max_event = max(meta["max_event"] for meta in metas)
         counts = self.owner.counts
+        for meta in metas:
+            self.counters.update(meta["counters"])
         for name in ("fixes", "late", "double"):
             counts[name] += sum(meta["counters"][name] for meta in metas)
         counts["rejects"] += metas[0]["rejects"]
