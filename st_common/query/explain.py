@@ -96,8 +96,12 @@ def _count(value: float) -> str:
 def _order(plan: Plan, known: Estimates) -> tuple[Chosen | None, str]:
     if plan.where is None or plan.inside is None:
         return None, ""
+    if isinstance(plan.inside, MovingBox | MovingCircle) or plan.neighbours is not None or plan.pairs is not None:
+        return "select_first", "a query of this kind looks only at objects that satisfy its condition"
     if plan.order != "auto":
         return plan.order, "as the query says"
+    if plan.join is not None:
+        return "space_first", "below a join"
     chosen = choose(known.where, known.space)
     if known.where is None or known.space is None:
         return chosen, "the selectivities are unknown"

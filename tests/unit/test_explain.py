@@ -53,6 +53,18 @@ def test_a_query_may_say_the_order_itself():
     assert [step.operator for step in found.steps] == ["fixes", "select", "inside", "changes"]
 
 
+@pytest.mark.parametrize("clauses", ["INSIDE ('M', 'a', 5)", f"{BOX} KNN (3, 1, 1)"])
+def test_what_moves_and_what_is_near_look_at_selected_objects_alone(clauses: str):
+    found = explained(f"SELECT * FROM taxis WHERE state = 'free' {clauses} WITH (plan = 'space_first')")
+    assert found.order == "select_first"
+    assert [step.operator for step in found.steps][1:3] == ["select", "inside"]
+
+
+def test_the_region_stands_below_a_join():
+    text = f"SELECT * FROM taxis JOIN parks ON ST_Intersects(taxis, parks) WHERE state = 'free' {BOX}"
+    assert explained(text, Estimates(objects=10, where=0.1, space=1.0)).order == "space_first"
+
+
 def test_without_estimates_nothing_is_claimed():
     found = explained(f"SELECT * FROM taxis WHERE state = 'free' {BOX}")
     assert (found.order, found.why) == ("space_first", "the selectivities are unknown")

@@ -38,10 +38,7 @@ def lowered(select: exp.Expr) -> Lowered:
     Raises:
         Refused: at the first thing that a continuous query cannot have.
     """
-    source = select.args["from_"].this
-    joins = select.args.get("joins") or []
-    if len(joins) > 1:
-        raise Refused("a query joins one layer, or its own stream", span_of(joins[1]))
+    source, joins = _sources(select)
     scope = scope_of(source, joins[0] if joins else None)
     where = select.args.get("where")
     kinds, condition = condition_of(where, scope) if where else ((), None)
@@ -64,6 +61,13 @@ def lowered(select: exp.Expr) -> Lowered:
     )
     conditions = (condition,) if condition else ()
     return Lowered(plan=plan, terms=(*conditions, *keys, *selected.terms), spans=_spans(select, source, joins))
+
+
+def _sources(select: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
+    joins = select.args.get("joins") or []
+    if len(joins) > 1:
+        raise Refused("a query joins one layer, or its own stream", span_of(joins[1]))
+    return select.args["from_"].this, joins
 
 
 def _joined(
