@@ -1,0 +1,224 @@
+"""The states of a stream's shards as one, and one as those of other shards: what a reshard does (DESIGN section 2).
+
+Everything that a shard remembers belongs to an object or to a query. With `moving` every shard knows all objects, so
+last fixes, held fixes and what is pending are the same in all of them; answers that are judged fix by fix belong to
+the object's shard, all else to the query's (see `compiled.owners`). Without it a shard knows its own objects alone.
+Partners and targets are numbered by each shard for itself: they go over by their names, and those that nothing names
+any more stay behind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.errors import StateError
+from st_common.operators.compiled import is_spread, owners
+from st_common.operators.entries import Entries
+from st_common.operators.fixes import NEVER, Attributes, LastFixes
+from st_common.operators.groups import Groups
+from st_common.operators.intern import Interner
+from st_common.operators.keys import MASK, SHIFT, packed, unique
+from st_common.operators.numbering import Numbering
+from st_common.operators.registered import Queries
+from st_common.operators.state import Held, Pending, State
+from st_common.operators.targets import NO_PARTNER, Targets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answers:
+    """What a state remembers by the numbers of objects and targets."""
+
+    answer: np.ndarray
+    tick_answer: np.ndarray
+    entries: Entries
+    groups: Groups
+
+
+def joined(states: Sequence[State], *, moving: bool) -> State:
+    """The one state that has everything of the states of all shards at one place of the log.
+
+    Args:
+        states: Of every shard, by its number.
+        moving: The stream's setting: whether every shard knows all objects.
+
+    Raises:
+        StateError: the states are not of one place of the log, or do not know the same.
+    """
+    _check(states, moving=moving)
+    first, numbering = states[0], Numbering(Interner.empty(), Targets.empty())
+    starts = np.zeros(len(states), np.int64)
+    if not moving:
+        starts = np.cumsum([0, *(len(state.objects) for state in states[:-1])])
+    parts = [
+        _renumbered(state, numbering, start + np.arange(len(state.objects)))
+        for state, start in zip(states, starts, strict=True)
+    ]
+    whole = first if moving else _with_all_objects(states, starts)
+    return replace(
+        whole, partners=numbering.partners, targets=numbering.targets, memo=None,
+        answer=unique(np.concatenate([part.answer for part in parts])),
+        tick_answer=unique(np.concatenate([part.tick_answer for part in parts])),
+        entries=_in_order([part.entries for part in parts]), groups=_groups([part.groups for part in parts]),
+        pending=_pending(states, starts),
+    )  # fmt: skip
+
+
+def split(state: State, *, shards: int, moving: bool) -> list[State]:
+    """The states of so many shards that together know what one knew; by their numbers. See `joined`."""
+    shard_of = (state.objects.hashes % np.uint64(shards)).astype(np.int64)
+    return [_part(state, shard_of, shard, shards, moving=moving) for shard in range(shards)]
+
+
+def _check(states: Sequence[State], *, moving: bool) -> None:
+    """Raises when the states are not those of the shards of one stream at one place."""
+    first, hint = states[0], "the state of a shard is damaged, or of another time"
+    for state in states[1:]:
+        if state.next_segment != first.next_segment:
+            ends = sorted({state.next_segment for state in states})
+            raise StateError(f"the shards stand at different segments: {ends}", hint=hint)
+        same = state.max_event == first.max_event and state.queries == first.queries and state.layers == first.layers
+        if not same or (moving and not np.array_equal(state.objects.hashes, first.objects.hashes)):
+            raise StateError("the shards do not know the same objects, queries and clock", hint=hint)
+
+
+def _renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _Answers:
+    """What a state remembers with the targets and partners of a numbering and with other numbers of objects."""
+    entries, groups = state.entries, state.groups
+    counts_partners, counts_objects = _counting(state.queries)
+    query = state.targets.query[entries.target]
+    known = ~np.isnan(entries.value)
+    named, numbered = known & counts_partners[query], known & counts_objects[query]
+    of_targets = np.unique(np.concatenate(
+        [state.answer & MASK, state.tick_answer >> SHIFT, entries.target, groups.target]))  # fmt: skip
+    partner = state.targets.partner[of_targets]
+    of_partners = np.unique(np.concatenate([partner, entries.group, entries.value[named].astype(np.int64)]))
+    of_partners = of_partners[of_partners != NO_PARTNER]
+    partner_of = np.full(len(state.partners) + 1, NO_PARTNER)  # the last is for none: its number is -1
+    partner_of[of_partners] = numbering.partners_of(state.partners.ids.take(pa.array(of_partners)))
+    target_of = np.full(len(state.targets), -1)
+    target_of[of_targets] = numbering.targets_of(state.targets.query[of_targets], partner_of[partner])
+    value = entries.value.copy()
+    value[named] = partner_of[value[named].astype(np.int64)]
+    value[numbered] = object_of[value[numbered].astype(np.int64)]
+    return _Answers(
+        answer=np.sort(packed(object_of[state.answer >> SHIFT], target_of[state.answer & MASK])),
+        tick_answer=np.sort(packed(target_of[state.tick_answer >> SHIFT], object_of[state.tick_answer & MASK])),
+        entries=replace(entries, target=target_of[entries.target], object=object_of[entries.object],
+                        group=partner_of[entries.group], value=value),
+        groups=_groups([replace(groups, target=target_of[groups.target])]),
+    )  # fmt: skip
+
+
+def _counting(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
+    """Which queries count different values: in their windows a value is the number of a partner, or of an object."""
+    specs = [query.plan.aggregate for query in queries]
+    distinct = [spec is not None and spec.function == "count_distinct" for spec in specs]
+    without = [spec is not None and spec.argument is None for spec in specs]
+    return np.array(distinct, bool) & ~np.array(without, bool), np.array(distinct, bool) & np.array(without, bool)
+
+
+def _part(state: State, shard_of: np.ndarray, shard: int, shards: int, *, moving: bool) -> State:
+    """The state of one of some shards."""
+    own = shard_of == shard
+    mine = owners(state.queries, shards) == shard
+    spread = np.array([is_spread(query.plan) for query in state.queries], bool)
+    query_of = state.targets.query
+    query, who = query_of[state.tick_answer >> SHIFT], state.tick_answer & MASK
+    kept = replace(
+        state, answer=state.answer[own[state.answer >> SHIFT]],
+        tick_answer=state.tick_answer[np.where(spread[query], own[who], mine[query])],
+        entries=state.entries.take(mine[query_of[state.entries.target]]), groups=_taken(state, mine),
+    )  # fmt: skip
+    numbering = Numbering(Interner.empty(), Targets.empty())
+    object_of = np.arange(len(own)) if moving else np.where(own, np.cumsum(own) - 1, -1)
+    found = _renumbered(kept, numbering, object_of)
+    whole = state if moving else _with_own_objects(state, own, object_of)
+    return replace(
+        whole, partners=numbering.partners, targets=numbering.targets, memo=None, answer=found.answer,
+        tick_answer=found.tick_answer, entries=found.entries, groups=found.groups,
+    )  # fmt: skip
+
+
+def _taken(state: State, mine: np.ndarray) -> Groups:
+    keep = mine[state.targets.query[state.groups.target]]
+    return Groups(target=state.groups.target[keep], value=state.groups.value[keep])
+
+
+def _in_order(parts: Sequence[Entries]) -> Entries:
+    """Entries of different queries as they came: by their rows of the log, those of one row by their objects."""
+    whole = Entries.empty()
+    for part in parts:
+        whole = whole.changed(removed=np.empty(0, np.int64), added=part)
+    return whole.take(np.lexsort((whole.object, whole.position)))
+
+
+def _groups(parts: Sequence[Groups]) -> Groups:
+    target = np.concatenate([part.target for part in parts])
+    order = np.argsort(target, kind="stable")
+    return Groups(target=target[order], value=np.concatenate([part.value for part in parts])[order])
+
+
+def _pending(states: Sequence[State], starts: np.ndarray) -> Pending:
+    """What happened since the last tick; a shard without queries that are judged at ticks has not kept it."""
+    tick = max(state.pending.tick for state in states)
+    if tick == NEVER:
+        return Pending()
+    objects = [state.pending.objects + start for state, start in zip(states, starts, strict=True)]
+    return Pending(tick=tick, objects=unique(np.concatenate(objects)))
+
+
+def _with_all_objects(states: Sequence[State], starts: np.ndarray) -> State:
+    """The first state with the objects of all, one shard's after the other's."""
+    objects, names = Interner.empty(), LastFixes().columns()
+    for state in states:
+        objects = objects.with_new(state.objects.hashes, state.objects.ids)
+    fixes = [state.fixes for state in states]
+    columns = {name: np.concatenate([getattr(one, name) for one in fixes]) for name in names}
+    held = [replace(state.held, object=state.held.object + start) for state, start in zip(states, starts, strict=True)]
+    return replace(
+        states[0], objects=objects, held=_held(held),
+        fixes=LastFixes(**columns, attributes=_attributes([(len(one), one.attributes) for one in fixes])),
+    )  # fmt: skip
+
+
+def _held(parts: Sequence[Held]) -> Held:
+    """Held fixes of different shards in log order."""
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _HELD}
+    attributes = _attributes([(len(part), part.attributes) for part in parts])
+    return _held_rows(Held(**columns, attributes=attributes), np.argsort(columns["position"], kind="stable"))
+
+
+_HELD = ("position", "object", "ts", "x", "y", "gone")
+
+
+def _held_rows(held: Held, rows: np.ndarray) -> Held:
+    index = pa.array(rows)
+    return Held(
+        **{name: getattr(held, name)[rows] for name in _HELD},
+        attributes={name: values.take(index) for name, values in held.attributes.items()},
+    )
+
+
+def _attributes(parts: Sequence[tuple[int, Attributes]]) -> Attributes:
+    """The attributes of rows that follow each other, null where a part lacks one."""
+    kinds = {name: values.type for _, attributes in parts for name, values in attributes.items()}
+    return {
+        name: pa.concat_arrays([
+            attributes[name].cast(kind, safe=False) if name in attributes else pa.nulls(rows, kind)
+            for rows, attributes in parts
+        ]) for name, kind in kinds.items()
+    }  # fmt: skip
+
+
+def _with_own_objects(state: State, own: np.ndarray, object_of: np.ndarray) -> State:
+    """A state with some of its objects, numbered anew."""
+    numbers = np.flatnonzero(own)
+    held = _held_rows(state.held, np.flatnonzero(own[state.held.object]))
+    pending = state.pending.objects[own[state.pending.objects]]
+    return replace(
+        state, objects=Interner(state.objects.ids.take(pa.array(numbers)), state.objects.hashes[own]),
+        fixes=state.fixes.take(numbers), held=replace(held, object=object_of[held.object]),
+        pending=Pending(tick=state.pending.tick, objects=object_of[pending]) if len(pending) else Pending(),
+    )  # fmt: skip

@@ -1,0 +1,150 @@
+"""Shards become other shards in the middle of a stream, and nobody can tell from the changes."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from st_common.capture.log import Log
+from st_common.engine.feed import packets, step_settings
+from st_common.errors import StateError
+from st_common.operators.changes import settled
+from st_common.operators.reshape import joined, split
+from st_common.operators.stages import step
+from st_common.operators.state import State
+from st_common.testing.laws import ShapelyLayer, batched, in_row_order, packets_of, run_steps
+from st_common.testing.laws import settings_of as rules_of
+from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.strategies import cases, segmentations
+
+pytestmark = pytest.mark.spec("X1", "X4", "P8")
+
+
+@st.composite
+def lives(draw):
+    """A case, how it is cut, and the numbers of shards that it goes through with the batches that each gets."""
+    case = draw(cases(rows=40))
+    cut = draw(segmentations(len(case.rows)))
+    return case, cut, draw(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 4)), min_size=2, max_size=5))
+
+
+def reshaped(states, shards, *, moving=True, through_bytes=False):
+    """The states as those of another number of shards."""
+    if through_bytes:
+        states = [State.from_blob(state.to_blob()) for state in states]
+    whole = joined(states, moving=moving)
+    if through_bytes:
+        whole = State.from_blob(whole.to_blob())
+    return split(whole, shards=shards, moving=moving)
+
+
+def run_life(case, cut, life, *, through_bytes=False):
+    """The changes of a case that goes from shards to shards; the last ones get what is left."""
+    made = {shards: packets_of(case, cut, shards) for shards, _ in life}
+    segments, at, told = len(made[life[0][0]][0]), 0, []
+    states = [State()] * life[0][0]
+    for number, (shards, batches) in enumerate(life):
+        states = reshaped(states, shards, through_bytes=through_bytes) if number else states
+        end = segments if number == len(life) - 1 else at + batches
+        for batch in batched(made[shards][0][at:end], cut.batches):
+            results = []
+            for shard in range(shards):
+                rules = rules_of(case.rules, shard=shard, shards=shards)
+                done = step(states[shard], [row[shard] for row in batch], rules, layer_of(case))
+                states[shard] = done.state
+                results.append(done.changes)
+            told.append(settled(results))
+        at = min(end, segments)
+    return pa.concat_tables(told), made[life[0][0]][1], states
+
+
+def layer_of(case):
+    return lambda layer, version: ShapelyLayer(case.layers[layer, version])
+
+
+@given(lives())
+def test_shards_that_become_others_tell_the_same_changes(drawn):
+    case, cut, life = drawn
+    changes, _, order = run_steps(case, cut)
+    again, other_order, _ = run_life(case, cut, life)
+    assert in_row_order(again, other_order) == in_row_order(changes, order)
+
+
+@settings(max_examples=15)
+@given(lives())
+def test_shards_that_become_others_through_bytes_tell_the_same_changes(drawn):
+    case, cut, life = drawn
+    changes, _, order = run_steps(case, cut)
+    again, other_order, _ = run_life(case, cut, life, through_bytes=True)
+    assert in_row_order(again, other_order) == in_row_order(changes, order)
+
+
+def said(state):
+    """What a state remembers, by names alone."""
+
+    def pairs(keys, high, low):
+        return sorted((high[key >> 32], low[key & 0xFFFFFFFF]) for key in keys.tolist())
+
+    ids, partners = state.objects.ids.to_pylist(), state.partners.ids.to_pylist()
+    targets = [
+        (query, partners[partner] if partner >= 0 else None)
+        for query, partner in zip(state.targets.query.tolist(), state.targets.partner.tolist(), strict=True)
+    ]
+    entries = state.entries
+    columns = (entries.target, entries.object, entries.ts, entries.position, entries.tick, entries.group)
+    return {
+        "answer": pairs(state.answer, ids, targets), "tick_answer": pairs(state.tick_answer, targets, ids),
+        "groups": sorted(((targets[t], v) for t, v in zip(state.groups.target, state.groups.value, strict=True)),
+                         key=repr),
+        "entries": sorted(((targets[t], ids[o], ts, position, tick, partners[group] if group >= 0 else None)
+                    for t, o, ts, position, tick, group in zip(*columns, strict=True)), key=repr),
+        "fixes": sorted(zip(ids, state.fixes.ts.tolist(), strict=True)), "held": sorted(state.held.position.tolist()),
+        "clock": (state.next_segment, state.max_event),
+    }  # fmt: skip
+
+
+@settings(max_examples=15)
+@given(lives(), st.integers(1, 5))
+def test_one_state_and_all_that_it_is_split_into_know_the_same(drawn, shards):
+    case, cut, life = drawn
+    whole = joined(run_life(case, cut, life)[2], moving=True)
+    parts = split(whole, shards=shards, moving=True)
+    assert said(joined(parts, moving=True)) == said(whole)
+    one = run_life(case, cut, [(1, 0), (1, 0)])[2][0]
+    assert said(joined([one], moving=True)) == said(one)
+    assert len(whole.partners) <= len(one.partners)
+
+
+@settings(max_examples=15)
+@given(cases(kind="fixes", layers=False), st.lists(st.integers(1, 4), min_size=2, max_size=4), st.data())
+def test_shards_that_know_their_own_objects_alone_become_others(case, life, data):
+    cut = data.draw(segmentations(len(case.rows)))
+    with tempfile.TemporaryDirectory() as folder:
+        written = write_log(Path(folder), case.rows, cut.cuts)
+        stream, log = replace(settings_of("grid", case.rules), moving=False), Log(Path(folder))
+        every = -(-log.end() // len(life))
+        states, told = [State()] * life[0], []
+        for number, shards in enumerate(life):
+            states = reshaped(states, shards, moving=False, through_bytes=True) if number else states
+            read = [packets(log, one, stream, shards=shards) for one in log.segments(number * every)][:every]
+            done = [
+                step(state, [row[shard] for row in read], step_settings(stream, shard=shard, shards=shards), None)
+                for shard, state in enumerate(states)
+            ]
+            states = [one.state for one in done]
+            told.append(settled([one.changes for one in done]))
+    objects = [set(state.objects.ids.to_pylist()) for state in states]
+    assert sum(map(len, objects)) == len(set().union(*objects))
+    changes, _, order = run_steps(case, cut)
+    assert in_row_order(pa.concat_tables(told), written.order) == in_row_order(changes, order)
+
+
+def test_shards_of_different_places_of_the_log_are_not_joined():
+    with pytest.raises(StateError, match=r"different segments: \[3, 4\]"):
+        joined([State(next_segment=3), State(next_segment=4)], moving=True)
+    with pytest.raises(StateError, match="do not know the same"):
+        joined([State(max_event=1), State(max_event=2)], moving=True)
