@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Format = Literal["table", "jsonl", "csv"]
 _ROWS = 10_000  # written at a time
+_SELDOM = ("value", "fields")  # columns that most queries leave empty: programs always get them
 
 
 def write_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -23,6 +24,12 @@ def write_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in (names, *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         typer.echo("  ".join(cells).rstrip())
+
+
+def shown(table: "pa.Table", form: Format) -> "pa.Table":
+    """The columns to be written: for people without those of values and fields in which nothing stands."""
+    empty = [name for name in _SELDOM if name in table.column_names and table[name].null_count == len(table)]
+    return table.drop_columns(empty) if form == "table" else table
 
 
 def write(table: "pa.Table", form: Format) -> None:

@@ -12,13 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    import pyarrow as pa
-
     from st_common.serving.answers import Reads
 
 _FORMAT = Annotated[Format, typer.Option("--format", help="A table for people, JSON lines or CSV for programs.")]
 _EXPLAIN = Annotated[bool, typer.Option("--explain", help="Say on standard error which rows were read.")]
-_OPTIONAL = ("value", "fields")  # columns that most queries do not have: programs always get them, people when they say
 
 
 def answer(
@@ -33,11 +30,11 @@ def answer(
     form: _FORMAT = "table",
 ) -> None:
     """Show who is in the answer of a query, with which partner and values, and since when."""
-    from st_common.cli.output import write
+    from st_common.cli.output import shown, write
     from st_common.serving.answers import answered
 
     found = answered(context.home(ctx, must_exist=True), query, None if at is None else time_of(at))
-    write(_shown(found.rows) if form == "table" else found.rows, form)
+    write(shown(found.rows, form), form)
     if explain:
         _say(found.reads, "changes")
 
@@ -98,12 +95,6 @@ def time_of(text: str) -> "datetime":
     except ValueError:
         raise ConfigError(f"--at {text!r} is no time", hint="such as 2024-05-01T12:30:00Z") from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def _shown(rows: "pa.Table") -> "pa.Table":
-    """The rows without those optional columns in which nothing stands."""
-    empty = [name for name in _OPTIONAL if rows[name].null_count == len(rows)]
-    return rows.drop_columns(empty)
 
 
 def _say(reads: "Iterable[Reads]", what: str) -> None:

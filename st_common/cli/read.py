@@ -1,17 +1,13 @@
-"""`fairway changes`, `answer`, `sql`: what the queries say, read without a JVM."""
+"""`fairway changes`, `sql`: what the queries say, read without a JVM."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from st_common.cli import context
 from st_common.cli.output import Format
-from st_common.errors import ConfigError
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-_ROW = ("query", "object", "partner", "sign", "cause", "event_ts", "position", "seq")
+_ROW = ("query", "object", "partner", "sign", "cause", "event_ts", "position", "seq", "value", "fields")
 _FORMAT = Annotated[Format, typer.Option("--format", help="A table for people, JSON lines or CSV for programs.")]
 
 
@@ -29,27 +25,11 @@ def changes(
     ] = None,
 ) -> None:
     """Show the changes of answers in their order: + enters (1), - leaves (-1), a new value of a member (0)."""
-    from st_common.cli.output import write
+    from st_common.cli.output import shown, write
     from st_common.serving.changes import home_changes
 
     found = home_changes(context.home(ctx, must_exist=True), query, since=since_position)
-    write(found.select(_ROW).slice(0, limit), form)
-
-
-def answer(
-    ctx: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The name of a query.")],
-    at: Annotated[
-        str | None,
-        typer.Option("--at", metavar="T", help="The answer at this time: ISO 8601, UTC if no zone is given."),
-    ] = None,
-    form: _FORMAT = "table",
-) -> None:
-    """Show who is in the answer of a query, with which partner, and since when."""
-    from st_common.cli.output import write
-    from st_common.serving.answers import answer as answer_of
-
-    write(answer_of(context.home(ctx, must_exist=True), query, None if at is None else _time(at)), form)
+    write(shown(found.select(_ROW).slice(0, limit), form), form)
 
 
 def sql(
@@ -62,13 +42,3 @@ def sql(
     from st_common.serving.sql import sql as result_of
 
     write(result_of(context.home(ctx, must_exist=True), text), form)
-
-
-def _time(text: str) -> "datetime":
-    from datetime import UTC, datetime
-
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise ConfigError(f"--at {text!r} is no time", hint="such as 2024-05-01T12:30:00Z") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)

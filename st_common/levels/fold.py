@@ -50,7 +50,8 @@ def _newest(pair: np.ndarray, told: np.ndarray, members: np.ndarray, entered: np
         return entered
     where = np.minimum(np.searchsorted(found, members), len(found) - 1)
     last = np.where(found[where] == members, told[at[where]], -1)
-    return np.maximum(last, entered)
+    newest: np.ndarray = np.maximum(last, entered)
+    return newest
 
 
 def _needed(changes: pa.Table) -> pa.Table:

@@ -51,10 +51,11 @@ def test_json_lines_have_exactly_the_promised_keys(run):
     lines = found.stdout.splitlines()
     assert lines[0] == (
         '{"query": "q", "object": "a", "partner": null, "sign": 1, "cause": "enter", '
-        '"event_ts": "2024-05-01T12:00:00Z", "position": 7, "seq": 0}'
+        '"event_ts": "2024-05-01T12:00:00Z", "position": 7, "seq": 0, "value": null, "fields": null}'
     )
-    assert [list(json.loads(line)) for line in lines] == [list(KEYS)] * 4
-    expected = [row | {"event_ts": row["event_ts"].isoformat().replace("+00:00", "Z")} for row in ROWS]
+    assert [list(json.loads(line)) for line in lines] == [[*KEYS, "value", "fields"]] * 4
+    empty = {"value": None, "fields": None}
+    expected = [row | empty | {"event_ts": row["event_ts"].isoformat().replace("+00:00", "Z")} for row in ROWS]
     assert [json.loads(line) for line in lines] == expected
 
 
@@ -82,7 +83,7 @@ def test_csv_is_what_programs_read(run):
     assert [row["object"] for row in rows] == ["a", "é,1", "a", "a"]
     assert rows[0] == {
         "query": "q", "object": "a", "partner": "", "sign": "1", "cause": "enter", "event_ts": "2024-05-01T12:00:00Z",
-        "position": "7", "seq": "0",
+        "position": "7", "seq": "0", "value": "", "fields": "",
     }  # fmt: skip
 
 
@@ -90,6 +91,22 @@ def test_a_table_is_aligned(run):
     lines = run("changes", "q").stdout.splitlines()
     assert lines[0].split() == list(KEYS)
     assert len({line.index("enter") for line in lines[1:3]}) == 1
+
+
+@pytest.mark.spec("P2", "P6")
+def test_values_and_fields_are_shown_to_people_where_there_are_some(run, tmp_path: Path):
+    row = {"query": "q", "object": "*", "sign": 1, "cause": "enter", "event_ts": TIMES[1], "position": 11, "seq": 0}
+    row |= {"event_date": TIMES[1].date(), "query_version": 1, "value": 2.5}
+    schema = load_contract("changes").arrow_schema()
+    write_deltalake(Home(tmp_path).table("changes", "taxis"), pa.Table.from_pylist([row], schema=schema), mode="append")
+    assert run("changes", "q").stdout.splitlines()[0].split() == [*KEYS, "value"]
+    assert run("answer", "q").stdout.splitlines()[:2] == [
+        "object  partner  since_ts                     value",
+        "*                2024-05-01T12:00:01.500000Z  2.5",
+    ]
+    assert json.loads(run("answer", "q", "--format", "jsonl").stdout.splitlines()[0])["value"] == 2.5
+    found = run("answer", "q", "--explain")
+    assert found.stderr == "read of taxis: no snapshot, 4 changes from there on\n"
 
 
 @pytest.mark.spec("P6")
