@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from st_common.geometry.distance import metres_between, reach_degrees
 from st_common.geometry.grid import BoxIndex
-from st_common.geometry.join import points_in_boxes
+from st_common.geometry.join import Test, points_in_boxes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -31,8 +31,8 @@ def within(cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, ge
 
 
 def points_in_circles(
-    cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, geographic: bool
-) -> Pairs:  # fmt: skip
+    cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, geographic: bool, test: Test | None = None
+) -> Pairs:
     """All pairs of a closed circle and a point in it, for circles that change with each call.
 
     Args:
@@ -42,17 +42,21 @@ def points_in_circles(
         x: float64[n], any values; NaN lies in no circle.
         y: float64[n].
         geographic: whether coordinates are degrees on WGS 84.
+        test: what pairs must hold besides; asked before distances, for circle and point numbers, in pieces.
 
     Returns:
         `(circle_idx, point_idx)`, int64, sorted by circle; each pair once.
     """
     boxes, circle = circle_boxes(cx, cy, radius_m, geographic=geographic)
 
-    def test(box: Ints, point: Ints) -> Bools:
+    def holds(box: Ints, point: Ints) -> Bools:
         of = circle[box]
-        return within(cx[of], cy[of], radius_m[of], x[point], y[point], geographic=geographic)
+        keep = np.ones(len(of), np.bool_) if test is None else test(of, point)
+        of, point = of[keep], point[keep]
+        keep[keep] = within(cx[of], cy[of], radius_m[of], x[point], y[point], geographic=geographic)
+        return keep
 
-    box, point = points_in_boxes(boxes.T, x, y, test=test)
+    box, point = points_in_boxes(boxes.T, x, y, test=holds)
     found = circle[box]
     if len(circle) == len(cx):
         return found, point

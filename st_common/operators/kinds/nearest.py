@@ -43,10 +43,11 @@ class Nearest:
     def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
         """The circle with a radius larger by the margin; only objects that can be members."""
         radius = radius_of(criteria.limit, geographic=world.geographic) + margin
-        points = world.x[objects], world.y[objects]
-        row, at = points_in_circles(criteria.x, criteria.y, radius, *points, geographic=world.geographic)
-        keep = admitted(world, criteria, row, objects[at])
-        return row[keep], objects[at[keep]]
+        row, at = points_in_circles(
+            criteria.x, criteria.y, radius, world.x[objects], world.y[objects], geographic=world.geographic,
+            test=lambda row, at: admitted(world, criteria, row, objects[at]),
+        )  # fmt: skip
+        return row, objects[at]
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
         """Whether the object is nearer than the k-th one, or as far and not after it by id."""
