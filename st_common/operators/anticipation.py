@@ -42,7 +42,7 @@ def seeded(kind: Kind, world: World, criteria: Criteria, margin: float) -> Advan
     """The caches of new or restarted queries, filled from the last fixes."""
     alive = np.flatnonzero(world.alive)
     row, found = kind.in_cache_area(world, criteria, alive, margin)
-    cache = _ordered(world, criteria, row, found)
+    cache = ordered(world, criteria, row, found)
     return Advanced(cache=cache, drift=np.zeros(len(criteria.query)), touched=len(alive) + len(row), refills=0)
 
 
@@ -50,7 +50,7 @@ def advanced(
     kind: Kind, world: World, cache: Cache, criteria: Criteria, *, changed: np.ndarray, margin: float, refills: bool
 ) -> Advanced:
     """The caches after some objects changed (bool[n]) and the queries got the given criteria."""
-    drift = _drift(world, cache.anchor, criteria)
+    drift = drift_of(world, cache.anchor, criteria)
     moved = ~(drift <= margin)  # a focal object that came back or went has no distance
     moved &= ~(np.isnan(cache.anchor.x) & np.isnan(criteria.x))
     far = np.flatnonzero(moved if refills else drift != 0)
@@ -66,18 +66,18 @@ def advanced(
         row, found = row[inside], found[inside]
     mine = np.flatnonzero(world.alive & changed)
     others = np.flatnonzero(~anew) if refills else np.arange(len(drift))
-    more = _looked(kind, world, anchor, others, mine, margin)
-    again = _looked(kind, world, anchor, far, np.flatnonzero(world.alive), margin) if refills and len(far) else None
+    more = looked(kind, world, anchor, others, mine, margin)
+    again = looked(kind, world, anchor, far, np.flatnonzero(world.alive), margin) if refills and len(far) else None
     parts = [(row, found), more[:2], *([again[:2]] if again else [])]
     rows, objects = (np.concatenate([part[i] for part in parts]) for i in range(2))
     drift = np.where(anew, 0.0, drift)
     return Advanced(
-        cache=_ordered(world, anchor, rows, objects), drift=drift, refills=len(far) if refills else 0,
+        cache=ordered(world, anchor, rows, objects), drift=drift, refills=len(far) if refills else 0,
         touched=more[2] + (again[2] if again else 0),
     )  # fmt: skip
 
 
-def _looked(
+def looked(
     kind: Kind, world: World, anchor: Criteria, rows: np.ndarray, objects: np.ndarray, margin: float
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """The cached pairs of some queries and some objects, and how much was looked at."""
@@ -99,14 +99,16 @@ def to_test(
     return tested, asked & ~tested & (cache.border < 0)
 
 
-def _drift(world: World, anchor: Criteria, criteria: Criteria) -> np.ndarray:
+def drift_of(world: World, anchor: Criteria, criteria: Criteria) -> np.ndarray:
+    """How far queries are from their anchors, metres or the unit of the plane; NaN where one of them is nowhere."""
     if world.geographic:
         return metres_between(anchor.x, anchor.y, criteria.x, criteria.y)
     drift: np.ndarray = np.hypot(anchor.x - criteria.x, anchor.y - criteria.y)
     return drift
 
 
-def _ordered(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray) -> Cache:
+def ordered(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray) -> Cache:
+    """Pairs as caches: a query's objects by their distance from its border, or from its focal point for neighbours."""
     border = _border(world, anchor, row, found)
     order = np.lexsort((border, row))
     return Cache(anchor=anchor, row=row[order], object=found[order], border=border[order])
@@ -114,11 +116,14 @@ def _ordered(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray)
 
 def _border(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray) -> np.ndarray:
     """The distance to the border; NaN where it says nothing (boxes on the globe, whose sides change on the way)."""
-    if world.geographic:
+    if world.geographic and not len(anchor.tie):
         if len(anchor.half_width):
             return np.full(len(row), np.nan, float)
         metres = metres_between(anchor.x[row], anchor.y[row], world.x[found], world.y[found])
         return np.asarray(metres - anchor.limit[row])
+    if len(anchor.tie):  # nearest: by distance to the focal point
+        far: np.ndarray = np.hypot(world.x[found] - anchor.x[row], world.y[found] - anchor.y[row])
+        return far
     across, along = np.abs(world.x[found] - anchor.x[row]), np.abs(world.y[found] - anchor.y[row])
     if len(anchor.half_width):
         beyond: np.ndarray = np.maximum(across - anchor.half_width[row], along - anchor.half_height[row])

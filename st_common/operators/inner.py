@@ -16,6 +16,7 @@ from st_common.operators.skeleton import Kept, Tick, judge
 from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
 from st_common.operators.world import World
+from st_common.query.region import MovingBox, MovingCircle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     tick = Tick(
         world=replace(world, masks=masks), table=queries.table(found), moved=queries.moved(found, scope.changed),
         changed=scope.changed, member_row=member_row[mine], member_object=scope.object[mine],
-        margin=turn.settings.margin, refills=turn.settings.refills,
+        margin=_margin(turn, queries), refills=turn.settings.refills,
     )  # fmt: skip
     done = judge(kind, tick, memo.kept if memo else None)
     scope.found(target[done.row], done.object)
@@ -108,3 +109,9 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     if not kind.is_dynamic:
         scope.by_object(target[~done.whole])
     return KindMemo(known=queries, kept=done.kept, masks=base), done.touched, done.refills
+
+
+def _margin(turn: Turn, queries: KindQueries) -> float:
+    """The width of the caches; none where an object can become eligible because a region moves."""
+    moving = any(isinstance(region, MovingBox | MovingCircle) for _, region in queries.rules)
+    return 0.0 if moving else turn.settings.margin

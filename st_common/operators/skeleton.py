@@ -7,9 +7,11 @@ asks is in the four methods of its kind; which of Cases I-IV a pair is follows f
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
+from st_common.operators.anticipated_nearest import FromCache, advanced_nearest
 from st_common.operators.anticipation import Advanced, Cache, advanced, seeded, to_test
 from st_common.operators.world import Criteria, Kind, Table, World, admitted
 
@@ -64,6 +66,8 @@ def judge(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
         touched, looked = _touched(kind, tick, kept.criteria)
         whole |= touched
     which = np.flatnonzero(whole)
+    if tick.margin > 0 and kind.is_dynamic and hasattr(kind, "update_from"):
+        return _anticipated_nearest(cast("FromCache", kind), tick, kept, which, looked)
     fresh = kind.update_criteria(tick.world, tick.table, which)
     criteria = fresh if kept is None else kept.criteria.with_rows(which, fresh)
     if tick.margin > 0 and not kind.is_dynamic:
@@ -115,6 +119,26 @@ def _anticipated(kind: Kind, tick: Tick, kept: Kept | None, criteria: Criteria, 
         object=np.concatenate([found[satisfied], objects[allowed]]), kept=Kept(criteria=criteria, cache=cache),
         touched=now.touched + len(row), refills=now.refills,
     )  # fmt: skip
+
+
+def _anticipated_nearest(kind: FromCache, tick: Tick, kept: Kept | None, which: np.ndarray, looked: int) -> Judged:
+    """Members of some queries for neighbours from their caches, which are filled anew where they are not enough."""
+    world = tick.world
+    if kept is None or kept.cache is None:
+        criteria = kind.update_criteria(world, tick.table, which)
+        now = seeded(kind, world, criteria, tick.margin)
+    else:
+        fresh, now = advanced_nearest(kind, world, tick.table, kept.cache, which=which, changed=tick.changed,
+                                      margin=tick.margin)  # fmt: skip
+        criteria = kept.criteria.with_rows(which, fresh)
+    whole = np.zeros(len(tick.moved), bool)
+    whole[which] = True
+    asked = whole[now.cache.row]
+    row, found = now.cache.row[asked], now.cache.object[asked]
+    satisfied = kind.satisfy(world, criteria, row, found)
+    kept = Kept(criteria=criteria, cache=now.cache)
+    return Judged(whole=whole, row=row[satisfied], object=found[satisfied], kept=kept, touched=now.touched + looked,
+                  refills=now.refills)  # fmt: skip
 
 
 def _caches(kind: Kind, tick: Tick, kept: Kept | None, criteria: Criteria) -> Advanced:

@@ -6,7 +6,7 @@ import numpy as np
 
 from st_common.geometry.circles import points_in_circles
 from st_common.geometry.nearest import Objects, distance, kth_nearest, radius_of
-from st_common.geometry.ranked import among_first
+from st_common.geometry.ranked import among_first, kth_smallest, last_of_equals
 from st_common.operators.world import (
     Bools,
     Criteria,
@@ -39,6 +39,22 @@ class Nearest:
             objects = Objects(x=world.x, y=world.y, number=numbers, geographic=world.geographic, ids=world.ids)
             limit[rows], tie[rows] = kth_nearest(x[rows], y[rows], table.k[which[rows]], focal[rows], objects)
         return Criteria(query=which, focal=focal[:, None], eligible=eligible, x=x, y=y, limit=limit, tie=tie)
+
+    def update_from(self, world: World, table: Table, which: Ints, row: Ints, obj: Ints) -> Criteria:
+        """The criteria as if only these pairs of a row of `which` (ascending) and an object existed: from a cache."""
+        focal, eligible = table.focal[which], table.eligible[which]
+        x, y = centres(world, focal, table.x[which], table.y[which])
+        limit, tie = np.where(np.isnan(x), np.nan, np.inf), np.full(len(which), -1)
+        criteria = Criteria(query=which, focal=focal[:, None], eligible=eligible, x=x, y=y, limit=limit, tie=tie)
+        keep = admitted(world, criteria, row, obj) & ~np.isnan(x)[row]
+        row, obj = row[keep], obj[keep]
+        rows, start = np.unique(row, return_index=True)
+        if len(rows):
+            start, k = np.append(start, len(row)), table.k[which[rows]]
+            far = distance(x[row], y[row], world.x[obj], world.y[obj], geographic=world.geographic)
+            limit[rows] = kth_smallest(start, far, k)
+            tie[rows] = last_of_equals(start, far, obj, k, limit[rows], world.ids)
+        return criteria
 
     def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
         """The circle with a radius larger by the margin; only objects that can be members."""
