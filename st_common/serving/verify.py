@@ -1,7 +1,8 @@
 """Does the answer hold? Brute force over the table `positions` against the folded changes (SPEC X1).
 
-It shares nothing with the engines: which fixes count follows from running maxima over the whole history, and pairs
-come from shapely over whole layers.
+It shares nothing with the engines: which fixes count follows from running maxima over the whole history
+(`verify_events`), and answers come from plain columns, shapely and DuckDB. Queries at ticks are judged at the last one
+that was due.
 """
 
 import json
@@ -11,26 +12,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import shapely
-from pyproj import Geod
-from shapely import affinity
 
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.position import position_of
-from st_common.query.plan import LayerJoin, Plan
+from st_common.query.plan import Plan
 from st_common.serving.changes import stream_changes
+from st_common.serving.verify_events import FIX, LATER, Clock, Times, alive, clock_of, events_of
+from st_common.serving.verify_expressions import ATTRIBUTE
+from st_common.serving.verify_joins import features_of
+from st_common.serving.verify_members import Lookup, members, partnered, qualified
+from st_common.serving.verify_values import counting, groups
 from st_common.settings import StreamSettings
 
-_NEVER = np.iinfo(np.int64).min
-_GEOD = Geod(ellps="WGS84")
+_TYPES = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+Controls = list[tuple[int, dict[str, Any]]]
+_Answer = set[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What was found of one query at a log position: pairs that are missing from its answer, pairs too many."""
+    """What was found of one query at a log position: members that are missing from its answer, members too many.
+
+    A group of an aggregate that has another value is both.
+    """
 
     query: str
     position: int
@@ -44,23 +51,43 @@ class Verified:
         return not self.missing and not self.extra
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Query:
+    """A registered query, and the versions of its layer from row to row."""
+
+    name: str
+    plan: Plan
+    position: int
+    layers: tuple[tuple[int, int], ...]  # from which row on, which version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _History:
+    """All that happened to the objects of a stream, and its clock."""
+
+    home: Home
+    events: pd.DataFrame
+    clock: Clock
+    times: Times
+    of: Lookup
+
+
 def verify(home: Home, stream: StreamSettings, query: str | None = None) -> list[Verified]:
     """The answer of one query, or of all that are registered, checked up to where both tables reach.
 
     Raises:
         QueryError: there is no such query at that position, or nothing was archived yet.
     """
-    log = Log(home.log(stream.name))
     end = _reached(home, stream)
-    controls = _controls(log, end)
+    controls = _controls(Log(home.log(stream.name)), end)
     registered = _registered(controls)
     if query is not None and query not in registered:
         raise QueryError(f"stream {stream.name!r} has no query {query!r}", hint="`fairway query list` names them")
-    alive = _alive(home, stream, controls, end)
+    history = _history(home, stream, controls, end)
     changes = stream_changes(home, stream.name).to_pandas()
     changes = changes[changes["position"] < end]
     names = [query] if query is not None else list(registered)
-    return [_verified(name, _expected(home, stream, *registered[name], alive), changes, end) for name in names]
+    return [_verified(registered[name], history, changes, end) for name in names]
 
 
 def _reached(home: Home, stream: StreamSettings) -> int:
@@ -72,7 +99,7 @@ def _reached(home: Home, stream: StreamSettings) -> int:
     return min(engine + 1, position_of(archive + 1, 0))
 
 
-def _controls(log: Log, end: int) -> list[tuple[int, dict[str, Any]]]:
+def _controls(log: Log, end: int) -> Controls:
     rows = [
         (position_of(segment.number, number), json.loads(line))
         for segment in log.control_segments(0)
@@ -81,117 +108,118 @@ def _controls(log: Log, end: int) -> list[tuple[int, dict[str, Any]]]:
     return [(position, row) for position, row in rows if position < end]
 
 
-def _registered(controls: list[tuple[int, dict[str, Any]]]) -> dict[str, tuple[Plan, int | None]]:
-    """The queries that are registered in the end, with the version of their layer."""
-    found: dict[str, tuple[Plan, int | None]] = {}
+def _registered(controls: Controls) -> dict[str, _Query]:
+    """The queries that are registered in the end."""
+    found: dict[str, _Query] = {}
     layers: dict[str, int] = {}
-    for _, row in controls:
+    for at, row in controls:
         if row["op"] in ("register", "replace"):
             plan = Plan.from_json(row["plan"])
             found.pop(row["query"], None)
-            found[row["query"]] = (plan, row.get("layer_version"))
+            version = layers.get(plan.join.layer, row.get("layer_version")) if plan.join else None
+            versions = () if version is None else ((at, version),)
+            found[row["query"]] = _Query(name=row["query"], plan=plan, position=at, layers=versions)
         elif row["op"] == "drop":
             found.pop(row["query"], None)
         elif row["op"] == "layer":
             layers[row["layer"]] = row["version"]
-    return {n: (p, layers.get(p.join.layer, v) if p.join else None) for n, (p, v) in found.items()}
+            found |= {name: _reloaded(query, at, row) for name, query in found.items()}
+    return found
 
 
-def _alive(home: Home, stream: StreamSettings, controls: list[tuple[int, dict[str, Any]]], end: int) -> pd.DataFrame:
-    """The last used fix of every object that is neither gone nor silent: object, x, y."""
-    columns = ["segment", "row", "event_ts", "object", "x", "y", "gone"]
-    fixes = tables.read(home.table("positions", stream.name), columns=columns)
-    frame = fixes.set_column(2, "ts", fixes["event_ts"].cast(pa.int64())).to_pandas()
-    frame["position"] = position_of(frame["segment"].to_numpy(np.int64), frame["row"].to_numpy(np.int64))
-    frame = frame[frame["position"] < end].sort_values("position", kind="stable")
-    lateness_us = round(stream.lateness_s * 1e6)
-    frame, clock = _used(frame, controls, lateness_us)
-    last = frame.sort_values(["ts", "position"], ascending=[True, False]).groupby("object").tail(1)
-    last = last[~last["gone"]]
-    if stream.silence_s is not None and len(last):
-        last = last[last["ts"] + round(stream.silence_s * 1e6) >= clock]
-    return last[["object", "x", "y"]].reset_index(drop=True)
+def _reloaded(query: _Query, at: int, row: dict[str, Any]) -> _Query:
+    if query.plan.join is None or query.plan.join.layer != row["layer"]:
+        return query
+    return _Query(name=query.name, plan=query.plan, position=query.position,
+                  layers=(*query.layers, (at, row["version"])))  # fmt: skip
 
 
-def _used(
-    frame: pd.DataFrame, controls: list[tuple[int, dict[str, Any]]], lateness_us: int
-) -> tuple[pd.DataFrame, int]:
-    """The fixes that are neither late nor held any more, and the clock in the end."""
-    clocks = pd.DataFrame([(at, row["op"], row.get("ts", 0)) for at, row in controls if row["op"] in ("clock", "end")],
-                          columns=["position", "op", "ts"])  # fmt: skip
-    both = frame.assign(op="fix")
-    if len(clocks):
-        both = pd.concat([both, clocks]).sort_values("position", kind="stable")
-    highest, highs = _NEVER, []
-    if (both["op"] == "end").any() and lateness_us:
-        for op, ts in zip(both["op"], both["ts"], strict=True):  # an end mark depends on what came before it
-            highest = max(highest, int(ts)) if op != "end" else highest + lateness_us + 1
-            highs.append(highest)
-        after = np.array(highs, np.int64)
+def _history(home: Home, stream: StreamSettings, controls: Controls, end: int) -> _History:
+    columns = ["segment", "row", "event_ts", "object", "x", "y", "gone", *stream.attributes]
+    stored = tables.read(home.table("positions", stream.name), columns=columns)
+    plain = stored.select(columns[:7]).set_column(2, "ts", stored["event_ts"].cast(pa.int64())).to_pandas()
+    own = stored.select(list(stream.attributes)).to_pandas(types_mapper=_TYPES.get)
+    fixes = plain.join(own.add_prefix(ATTRIBUTE))
+    fixes["position"] = position_of(fixes["segment"].to_numpy(np.int64), fixes["row"].to_numpy(np.int64))
+    fixes = fixes[fixes["position"] < end].astype({"gone": bool}).sort_values("position", kind="stable")
+    times = Times(
+        lateness_us=round(stream.lateness_s * 1e6), tick_us=round(stream.tick_s * 1e6), geographic=stream.geographic,
+        silence_us=None if stream.silence_s is None else round(stream.silence_s * 1e6),
+    )  # fmt: skip
+    marks = pd.DataFrame(
+        [(at, row.get("ts", 0), row["op"]) for at, row in controls if row["op"] in ("clock", "end")],
+        columns=["position", "ts", "op"],
+    ).astype({"position": np.int64, "ts": np.int64})
+    clock = clock_of(fixes, marks, times)
+    of = Lookup(attributes=tuple(stream.attributes), geographic=stream.geographic)
+    return _History(home=home, events=events_of(fixes, clock, times), clock=clock, times=times, of=of)
+
+
+def _verified(query: _Query, history: _History, changes: pd.DataFrame, end: int) -> Verified:
+    sure, maybe = _expected(query, history)
+    mine = changes[changes["query"] == query.name].sort_values(["position", "seq"])
+    last = mine[mine["sign"] != 0].assign(partner=mine["partner"].fillna("")).groupby(["object", "partner"]).tail(1)
+    held = last[last["sign"] > 0]
+    if query.plan.aggregate is not None:
+        folded: _Answer = set(zip(held["object"], held["value"].map(_rounded), strict=True))
     else:
-        after = np.maximum.accumulate(both["ts"].where(both["op"] != "end", _NEVER).to_numpy(np.int64))
-    if not len(after):
-        return frame, _NEVER
-    before = np.r_[_NEVER + lateness_us, after[:-1]] - lateness_us
-    clock = int(after[-1]) - lateness_us
-    ts = both["ts"].to_numpy(np.int64)
-    keep = (both["op"] == "fix").to_numpy()
-    if lateness_us:
-        keep &= (ts >= before) & (ts < clock)
-    return both[keep].astype({"gone": bool}), clock
+        folded = set(zip(held["object"], held["partner"], strict=True))
+    extra = 0 if maybe is None else len(folded - maybe)
+    return Verified(query=query.name, position=end, members=len(folded if maybe is None else maybe),
+                    missing=len(sure - folded), extra=extra)  # fmt: skip
 
 
-def _verified(name: str, expected: set[tuple[str, str]], changes: pd.DataFrame, end: int) -> Verified:
-    mine = changes[changes["query"] == name]
-    sums = mine.assign(partner=mine["partner"].fillna("")).groupby(["object", "partner"])["sign"].sum()
-    folded = set(sums[sums > 0].index)
-    return Verified(query=name, position=end, members=len(expected), missing=len(expected - folded),
-                    extra=len(folded - expected))  # fmt: skip
+def _rounded(value: float | None) -> str:
+    """Values are sums in some order of rows: to 9 digits."""
+    return "" if value is None or np.isnan(value) else f"{value:.9g}"
 
 
-def _expected(
-    home: Home, stream: StreamSettings, plan: Plan, layer_version: int | None, alive: pd.DataFrame
-) -> set[tuple[str, str]]:
-    box = plan.inside
-    if box is not None:
-        alive = alive[alive["x"].between(box.minx, box.maxx) & alive["y"].between(box.miny, box.maxy)]
-    if plan.join is None:
-        return {(name, "") for name in alive["object"]}
-    if not len(alive) or layer_version is None:
-        return set()
-    path = home.table("layers", plan.join.layer)
-    rows = tables.read(path, version=layer_version, columns=["fid", "kind", "home", "geometry"]).to_pandas()
-    rows = rows[rows["home"] & (rows["kind"].isin(plan.join.kinds) if plan.join.kinds else True)]
-    point, feature = _pairs(plan.join, alive, shapely.from_wkb(rows["geometry"].to_numpy()), stream)
-    objects, fids = alive["object"].to_numpy(), rows["fid"].to_numpy()
-    return set(zip(objects[point], fids[feature], strict=True))
+def _expected(query: _Query, history: _History) -> tuple[_Answer, _Answer | None]:
+    """What must be in the answer, and what may be in it (None: anything): the same but for doubts about distances."""
+    plan = query.plan
+    found = _entries(query, history) if plan.window is not None else _members(query, history)
+    if plan.aggregate is None:
+        pairs = list(zip(found["object"], found["partner"].fillna("").astype(str), strict=True))
+        return {pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure}, set(pairs)
+    values = groups(plan.aggregate, found, history.of.attributes, geographic=history.of.geographic)
+    told: _Answer = {(group, _rounded(value)) for group, value in values.items()}
+    if found["sure"].all():
+        return told, told
+    return set(), None  # doubts about members are doubts about all values
 
 
-def _pairs(
-    join: LayerJoin, alive: pd.DataFrame, shapes: np.ndarray, stream: StreamSettings
-) -> tuple[np.ndarray, np.ndarray]:
-    points, tree = shapely.points(alive["x"], alive["y"]), shapely.STRtree(shapes)
-    if join.predicate == "intersects":
-        point, feature = tree.query(points, predicate="intersects")
-        return point, feature
-    if not stream.geographic:
-        point, feature = tree.query(points, predicate="dwithin", distance=join.distance_m)
-        return point, feature
-    lat = np.abs(alive["y"].to_numpy())
-    degrees = 1.01 * join.distance_m / (110_500 * np.cos(np.radians(np.minimum(lat + 0.1, 89.0))))
-    point, feature = tree.query(points, predicate="dwithin", distance=degrees)
-    return _within_m(join.distance_m, alive, shapes, point, feature)
+def _members(query: _Query, history: _History) -> pd.DataFrame:
+    """The members by the last fixes: now, or at the last tick that was due, or when the query was judged at once."""
+    events = history.events
+    if query.plan.by_ticks:
+        at_once = max([query.position, *(at for at, _ in query.layers)])
+        judged = events[events["due"] != LATER]
+        by_tick = len(judged) and int(judged["due"].max()) > at_once
+        events = judged if by_tick else events[events["effect"] < at_once]
+    return members(query.plan, alive(events), _features(query, history, len(query.layers) - 1), history.of)
 
 
-def _within_m(
-    distance_m: float, alive: pd.DataFrame, shapes: np.ndarray, point: np.ndarray, feature: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs within a geodesic distance: the nearest place in coordinates stretched by latitude, then its metres."""
-    x, y = alive["x"].to_numpy()[point], alive["y"].to_numpy()[point]
-    stretch = np.cos(np.radians(y))
-    flat = [affinity.scale(s, k, 1.0, origin=(0, 0)) for s, k in zip(shapes[feature], stretch, strict=True)]
-    lines = shapely.shortest_line(shapely.points(x * stretch, y), np.array(flat, object))
-    ends = shapely.get_coordinates(shapely.get_point(lines, 1)) if len(lines) else np.empty((0, 2))
-    _, _, metres = _GEOD.inv(x, y, ends[:, 0] / stretch, ends[:, 1])
-    near = np.asarray(metres) <= distance_m
-    return point[near], feature[near]
+def _features(query: _Query, history: _History, version: int) -> Any:
+    return lambda plan: features_of(history.home, plan.join, query.layers[version][1])
+
+
+def _entries(query: _Query, history: _History) -> pd.DataFrame:
+    """The fixes in the query's window, with their partners by the version of the layer that was there then."""
+    events = history.events
+    due = events[events["due"] != LATER]
+    last = int(due["tick"].max()) if len(due) else 0
+    events = events[(events["effect"] > query.position) & (events["kind"] == FIX)]
+    events = events[events["due"] != LATER].assign(judged=last, sure=True)
+    mask = qualified(query.plan, events, history.of)
+    events = events.assign(sure=mask.sure)[mask.maybe]
+    starts = [at for at, _ in query.layers] or [query.position]
+    parts = [
+        partnered(
+            query.plan, events[(events["effect"] > start) & (events["effect"] < stop)],
+            _features(query, history, number), history.of,
+        )
+        for number, (start, stop) in enumerate(zip(starts, [*starts[1:], LATER], strict=True))
+    ]  # fmt: skip
+    window = query.plan.window
+    assert window is not None  # noqa: S101 - for the type: only windows have entries
+    return counting(pd.concat(parts), window, history.clock, history.times.tick_us)

@@ -1,0 +1,134 @@
+"""What happened to every object, found from the table `positions` and the log's control rows by running maxima.
+
+Nothing here is shared with the engines; it is what DESIGN section 3 says, over whole columns.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+NEVER = int(np.iinfo(np.int64).min)
+LATER = int(np.iinfo(np.int64).max)
+
+FIX, GONE, EXPIRED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """A stream's settings in microseconds; metres are geodesic where it is `geographic`."""
+
+    lateness_us: int
+    silence_us: int | None
+    tick_us: int
+    geographic: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """The clock right after each row of the log that says something of time, and just before it."""
+
+    position: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    ends: np.ndarray  # positions of end marks
+
+    def first_past(self, ts: np.ndarray) -> np.ndarray:
+        """The row after which the clock is past (strictly) each time; `LATER` where it is not yet."""
+        return np.append(self.position, LATER)[np.searchsorted(self.after, ts, side="right")]
+
+    def just_before(self, position: np.ndarray) -> np.ndarray:
+        """The clock just before rows of the log."""
+        return np.append(self.before, NEVER)[np.searchsorted(self.position, position)]
+
+    @property
+    def now(self) -> int:
+        """The clock in the end."""
+        return int(self.after[-1]) if len(self.after) else NEVER
+
+
+def clock_of(fixes: pd.DataFrame, marks: pd.DataFrame, times: Times) -> Clock:
+    """The clock over fixes and clock rows (columns `position`, `ts`, `op`), each in log order."""
+    both = pd.concat([fixes[["position", "ts"]].assign(op="fix"), marks]).sort_values("position", kind="stable")
+    ts, is_end = both["ts"].to_numpy(np.int64), (both["op"] == "end").to_numpy()
+    if is_end.any() and times.lateness_us:
+        highest, highs = NEVER, []
+        for end, at in zip(is_end.tolist(), ts.tolist(), strict=True):  # an end mark depends on what is before it
+            highest = max(highest, at) if not end else highest + times.lateness_us + 1 if highest > NEVER else highest
+            highs.append(highest)
+        seen = np.array(highs, np.int64)
+    else:
+        seen = np.maximum.accumulate(np.where(is_end, NEVER, ts)) if len(ts) else ts
+    after = np.where(seen == NEVER, NEVER, seen - times.lateness_us)
+    position = both["position"].to_numpy(np.int64)
+    return Clock(position=position, before=np.r_[NEVER, after[:-1]][: len(after)], after=after, ends=position[is_end])
+
+
+def events_of(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
+    """Everything that takes effect, sorted by object and order of effect.
+
+    Beside the columns of the fixes: `kind`, `effect` (the row at which it takes effect), `event` (its time), `tick`,
+    `due` (the row at which that is judged, `LATER` when it is not yet), `elapsed_s` and what was `before`.
+    """
+    used = _on_time(fixes, clock) if times.lateness_us else _newest(fixes)
+    used = used[used["effect"] != LATER].sort_values(["object", "ts"], kind="stable")
+    used = used.assign(kind=np.where(used["gone"], GONE, FIX), event=used["ts"])
+    if times.silence_us is not None:
+        used = pd.concat([used, _expiries(used, clock, times.silence_us)])
+        used = used.sort_values(["object", "effect", "event"], kind="stable")
+    used = used.reset_index(drop=True)
+    return _with_before(used).assign(**_ticks(used, clock, times.tick_us))
+
+
+def _newest(fixes: pd.DataFrame) -> pd.DataFrame:
+    """Without lateness: each fix that is newer than all before it of its object, at its own row."""
+    highest = fixes.groupby("object", sort=False)["ts"].cummax()
+    before = highest.groupby(fixes["object"], sort=False).shift(fill_value=NEVER)
+    newest: pd.DataFrame = fixes[fixes["ts"] > before]
+    found: pd.DataFrame = newest.assign(effect=newest["position"])
+    return found
+
+
+def _on_time(fixes: pd.DataFrame, clock: Clock) -> pd.DataFrame:
+    """With lateness: each fix not behind the clock, once per time, at the row after which the clock is past it."""
+    kept = fixes[fixes["ts"].to_numpy() >= clock.just_before(fixes["position"].to_numpy())]
+    kept = kept.drop_duplicates(["object", "ts"], keep="first")
+    found: pd.DataFrame = kept.assign(effect=clock.first_past(kept["ts"].to_numpy(np.int64)))
+    return found
+
+
+def _expiries(used: pd.DataFrame, clock: Clock, silence_us: int) -> pd.DataFrame:
+    """One event more where an object was silent for longer, before its next fix or before the log's end."""
+    same = (used["object"] == used["object"].shift(-1)).to_numpy()
+    following = np.where(same, used["ts"].shift(-1, fill_value=0), LATER)
+    following_at = np.where(same, used["effect"].shift(-1, fill_value=0), LATER)
+    end = used["ts"].to_numpy(np.int64) + silence_us
+    effect = np.maximum(clock.first_past(end), used["effect"].to_numpy(np.int64))
+    silent = (used["kind"] == FIX).to_numpy() & (effect != LATER) & ((following > end) | (following_at > effect))
+    expired: pd.DataFrame = used[silent].assign(kind=EXPIRED, event=end[silent], effect=effect[silent])
+    return expired
+
+
+def _with_before(events: pd.DataFrame) -> pd.DataFrame:
+    """With the reading before each fix in the same stay: `before_x`, `before_y`, `elapsed_s`, NaN without one."""
+    same = (events["object"] == events["object"].shift()) & (events["kind"].shift() == FIX) & (events["kind"] == FIX)
+    return events.assign(
+        before_x=events["x"].shift().where(same), before_y=events["y"].shift().where(same),
+        elapsed_s=((events["ts"] - events["ts"].shift()) / 1e6).where(same),
+    )  # fmt: skip
+
+
+def _ticks(events: pd.DataFrame, clock: Clock, tick_us: int) -> dict[str, np.ndarray]:
+    effect = events["effect"].to_numpy(np.int64)
+    counts = np.maximum(events["event"].to_numpy(np.int64), clock.just_before(effect))
+    tick = -(-counts // tick_us) * tick_us
+    due = clock.first_past(tick)
+    if len(clock.ends):  # an end mark makes every tick due in which something happened before it
+        due = np.minimum(due, np.append(clock.ends, LATER)[np.searchsorted(clock.ends, effect)])
+    return {"tick": tick, "due": due}
+
+
+def alive(events: pd.DataFrame) -> pd.DataFrame:
+    """The last event of every object among these, where it is a fix."""
+    last: pd.DataFrame = events.groupby("object", sort=False).tail(1)
+    return last[last["kind"] == FIX].reset_index(drop=True)

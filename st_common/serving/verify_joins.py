@@ -1,0 +1,129 @@
+"""Partners by brute force: features of a layer by place or by key, and objects of the same stream."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import shapely
+from pyproj import Geod
+from shapely import affinity
+
+from st_common import tables
+from st_common.home import Home
+from st_common.query.plan import LayerJoin, PairJoin
+from st_common.serving.verify_expressions import values_of
+from st_common.serving.verify_places import Members, distances, within
+
+_GEOD = Geod(ellps="WGS84")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """Pairs of a row and a partner; the mask says whether they are beyond doubt."""
+
+    row: np.ndarray
+    partner: np.ndarray
+    sure: np.ndarray
+
+
+def features_of(home: Home, join: LayerJoin, version: int) -> pd.DataFrame:
+    """The features of one version of a layer that a join may meet, each once."""
+    rows = tables.read(home.table("layers", join.layer), version=version).to_pandas()
+    kept = rows["home"] & (rows["kind"].isin(join.kinds) if join.kinds else True)
+    found: pd.DataFrame = rows[kept].reset_index(drop=True)
+    return found
+
+
+def with_features(
+    join: LayerJoin, frame: pd.DataFrame, features: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
+) -> Joined:
+    """The pairs of objects and features."""
+    if not len(frame) or not len(features):
+        return _sure(np.empty(0, np.int64), np.empty(0, object))
+    fids = features["fid"].to_numpy()
+    if join.predicate == "equals":
+        point, feature = _by_key(join, frame, features, attributes, geographic=geographic)
+        return _sure(point, fids[feature])
+    point, feature = _by_place(join, frame, shapely.from_wkb(features["geometry"].to_numpy()), geographic=geographic)
+    return _sure(point, fids[feature])
+
+
+def _sure(row: np.ndarray, partner: np.ndarray) -> Joined:
+    return Joined(row=row, partner=partner, sure=np.ones(len(row), bool))
+
+
+def _by_key(
+    join: LayerJoin, frame: pd.DataFrame, features: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    left = values_of(frame, [f"CAST({join.left} AS VARCHAR)"], attributes, geographic=geographic)["0"]
+    if join.right in ("fid", "kind"):
+        right = features[join.right]
+    else:
+        right = features["tags"].map(lambda tags: dict(tags).get(join.right))
+    mine = pd.DataFrame({"key": left.to_numpy(object), "row": np.arange(len(left))}).dropna()
+    theirs = pd.DataFrame({"key": right.to_numpy(object), "feature": np.arange(len(right))}).dropna()
+    found = mine.merge(theirs, on="key")
+    return found["row"].to_numpy(np.int64), found["feature"].to_numpy(np.int64)
+
+
+def _by_place(
+    join: LayerJoin, alive: pd.DataFrame, shapes: np.ndarray, *, geographic: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    points, tree = shapely.points(alive["x"], alive["y"]), shapely.STRtree(shapes)
+    if join.predicate == "intersects":
+        point, feature = tree.query(points, predicate="intersects")
+        return point, feature
+    if not geographic:
+        point, feature = tree.query(points, predicate="dwithin", distance=join.distance_m)
+        return point, feature
+    lat = np.abs(alive["y"].to_numpy())
+    degrees = 1.01 * join.distance_m / (110_500 * np.cos(np.radians(np.minimum(lat + 0.1, 89.0))))
+    point, feature = tree.query(points, predicate="dwithin", distance=degrees)
+    return _within_m(join.distance_m, alive, shapes, point, feature)
+
+
+def _within_m(
+    distance_m: float, alive: pd.DataFrame, shapes: np.ndarray, point: np.ndarray, feature: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs within a geodesic distance: the nearest place in coordinates stretched by latitude, then its metres."""
+    x, y = alive["x"].to_numpy()[point], alive["y"].to_numpy()[point]
+    stretch = np.cos(np.radians(y))
+    flat = [affinity.scale(s, k, 1.0, origin=(0, 0)) for s, k in zip(shapes[feature], stretch, strict=True)]
+    lines = shapely.shortest_line(shapely.points(x * stretch, y), np.array(flat, object))
+    ends = shapely.get_coordinates(shapely.get_point(lines, 1)) if len(lines) else np.empty((0, 2))
+    _, _, metres = _GEOD.inv(x, y, ends[:, 0] / stretch, ends[:, 1])
+    near = np.asarray(metres) <= distance_m
+    return point[near], feature[near]
+
+
+def with_objects(
+    pairs: PairJoin, frame: pd.DataFrame, rows: Members, attributes: Sequence[str], *, geographic: bool
+) -> Joined:
+    """The pairs of an object among `rows` and any other that lives."""
+    found = [_empty()]
+    texts = [f"CAST({key} AS VARCHAR)" for key in pairs.keys]
+    keys = values_of(frame, texts, attributes, geographic=geographic).to_numpy(object) if texts else None
+    for row in np.flatnonzero(rows.maybe).tolist():
+        near = _near(pairs, frame, row, geographic=geographic)
+        mask = near.maybe.copy()
+        mask[row] = False
+        if keys is not None:
+            mask &= (keys == keys[row]).all(axis=1) & bool(pd.notna(keys[row]).all())
+        others = np.flatnonzero(mask)
+        found.append(Joined(row=np.full(len(others), row), partner=frame["object"].to_numpy(object)[others],
+                            sure=near.sure[others] & rows.sure[row]))  # fmt: skip
+    return Joined(
+        **{name: np.concatenate([getattr(part, name) for part in found]) for name in ("row", "partner", "sure")}
+    )
+
+
+def _empty() -> Joined:
+    return Joined(row=np.empty(0, np.int64), partner=np.empty(0, object), sure=np.empty(0, bool))
+
+
+def _near(pairs: PairJoin, frame: pd.DataFrame, row: int, *, geographic: bool) -> Members:
+    if pairs.distance_m is None:
+        return Members(sure=np.ones(len(frame), bool), maybe=np.ones(len(frame), bool))
+    at = frame["x"].to_numpy()[row], frame["y"].to_numpy()[row]
+    return within(distances(frame, *at, geographic=geographic), pairs.distance_m, geographic=geographic)
