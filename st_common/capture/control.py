@@ -1,4 +1,4 @@
-"""Control rows that capture itself writes into a log."""
+"""Control rows about the log itself: its clock, its end, and places at which engines give out their state."""
 
 import json
 
@@ -13,3 +13,8 @@ def write_clock(log: Log, ts: int, *, arrival_us: int) -> Segment:
 def write_end(log: Log, *, arrival_us: int) -> Segment:
     """Says that a finite stream has ended: what is held for the sake of lateness is released (DESIGN section 3)."""
     return log.append(b'{"op": "end"}\n', arrival_us=arrival_us, control=True)
+
+
+def write_export(log: Log, *, arrival_us: int) -> Segment:
+    """Asks an engine with shards for a copy of their states right after this row; it changes nothing else."""
+    return log.append(b'{"op": "export"}\n', arrival_us=arrival_us, control=True)

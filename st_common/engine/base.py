@@ -3,13 +3,16 @@
 import os
 from pathlib import Path
 
+from st_common.engine.topology import generation_folder
 from st_common.home import Home
 from st_common.operators.state import State
 
+FILE = "state.bin"
+
 
 def base_path(home: Home, stream: str) -> Path:
-    """Where the local engine of a stream keeps its state."""
-    return home.stream(stream) / "local" / "state.bin"
+    """Where the local engine of a stream keeps its state in the generation that is in force."""
+    return generation_folder(home, stream) / "local" / FILE
 
 
 def save(path: Path, state: State) -> None:

@@ -60,7 +60,8 @@ class LocalEngine:
         self._table, self._contract = home.table("changes", stream.name), load_contract("changes")
         self.settings, self._layer_of = step_settings(stream), layers_of(home, stream)
         self.log = Log(home.log(stream.name))
-        self.state = base.load(base.base_path(home, stream.name))
+        self._base_path = base.base_path(home, stream.name)
+        self.state = base.load(self._base_path)
         committed = tables.committed(self._table, APP)
         self.committed = -1 if committed is None else committed
         self._journal = Journal(journal_path(home, stream.name))
@@ -115,7 +116,7 @@ class LocalEngine:
     def store(self) -> None:
         """Stores the state, and lets go of the segments before it."""
         self.commit()
-        base.save(base.base_path(self._home, self._stream.name), self.state)
+        base.save(self._base_path, self.state)
         self.log.publish(APP, self.state.next_segment)
         self.log.sweep()
         self._based_s = time.monotonic()

@@ -29,17 +29,23 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     started_s = time.monotonic()
     with owned(home, stream.name, engine="local") as owner:
         frozen(home, stream, engine="local", shards=1)
-        engine = LocalEngine(home, stream)
-        with archiving(Archive(home, stream)) as archive:
-            try:
-                _follow(engine, owner, archive, until_idle=until_idle)
-                engine.close()
-            finally:
-                engine.abandon()
-        _beat(engine, owner, "idle" if until_idle else "stopped", force=True)
+        engine = follow(home, stream, owner, until_idle=until_idle)
     return summary(owner, stream.name, segments=engine.totals.segments, position=end_of(engine.state) + 1,
                    seconds=time.monotonic() - started_s,
                    counters=dataclasses.asdict(engine.totals.counters))  # fmt: skip
+
+
+def follow(home: Home, stream: StreamSettings, owner: Owner, *, until_idle: bool) -> LocalEngine:
+    """Follows the log for the owner of the stream, as `run`; gives the closed engine, whose state is stored."""
+    engine = LocalEngine(home, stream)
+    with archiving(Archive(home, stream)) as archive:
+        try:
+            _follow(engine, owner, archive, until_idle=until_idle)
+            engine.close()
+        finally:
+            engine.abandon()
+    _beat(engine, owner, "idle" if until_idle else "stopped", force=True)
+    return engine
 
 
 def _follow(engine: LocalEngine, owner: Owner, archive: Archive, *, until_idle: bool) -> None:

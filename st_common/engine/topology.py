@@ -1,11 +1,18 @@
-"""What is fixed when a stream is first run: the engine, its shards, and every setting that decides answers."""
+"""What is fixed when a stream is first run: the engine, its shards, and every setting that decides answers.
+
+Engine and shards change by a reshard alone, which begins a new generation: a folder of its own for the engine's state,
+and the segment from which the engine goes on. Replacing the record is what puts a generation in force.
+"""
 
 import dataclasses
 import json
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from st_common.errors import StateError
 from st_common.home import Home
+from st_common.ops.records import read_record, write_record
 from st_common.settings import StreamSettings
 
 # What may change between two runs: it does not decide what a log's rows mean.
@@ -15,28 +22,105 @@ _FREE = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """The engine of a stream and its shards; its `generation`, and the segment at which that began."""
+
+    engine: str
+    shards: int
+    generation: int = 0
+    start: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.engine} with {self.shards} shard{'s' * (self.shards != 1)}"
+
+
 def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> None:
     """Makes or checks the record of a stream's topology.
+
+    What an older version did not record counts as the default of now.
 
     Raises:
         StateError: the stream was begun with other settings, another engine or another number of shards.
     """
-    path = home.stream(stream.name) / "topology.json"
+    path = _path(home, stream.name)
     wanted = _record(stream, engine=engine, shards=shards)
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(wanted, indent=1, sort_keys=True))
+    stored = _stored(path)
+    if stored is None:
+        write_record(path, wanted)
         return
-    stored = json.loads(path.read_text())
     for key, value in wanted.items():
-        if stored.get(key) != value:
-            raise StateError(
-                f"stream {stream.name!r} was begun with {key} = {stored.get(key)!r}, now it is {value!r}",
-                hint="set it back, or run the stream in a new home folder",
-            )
+        before = stored.get(key, _DEFAULTS.get(key))
+        if before != value:
+            raise StateError(f"stream {stream.name!r} was begun with {key} = {before!r}, now it is {value!r}",
+                             hint=_hint(key, stream.name))  # fmt: skip
+
+
+def _hint(key: str, stream: str) -> str:
+    if key in ("engine", "shards"):
+        return f"`fairway streams reshard {stream}` takes the stream to what the settings say, or set it back"
+    return "set it back, or run the stream in a new home folder"
+
+
+def topology_of(home: Home, stream: str) -> Topology | None:
+    """The topology in force, None when the stream has never run.
+
+    Raises:
+        StateError: the record cannot be read.
+    """
+    stored = _stored(_path(home, stream))
+    if stored is None:
+        return None
+    names = [field.name for field in dataclasses.fields(Topology)]
+    return Topology(**{name: stored[name] for name in names if name in stored})
+
+
+def put_in_force(home: Home, stream: str, topology: Topology) -> None:
+    """Replaces the topology of a stream that has run; what decides its answers stays. A crash leaves one or the other.
+
+    Raises:
+        StateError: the stream has never run, or its record cannot be read.
+    """
+    path = _path(home, stream)
+    stored = _stored(path)
+    if stored is None:
+        raise StateError(f"stream {stream!r} has never run", hint="nothing is fixed yet: change its settings")
+    write_record(path, stored | dataclasses.asdict(topology))
+
+
+def generation_folder(home: Home, stream: str, generation: int | None = None) -> Path:
+    """Where the engine of a generation (the one in force by default) keeps its state."""
+    if generation is None:
+        topology = topology_of(home, stream)
+        generation = topology.generation if topology else 0
+    folder = home.stream(stream)
+    return folder / f"g{generation}" if generation else folder
+
+
+def _path(home: Home, stream: str) -> Path:
+    return home.stream(stream) / "topology.json"
+
+
+def _stored(path: Path) -> dict[str, Any] | None:
+    stored = read_record(path)
+    if stored is None and path.exists():
+        raise StateError(f"{path} cannot be read", hint="it says which state of the stream is in force; restore it")
+    return stored
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """The values as JSON has them."""
+    plain: dict[str, Any] = json.loads(json.dumps(values))
+    return plain
 
 
 def _record(stream: StreamSettings, *, engine: str, shards: int) -> dict[str, Any]:
     settings = {name: value for name, value in dataclasses.asdict(stream).items() if name not in _FREE}
-    record: dict[str, Any] = json.loads(json.dumps({**settings, "engine": engine, "shards": shards}))
-    return record
+    return _plain({**settings, "engine": engine, "shards": shards})
+
+
+_DEFAULTS = _plain({
+    field.name: field.default
+    for field in dataclasses.fields(StreamSettings)
+    if field.default is not dataclasses.MISSING and field.name not in _FREE
+})  # fmt: skip

@@ -9,6 +9,8 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
+from st_common.engine.base import load, save
+from st_common.engine.export import asked_exports, export_path, seed_path
 from st_common.engine.local import layers_of
 from st_common.errors import StateError
 from st_common.home import Home
@@ -56,7 +58,8 @@ class ShardProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state variables: where the state is, its base, its queries, the deltas since."""
         self._feed = Feed.from_json(self._feed_text)
-        self._layer_of = layers_of(Home(Path(self._feed.home)), self._feed.stream)
+        self._home = Home(Path(self._feed.home))
+        self._layer_of = layers_of(self._home, self._feed.stream)
         self._head = handle.getValueState("head", _HEAD)
         self._base = handle.getMapState("base", "chunk int", "blob binary")
         self._queries = handle.getMapState("queries", "chunk int", "blob binary")
@@ -67,9 +70,11 @@ class ShardProcessor(StatefulProcessor):
         shard_key = int(key[0])
         read = [Packet.from_blob(blob) for frame in rows for blob in frame["blob"]]
         head = tuple(self._head.get() or _NO_HEAD) if self._head.exists() else _NO_HEAD
-        state = self._state(shard_key, *head[:4])
-        done = step(state, read, self._feed.settings(shard_key), self._layer_of)
+        settings = self._feed.settings(shard_key)
+        done = step(self._state(shard_key, *head[:4]), read, settings, self._layer_of)
         self._write(shard_key, head, done)
+        for segment in asked_exports(read):
+            save(export_path(self._home, self._feed.stream.name, segment, settings.shard), done.state)
         _decoded[self._checkpoint, shard_key] = (head[0] + 1, done.state)
         rejects = sum(packet.rejects for packet in read)
         yield pd.DataFrame({"key": [shard_key], "blob": [result_blob(done, rejects=rejects)]})
@@ -82,7 +87,7 @@ class ShardProcessor(StatefulProcessor):
         known, state = _decoded.get((self._checkpoint, key), (-1, State()))
         if not base <= known <= version or known < 0:
             blob = b"".join(_value(self._base, chunk) for chunk in range(chunks))
-            known, state = base, State()
+            known, state = base, State() if chunks or self._feed.seed is None else self._seed(key)
             if chunks:
                 queries = queries_from_blob(b"".join(_value(self._queries, n) for n in range(query_chunks)))
                 state, _stored[self._checkpoint, key] = State.from_blob(blob, queries), queries
@@ -91,11 +96,19 @@ class ShardProcessor(StatefulProcessor):
                 state = apply(state, Delta.from_blob(delta))
         return state
 
+    def _seed(self, key: int) -> State:
+        """The state that a reshard made for the shard with a grouping key."""
+        path = seed_path(Path(self._feed.seed or ""), self._feed.settings(key).shard)
+        if not path.exists():
+            raise StateError(f"there is no {path}", hint="a reshard wrote it; restore it")
+        return load(path)
+
     def _write(self, key: int, head: tuple[int, ...], done: Step) -> None:
         version, base, chunks, query_chunks, base_bytes, journal_bytes = head
         entry = b"".join(_LENGTH.pack(len(blob)) + blob for blob in (delta.to_blob() for delta in done.deltas))
         journal_bytes += len(entry)
-        if journal_bytes > max(_LEAST_JOURNAL, base_bytes):
+        seeded = version == 0 and self._feed.seed is not None  # from now on the state store has all, and needs no seed
+        if seeded or journal_bytes > max(_LEAST_JOURNAL, base_bytes):
             base_blob = done.state.to_blob(queries=False)
             chunks = _put(self._base, base_blob)
             if not query_chunks or _stored.get((self._checkpoint, key)) is not done.state.queries:

@@ -26,12 +26,15 @@ _SCHEMA = pa.schema([("key", pa.int32()), ("segment", pa.int64()), ("blob", pa.b
 class Feed:
     """What source, processor and workers must know of a stream; frozen when its checkpoint is made.
 
-    `keys` has the grouping key of each shard, chosen so that each falls into a partition of its own.
+    `keys` has the grouping key of each shard, chosen so that each falls into a partition of its own. After a reshard
+    the log is read from segment `start` on, and each shard begins with its state in the folder `seed`.
     """
 
     home: str
     stream: StreamSettings
     keys: tuple[int, ...]
+    start: int = 0
+    seed: str | None = None
 
     def to_json(self) -> str:
         """The feed as text, for the options of the source."""
@@ -45,7 +48,8 @@ class Feed:
         stream = value["stream"]
         columns = {**stream["columns"], "gone_values": tuple(stream["columns"]["gone_values"])}
         settings = StreamSettings(**{**stream, "columns": Columns(**columns)})
-        return Feed(home=value["home"], stream=settings, keys=tuple(value["keys"]))
+        return Feed(home=value["home"], stream=settings, keys=tuple(value["keys"]), start=value.get("start", 0),
+                    seed=value.get("seed"))  # fmt: skip
 
     def settings(self, key: int) -> Settings:
         """What decides the answers of the shard with a grouping key."""
@@ -66,7 +70,10 @@ def packet_rows(feed: Feed, segments: list[Segment]) -> Iterator[pa.RecordBatch]
 
 
 class LogSource(DataSource):
-    """`spark.readStream.format("fairway_log")` with the options `feed`, `checkpoint`, `hold`, `max_bytes`, `tasks`."""
+    """`spark.readStream.format("fairway_log")` with the options `feed`, `checkpoint`, `hold`, `max_bytes`, `tasks`.
+
+    With the option `end` it stops before that segment.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -95,16 +102,17 @@ class _Reader(DataSourceStreamReader):
         self._feed = Feed.from_json(options["feed"])
         self._hold, self._checkpoint = Path(options["hold"]), Path(options["checkpoint"])
         self._max_bytes, self._tasks = int(options["max_bytes"]), int(options["tasks"])
+        self._end = int(options["end"]) if "end" in options else None
         self._at: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        return {"segment": 0}
+        return {"segment": self._feed.start}
 
     def latestOffset(self) -> dict[str, int]:
         """As many segments more as a batch may have; none while the engine is asked to stop."""
-        at = _last_offset(self._checkpoint) if self._at is None else self._at
+        at = _last_offset(self._checkpoint, self._feed.start) if self._at is None else self._at
         if not self._hold.exists():
-            segments = self._feed.log().segments(at, max_bytes=self._max_bytes)
+            segments = self._feed.log().segments(at, max_bytes=self._max_bytes, end=self._end)
             at = segments[-1].number + 1 if segments else at
         self._at = at
         return {"segment": at}
@@ -123,10 +131,10 @@ class _Reader(DataSourceStreamReader):
         yield from packet_rows(self._feed, self._feed.log().segments(partition.start, end=partition.end))
 
 
-def _last_offset(checkpoint: Path) -> int:
-    """The end of the newest batch that was planned; Spark does not tell a reader where it stopped."""
+def _last_offset(checkpoint: Path, start: int) -> int:
+    """The end of the newest batch that was planned, else `start`; Spark does not tell a reader where it stopped."""
     planned = sorted(int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*"))
     if not planned:
-        return 0
+        return start
     text = (checkpoint / "offsets" / str(planned[-1])).read_text()
     return int(json.loads(text.splitlines()[-1])["segment"])

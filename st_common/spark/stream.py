@@ -18,13 +18,14 @@ from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
+from st_common.engine.export import seed_folder
 from st_common.engine.feed import step_settings
 from st_common.engine.local import APP
 from st_common.engine.owner import Owner, owned
 from st_common.engine.run import summary
 from st_common.engine.summary import RunSummary
 from st_common.engine.tidy import tidy
-from st_common.engine.topology import frozen
+from st_common.engine.topology import frozen, generation_folder, topology_of
 from st_common.errors import FairwayError, StateError
 from st_common.home import Home
 from st_common.operators.changes import settled
@@ -52,8 +53,8 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     with owned(home, stream.name, engine="spark") as owner:
         frozen(home, stream, engine="spark", shards=stream.shards)
         spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log")
+        sink = Sink(home=home, stream=stream, owner=owner)
         try:
-            sink = Sink(home=home, stream=stream, owner=owner)
             with archiving(Archive(home, stream)) as archive:
                 follow(spark, sink, until_idle=until_idle, check=archive.check)
         finally:
@@ -75,11 +76,16 @@ def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
 
 def feed_of(spark: SparkSession, home: Home, stream: StreamSettings) -> Feed:
     """The feed of a stream with the shard keys of its checkpoint; made and stored at the first start."""
-    path = home.stream(stream.name) / "spark" / "keys.json"
+    topology, folder = topology_of(home, stream.name), generation_folder(home, stream.name)
+    path = folder / "spark" / "keys.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(shard_keys(spark, stream.shards)))
-    return Feed(home=str(home.root.resolve()), stream=stream, keys=tuple(json.loads(path.read_text())))
+    keys = tuple(json.loads(path.read_text()))
+    if topology is None or not topology.generation:
+        return Feed(home=str(home.root.resolve()), stream=stream, keys=keys)
+    return Feed(home=str(home.root.resolve()), stream=stream, keys=keys, start=topology.start,
+                seed=str(seed_folder(folder.resolve())))  # fmt: skip
 
 
 @dataclass
@@ -152,14 +158,17 @@ def _agreed(metas: list[dict[str, Any]]) -> int:
     return int(ends.pop())
 
 
-def start(spark: SparkSession, feed: Feed, sink: Any, *, checkpoint: Path, hold: Path) -> StreamingQuery:
-    """Starts the streaming query that feeds `sink` with one result per shard and batch."""
+def start(
+    spark: SparkSession, feed: Feed, sink: Any, *, checkpoint: Path, hold: Path, end: int | None = None
+) -> StreamingQuery:
+    """Starts the streaming query that feeds `sink` with one result per shard and batch, of segments before `end`."""
     spark.dataSource.register(LogSource)
     shards = len(feed.keys)
     options = {
         "feed": feed.to_json(), "checkpoint": str(checkpoint), "hold": str(hold), "tasks": str(shards),
         "max_bytes": str(SHARD_BYTES * shards),
     }  # fmt: skip
+    options |= {} if end is None else {"end": str(end)}
     spark.conf.set("spark.sql.shuffle.partitions", shards)
     packets = spark.readStream.format(NAME).options(**options).load()
     results = packets.groupBy("key").transformWithStateInPandas(
@@ -169,19 +178,23 @@ def start(spark: SparkSession, feed: Feed, sink: Any, *, checkpoint: Path, hold:
     return writer.option("checkpointLocation", str(checkpoint)).queryName(feed.stream.name).start()
 
 
-def follow(spark: SparkSession, sink: Sink, *, until_idle: bool, check: Callable[[], None] = lambda: None) -> None:
+def follow(
+    spark: SparkSession, sink: Sink, *, until_idle: bool, end: int | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> None:  # fmt: skip
     """Feeds the sink from the stream's log until somebody asks to stop, or until the log's end is reached.
 
-    `check` is called again and again meanwhile; what it raises ends the stream.
+    The log ends before segment `end` if that is given. `check` is called again and again meanwhile; what it raises ends
+    the stream.
     """
-    folder = sink.home.stream(sink.stream.name) / "spark"
+    folder = generation_folder(sink.home, sink.stream.name) / "spark"
     feed, hold = feed_of(spark, sink.home, sink.stream), folder / "hold"
     hold.unlink(missing_ok=True)
-    query = start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=hold)
+    query = start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=hold, end=end)
     try:
         while query.isActive and not sink.owner.stop_wanted():
             check()
-            if until_idle and sink.committed + 1 >= position_of(sink.log.end(), 0):
+            if until_idle and sink.committed + 1 >= position_of(sink.log.end() if end is None else end, 0):
                 break
             sink.beat("running" if query.status["isTriggerActive"] else "idle")
             time.sleep(POLL_S)

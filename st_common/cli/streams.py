@@ -1,0 +1,72 @@
+"""`fairway streams`: on which engine streams run, and how they go over to another one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from st_common.cli import context
+from st_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from st_common.engine.topology import Topology
+    from st_common.settings import StreamSettings
+
+
+def list_streams(ctx: typer.Context) -> None:
+    """List the streams: the engine and shards that they were begun with, and those that the settings say."""
+    from st_common.cli.output import write_columns
+    from st_common.engine.topology import topology_of
+
+    home, rows = context.home(ctx, must_exist=True), []
+    for name, stream in context.streams(ctx).items():
+        found, wanted = topology_of(home, name), _wanted(stream)
+        generation, start = (str(found.generation), str(found.start)) if found else ("", "")
+        rows.append((name, str(found or "never run"), f"{wanted[0]} with {wanted[1]}", generation, start))
+    write_columns(("stream", "runs on", "settings", "generation", "since segment"), rows)
+
+
+def reshard(
+    ctx: typer.Context,
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")],
+    *,
+    shards: Annotated[int | None, typer.Option(help="How many; else what the settings say.")] = None,
+    engine: Annotated[str | None, typer.Option(help="spark or local; else what the settings say.")] = None,
+) -> None:
+    """Take a stream to another number of shards or another engine, at the end of its log, with all that it knows."""
+    from st_common.engine.reshard import of_local
+    from st_common.engine.reshard import reshard as go_over
+    from st_common.engine.topology import topology_of
+
+    home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
+    if stream not in streams:
+        raise ConfigError(f"there is no stream {stream!r}", hint=f"the settings have {', '.join(streams) or 'none'}")
+    settings, export = streams[stream], of_local
+    wanted = _wanted(settings, engine=engine, shards=shards)
+    now = topology_of(home, stream)
+    if now is not None and now.engine == "spark":
+        from st_common.spark.export import of_spark as export
+    done = go_over(home, settings, engine=wanted[0], shards=wanted[1], export=export)
+    if done.before == done.after:
+        typer.echo(f"{stream} runs on {done.after} already")
+    else:
+        typer.echo(f"{stream}: from {done.before} to {done.after}, from segment {done.after.start} on, "
+                   f"with {done.objects:,} objects")  # fmt: skip
+    _advise(settings, done.after, context.conf(ctx))
+
+
+def _wanted(stream: "StreamSettings", *, engine: str | None = None, shards: int | None = None) -> tuple[str, int]:
+    """The engine and the shards that a stream should have: as given, else as its settings say; local has one shard."""
+    engine = engine or stream.engine
+    usual = 1 if engine == "local" else stream.shards
+    return engine, usual if shards is None else shards
+
+
+def _advise(stream: "StreamSettings", now: "Topology", conf: Path) -> None:
+    """Says which lines of the settings must be changed, for they say what a stream should be."""
+    lines = [f'engine = "{now.engine}"'] if stream.engine != now.engine else []
+    if now.engine == "spark" and stream.shards != now.shards:
+        lines.append(f"shards = {now.shards}")
+    if lines:
+        path = conf / "streams.toml" if conf.is_dir() else conf
+        typer.echo(f"now set {' and '.join(lines)} in [streams.{stream.name}] of {path}")

@@ -1,0 +1,127 @@
+"""Another number of shards or another engine for a stream, from a place in its log on (DESIGN section 2).
+
+The old engine goes up to that place and gives out what it knows. That is stored for the new one in the folder of the
+next generation, which comes into force with the record of the topology and not before: a crash leaves the old
+generation or the new one, and both go on from where the committed changes end.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from st_common import tables
+from st_common.engine import base
+from st_common.engine.export import export_folder, seed_folder, seed_path
+from st_common.engine.local import APP, end_of
+from st_common.engine.owner import Owner, owned
+from st_common.engine.run import follow
+from st_common.engine.topology import Topology, frozen, generation_folder, put_in_force, topology_of
+from st_common.errors import ConfigError, StateError
+from st_common.home import Home
+from st_common.operators.reshape import joined, split
+from st_common.operators.state import State
+from st_common.ops.stop import clear_marker
+from st_common.settings import StreamSettings
+
+Export = Callable[[Home, StreamSettings, Owner], list[State]]
+"""Runs the old engine, with the settings that it has had, and gives the states of its shards at one place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resharded:
+    """What a reshard did: from one topology to another, which begins at its segment `start`, with so many `objects`."""
+
+    before: Topology
+    after: Topology
+    objects: int
+
+
+def of_local(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
+    """The one state of the local engine, after it has followed the log to its end."""
+    return [follow(home, stream, owner, until_idle=True).state]
+
+
+def reshard(home: Home, stream: StreamSettings, *, engine: str, shards: int, export: Export) -> Resharded:
+    """Takes a stream over to another engine or another number of shards, at the end of its log.
+
+    Nothing is done when it has these already.
+
+    Args:
+        home: The home folder.
+        stream: The settings, whatever engine and shards they say.
+        engine: `local` or `spark`.
+        shards: How many; the local engine has one.
+        export: How the present engine gives out its states.
+
+    Raises:
+        ConfigError: there is no such topology.
+        FencedError: the stream is running.
+        StateError: it has never run, was begun with other settings, or its state is of another format.
+    """
+    _check(engine, shards)
+    before = _in_force(home, stream.name)
+    if (before.engine, before.shards) == (engine, shards):
+        return Resharded(before=before, after=before, objects=0)
+    with owned(home, stream.name, engine=before.engine) as owner:
+        _check_wanted(owner)
+        _remove_others(home, stream.name, before)
+        old = replace(stream, engine=before.engine, shards=before.shards)  # type: ignore[arg-type]
+        frozen(home, old, engine=before.engine, shards=before.shards)
+        whole = joined(export(home, old, owner), moving=stream.moving)
+        _check_end(home, stream.name, whole)
+        after = Topology(engine=engine, shards=shards, generation=before.generation + 1, start=whole.next_segment)
+        store(generation_folder(home, stream.name, after.generation), whole, after, moving=stream.moving)
+        owner.check()
+        put_in_force(home, stream.name, after)
+        _remove_others(home, stream.name, after)
+    return Resharded(before=before, after=after, objects=len(whole.objects))
+
+
+def store(folder: Path, whole: State, topology: Topology, *, moving: bool) -> None:
+    """Stores a state as the engine of a topology begins with it."""
+    if topology.engine == "local":
+        base.save(folder / "local" / base.FILE, whole)
+        return
+    for shard, state in enumerate(split(whole, shards=topology.shards, moving=moving)):
+        base.save(seed_path(seed_folder(folder), shard), state)
+
+
+def _check(engine: str, shards: int) -> None:
+    if engine not in ("local", "spark"):
+        raise ConfigError(f"there is no engine {engine!r}", hint="spark or local")
+    if shards < 1 or (engine == "local" and shards != 1):
+        raise ConfigError(f"the {engine} engine cannot have {shards} shards", hint="local has 1, spark 1 or more")
+
+
+def _in_force(home: Home, stream: str) -> Topology:
+    topology = topology_of(home, stream)
+    if topology is None:
+        raise StateError(f"stream {stream!r} has never run", hint="nothing is fixed yet: change its settings")
+    return topology
+
+
+def _check_wanted(owner: Owner) -> None:
+    """Makes sure that the old engine may run to its end; the supervisor's wish was fulfilled, for nobody runs."""
+    clear_marker(owner.folder)
+    if owner.stop_wanted():
+        raise StateError(f"stream {owner.folder.name!r} is held by the file `stop` in its folder", hint="remove it")
+
+
+def _check_end(home: Home, stream: str, whole: State) -> None:
+    """Makes sure that the new generation begins where the committed changes end: else some came twice, or never."""
+    committed = tables.committed(home.table("changes", stream), APP)
+    if end_of(whole) != (-1 if committed is None else committed):
+        raise StateError(f"the state of stream {stream!r} is not at the end of its changes",
+                         hint="its engine was asked to stop on the way; try again")  # fmt: skip
+
+
+def _remove_others(home: Home, stream: str, topology: Topology) -> None:
+    """Removes the states of other generations, and exports; the journal of changes belongs to none."""
+    folder = home.stream(stream)
+    for path in [*folder.glob("g[0-9]*"), export_folder(home, stream)]:
+        if path != generation_folder(home, stream, topology.generation):
+            shutil.rmtree(path, ignore_errors=True)
+    if topology.generation:
+        (folder / "local" / base.FILE).unlink(missing_ok=True)
+        shutil.rmtree(folder / "spark", ignore_errors=True)

@@ -1,0 +1,34 @@
+"""The states of a stream's shards on Spark, at one place of its log."""
+
+from pyspark.sql import SparkSession
+
+from st_common.capture.control import write_export
+from st_common.capture.log import Log
+from st_common.engine.archive import Archive
+from st_common.engine.archiver import archiving
+from st_common.engine.export import exported
+from st_common.engine.owner import Owner, now_us
+from st_common.home import Home
+from st_common.operators.state import State
+from st_common.settings import StreamSettings
+from st_common.spark.session import session
+from st_common.spark.stream import Sink, follow
+
+
+def of_spark(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
+    """The states of all shards, after the stream has followed its log to a mark that is put at its end."""
+    spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log")
+    try:
+        return states(spark, home, stream, owner)
+    finally:
+        spark.stop()
+
+
+def states(spark: SparkSession, home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
+    """As `of_spark`, in a session that is there already."""
+    segment = write_export(Log(home.log(stream.name)), arrival_us=now_us()).number
+    sink = Sink(home=home, stream=stream, owner=owner)
+    with archiving(Archive(home, stream)) as archive:
+        follow(spark, sink, until_idle=True, end=segment + 1, check=archive.check)
+    sink.beat("stopped", force=True)
+    return exported(home, stream.name, segment, stream.shards)
