@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from st_common.cli import capture, explain, layer, past, query, read, run, why
+from st_common.cli import capture, explain, layer, past, query, read, run, streams, why
 from st_common.cli.frame import FairwayCommand, FairwayGroup
 
 app = typer.Typer(name="fairway", cls=FairwayGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -43,6 +43,9 @@ app.add_typer(_queries, name="query", help="Register queries while streams run, 
 _layers = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(_layers, name="layer", help="Load layers of features that do not move, and look at them.")
 
+_streams = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(_streams, name="streams", help="See on which engine streams run, and take them to another one.")
+
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_queries, "register"): query.register,
     (_queries, "check"): query.check,
@@ -52,6 +55,8 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_layers, "load"): layer.load,
     (_layers, "list"): layer.list_layers,
     (_layers, "show"): layer.show,
+    (_streams, "list"): streams.list_streams,
+    (_streams, "reshard"): streams.reshard,
     (app, "partition"): layer.partition,
     (app, "replay"): capture.replay,
     (app, "explain"): explain.explain,
