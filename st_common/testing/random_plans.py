@@ -26,6 +26,8 @@ AREAS = (
     "POLYGON ((0 0, 8 0, 8 8, 0 8, 0 0), (2 2, 6 2, 6 6, 2 6, 2 2))",
     "MULTIPOLYGON (((0 0, 2 0, 2 8, 0 8, 0 0)), ((4 0, 8 0, 8 3, 4 0)))",
 )
+CLEAR_AREA = "POLYGON ((0.25 0.25, 7.75 0.25, 4.25 4.5, 0.25 0.25))"
+"""No point of the grid lies on its border, so none moves along it: there, rounding decides when it leaves."""
 
 
 def plan_of(rng: Random, kind: str | None = None, *, layers: bool = False) -> Plan:
@@ -136,6 +138,8 @@ def _moves(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
 
 def _until(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
     inside = _still(rng) if rng.random() < 0.5 else _moving(rng)
+    if isinstance(inside, Area):
+        inside = Area(wkt=CLEAR_AREA)
     return Plan(stream=STREAM, inside=inside, where=_where(rng), valid_until=True)
 
 

@@ -59,7 +59,7 @@ class Segmentation:
 
 def case_of(
     seed: int, *, kind: str | None = None, layers: bool = False, layer_versions: Sequence[int] = (0, 1, 2),
-    kept: Sequence[bool] = (True,) * 60,
+    kept: Sequence[bool] = (True,) * 60, names: Sequence[str] = NAMES,
 ) -> Case:  # fmt: skip
     """The case of a seed, with the rows of a log that a registry would allow: disorder, doubles, late, gone, gaps.
 
@@ -68,8 +68,8 @@ def case_of(
     the seed, those are left out for which `kept` is not true.
     """
     rng = Random(seed)
-    steps = [_step(rng, kind, layers=layers) for _ in kept]
-    first = ("query", NAMES[0], plan_of(rng, kind, layers=layers))
+    steps = [_step(rng, kind, names, layers=layers) for _ in kept]
+    first = ("query", names[0], plan_of(rng, kind, layers=layers))
     used = [first, *(step for step, is_kept in zip(steps, kept, strict=True) if is_kept)]
     found = {(LAYER, version): _features(rng) for version in layer_versions} if layers else {}
     rows = _rows(used, list(layer_versions), ends=rng.random() < 0.5)
@@ -97,15 +97,15 @@ def rules_of(rng: Random) -> Rules:
     )  # fmt: skip
 
 
-def _step(rng: Random, kind: str | None, *, layers: bool) -> Step:
+def _step(rng: Random, kind: str | None, names: Sequence[str], *, layers: bool) -> Step:
     op = rng.choice((*OPS, "layer") if layers else OPS)
     leap = rng.choice(LEAPS) * SECOND_US // 2 + rng.choice((0, 0, 0, 0, 0, 1, -1))
     place = coordinate(rng), coordinate(rng), rng.choice(READINGS)
     if op == "query":
-        return op, rng.choice(NAMES), plan_of(rng, kind, layers=layers)
+        return op, rng.choice(names), plan_of(rng, kind, layers=layers)
     return {
         "fix": ("fix", rng.choice(OBJECTS), leap, *place), "again": ("again", rng.randrange(7), *place),
-        "gone": ("gone", rng.choice(OBJECTS), leap), "clock": ("clock", leap), "drop": ("drop", rng.choice(NAMES)),
+        "gone": ("gone", rng.choice(OBJECTS), leap), "clock": ("clock", leap), "drop": ("drop", rng.choice(names)),
         "layer": ("layer",),
     }[op]  # fmt: skip
 
