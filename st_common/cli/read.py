@@ -41,4 +41,4 @@ def sql(
     from st_common.cli.output import write
     from st_common.serving.sql import sql as result_of
 
-    write(result_of(context.home(ctx, must_exist=True), text), form)
+    write(result_of(context.home(ctx, must_exist=True), text, lambda: context.streams(ctx)), form)

@@ -56,7 +56,7 @@ def explain(plan: Plan, name: str, *, tick_s: float = 1.0, estimates: Estimates 
     return Explanation(
         text=to_text(plan, name),
         judged=f"at ticks of {number(tick_s)} s of event time" if plan.by_ticks else "fix by fix",
-        kind=_kind(plan),
+        kind=kind_in_words(plan),
         focals=plan.focals,
         order=order,
         why=why,
@@ -212,7 +212,8 @@ def _aggregate(aggregate: Aggregate) -> Step:
     return Step(stage="EVALUATE", operator="aggregate", detail=f"{what} {over}{group}")
 
 
-def _kind(plan: Plan) -> str:
+def kind_in_words(plan: Plan) -> str:
+    """What a query is judged by, in words: box, moving circle, k nearest, layer join, ..."""
     if plan.neighbours is not None:
         names = {Nearest: "k nearest", GroupNearest: "k nearest to a group", ReverseNearest: "reverse nearest"}
         return names[type(plan.neighbours)] + (" among those inside" if plan.inside is not None else "")

@@ -22,6 +22,11 @@ def to_text(plan: Plan, name: str) -> str:
     return f"REGISTER QUERY {quoted(name)} AS SELECT {' '.join(_clauses(plan))}"
 
 
+def region_text(region: Region) -> str:
+    """A region as it stands behind INSIDE."""
+    return _REGIONS[type(region)](region)
+
+
 def _clauses(plan: Plan) -> Iterator[str]:
     label = _label(plan)
     yield f"{_selected(plan, label)} FROM {quoted(plan.stream)}"
@@ -33,7 +38,7 @@ def _clauses(plan: Plan) -> Iterator[str]:
     if conditions:
         yield f"WHERE {conditions}"
     if plan.inside is not None:
-        yield f"INSIDE {_REGIONS[type(plan.inside)](plan.inside)}"
+        yield f"INSIDE {region_text(plan.inside)}"
     if plan.neighbours is not None:
         yield _near(plan.neighbours)
     yield from _above(plan, label)

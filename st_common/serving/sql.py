@@ -1,7 +1,8 @@
 """SQL over everything in a home: DuckDB reads the Delta tables in this process, without a JVM or a network."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from st_common.query.derived import queries_table
 from st_common.query.problem import did_you_mean
 from st_common.query.registry import history
 from st_common.serving.changes import changed_streams, parts
+from st_common.serving.inside_condition import PAIRS, rewritten
+from st_common.serving.query_table import queries_and_objects
+from st_common.settings import StreamSettings
 
 _PLAIN_TABLES = ("rejects", "regions", "quality", "stream_status")
 _LOCKED: dict[str, str | bool | int | float | list[str]] = {
@@ -28,15 +32,23 @@ _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": "",
     "memory_limit": "2GB",
 }
+_LIVE = re.compile("querytable|objecttable", re.IGNORECASE)
 _READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 
 
-def sql(home: Home, text: str) -> pa.Table:
+StreamsOf = Callable[[], Mapping[str, StreamSettings]]
+
+
+def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
     """The result of one SELECT over the views of a home; times are UTC.
 
     The views: `changes` (all streams, with the column stream), `changes_S`, `positions_S`, `latest_S`, `snapshots_S`
     for each stream S, `layer_L` for each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`. A name
-    with `-` is written with `_`. Views of tables that do not exist yet are empty.
+    with `-` is written with `_`. Views of tables that do not exist yet are empty. With the settings of the streams
+    there are also `QueryTable`, `ObjectTable` and the condition `a.location INSIDE b.region` (SPEC P8): `streams_of` is
+    called when a text names one of the tables.
+
+    Of columns with the same name the second one gets `_1`, and so on.
 
     Raises:
         QueryError: the text is no SELECT, or DuckDB refuses it.
@@ -44,6 +56,9 @@ def sql(home: Home, text: str) -> pa.Table:
     with duckdb.connect(":memory:", config=_LOCKED) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         names = _create_views(connection, home)
+        if streams_of is not None and _LIVE.search(text):
+            text = rewritten(text)
+            names += _register_live(connection, home, streams_of())
         connection.execute("SET lock_configuration = true")
         try:
             _check_reads(connection, text)
@@ -53,7 +68,12 @@ def sql(home: Home, text: str) -> pa.Table:
 
 
 def _result(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
-    return connection.sql(text).to_arrow_table()
+    found = connection.sql(text).to_arrow_table()
+    names: list[str] = []
+    for name in found.column_names:  # two columns of one name would be one in JSON
+        twins = (f"{name}_{number}" for number in count(1))
+        names.append(next(twin for twin in chain([name], twins) if twin not in names))
+    return found.rename_columns(names)
 
 
 def _check_reads(connection: duckdb.DuckDBPyConnection, text: str) -> None:
@@ -81,6 +101,16 @@ def _create_views(connection: duckdb.DuckDBPyConnection, home: Home) -> list[str
         schema = load_contract("changes").arrow_schema()
         connection.register("changes", schema.insert(0, pa.field("stream", pa.string())).empty_table())
     return ["changes", *(_view("changes", stream) for stream in streams), *plain]
+
+
+def _register_live(
+    connection: duckdb.DuckDBPyConnection, home: Home, streams: Mapping[str, StreamSettings]
+) -> list[str]:
+    """The queries and objects as they are now; made for a text that asks for them, since it reads every last fix."""
+    found = queries_and_objects(home, streams)
+    for name, rows in (("QueryTable", found.queries), ("ObjectTable", found.objects), (PAIRS, found.inside)):
+        connection.register(name, rows)
+    return ["QueryTable", "ObjectTable"]
 
 
 def _union(connection: duckdb.DuckDBPyConnection, view: str, selects: list[str]) -> None:

@@ -1,0 +1,182 @@
+"""The queries and the objects of a home as two tables, and which object is inside of which query's region (SPEC P8).
+
+"The query table can itself be queried": SELECT Q.ID, O.ID FROM QueryTable Q, ObjectTable O WHERE O.location INSIDE
+Q.region. The pairs come from one index join for all regions of a kind, as in the engines.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import shapely
+
+from st_common import tables
+from st_common.geometry.circles import circle_boxes
+from st_common.home import Home
+from st_common.operators.kinds import KINDS
+from st_common.operators.match import index_of
+from st_common.operators.world import Criteria, Table, World
+from st_common.query.control import QueryRow
+from st_common.query.explain import kind_in_words
+from st_common.query.printed import region_text
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.query.registry import queries
+from st_common.serving.history import objects_at
+from st_common.settings import StreamSettings
+
+_BOUNDS = ("minx", "miny", "maxx", "maxy")
+QUERY_TABLE = pa.schema([
+    ("ID", pa.string()), ("version", pa.int32()), ("stream", pa.string()), ("kind", pa.string()),
+    ("focal", pa.string()), *((name, pa.float64()) for name in _BOUNDS), ("region", pa.string()), ("text", pa.string()),
+])  # fmt: skip
+OBJECT_TABLE = pa.schema([
+    ("ID", pa.string()), ("stream", pa.string()), ("event_ts", pa.timestamp("us", "UTC")), ("x", pa.float64()),
+    ("y", pa.float64()), ("location", pa.string()),
+])  # fmt: skip
+INSIDE = pa.schema([("stream", pa.string()), ("object", pa.string()), ("query", pa.string())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueriesAndObjects:
+    """The two tables, and `inside`: the pairs of an object and a query of its stream whose region it is in."""
+
+    queries: pa.Table
+    objects: pa.Table
+    inside: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The regions of some queries: their boxes, float64[m, 4], NaN where they are not; and who is in them."""
+
+    boxes: np.ndarray
+    row: np.ndarray
+    object: np.ndarray
+
+
+def queries_and_objects(home: Home, streams: Mapping[str, StreamSettings]) -> QueriesAndObjects:
+    """The live queries, and the last fixes of the objects that live, of the streams that the settings describe.
+
+    Rows of `QUERY_TABLE` by ID, of `OBJECT_TABLE` by stream and ID, of `INSIDE`. Objects are those of `fairway
+    objects`. A region that goes with an object is around its last fix; without one it has no bounds and contains
+    nothing. The focal object is in no region of its own. Regions are closed; circles are geodesic on degrees.
+    """
+    of_streams = [_of_stream(home, stream) for _, stream in sorted(streams.items())]
+    parts = {name: [getattr(one, name) for one in of_streams] for name in ("queries", "objects", "inside")}
+    return QueriesAndObjects(
+        queries=pa.concat_tables([QUERY_TABLE.empty_table(), *parts["queries"]]).sort_by("ID"),
+        objects=pa.concat_tables([OBJECT_TABLE.empty_table(), *parts["objects"]]),
+        inside=pa.concat_tables([INSIDE.empty_table(), *parts["inside"]]),
+    )
+
+
+def _of_stream(home: Home, stream: StreamSettings) -> QueriesAndObjects:
+    rows = queries(home, [stream.name])
+    objects = _objects(home, stream)
+    world = _world(objects, geographic=stream.geographic)
+    boxes, pairs = np.full((len(rows), 4), np.nan), [INSIDE.empty_table()]
+    by_kind: dict[type[Region], dict[int, Region]] = {}
+    for number, row in enumerate(rows):
+        if row.plan is not None and row.plan.inside is not None:
+            by_kind.setdefault(type(row.plan.inside), {})[number] = row.plan.inside
+    for kind, of_kind in by_kind.items():
+        numbers, regions = list(of_kind), list(of_kind.values())
+        found = _moving(kind, regions, world) if kind in (MovingBox, MovingCircle) else _standing(regions, world)
+        boxes[numbers] = found.boxes
+        pairs.append(_pairs(stream, world, [rows[n].name for n in numbers], found))
+    return QueriesAndObjects(queries=_queries(rows, boxes), objects=objects, inside=pa.concat_tables(pairs))
+
+
+def _objects(home: Home, stream: StreamSettings) -> pa.Table:
+    if not tables.exists(home.table("positions", stream.name)):
+        return OBJECT_TABLE.empty_table()
+    rows = objects_at(home, stream).rows
+    x, y = (pc.cast(rows[name], pa.string()) for name in ("x", "y"))
+    columns = {
+        "ID": rows["object"], "stream": pa.repeat(stream.name, len(rows)), "event_ts": rows["event_ts"],
+        "x": rows["x"], "y": rows["y"], "location": pc.binary_join_element_wise("POINT(", x, " ", y, ")", ""),
+    }  # fmt: skip
+    return pa.table(columns).cast(OBJECT_TABLE)
+
+
+def _world(objects: pa.Table, *, geographic: bool) -> World:
+    x, y = objects["x"].to_numpy(), objects["y"].to_numpy()
+    everyone = np.ones((1, len(x)), np.bool_)
+    ids = objects["ID"].combine_chunks()
+    return World(x=x, y=y, alive=everyone[0], ids=ids, geographic=geographic, masks=everyone)
+
+
+def _queries(rows: Sequence[QueryRow], boxes: np.ndarray) -> pa.Table:
+    plans = [row.plan for row in rows if row.plan is not None]
+    bounds = {name: pa.array(boxes[:, at], from_pandas=True) for at, name in enumerate(_BOUNDS)}
+    columns = {
+        "ID": [row.name for row in rows], "version": [row.version for row in rows],
+        "stream": [row.stream for row in rows], "kind": [kind_in_words(plan) for plan in plans],
+        "focal": [", ".join(plan.focals) or None for plan in plans], **bounds,
+        "region": [None if plan.inside is None else region_text(plan.inside) for plan in plans],
+        "text": [row.text for row in rows],
+    }  # fmt: skip
+    return pa.table([columns[name] for name in QUERY_TABLE.names], schema=QUERY_TABLE)
+
+
+def _standing(regions: Sequence[Region], world: World) -> _Found:
+    """Regions of one kind that stand still."""
+    point, row = index_of(regions, geographic=world.geographic).probe(world.x, world.y)
+    return _Found(boxes=_boxes(regions, world), row=row, object=point)
+
+
+def _boxes(regions: Sequence[Region], world: World) -> np.ndarray:
+    if isinstance(regions[0], Area):
+        wkts = [region.wkt for region in regions if isinstance(region, Area)]
+        return np.asarray(shapely.bounds(shapely.from_wkt(np.array(wkts, dtype=object))))
+    if isinstance(regions[0], Circle):
+        x, y, radius_m = (np.array([getattr(region, name) for region in regions]) for name in ("x", "y", "radius_m"))
+        return _around(x, y, radius_m, geographic=world.geographic)
+    return np.array([[getattr(region, name) for name in _BOUNDS] for region in regions if isinstance(region, Box)])
+
+
+def _around(x: np.ndarray, y: np.ndarray, radius_m: np.ndarray, *, geographic: bool) -> np.ndarray:
+    """One box around each circle; across 180 degrees it is as wide as both of its parts together."""
+    parts, owner = circle_boxes(x, y, radius_m, geographic=geographic)
+    low, high = (np.full((len(x), 2), value) for value in (np.inf, -np.inf))
+    np.minimum.at(low, owner, parts[:, :2])
+    np.maximum.at(high, owner, parts[:, 2:])
+    return np.concatenate([low, high], axis=1)
+
+
+def _moving(kind: type[Region], regions: Sequence[Region], world: World) -> _Found:
+    """Regions of one kind that go with objects, judged by the kind itself."""
+    judge, count = KINDS["moving_box" if kind is MovingBox else "moving_circle"], len(regions)
+    names = pa.array([getattr(region, "focal", None) for region in regions], pa.string())
+    focal = pc.fill_null(pc.index_in(names, world.ids), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    width, height, radius = (
+        np.array([getattr(region, name, 0) for region in regions], np.float64)
+        for name in ("width", "height", "radius_m")
+    )
+    nowhere, every = np.full(count, np.nan), np.arange(count)
+    metres = np.array([getattr(region, "metres", False) for region in regions], np.bool_)
+    table = Table(focal=focal, x=nowhere, y=nowhere, eligible=np.zeros(count, np.int64),
+                  width=width, height=height, radius=radius, metres=metres)  # fmt: skip
+    criteria = judge.update_criteria(world, table, every)
+    row, objects = judge.in_cache_area(world, criteria, np.arange(len(world.x)), 0.0)
+    keep = judge.satisfy(world, criteria, row, objects)
+    boxes = _boxes_of(criteria, world)
+    boxes[focal < 0] = np.nan
+    return _Found(boxes=boxes, row=row[keep], object=objects[keep])
+
+
+def _boxes_of(criteria: Criteria, world: World) -> np.ndarray:
+    x, y, wide, high = criteria.x, criteria.y, criteria.half_width, criteria.half_height
+    if len(criteria.limit):
+        return _around(x, y, criteria.limit, geographic=world.geographic)
+    return np.stack([x - wide, y - high, x + wide, y + high], axis=1)
+
+
+def _pairs(stream: StreamSettings, world: World, names: Sequence[str], found: _Found) -> pa.Table:
+    columns = [
+        pa.repeat(stream.name, len(found.row)), world.ids.take(pa.array(found.object)),
+        pa.array(names, pa.string()).take(pa.array(found.row)),
+    ]  # fmt: skip
+    return pa.table(columns, schema=INSIDE)
