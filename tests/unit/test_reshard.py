@@ -22,6 +22,7 @@ from st_common.engine.topology import Topology, frozen, generation_folder, topol
 from st_common.errors import ConfigError, StateError
 from st_common.home import Home
 from st_common.operators.changes import settled
+from st_common.operators.codec import to_blob
 from st_common.operators.stages import step
 from st_common.ops.stop import place_marker
 from st_common.testing.log_writer import settings_of, write_log
@@ -212,6 +213,16 @@ def test_what_cannot_be(begun, tmp_path):
     assert same.before == same.after
     with pytest.raises(StateError, match="was begun with lateness_s"):
         reshard.reshard(home, replace(stream, lateness_s=9.0), engine="spark", shards=2, export=reshard.of_local)
+
+
+def test_a_state_of_another_format_is_refused_and_stays(begun):
+    home, stream, _ = begun
+    path = base.base_path(home, "grid")
+    path.write_bytes(to_blob({}, {"format": 1}))
+    with pytest.raises(StateError, match=r"the state is of format 1, this version reads \d.*version that wrote it"):
+        reshard.reshard(home, stream, engine="spark", shards=2, export=reshard.of_local)
+    assert topology_of(home, "grid") == Topology(engine="local", shards=1)
+    assert path.exists()
 
 
 def test_what_an_older_version_did_not_record_counts_as_the_default(begun):
