@@ -1,0 +1,54 @@
+"""Verify finds that answers hold for every kind of query, and that they do not when one change is taken away."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from st_common.engine.archive import Archive
+from st_common.engine.local import LocalEngine
+from st_common.home import Home
+from st_common.serving import verify as verifying
+from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.random_plans import KINDS
+from st_common.testing.strategies import case_of
+
+
+def lived(home, case):
+    stream = settings_of("grid", case.rules)
+    write_log(home.log("grid"), case.rows, range(0, len(case.rows), 15))
+    engine, archive = LocalEngine(home, stream), Archive(home, stream)
+    while engine.batch():
+        pass
+    engine.close()
+    while archive.batch():
+        pass
+    return stream
+
+
+@pytest.mark.spec("X1")
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=3)
+@given(seed=st.integers(0, (1 << 48) - 1))
+def test_answers_of_a_kind_hold(kind, seed):
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder))
+        stream = lived(home, case_of(seed, kind=kind))
+        assert [found.query for found in verifying.verify(home, stream) if not found.holds] == []
+
+
+@pytest.mark.spec("X1")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_change_that_is_taken_away_is_found(kind, tmp_path, monkeypatch):
+    home = Home(tmp_path)
+    stream = lived(home, case_of(7, kind=kind))
+    whole = verifying.stream_changes(home, "grid")
+    told = whole.to_pandas()
+    keep = (
+        (told["cause"] != "inside") & (told["query"].isin([f.query for f in verifying.verify(home, stream)]))
+    ).values
+    last = max(n for n, counts in enumerate(keep) if counts)
+    monkeypatch.setattr(verifying, "stream_changes", lambda *_: whole.slice(0, last))
+    assert not all(found.holds for found in verifying.verify(home, stream))
