@@ -1,7 +1,7 @@
 """Shards become other shards in the middle of a stream, and nobody can tell from the changes."""
 
 import tempfile
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -148,3 +148,11 @@ def test_shards_of_different_places_of_the_log_are_not_joined():
         joined([State(next_segment=3), State(next_segment=4)], moving=True)
     with pytest.raises(StateError, match="do not know the same"):
         joined([State(max_event=1), State(max_event=2)], moving=True)
+
+
+def test_every_part_of_a_state_is_known_to_a_reshard():
+    """What a state gets new must be joined and split as well: this list is where one is reminded of it."""
+    same_in_all = {"next_segment", "max_event", "queries", "layers"}
+    of_objects, of_queries = {"objects", "fixes", "held", "pending"}, {"tick_answer", "groups", "entries"}
+    numbered = {"partners", "targets", "answer", "memo"}
+    assert {field.name for field in fields(State)} == same_in_all | of_objects | of_queries | numbered
