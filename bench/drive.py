@@ -123,7 +123,7 @@ class OnSpark:
 
         self._stack = ExitStack()
         owner = self._stack.enter_context(owned(home, stream.name, engine="spark"))
-        spark = session("bench", log_file=home.root / "spark.log")
+        spark = session("bench", log_file=home.root / "spark.log", extended=False)
         self._stack.callback(spark.stop)
         folder = home.stream(stream.name) / "spark"
         self._log, self._hold = Log(home.log(stream.name)), folder / "hold"

@@ -80,7 +80,7 @@ def spark_commits(home: Home, stream, total: int, commits: dict[int, float], rea
             ready.set()
 
     with owned(home, stream.name, engine="spark") as owner:
-        spark = session("bench", log_file=home.root / "spark.log")
+        spark = session("bench", log_file=home.root / "spark.log", extended=False)
         sink = Timed(home=home, stream=stream, owner=owner)
         folder = home.stream(stream.name) / "spark"
         feed = streaming.feed_of(spark, home, stream)

@@ -148,7 +148,7 @@ def on_spark(home: Home, stream: StreamSettings, max_bytes: int) -> tuple[list[t
 
     marks = [time.perf_counter()]
     with owned(home, stream.name, engine="spark") as owner:
-        spark = session("bench", log_file=home.root / "spark.log")
+        spark = session("bench", log_file=home.root / "spark.log", extended=False)
         try:
             streaming.follow(spark, Timed(home=home, stream=stream, owner=owner), until_idle=True)
         finally:

@@ -13,11 +13,13 @@ from st_common.ops.doctor import jars_problem, java_problem
 
 JARS = Path(__file__).resolve().parents[2] / "jars"
 _CLASSES = ("delta-", "sedona-")
-_FIXED = {
+_EXTENDED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,org.apache.sedona.sql.SedonaSqlExtensions",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.sedona.core.serde.SedonaKryoRegistrator",
+}
+_FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",  # it may not change the partitions that state lies in
     "spark.sql.streaming.stateStore.providerClass": (
@@ -37,9 +39,12 @@ _FIXED = {
 
 
 def session(
-    app: str, *, cores: int = 2, memory: str = "4g", log_file: Path | None = None, **conf: str | int
-) -> SparkSession:
+    app: str, *, cores: int = 2, memory: str = "4g", log_file: Path | None = None, extended: bool = True,
+    **conf: str | int,
+) -> SparkSession:  # fmt: skip
     """A session on this machine, on `cores` cores; what the JVM and its workers print goes to `log_file` when given.
+
+    Not `extended`, it knows neither Delta nor Sedona: streams need neither, and their rules cost time in every batch.
 
     A failed task is tried four times (`local[2]` alone retries nothing: one killed worker would end a stream).
 
@@ -54,7 +59,8 @@ def session(
     jars = [str(jar) for jar in sorted(JARS.glob("*.jar")) if jar.name.startswith(_CLASSES)]
     builder = SparkSession.builder.appName(app).master(f"local[{cores},4]")
     settings = {
-        **_FIXED, "spark.jars": ",".join(jars), "spark.driver.memory": memory, "spark.sql.shuffle.partitions": cores,
+        **_FIXED, **({**_EXTENDED, "spark.jars": ",".join(jars)} if extended else {}),
+        "spark.driver.memory": memory, "spark.sql.shuffle.partitions": cores,
         "spark.default.parallelism": cores, **conf,
     }  # fmt: skip
     for key, value in settings.items():

@@ -52,7 +52,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     started_s = time.monotonic()
     with owned(home, stream.name, engine="spark") as owner:
         frozen(home, stream, engine="spark", shards=stream.shards)
-        spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log")
+        spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log", extended=False)
         sink = Sink(home=home, stream=stream, owner=owner)
         try:
             with archiving(Archive(home, stream)) as archive:
