@@ -31,7 +31,10 @@ help: ## this list
 # --- set-up: done once, then again only for what has changed -------------------------------------------------------------
 
 .PHONY: setup
-setup: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## both Python environments and Spark's jars (needs no network when nothing has changed)
+setup: setup-run jars/kafka/.complete ## both Python environments, Spark's jars, a broker for tests (needs no network when nothing has changed)
+
+.PHONY: setup-run
+setup-run: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## the same without what only tests need
 
 .PHONY: preflight
 preflight: ## whether this machine has what is needed: Python 3.11, Java 17 or 21, Maven, memory, disk
@@ -64,6 +67,13 @@ jars/.complete: pom.xml requirements/jars.sha256 | preflight
 	@mkdir -p jars && rm -f jars/*.jar
 	@$(MVN) dependency:copy-dependencies -DoutputDirectory=jars
 	@cd jars && sha256sum --check --quiet --strict ../requirements/jars.sha256
+	@touch $@
+
+jars/kafka/.complete: pom-kafka.xml requirements/jars-kafka.sha256 | preflight
+	@echo "setup: jars/kafka (a Kafka broker for tests)"
+	@mkdir -p jars/kafka && rm -f jars/kafka/*.jar
+	@$(MVN) --file pom-kafka.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=jars/kafka
+	@cd jars/kafka && sha256sum --check --quiet --strict ../../requirements/jars-kafka.sha256
 	@touch $@
 
 # --- checks ------------------------------------------------------------------------------------------------------------

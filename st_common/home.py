@@ -34,6 +34,10 @@ class Home:
         """The folder of a stream's log."""
         return self.stream(stream) / "log"
 
+    def delivery(self, name: str) -> Path:
+        """The folder of a delivery: how far it is, its lease."""
+        return self.root / "deliveries" / checked_name(name, "delivery")
+
     def table(self, name: str, part: str | None = None) -> Path:
         """The folder of a Delta table: `table("regions")`, `table("changes", "taxis")`, `table("layers", "parks")`."""
         path = self.root / "tables" / checked_name(name, "table")

@@ -3,19 +3,18 @@
 This is the only module that reads environment variables.
 """
 
-import difflib
-import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from st_common.errors import ConfigError
 from st_common.home import checked_name
+from st_common.toml_values import OFF, Check, WrongError, checked, flag, known, number, one_of, whole, words
 
 Format = Literal["csv", "tsv", "ndjson"]
 Engine = Literal["spark", "local"]
@@ -25,7 +24,6 @@ _FORMATS = ("csv", "tsv", "ndjson")
 _ENGINES = ("spark", "local")
 _ATTRIBUTE_TYPES = ("string", "double", "long", "bool")
 _TIME_UNITS = ("s", "ms", "us", "iso")
-_OFF = "off"
 _PLANE = "planar"
 _MAX_SHARDS = 256
 _MOST_READINGS = 1_000_000
@@ -36,10 +34,6 @@ _POSITION_COLUMNS = frozenset(
 _NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=.`]")
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 _DIRECTIVES = frozenset("YymdbBjHIMSfpzZTFRaA%")
-
-
-class _WrongError(Exception):
-    """What is wrong with a value; the caller adds file, stream and key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +128,11 @@ def contracts_dir(given: Path | str | None = None) -> Path:
     return Path(value) if value else Path(__file__).resolve().parents[1] / "data_contracts"
 
 
+def secret_of(variable: str) -> str | None:
+    """The secret in an environment variable that settings name; None when it is not set, or empty."""
+    return os.environ.get(variable, "").strip() or None
+
+
 def load_streams(conf: Path) -> dict[str, StreamSettings]:
     """The streams of `conf`/streams.toml (or of the file `conf`), by name, in the order of the file.
 
@@ -148,7 +147,7 @@ def load_streams(conf: Path) -> dict[str, StreamSettings]:
         raise ConfigError(f"{path} does not exist", hint="name the folder by --conf or FAIRWAY_CONF") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
-    _known(document, ("streams",), f"{path}:")
+    known(document, ("streams",), f"{path}:")
     streams = document.get("streams", {})
     if not isinstance(streams, dict):
         raise ConfigError(f"{path}: streams must be tables", hint="[streams.NAME]")
@@ -163,40 +162,13 @@ def _stream(name: str, table: object, path: Path) -> StreamSettings:
         raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
     if not isinstance(table, dict):
         raise ConfigError(f"{place} must be a table", hint=f"[streams.{name}]")
-    values = _checked(table, _STREAM_KEYS, StreamSettings, place)
-    values["columns"] = Columns(**_checked(values["columns"], _COLUMN_KEYS, Columns, f"{place} columns:"))
+    values = checked(table, _STREAM_KEYS, StreamSettings, place)
+    values["columns"] = Columns(**checked(values["columns"], _COLUMN_KEYS, Columns, f"{place} columns:"))
     if values["format"] == "tsv":
         values.setdefault("delimiter", "\t")
     stream = StreamSettings(name=name, **values)
     _check_together(stream, table, place)
     return stream
-
-
-def _checked(
-    table: Mapping[str, Any], keys: Mapping[str, Callable[[Any], Any]], kind: type, place: str
-) -> dict[str, Any]:
-    _known(table, tuple(keys), place)
-    for wanted in fields(kind):
-        optional = wanted.default is not MISSING or wanted.default_factory is not MISSING
-        if wanted.name in keys and not optional and wanted.name not in table:
-            raise ConfigError(f"{place} {wanted.name} is missing")
-    values = {}
-    for key, value in table.items():
-        try:
-            values[key] = keys[key](value)
-        except _WrongError as error:
-            raise ConfigError(f"{place} {key} = {value!r} {error}") from None
-        except ConfigError as error:
-            raise ConfigError(f"{place} {key}: {error.message}", hint=error.hint) from None
-    return values
-
-
-def _known(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
-    for key in table:
-        if key not in keys:
-            near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(keys)}"
-            raise ConfigError(f"{place} unknown key {key!r}", hint=hint)
 
 
 def _check_together(stream: StreamSettings, table: Mapping[str, Any], place: str) -> None:
@@ -226,66 +198,22 @@ def _check_numbered(stream: StreamSettings, place: str) -> None:
             )
 
 
-def _one_of(*choices: str) -> Callable[[Any], str]:
-    def check(value: object) -> str:
-        if value in choices:
-            return str(value)
-        near = difflib.get_close_matches(str(value), choices, n=1)
-        raise _WrongError(f"is none of {', '.join(choices)}" + (f" (did you mean {near[0]!r}?)" if near else ""))
-
-    return check
-
-
-def _number(*, least: float, above: bool = False, off: bool = False) -> Callable[[Any], float | None]:
-    def check(value: object) -> float | None:
-        if off and value == _OFF:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise _WrongError('is no number or "off"' if off else "is no number")
-        if value < least or (above and value == least):
-            raise _WrongError(f"must be {'above' if above else 'at least'} {least:g}")
-        return float(value)
-
-    return check
-
-
-def _whole(*, most: int) -> Callable[[Any], int]:
-    def check(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise _WrongError(f"must be a whole number from 1 to {most}")
-        return value
-
-    return check
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _WrongError("must be true or false")
-    return value
-
-
 def _column(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value:
-        raise _WrongError("must be the name or the number of a column")
+        raise WrongError("must be the name or the number of a column")
     return value
-
-
-def _words(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
-        raise _WrongError("must be a list of strings")
-    return tuple(value)
 
 
 def _character(value: object) -> str:
     if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in "\r\n\0":
-        raise _WrongError("must be one ASCII character")
+        raise WrongError("must be one ASCII character")
     return value
 
 
 def _quote(value: object) -> str:
-    return "" if value in ("", _OFF) else _character(value)
+    return "" if value in ("", OFF) else _character(value)
 
 
 def _crs(value: object) -> str:
@@ -293,9 +221,9 @@ def _crs(value: object) -> str:
         return _PLANE
     found = re.fullmatch(r"(?i:epsg):([1-9]\d{3,5})", value) if isinstance(value, str) else None
     if found is None:
-        raise _WrongError('must be "EPSG:" and a number, or "planar"')
+        raise WrongError('must be "EPSG:" and a number, or "planar"')
     if _axes(int(found[1])) is None:
-        raise _WrongError("is no geographic or projected system that is known")
+        raise WrongError("is no geographic or projected system that is known")
     return f"EPSG:{found[1]}"
 
 
@@ -316,74 +244,74 @@ def _axes(epsg: int) -> Literal["degrees", "plane"] | None:
 
 def _time_unit(value: object) -> str:
     if not isinstance(value, str) or (value not in _TIME_UNITS and "%" not in value):
-        raise _WrongError(f"is none of {', '.join(_TIME_UNITS)}, nor a format such as %d/%m/%Y %H:%M:%S")
+        raise WrongError(f"is none of {', '.join(_TIME_UNITS)}, nor a format such as %d/%m/%Y %H:%M:%S")
     if value not in _TIME_UNITS:
         used = set(_DIRECTIVE.findall(value))
         if used - _DIRECTIVES:
-            raise _WrongError(f"has the unknown directive %{min(used - _DIRECTIVES)}")
+            raise WrongError(f"has the unknown directive %{min(used - _DIRECTIVES)}")
         day = used & set("mbB") and "d" in used
         if not ("F" in used or (used & set("Yy") and (day or "j" in used))):
-            raise _WrongError("names no whole date (year, month, day)")
+            raise WrongError("names no whole date (year, month, day)")
     return value
 
 
 def _attributes(value: object) -> dict[str, AttributeType]:
     if not isinstance(value, dict):
-        raise _WrongError("must be a table of names and types")
+        raise WrongError("must be a table of names and types")
     seen = {column.lower() for column in _POSITION_COLUMNS}
     for name, kind in value.items():
         if kind not in _ATTRIBUTE_TYPES:
-            raise _WrongError(f"{name!r} is none of {', '.join(_ATTRIBUTE_TYPES)}")
+            raise WrongError(f"{name!r} is none of {', '.join(_ATTRIBUTE_TYPES)}")
         if not name or _NOT_IN_DELTA.search(name):
-            raise _WrongError(f"{name!r} cannot be a table's column")
+            raise WrongError(f"{name!r} cannot be a table's column")
         if name.lower() in seen:
-            raise _WrongError(f"{name!r} stands there already, or is a column of every table of positions")
+            raise WrongError(f"{name!r} stands there already, or is a column of every table of positions")
         seen.add(name.lower())
     return value
 
 
 def _group(value: object) -> str:
     if not isinstance(value, str):
-        raise _WrongError("must be a name")
+        raise WrongError("must be a name")
     return checked_name(value, "group")
 
 
 def _table(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _WrongError("must be a table")
+        raise WrongError("must be a table")
     return value
 
 
-_COLUMN_KEYS: dict[str, Callable[[Any], Any]] = {
+_COLUMN_KEYS: dict[str, Check] = {
     "object": _column,
     "event_ts": _column,
     "x": _column,
     "y": _column,
     "gone": _column,
-    "gone_values": _words,
+    "gone_values": words,
 }
 
-_STREAM_KEYS: dict[str, Callable[[Any], Any]] = {
-    "format": _one_of(*_FORMATS),
+_STREAM_KEYS: dict[str, Check] = {
+    "format": one_of(*_FORMATS),
     "columns": _table,
     "crs": _crs,
     "time_unit": _time_unit,
     "attributes": _attributes,
-    "header": _flag,
+    "header": flag,
     "delimiter": _character,
     "quote": _quote,
-    "lateness_s": _number(least=0.0),
-    "silence_s": _number(least=0.0, above=True, off=True),
-    "max_ahead_s": _number(least=0.0, off=True),
-    "max_speed_mps": _number(least=0.0, above=True, off=True),
-    "moving": _flag,
-    "tick_s": _number(least=0.000_001),
-    "cache_share": _number(least=0.0),
-    "latest_every": _whole(most=_MOST_READINGS),
-    "latest_flush_s": _number(least=1.0),
-    "snapshot_s": _number(least=1.0, off=True),
-    "shards": _whole(most=_MAX_SHARDS),
+    "lateness_s": number(least=0.0),
+    "silence_s": number(least=0.0, above=True, off=True),
+    "max_ahead_s": number(least=0.0, off=True),
+    "max_speed_mps": number(least=0.0, above=True, off=True),
+    "moving": flag,
+    "tick_s": number(least=0.000_001),
+    "cache_share": number(least=0.0),
+    "latest_every": whole(most=_MOST_READINGS),
+    "latest_flush_s": number(least=1.0),
+    "snapshot_s": number(least=1.0, off=True),
+    "shards": whole(most=_MAX_SHARDS),
     "group": _group,
-    "running": _flag,
-    "engine": _one_of(*_ENGINES),
+    "running": flag,
+    "engine": one_of(*_ENGINES),
 }

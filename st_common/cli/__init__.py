@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from st_common.cli import capture, explain, layer, past, query, read, run, streams, why
+from st_common.cli import capture, deliver, explain, layer, past, query, read, run, streams, why
 from st_common.cli.frame import FairwayCommand, FairwayGroup
 
 app = typer.Typer(name="fairway", cls=FairwayGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -66,6 +66,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "why"): why.why,
     (app, "sql"): read.sql,
     (app, "run"): run.run,
+    (app, "deliver"): deliver.deliver,
     (app, "verify"): run.verify,
     (app, "status"): run.status,
     (app, "doctor"): run.doctor,

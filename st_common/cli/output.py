@@ -1,14 +1,13 @@
 """Rows for people and for programs: a table, JSON lines, CSV."""
 
 import json
-import math
 import sys
-from collections.abc import Sequence
-from datetime import date, datetime
-from decimal import Decimal
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
+
+from st_common.serving.json_rows import json_line, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,54 +37,60 @@ def write(table: "pa.Table", form: Format) -> None:
         _write_csv(table)
     elif form == "jsonl":
         for batch in table.to_batches(max_chunksize=_ROWS):
-            sys.stdout.write("".join(_line(row) for row in batch.to_pylist()))
+            sys.stdout.write("".join(f"{json_line(row)}\n" for row in batch.to_pylist()))
     else:
         rows = [[_cell(value) for value in row.values()] for row in table.to_pylist()]
         write_columns(table.column_names, rows)
 
 
-def _write_csv(table: "pa.Table") -> None:
+def write_growing(parts: Iterable["pa.Table"], form: Format, *, limit: int | None = None) -> None:
+    """Writes tables with the same columns as they come, as if they were one; at most `limit` rows in all.
+
+    Each is out when the next is asked for. Ctrl-C ends it between two rows, and is no error.
+    """
+    written, widths = 0, [0]
+    try:
+        for part in parts if limit != 0 else ():
+            rows = part if limit is None else part.slice(0, limit - written)
+            if form == "table":
+                widths = _write_aligned(rows, widths, first=written == 0)
+            elif form == "csv":
+                _write_csv(rows, names=written == 0)
+            else:
+                write(rows, form)
+            sys.stdout.flush()
+            written += len(rows)
+            if written == limit:
+                return
+    except KeyboardInterrupt:
+        return
+
+
+def _write_aligned(table: "pa.Table", widths: Sequence[int], *, first: bool) -> list[int]:
+    """Writes rows in columns that are at least as wide as those before; gives the widths."""
+    rows = [[_cell(value) for value in row.values()] for row in table.to_pylist()]
+    shown = [table.column_names, *rows] if first else rows
+    before = widths if len(widths) == table.num_columns else [0] * table.num_columns
+    wide = [max(width, *map(len, column)) for width, column in zip(before, zip(*shown, strict=True), strict=True)]
+    for row in shown:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)).rstrip())
+    return wide
+
+
+def _write_csv(table: "pa.Table", *, names: bool = True) -> None:
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(table.column_names)
+    if names:
+        writer.writerow(table.column_names)
     for batch in table.to_batches(max_chunksize=_ROWS):
         writer.writerows([_cell(value) for value in row.values()] for row in batch.to_pylist())
-
-
-def _line(row: dict[str, Any]) -> str:
-    """A row as one line of JSON; numbers that JSON does not have become "inf", "-inf" and "nan"."""
-    try:
-        return json.dumps(row, default=_plain, ensure_ascii=False, allow_nan=False) + "\n"
-    except ValueError:
-        return json.dumps(_without_nan(row), default=_plain, ensure_ascii=False) + "\n"
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    plain = value if isinstance(value, str) else _plain(value)
-    if isinstance(plain, str):
-        return plain
-    return json.dumps(plain, default=_plain, ensure_ascii=False) if isinstance(plain, (list, dict)) else str(plain)
-
-
-def _plain(value: Any) -> Any:
-    """A value of Python in the values of JSON."""
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Decimal):
-        return int(value) if value == int(value) else float(value)
-    return value if isinstance(value, (int, float, list, dict, bool)) else str(value)
+    text = value if isinstance(value, str) else plain(value)
+    if isinstance(text, str):
+        return text
+    return json.dumps(text, default=plain, ensure_ascii=False) if isinstance(text, (list, dict)) else str(text)

@@ -3,6 +3,7 @@
 import os
 import struct
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -53,12 +54,60 @@ def pending(home: Home, stream: str) -> pa.Table | None:
     path = journal_path(home, stream)
     if not path.exists():
         return None
-    data, tables, at = path.read_bytes(), [], 0
+    tables = [batch for _, batch in _batches(path.read_bytes())]
+    return pa.concat_tables(tables) if tables else None
+
+
+class JournalTail:
+    """Reads the batches of a journal once each, while its engine adds to it and empties it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, ...] = ()
+        self._last, self._head = 0, b""  # of the last batch: where it stands, how it begins
+
+    def read(self) -> list[pa.Table]:
+        """The batches since the last call. One that finds nothing costs a look at the file's size and time.
+
+        After an engine's restart some of them were told before, in the batches of the engine before it.
+        """
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return []
+        seen = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if seen == self._seen:
+            return []
+        self._seen = seen
+        found = self._from_last()
+        if found is None:  # it was emptied: what stands there now is another batch
+            self._last, self._head = 0, b""
+            found = self._from_last() or []
+        return found
+
+    def _from_last(self) -> list[pa.Table] | None:
+        """The batches behind the last one; None when that one is not there any more."""
+        with self._path.open("rb") as file:
+            file.seek(self._last)
+            data = file.read()
+        found, told = list(_batches(data)), bool(self._head)
+        if sum(length for length, _ in found) < len(data):
+            self._seen = ()  # some of it is being written, or is not seen yet: it is looked at again
+        if told and not (found and data.startswith(self._head)):
+            return None
+        if found:
+            at = sum(length for length, _ in found[:-1])
+            self._last, self._head = self._last + at, data[at : at + _HEAD.size]
+        return [batch for _, batch in found[told:]]
+
+
+def _batches(data: bytes) -> Iterator[tuple[int, pa.Table]]:
+    """The whole batches in these bytes, each with its length; what is cut off at the end is left out."""
+    at = 0
     while at + _HEAD.size <= len(data):
         length, crc = _HEAD.unpack_from(data, at)
         body = data[at + _HEAD.size : at + _HEAD.size + length]
-        if len(body) < length or zlib.crc32(body) != crc:
-            break
-        tables.append(pa.ipc.open_stream(body).read_all())
+        if not length or len(body) < length or zlib.crc32(body) != crc:
+            return  # while a file is emptied its readers may see zeros
+        yield _HEAD.size + length, pa.ipc.open_stream(body).read_all()
         at += _HEAD.size + length
-    return pa.concat_tables(tables) if tables else None

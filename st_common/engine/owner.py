@@ -74,7 +74,17 @@ def owned(home: Home, stream: str, *, engine: str) -> Iterator[Owner]:
     Raises:
         FencedError: another living process owns the stream.
     """
-    folder = home.stream(stream)
+    with owned_folder(home.stream(stream), engine=engine) as owner:
+        yield owner
+
+
+@contextmanager
+def owned_folder(folder: Path, *, engine: str) -> Iterator[Owner]:
+    """Takes the lease of what lies in a folder, a stream or a delivery, and leaves behind how the run ended.
+
+    Raises:
+        FencedError: another living process owns it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     owner = Owner(folder=folder, engine=engine, lease=lease.take(folder, now_us=now_us()), before=read_status(folder))
     try:

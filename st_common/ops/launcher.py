@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from st_common.errors import FencedError
-from st_common.ops.lease import current, is_held
+from st_common.ops.lease import current, is_held, named
 from st_common.ops.process import Owner, find_command, lives, owner_of, this_host
 from st_common.ops.records import held_lock, read_record, write_record
 
@@ -87,7 +87,7 @@ def _refuse_second(folder: Path, command: Sequence[str], *, now_us: int) -> None
         _record(folder, lost, command)
         running = Running(owner=lost, launched=True)
     raise FencedError(
-        f"stream {folder.name!r} is run by process {running.owner.pid} already", hint="a stream has one engine"
+        f"{named(folder)} is run by process {running.owner.pid} already", hint="it has one process at a time"
     )
 
 

@@ -28,6 +28,11 @@ class Lease:
     released: bool = False
 
 
+def named(folder: Path) -> str:
+    """What lies in a folder, for people: "stream 'taxis'", "delivery 'alarms'"."""
+    return f"{'delivery' if folder.parent.name == 'deliveries' else 'stream'} {folder.name!r}"
+
+
 def current(folder: Path) -> Lease | None:
     """The newest lease of the stream, its owner living or not; None when nobody ever took one."""
     record = read_record(folder / LEASE_FILE)
@@ -68,8 +73,8 @@ def take(folder: Path, *, now_us: int, force: bool = False) -> Lease:
         me = this_process()
         if before is not None and not force and before.owner != me and is_held(before, now_us=now_us):
             raise FencedError(
-                f"stream {folder.name!r} is run by process {before.owner.pid} on {before.owner.host}",
-                hint="stop that one first; two engines never share a stream",
+                f"{named(folder)} is run by process {before.owner.pid} on {before.owner.host}",
+                hint="stop that one first; a stream has one engine, a delivery one process",
             )
         lease = Lease(folder=folder, epoch=before.epoch + 1 if before else 1, owner=me, beat_ts=now_us)
         _write(lease)
@@ -89,8 +94,8 @@ def check(lease: Lease) -> None:
         f"process {now.owner.pid} on {now.owner.host}, epoch {now.epoch}" if now else "nobody: its lease was removed"
     )
     raise FencedError(
-        f"stream {lease.folder.name!r} of epoch {lease.epoch} belongs to {newer}",
-        hint="this engine stops without another commit; nothing is lost",
+        f"{named(lease.folder)} of epoch {lease.epoch} belongs to {newer}",
+        hint="this process stops without another commit; nothing is lost",
     )
 
 

@@ -76,23 +76,31 @@ def require_plain(path: Path, table: DeltaTable) -> None:
         raise FairwayError(f"{path} has deletion vectors", hint="turn them off, and compact it with what wrote them")
 
 
-def _dataset(path: Path, table: DeltaTable, filters: Filters) -> "ds.Dataset":
+def dataset_of(path: Path, schema: pa.Schema, by: list[str], files: list[tuple[str, list[object]]]) -> "ds.Dataset":
+    """Data files below `path` as one dataset: each with the values of its partition, in the order of the columns `by`.
+
+    Columns of `schema` that a file does not have are null.
+    """
     import pyarrow.dataset as ds
     import pyarrow.fs as pafs
 
-    require_plain(path, table)
     parquet = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
-    schema = pa.schema(table.schema().to_arrow())
+    places = pafs.SubTreeFileSystem(str(path), pafs.LocalFileSystem())
+    fragments = [
+        parquet.make_fragment(name, places, partition_expression=_partition(schema, by, values))
+        for name, values in files
+    ]
+    return ds.FileSystemDataset(fragments, schema, parquet, places)
+
+
+def _dataset(path: Path, table: DeltaTable, filters: Filters) -> "ds.Dataset":
+    require_plain(path, table)
     by = table.metadata().partition_columns
     actions = keep(pa.table(table.get_add_actions(flatten=True)), filters)
-    files = pafs.SubTreeFileSystem(str(path), pafs.LocalFileSystem())
-    fragments = [
-        parquet.make_fragment(unquote(name), files, partition_expression=_partition(schema, by, values))
-        for name, *values in zip(
-            actions["path"].to_pylist(), *(actions[f"partition.{name}"].to_pylist() for name in by), strict=True
-        )
-    ]
-    return ds.FileSystemDataset(fragments, schema, parquet, files)
+    values = [actions[f"partition.{name}"].to_pylist() for name in by]
+    names = [unquote(name) for name in actions["path"].to_pylist()]
+    parts = [(name, list(row)) for name, *row in zip(names, *values, strict=True)]
+    return dataset_of(path, pa.schema(table.schema().to_arrow()), by, parts)
 
 
 def _partition(schema: pa.Schema, names: list[str], values: list[object]) -> pc.Expression | None:

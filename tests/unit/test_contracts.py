@@ -20,7 +20,8 @@ from st_common.errors import ContractError
 FOLDER = Path(__file__).resolve().parents[2] / "data_contracts"
 BAD = FOLDER / "examples" / "bad"
 NAMES = [
-    "changes", "latest", "layers", "positions", "quality", "queries", "regions", "rejects", "snapshots", "stream_status"
+    "changes", "dead_letters", "latest", "layers", "positions", "quality", "queries", "regions", "rejects", "snapshots",
+    "stream_status",
 ]  # fmt: skip
 UTC = pa.timestamp("us", tz="UTC")
 

@@ -1,0 +1,33 @@
+"""Delivers changes until it is asked to stop: `python -m jobs.deliver NAME --home H --conf C [--until-idle]`."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from jobs.entry import finish, job_parser
+from st_common.delivery.deliver import deliver as deliver_to
+from st_common.delivery.settings import delivery_of
+from st_common.home import Home
+from st_common.settings import conf_dir, home_dir, load_streams
+
+
+def deliver(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Hands the changes of a stream to the receiver that the settings name, from where it ended before."""
+    home = Home(home_dir(arguments.home))
+    conf = conf_dir(home.root, arguments.conf)
+    delivery = delivery_of(conf, load_streams(conf), arguments.delivery)
+    return deliver_to(home, delivery, until_idle=arguments.until_idle).to_json()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parses the command line, delivers, gives back the exit code: 0, 2, 4 or 75."""
+    parser = job_parser("deliver", deliver.__doc__)
+    parser.add_argument("delivery", help="the delivery's name")
+    parser.add_argument("--until-idle", action="store_true", help="end when all that is committed is delivered")
+    return finish(partial(deliver, parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""Kafka: one record for each change, keyed by its query, so that a query's changes stay in one partition in order."""
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from st_common.delivery.message import Messages
+from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
+from st_common.delivery.settings import DeliverySettings
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message, Producer
+
+_LOG = logging.getLogger(__name__)
+_DEFAULT_LIMIT = 1_000_000  # of a record, where the topic does not tell its own; brokers take a little more
+_FRAME = 256  # bytes around key and value in a batch of one record, more than ever needed
+_TOO_LARGE = "MSG_SIZE_TOO_LARGE"
+_NO_RIGHT = (29, 31)  # TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED
+
+
+class Kafka:
+    """One topic. A record is acknowledged when all replicas in sync have it.
+
+    Records go through an idempotent producer, which never lets a later one overtake; one that failed is given up with
+    all that it still holds, and the changes are sent again by another.
+    """
+
+    def __init__(self, delivery: DeliverySettings, token: str | None) -> None:
+        self._topic, self._timeout_s = delivery.topic, delivery.timeout_s
+        self._options = _options(delivery, token)
+        self._producer: Producer | None = None
+        self._limit: int | None = None
+
+    def send(self, batch: Messages) -> Outcome:
+        """Sends records and waits until each is acknowledged, or some are not within the delivery's timeout."""
+        from confluent_kafka import KafkaException  # late: other commands do without it
+
+        try:
+            producer = self._connected()
+            refused, errors = self._produce(producer, batch)
+            waiting = producer.flush(self._timeout_s)
+        except KafkaException as error:
+            self._give_up()
+            return Failed(reason=str(error.args[0]))
+        if not waiting and not errors:
+            return Taken(refused=tuple(refused))
+        if not waiting and all(error.name() == _TOO_LARGE for error in errors.values()):
+            return self._too_large(refused, errors)
+        self._give_up()
+        return Failed(reason=str(next(iter(errors.values()), f"{waiting} records are not acknowledged")))
+
+    def close(self) -> None:
+        """Gives the producer up; all that it took was acknowledged before."""
+        self._give_up()
+
+    def _produce(
+        self, producer: "Producer", batch: Messages
+    ) -> tuple[list[tuple[int, Refusal]], dict[int, "KafkaError"]]:
+        """Hands records over; gives those that are too large to be sent, and where errors will be noted."""
+        refused: list[tuple[int, Refusal]] = []
+        errors: dict[int, KafkaError] = {}
+        limit = self._limit or _DEFAULT_LIMIT
+        for number, (own, query, line) in enumerate(zip(batch.ids, batch.queries, batch.lines, strict=True)):
+            key, headers = query.encode(), {"fairway-id": own.encode()}
+            size = len(key) + len(line) + len(headers["fairway-id"]) + _FRAME
+            if size > limit:
+                details = f"a record of {size} bytes, and the topic takes {limit}"
+                refused.append((number, Refusal(reason="too_large", details=details)))
+                continue
+            producer.produce(self._topic, line, key, headers={**headers}, on_delivery=partial(_note, errors, number))
+            producer.poll(0)
+        return refused, errors
+
+    def _too_large(self, refused: list[tuple[int, Refusal]], errors: dict[int, "KafkaError"]) -> Outcome:
+        """A broker refuses a batch of records as a whole; with one record in each it is known which."""
+        if self._limit is not None:  # the topic's limit was lowered since it was asked for
+            self._give_up()
+            return Refused(refusal=Refusal(reason="too_large", details=str(next(iter(errors.values())))))
+        late = [(number, Refusal(reason="too_large", details=str(error))) for number, error in errors.items()]
+        return Taken(refused=tuple(sorted([*refused, *late], key=lambda pair: pair[0])))
+
+    def _connected(self) -> "Producer":
+        from confluent_kafka import Producer
+
+        if self._producer is None:
+            self._limit = _limit_of(self._topic, self._options, self._timeout_s)
+            limit = self._limit or _DEFAULT_LIMIT
+            sizes: dict[str, Any] = {"message.max.bytes": limit, "batch.size": limit}
+            if self._limit is None:
+                sizes["batch.num.messages"] = 1
+            self._producer = Producer({**self._options, **_SAFE, **sizes}, logger=_LOG)
+        return self._producer
+
+    def _give_up(self) -> None:
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer.flush(0)  # calls back for what was purged
+            self._producer = None
+
+
+_SAFE: dict[str, Any] = {
+    "enable.idempotence": True,  # acks=all, and no later record before an earlier one
+    "message.timeout.ms": 0,  # a record never expires inside: a later one would get ahead of it
+    "partitioner": "murmur2_random",  # as Java's producers do
+    "linger.ms": 2,
+}
+
+
+def _options(delivery: DeliverySettings, token: str | None) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "bootstrap.servers": delivery.bootstrap,
+        "client.id": f"fairway-{delivery.name}",
+        "security.protocol": ("SASL_" if delivery.user else "") + ("SSL" if delivery.tls else "PLAINTEXT"),
+        "socket.timeout.ms": max(round(delivery.timeout_s * 1000), 1000),
+    }
+    if delivery.user:
+        options |= {"sasl.mechanisms": delivery.sasl.upper(), "sasl.username": delivery.user, "sasl.password": token}
+    if delivery.ca:
+        options["ssl.ca.location"] = delivery.ca
+    return options
+
+
+def _limit_of(topic: str, options: dict[str, Any], timeout_s: float) -> int | None:
+    """The size that the topic's records may have; None when there is no right to ask for it.
+
+    Raises:
+        KafkaException: no broker answers, or there is no such topic.
+    """
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined] # exported
+
+    admin = AdminClient(options, logger=_LOG)  # must live until it has answered
+    asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)], request_timeout=timeout_s)
+    for answer in asked.values():
+        try:
+            return int(answer.result()["max.message.bytes"].value)
+        except KafkaException as error:
+            if error.args[0].code() not in _NO_RIGHT:
+                raise
+    return None
+
+
+def _note(errors: dict[int, "KafkaError"], number: int, error: "KafkaError | None", _: "Message") -> None:
+    if error is not None:
+        errors[number] = error

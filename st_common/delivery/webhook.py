@@ -1,0 +1,93 @@
+"""A webhook: changes are sent by POST, as lines of JSON."""
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from st_common.delivery.message import FORMAT, Messages
+from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
+from st_common.delivery.settings import DeliverySettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import requests
+
+_CONNECT_S = 10.0
+_TO_BE_TRIED_AGAIN = frozenset({401, 407, 408, 425, 429})  # of 400 to 499: not the change is at fault
+_DETAILS = 500
+_READ = 4096
+
+
+class Webhook:
+    """One address. Answers 200 to 299 acknowledge all changes of a request."""
+
+    def __init__(self, delivery: DeliverySettings, token: str | None) -> None:
+        import requests  # late: other commands do without it
+
+        self._session = requests.Session()
+        self._session.auth = _bearer(token)
+        self._session.verify = delivery.ca or True
+        self._url = delivery.url
+        self._timeout = (min(_CONNECT_S, delivery.timeout_s), delivery.timeout_s)
+        self._headers = {
+            "Content-Type": "application/x-ndjson",
+            "Fairway-Delivery": delivery.name,
+            "Fairway-Format": str(FORMAT),
+        }
+
+    def send(self, batch: Messages) -> Outcome:
+        """One POST. Redirects are not followed: they would take the secret to another place."""
+        import requests
+
+        body = b"".join(line + b"\n" for line in batch.lines)
+        try:
+            with self._session.post(
+                self._url, data=body, headers=self._headers, timeout=self._timeout, allow_redirects=False, stream=True
+            ) as answer:
+                return _outcome(answer)
+        except requests.RequestException as error:
+            return Failed(reason=f"{type(error).__name__}: {_short(str(error))}")
+
+    def close(self) -> None:
+        """Closes the connection that is kept open between requests."""
+        self._session.close()
+
+
+def _outcome(answer: "requests.Response") -> Outcome:
+    status, said = answer.status_code, _said(answer)
+    if 200 <= status < 300:
+        return Taken()
+    if 400 <= status < 500 and status not in _TO_BE_TRIED_AGAIN:
+        return Refused(refusal=Refusal(reason=f"http_{status}", details=said))
+    return Failed(reason=said, after_s=_pause(answer.headers.get("Retry-After")))
+
+
+def _said(answer: "requests.Response") -> str:
+    """The status and the beginning of the body; a body that breaks off changes nothing of what the status says."""
+    import requests
+
+    body = b""
+    with contextlib.suppress(requests.RequestException):
+        body = next(answer.iter_content(_READ), b"")
+    return f"{answer.status_code} {answer.reason}: {_short(body.decode('utf-8', 'replace'))}".rstrip(": ")
+
+
+def _pause(text: str | None) -> float | None:
+    with contextlib.suppress(ValueError):  # a date is allowed too, and seldom sent
+        return max(float(text), 0.0) if text else None
+    return None
+
+
+def _short(text: str) -> str:
+    return " ".join(text[:_DETAILS].split())
+
+
+def _bearer(token: str | None) -> "Callable[[requests.PreparedRequest], requests.PreparedRequest]":
+    """Adds the secret; also without one, or requests would look for passwords in the user's .netrc."""
+
+    def add(request: "requests.PreparedRequest") -> "requests.PreparedRequest":
+        if token is not None:
+            request.headers["Authorization"] = f"Bearer {token}"
+        return request
+
+    return add

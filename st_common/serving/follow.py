@@ -1,0 +1,168 @@
+"""Changes as they are committed: by the table's log and the local engine's journal, never the same one twice."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.capture.log import Log
+from st_common.contracts import load_contract
+from st_common.engine.journal import JournalTail, journal_path
+from st_common.home import Home
+from st_common.ops.status import read_status
+from st_common.position import position_of
+from st_common.query.registry import find
+from st_common.serving.changes import changed_streams
+from st_common.tables.tail import UNBOUNDED, Added, Tail
+
+Place = tuple[int, int]  # a position and a seq in it
+LAST_SEQ = (1 << 31) - 1
+FIRST: Place = (-1, LAST_SEQ)  # the place before every change
+POLL_S = 0.05
+_ROWS = 100_000  # about so many are read from the table at once
+_TRIES = 3
+_ORDER = [("position", "ascending"), ("seq", "ascending")]
+
+
+class Follower:
+    """Gives the changes of one stream behind a place, in the order of (position, seq), each once.
+
+    The changes of a stream are committed in that order, and a position is committed as a whole; engines that die and
+    start again make the same rows again. So what lies behind the last place is new, and nothing else is. The journal is
+    read before the table: a commit in between shows in both, and not in neither.
+    """
+
+    def __init__(self, home: Home, stream: str, *, after: Place = FIRST, query: str | None = None) -> None:
+        self._schema = load_contract("changes").arrow_schema()
+        self._table = Tail(home.table("changes", stream), "position")
+        self._journal = JournalTail(journal_path(home, stream))
+        self._nothing = self._schema.empty_table()
+        self._query = query
+        self._after = after
+        self._files: list[Added] = []
+        self._waiting: list[pa.Table] = []
+
+    @property
+    def place(self) -> Place:
+        """The place up to which everything was given."""
+        return self._after
+
+    def skip(self) -> Place:
+        """Passes over what is committed now, unread where the table notes its ends; gives the place behind it."""
+        batches, self._files = self._journal.read(), self._table.added(self._after[0])
+        while self._files and self._files[-1].greatest == UNBOUNDED:
+            self._next_part()
+        for position in [*(file.greatest for file in self._files), *map(_greatest, batches)]:
+            self._move_past(position)
+        self._files = []
+        return self._after
+
+    def poll(self) -> pa.Table:
+        """What was committed since the last call, or the next part of it; no rows when there is nothing new."""
+        for _ in range(_TRIES):
+            try:
+                return self._poll()
+            except FileNotFoundError:  # compacted and cleaned away meanwhile: their rows are in other files now
+                self._table.start_again()
+                self._files = []
+        return self._poll()
+
+    def _poll(self) -> pa.Table:
+        if not self._files:
+            self._waiting += self._journal.read()
+            self._files = self._table.added(self._after[0])
+        found: list[pa.Table] = []
+        while self._files and not sum(len(part) for part in found):
+            found.append(self._next_part())
+        if not self._files:
+            found += [self._from_journal(batch) for batch in self._waiting]
+            self._waiting = []
+        return pa.concat_tables(found).sort_by(_ORDER) if found else self._nothing
+
+    def _next_part(self) -> pa.Table:
+        """The rows up to the end of some file: all that the table has up to there."""
+        ends, rows = 0, 0
+        while ends < len(self._files) and (
+            rows < _ROWS or self._files[ends].greatest == self._files[ends - 1].greatest
+        ):
+            rows += self._files[ends].rows
+            ends += 1
+        border = self._files[ends - 1].greatest
+        files = [file for file in self._files if file.least <= border]
+        found = self._table.read(files, self._schema, self._condition() & (pc.field("position") <= border))
+        self._files = self._files[ends:]
+        self._move_past(border if border < UNBOUNDED else _greatest(found))
+        return found
+
+    def _from_journal(self, batch: pa.Table) -> pa.Table:
+        rows = batch.select(self._schema.names).cast(self._schema)
+        found = rows.filter(self._condition())
+        self._move_past(_greatest(rows))
+        return found
+
+    def _condition(self) -> Any:
+        position, seq = self._after
+        wanted = (pc.field("position") > position) | ((pc.field("position") == position) & (pc.field("seq") > seq))
+        return wanted if self._query is None else wanted & (pc.field("query") == self._query)
+
+    def _move_past(self, position: int) -> None:
+        self._after = max(self._after, (position, LAST_SEQ))
+
+
+def _greatest(rows: pa.Table) -> int:
+    return int(pc.max(rows["position"]).as_py()) if len(rows) else -1
+
+
+def follow(
+    home: Home,
+    stream: str | None = None,
+    query: str | None = None,
+    since: int | None = None,
+    *,
+    seconds: float | None = None,
+    until_idle: bool = False,
+    poll_s: float = POLL_S,
+) -> Iterator[pa.Table]:
+    """Changes as they are committed, in tables with the columns of the contract `changes`, none of them empty.
+
+    What is there already comes first. In each stream the order is that of (position, seq), also across tables; streams
+    take turns. Ends when its caller does not go on.
+
+    Args:
+        home: Where the streams lie.
+        stream: The stream; None: all of them, also those that get their first log meanwhile.
+        query: Only changes of this query.
+        since: Only changes behind this position of the log.
+        seconds: End after this time.
+        until_idle: End when the engines have done all that the logs hold, and their changes were given.
+        poll_s: How long to wait before looking again.
+
+    Raises:
+        QueryError: no query was ever registered by that name.
+    """
+    if query is not None:
+        find(home, query)
+    after = FIRST if since is None else (since, LAST_SEQ)
+    followers: dict[str, Follower] = {}
+    end_s = None if seconds is None else time.monotonic() + seconds
+    while True:
+        names = [stream] if stream is not None else changed_streams(home)
+        idle = until_idle and all(is_done(home, name) for name in names)
+        for name in names:
+            followers.setdefault(name, Follower(home, name, after=after, query=query))
+        found = [rows for name in names if len(rows := followers[name].poll())]
+        yield from found
+        if found:
+            continue
+        if idle or (end_s is not None and time.monotonic() >= end_s):
+            return
+        time.sleep(poll_s if end_s is None else max(0.0, min(poll_s, end_s - time.monotonic())))
+
+
+def is_done(home: Home, stream: str) -> bool:
+    """Whether the engine of a stream has committed everything that its log holds."""
+    end = Log(home.log(stream)).end()
+    status = read_status(home.stream(stream))
+    return end == 0 or (status is not None and status.position >= position_of(end, 0))

@@ -1,0 +1,133 @@
+"""The rows that are added to a table, by its log alone: nothing that was there before is read again."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from st_common.tables.files import partition_text
+from st_common.tables.handle import newest
+from st_common.tables.reading import dataset_of, require_plain
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+UNBOUNDED = (1 << 63) - 1  # the end of a file whose end nobody noted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """A data file: its path below the table, its partition, its rows, and the bounds of the column that orders them.
+
+    Bounds that nobody noted are as wide as they can be.
+    """
+
+    path: str
+    values: Mapping[str, str | None]
+    rows: int
+    least: int
+    greatest: int
+
+
+class Tail:
+    """Follows a table whose rows only ever come, with values of the integer column `order` that never fall back.
+
+    Files that only hold other files' rows in another arrangement (compaction) are passed over.
+    """
+
+    def __init__(self, path: Path, order: str) -> None:
+        self._path, self._order = path, order
+        self._log = path / "_delta_log"
+        self._version: int | None = None
+
+    def added(self, after: int) -> list[Added]:
+        """Files that came since the last call and can hold rows at or behind `after`, in the order of their ends.
+
+        The first call, and one after the log was cleaned meanwhile, gives such files of the whole table. One that finds
+        nothing costs a look at two files.
+        """
+        found = self._since() if self._version is not None else None
+        if found is None:
+            found = self._whole()
+        return sorted((file for file in found if file.greatest >= after), key=lambda file: file.greatest)
+
+    def start_again(self) -> None:
+        """Lets the next call of `added` look at the whole table: files that it gave have gone meanwhile."""
+        self._version = None
+
+    def read(self, files: list[Added], schema: pa.Schema, keep: "pc.Expression") -> pa.Table:
+        """The rows of files that keep a condition, with the columns of `schema`, in no order.
+
+        Raises:
+            FileNotFoundError: one has been cleaned away.
+        """
+        by = list(files[0].values)
+        parts = [
+            (file.path, [_typed(file.values[name], schema.field(name).type) for name in by]) for file in files
+        ]  # the log holds the values of partitions as text
+        return dataset_of(self._path, schema, by, parts).to_table(columns=schema.names, filter=keep).cast(schema)
+
+    def _whole(self) -> list[Added]:
+        table = newest(self._path)
+        if table is None:
+            return []
+        require_plain(self._path, table)
+        self._version = table.version()
+        by = table.metadata().partition_columns
+        least, greatest = f"min.{self._order}", f"max.{self._order}"
+        actions = pa.table(table.get_add_actions(flatten=True))
+        wanted = {"path", "num_records", least, greatest, *(f"partition.{name}" for name in by)}
+        rows = actions.select([name for name in actions.column_names if name in wanted]).to_pylist()
+        return [
+            Added(
+                path=unquote(action["path"]),
+                values={name: partition_text(action[f"partition.{name}"]) for name in by},
+                rows=action["num_records"] or 0,
+                least=_or(action.get(least), -1),
+                greatest=_or(action.get(greatest), UNBOUNDED),
+            )
+            for action in rows
+        ]
+
+    def _since(self) -> list[Added] | None:
+        """What the commits after the last known one added; None when the log no longer has all of them."""
+        found: list[Added] = []
+        while True:
+            version = (self._version or 0) + 1
+            try:
+                lines = (self._log / f"{version:020d}.json").read_text(encoding="utf-8").splitlines()
+            except FileNotFoundError:
+                return None if self._was_cleaned(version) else found
+            actions = (json.loads(line).get("add") for line in lines)
+            found += [self._file(action) for action in actions if action and action["dataChange"]]
+            self._version = version
+
+    def _was_cleaned(self, version: int) -> bool:
+        """Whether a checkpoint stands behind a commit that is not there."""
+        try:
+            checkpoint = json.loads((self._log / "_last_checkpoint").read_text(encoding="utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
+            return False
+        return int(checkpoint["version"]) >= version and not (self._log / f"{version:020d}.json").exists()
+
+    def _file(self, action: Mapping[str, Any]) -> Added:
+        stats = json.loads(action.get("stats") or "{}")
+        return Added(
+            path=unquote(action["path"]),
+            values=action["partitionValues"],
+            rows=int(stats.get("numRecords", 0)),
+            least=_or(stats.get("minValues", {}).get(self._order), -1),
+            greatest=_or(stats.get("maxValues", {}).get(self._order), UNBOUNDED),
+        )
+
+
+def _or(bound: int | None, unknown: int) -> int:
+    return unknown if bound is None else int(bound)
+
+
+def _typed(text: str | None, kind: pa.DataType) -> object:
+    return None if text is None else pa.scalar(text, pa.string()).cast(kind).as_py()

@@ -1,0 +1,116 @@
+"""Values of TOML tables, checked: what is unknown, missing or wrong is an error that names place, key and value."""
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+from st_common.errors import ConfigError
+
+Check = Callable[[Any], Any]
+OFF = "off"
+
+
+class WrongError(Exception):
+    """What is wrong with a value; `checked` adds the place and the key."""
+
+
+def checked(table: Mapping[str, Any], keys: Mapping[str, Check], kind: type, place: str) -> dict[str, Any]:
+    """The values of a table, each as the check of its key gives it back.
+
+    Args:
+        table: What the file says.
+        keys: The keys that are known, with their checks.
+        kind: A dataclass; those of its fields that have no default must be there.
+        place: Where the table stands, for errors.
+
+    Raises:
+        ConfigError: a key is unknown or missing, or a value is wrong.
+    """
+    known(table, tuple(keys), place)
+    for wanted in fields(kind):
+        optional = wanted.default is not MISSING or wanted.default_factory is not MISSING
+        if wanted.name in keys and not optional and wanted.name not in table:
+            raise ConfigError(f"{place} {wanted.name} is missing")
+    values = {}
+    for key, value in table.items():
+        try:
+            values[key] = keys[key](value)
+        except WrongError as error:
+            raise ConfigError(f"{place} {key} = {value!r} {error}") from None
+        except ConfigError as error:
+            raise ConfigError(f"{place} {key}: {error.message}", hint=error.hint) from None
+    return values
+
+
+def known(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
+    """Nothing, when every key of a table is known.
+
+    Raises:
+        ConfigError: one is not; with a guess at what was meant.
+    """
+    for key in table:
+        if key not in keys:
+            near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(keys)}"
+            raise ConfigError(f"{place} unknown key {key!r}", hint=hint)
+
+
+def one_of(*choices: str) -> Check:
+    """Checks that a value is one of some words."""
+
+    def check(value: object) -> str:
+        if value in choices:
+            return str(value)
+        near = difflib.get_close_matches(str(value), choices, n=1)
+        raise WrongError(f"is none of {', '.join(choices)}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+
+    return check
+
+
+def number(*, least: float, above: bool = False, off: bool = False) -> Check:
+    """Checks that a value is a number from `least` on (or `above` it), which becomes a float; "off" becomes None."""
+
+    def check(value: object) -> float | None:
+        if off and value == OFF:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise WrongError('is no number or "off"' if off else "is no number")
+        if value < least or (above and value == least):
+            raise WrongError(f"must be {'above' if above else 'at least'} {least:g}")
+        return float(value)
+
+    return check
+
+
+def whole(*, most: int) -> Check:
+    """Checks that a value is a whole number from 1 on."""
+
+    def check(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            raise WrongError(f"must be a whole number from 1 to {most}")
+        return value
+
+    return check
+
+
+def flag(value: object) -> bool:
+    """The value, when it is true or false."""
+    if not isinstance(value, bool):
+        raise WrongError("must be true or false")
+    return value
+
+
+def words(value: object) -> tuple[str, ...]:
+    """The words of a list that is not empty."""
+    if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
+        raise WrongError("must be a list of strings")
+    return tuple(value)
+
+
+def text(value: object) -> str:
+    """The value, when it is a text that is not empty."""
+    if not isinstance(value, str) or not value.strip():
+        raise WrongError("must be a text")
+    return value
