@@ -96,7 +96,9 @@ def perform(demo: Demo, folder: Path, *, by_event_time: bool) -> None:
     with airflow(folder, home=demo.made.home, conf=demo.made.conf) as runs:
         load_layers(demo, runs)
         supervise(demo, runs, running=True, until=("running", "idle"))
-        command(demo, ["query", "register", str(demo.made.queries)], "ten continuous queries, while the stream runs")
+        command(
+            demo, ["query", "register", str(demo.made.queries)], "fourteen continuous queries, while the stream runs"
+        )
         drain(demo, "the engine has read the queries", jobs=("engine",))
         feed(demo, rate="event" if by_event_time else "fast")
         drain(demo, "the engine and the archive have committed everything", jobs=("engine", "archive"))

@@ -62,6 +62,17 @@ REGISTER QUERY by_building AS
 REGISTER QUERY southern_streets AS
     SELECT * FROM vehicles JOIN streets ON ST_DWithin(vehicles, streets, 5 m)
     INSIDE (24.9362, 60.1648, 24.9398, 60.1664);
+
+-- Judged every second: who is around a vehicle, wherever it drives
+REGISTER QUERY around_v00000 AS SELECT * FROM vehicles INSIDE ('M', 'v00000', 120 m);
+-- the three taxis that are nearest to the railway station
+REGISTER QUERY nearest_taxis AS SELECT * FROM vehicles WHERE class = 'taxi' KNN (3, 24.9414, 60.1719);
+-- how many vehicles of each class are around it
+REGISTER QUERY classes AS
+    SELECT class, COUNT(*) FROM vehicles INSIDE CIRCLE (24.9414, 60.1719, 300 m) GROUP BY class;
+-- how many different ones passed between station and garden in the last half minute
+REGISTER QUERY passed_by AS
+    SELECT COUNT(object) FROM vehicles INSIDE (24.9450, 60.1725, 24.9490, 60.1745) WINDOW 30 s;
 """
 
 

@@ -1,7 +1,8 @@
 """`make demo`: the whole pipeline on central Helsinki, started by Airflow DAGs, in some minutes.
 
-Layers from OpenStreetMap, regions, a stream of vehicles that is joined with them while it flows, ten continuous
-queries, compaction and a quality report; then a table, and demo/report.html with a map.
+Layers from OpenStreetMap, regions, a stream of vehicles that is joined with them while it flows, fourteen
+continuous queries - in rectangles, with layers, around a vehicle, nearest, counted -, compaction and a quality report;
+then a table, and demo/report.html with a map.
 """
 
 import argparse

@@ -36,9 +36,11 @@ def answers(report: Report) -> Table:
     table.add_column("query", style="bold")
     for name in ("objects", "pairs", "+", "-", "0"):
         table.add_column(name, justify="right")
+    table.add_column("values")
     for query in report.queries:
         numbers = (query.objects, query.pairs, query.plus, query.minus, query.again)
-        table.add_row(query.name, *(f"{number:,}" for number in numbers))
+        values = ", ".join(f"{group} {value:g}" for group, value in query.values)
+        table.add_row(query.name, *(f"{number:,}" for number in numbers), values)
     return table
 
 

@@ -60,12 +60,13 @@ class Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A query as the map shows it: its rectangle if it has one, the objects and the partners of its answer."""
+    """A query as the map shows it: the box of its rectangle or circle, the objects and the partners of its answer."""
 
     name: str
     area: Box | None
     objects: frozenset[str]
     partners: frozenset[str]
+    round: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +192,11 @@ def _rectangle(name: str, corner: Floats, opposite: Floats, inner: str = "") -> 
     return f'<rect class="{name}" x="{left:g}" y="{top:g}" {size}>{inner}</rect>'
 
 
+def _ellipse(name: str, corner: Floats, opposite: Floats, inner: str = "") -> str:
+    (x, y), (across, along) = (corner + opposite) / 2, np.abs(opposite - corner) / 2
+    return f'<ellipse class="{name}" cx="{x:g}" cy="{y:g}" rx="{across:g}" ry="{along:g}">{inner}</ellipse>'
+
+
 def _partners(scene: Scene, paper: _Paper) -> Iterable[str]:
     """The features that are partners in some answer, once each."""
     asking: dict[str, list[int]] = {}
@@ -236,7 +242,8 @@ def _areas(queries: Sequence[Asked], paper: _Paper) -> Iterable[str]:
             continue
         box = query.area
         low, high = paper.place(np.array([[box.minx, box.miny], [box.maxx, box.maxy]]))
-        yield _rectangle(f"area q{number}", low, high, _title(f"{query.name}: {len(query.objects)} objects"))
+        shape = _ellipse if query.round else _rectangle
+        yield shape(f"area q{number}", low, high, _title(f"{query.name}: {len(query.objects)} objects"))
         left, top = np.maximum([min(low[0], high[0]), min(low[1], high[1])], 0.0)
         left = min(left, paper.width - _LETTER * len(query.name))
         yield f'<text class="label q{number}" x="{left + 5:g}" y="{top + 20:g}">{html.escape(query.name)}</text>'

@@ -1,9 +1,10 @@
 """What a stream came to, in figures and one picture: collected from the tables of a home, without a JVM."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,18 +15,23 @@ from st_common import tables
 from st_common.home import Home
 from st_common.ops.status import StreamStatus, read_status
 from st_common.query.control import QueryRow
+from st_common.query.region import Area, Box, Circle, MovingCircle
 from st_common.query.registry import layers, queries
 from st_common.serving.answers import fold
 from st_common.serving.changes import stream_changes
 from st_common.serving.latency import latency_s
 from st_common.serving.map_picture import Asked, Features, Scene, view_of
+from st_common.serving.query_table import queries_and_objects
 from st_common.serving.sql import sql
 from st_common.settings import StreamSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFacts:
-    """A query and its answer: `pairs` of object and partner, `objects` in them; its changes by sign."""
+    """A query and its answer: `pairs` of object and partner, `objects` in them; its changes by sign.
+
+    `values` are those of an aggregate, by group.
+    """
 
     name: str
     text: str
@@ -34,6 +40,7 @@ class QueryFacts:
     plus: int
     minus: int
     again: int
+    values: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +171,8 @@ def _rejects(home: Home, stream: str) -> dict[str, int]:
 def _query_facts(row: QueryRow, changes: pa.Table, answer: pa.Table) -> QueryFacts:
     mine = answer.filter(pc.equal(answer["query"], row.name))
     signs = Counter(changes.filter(pc.equal(changes["query"], row.name))["sign"].to_pylist())
+    is_aggregate = row.plan is not None and row.plan.aggregate is not None
+    values = zip(mine["object"].to_pylist(), mine["value"].to_pylist(), strict=True)
     return QueryFacts(
         name=row.name,
         text=row.text or "",
@@ -172,6 +181,7 @@ def _query_facts(row: QueryRow, changes: pa.Table, answer: pa.Table) -> QueryFac
         plus=signs[1],
         minus=signs[-1],
         again=signs[0],
+        values=tuple(sorted((group, value) for group, value in values if value is not None)) if is_aggregate else (),
     )
 
 
@@ -224,12 +234,13 @@ def _scene(
     note: str,
 ) -> Scene:
     ids, x, y = _last_fixes(home, stream.name)
+    boxes = {row["ID"]: row for row in queries_and_objects(home, {stream.name: stream}).queries.to_pylist()}
     bounds = [] if regions is None else [regions[edge].to_numpy() for edge in ("minx", "miny", "maxx", "maxy")]
     return Scene(
         view=view_of(x, y),
         features=_features(home),
         regions=np.stack(bounds, axis=1) if bounds else np.empty((0, 4)),
-        queries=tuple(_asked(row, answer) for row in asked),
+        queries=tuple(_asked(row, answer, boxes[row.name]) for row in asked),
         ids=ids,
         x=x,
         y=y,
@@ -238,11 +249,16 @@ def _scene(
     )
 
 
-def _asked(row: QueryRow, answer: pa.Table) -> Asked:
+def _asked(row: QueryRow, answer: pa.Table, box: Mapping[str, Any]) -> Asked:
     mine = answer.filter(pc.equal(answer["query"], row.name))
     partners = frozenset(mine["partner"].drop_null().to_pylist())
-    area = row.plan.inside if row.plan is not None else None
-    return Asked(name=row.name, area=area, objects=frozenset(mine["object"].to_pylist()), partners=partners)
+    inside = row.plan.inside if row.plan is not None else None
+    edges = {edge: box[edge] for edge in ("minx", "miny", "maxx", "maxy")}
+    drawn = not isinstance(inside, Area) and None not in edges.values()
+    return Asked(
+        name=row.name, area=Box(**edges) if drawn else None, round=isinstance(inside, Circle | MovingCircle),
+        objects=frozenset(mine["object"].to_pylist()), partners=partners,
+    )  # fmt: skip
 
 
 def _last_fixes(home: Home, stream: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

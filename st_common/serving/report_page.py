@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from st_common.serving.map_picture import draw
-from st_common.serving.report import Report, RuleFacts
+from st_common.serving.report import QueryFacts, Report, RuleFacts
 
 _STYLE = """
 :root{color-scheme:light dark;--page:#fbfaf8;--card:#fff;--ink:#1d2329;--soft:#69727c;--line:#e6e2db;--accent:#1f5fd0;
@@ -64,7 +64,7 @@ _SAID = re.compile(r"^\s*(register|replace)\s+query\s.*?\sas\s+", re.IGNORECASE 
 _LEGEND = (
     ('style="background:var(--answer)"', "in the answer of a query"),
     ('style="background:var(--object)"', "in none"),
-    ('class="box" style="border-color:var(--query)"', "rectangle of a query"),
+    ('class="box" style="border-color:var(--query)"', "region of a query"),
     ('class="box" style="border-color:var(--answer)"', "feature that objects are joined with"),
     ('class="dash" style="border-color:var(--region)"', "border of a region"),
 )
@@ -118,13 +118,18 @@ def _picture(report: Report) -> str:
 
 def _queries(report: Report) -> str:
     rows: list[Cells] = [
-        [f"<b>{_text(query.name)}</b><code>{_text(_SAID.sub('', query.text))}</code>", query.objects, query.pairs,
-         query.plus, query.minus, query.again]
+        [f"<b>{_text(query.name)}</b><code>{_text(_SAID.sub('', query.text))}</code>{_values(query)}", query.objects,
+         query.pairs, query.plus, query.minus, query.again]
         for query in report.queries
     ]  # fmt: skip
     head = ("query", "objects", "pairs", "+", "−", "0")  # noqa: RUF001 - a minus as long as the plus
     marks = [f"q{number}" for number in range(len(rows))]
     return _card("Queries and their answers now", _table(head, rows, marks=marks) if rows else _none("No query."))
+
+
+def _values(query: QueryFacts) -> str:
+    """The values of an aggregate by group, below its text."""
+    return ", ".join(f"{_text(group)} <b>{value:g}</b>" for group, value in query.values)
 
 
 def _rejects(report: Report) -> str:

@@ -51,10 +51,14 @@ def test_without_the_package_it_says_where_it_looked(prepare: ModuleType, tmp_pa
 
 
 @pytest.mark.spec("P4")
-def test_the_queries_are_ten_of_which_one_wants_every_fix(prepare: ModuleType) -> None:
+def test_the_queries_are_fourteen_of_which_one_wants_every_fix_and_four_are_judged_at_ticks(
+    prepare: ModuleType,
+) -> None:
     statements = parse(prepare.QUERIES)
-    assert len({statement.name for statement in statements}) == 10
+    assert len({statement.name for statement in statements}) == 14
     assert [statement.name for statement in statements if statement.plan.emit == "every"] == ["senate_square"]
+    ticking = [statement.name for statement in statements if statement.plan.by_ticks]
+    assert ticking == ["around_v00000", "nearest_taxis", "classes", "passed_by"]
     assert {statement.plan.stream for statement in statements} == {prepare.STREAM}
     assert {statement.plan.join.layer for statement in statements if statement.plan.join} == {"places", "streets"}
 

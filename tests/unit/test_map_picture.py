@@ -54,6 +54,15 @@ def test_it_is_one_well_formed_picture_in_the_shape_of_the_view() -> None:
     assert float(drawn(geographic=True).get("viewBox").split()[3]) == pytest.approx(50 / np.cos(np.radians(2.5)), abs=1)
 
 
+def test_a_circle_is_an_ellipse_in_its_box() -> None:
+    circle = Asked(
+        name="c", area=Box(minx=4, miny=0, maxx=6, maxy=4), objects=frozenset(), partners=frozenset(), round=True
+    )
+    (drawn_circle,) = of_class(drawn(queries=(circle,)), "area")
+    assert drawn_circle.tag.endswith("ellipse")
+    assert [drawn_circle.get(name) for name in ("cx", "cy", "rx", "ry")] == ["50", "30", "10", "20"]
+
+
 def test_features_are_drawn_by_kind_and_cut_at_the_view() -> None:
     svg = drawn()
     assert [element.get("d") for element in of_class(svg, "road")] == ["M0,10 100,10"]

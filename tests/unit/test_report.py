@@ -103,6 +103,26 @@ def test_the_scene_is_where_everybody_was_last(report: Report) -> None:
     assert not scene.geographic
 
 
+def test_regions_that_go_with_an_object_are_drawn_around_it_and_values_are_told(home: Home, tmp_path: Path) -> None:
+    home = Home(shutil.copytree(home.root, tmp_path / "copy"))
+    text = """
+        REGISTER QUERY around AS SELECT * FROM cars INSIDE ('M', 'b', 2 m);
+        REGISTER QUERY lost AS SELECT * FROM cars INSIDE ('M', 'nobody', 1, 1);
+        REGISTER QUERY field AS SELECT * FROM cars INSIDE 'POLYGON((0 0, 9 0, 0 9, 0 0))';
+        REGISTER QUERY how_many AS SELECT COUNT(*) FROM cars INSIDE CIRCLE (4, 4, 10);
+    """
+    register(home, {"cars": STREAM}, parse(text), owner="me", now_us=3_000_000)
+    run(home, STREAM, until_idle=True)
+    report = collect(home, STREAM)
+    drawn = {asked.name: (asked.area, asked.round) for asked in report.scene.queries}
+    around, _ = drawn["around"]
+    assert np.allclose([around.minx, around.miny, around.maxx, around.maxy], [2, 2, 6, 6])
+    assert (drawn["around"][1], drawn["how_many"][1], drawn["west"][1]) == (True, True, False)
+    assert drawn["lost"] == drawn["field"] == (None, False)
+    assert {query.name: query.values for query in report.queries if query.values} == {"how_many": (("*", 2.0),)}
+    assert "* <b>2</b>" in page(report, title="cars")
+
+
 def test_a_home_where_nothing_ran(tmp_path: Path) -> None:
     report = collect(Home(tmp_path), STREAM)
     assert (report.fixes, report.changes, report.queries, report.layers, report.latency_s) == (0, 0, (), (), None)
