@@ -8,6 +8,8 @@ from st_common.testing import oracle
 from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
 from st_common.testing.strategies import Case, Segmentation, cases, segmentations
 
+WHAT_HAPPENED = ("fixes", "late", "double", "gone", "expired", "stays", "leaves", "enters")
+
 
 @st.composite
 def cut_cases(draw: st.DrawFn, layers: bool | None = None) -> tuple[Case, Segmentation, Segmentation]:
@@ -16,7 +18,7 @@ def cut_cases(draw: st.DrawFn, layers: bool | None = None) -> tuple[Case, Segmen
 
 
 @pytest.mark.spec("X1", "X2", "X4", "G2", "P1")
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(cut_cases(), st.integers(1, 3))
 def test_any_batching_and_shards_tell_what_brute_force_tells(drawn, shards):
     case, cut, _ = drawn
@@ -42,4 +44,5 @@ def test_a_state_written_and_read_back_anywhere_changes_nothing(drawn, shards):
     changes, counters, order = run_steps(case, cut, shards=shards)
     again, other_counters, _ = run_steps(case, cut, shards=shards, through_bytes=True)
     assert in_row_order(changes, order) == in_row_order(again, order)
-    assert counters == other_counters
+    for name in WHAT_HAPPENED:  # how much was looked at depends on what was still in memory
+        assert getattr(counters, name) == getattr(other_counters, name)
