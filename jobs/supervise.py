@@ -8,24 +8,25 @@ from functools import partial
 from typing import Any
 
 from jobs.entry import finish, job_parser
+from st_common.delivery.settings import wanted
 from st_common.home import Home
 from st_common.ops.beats import record_beats
 from st_common.ops.decide import by_kind
-from st_common.ops.supervisor import healths, job_supervisor, reset, tick
+from st_common.ops.supervisor import all_healths, job_supervisor, reset, tick
 from st_common.settings import conf_dir, home_dir, load_streams
 
 
 def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Compares what should run with what runs, acts, and says what was done."""
+    """Compares the streams and deliveries that should run with what runs, acts, and says what was done."""
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
-    streams = load_streams(conf)
+    deliveries = wanted(conf, streams := load_streams(conf))
     if arguments.reset:
         reset(home, arguments.reset)
     now_us = time.time_ns() // 1000
-    done = by_kind(tick(job_supervisor(home, conf), streams, now_us=now_us))
+    done = by_kind(tick(job_supervisor(home, conf), streams, now_us=now_us, deliveries=deliveries))
     beats = record_beats(home, streams, now_us=now_us)
-    return {"streams": healths(home, streams, now_us=now_us), **done, "beats": beats}
+    return {**all_healths(home, streams, deliveries, now_us=now_us), **done, "beats": beats}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -108,6 +108,7 @@ class Delivery:
 
     def follow(self) -> None:
         """Delivers what is committed, again and again."""
+        self._beat("running", force=True)
         try:
             while not self._owner.stop_wanted():
                 rows = self._follower.poll()

@@ -79,6 +79,15 @@ def load_deliveries(conf: Path, streams: Collection[str]) -> dict[str, DeliveryS
     return {name: _delivery(name, table, path, streams) for name, table in deliveries.items()}
 
 
+def wanted(conf: Path, streams: Collection[str]) -> dict[str, bool]:
+    """Whether each delivery of `conf`/deliveries.toml shall run, by name.
+
+    Raises:
+        ConfigError: the file is wrong.
+    """
+    return {name: delivery.running for name, delivery in load_deliveries(conf, streams).items()}
+
+
 def delivery_of(conf: Path, streams: Collection[str], name: str) -> DeliverySettings:
     """One delivery of `conf`/deliveries.toml.
 

@@ -1,13 +1,17 @@
 """One tick of the supervisor: look at every stream, compare with what should run, act, alert. It holds nothing itself.
 
+Deliveries are tended as streams are: a process that shall run, in a folder of its own. For them nothing waits here: a
+receiver that is away is their own business. They are started when they are dead, and stopped when they shall not run.
+
 A tick may be killed anywhere. What it knows lies in the streams' folders; what it did not get to do, the next tick
 finds to be done; what it did without recording it, the next tick finds as it is.
 """
 
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from st_common.errors import ConfigError, FairwayError, FencedError
@@ -28,10 +32,24 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engines:
-    """How engines are started: the command for a stream, and the folder that it runs in (None: the present one)."""
+    """How engines are started: the command for a stream, and the folder that it runs in (None: the present one).
+
+    `deliver` gives the command for a delivery, by its name; without it deliveries are left alone.
+    """
 
     command: Callable[[StreamSettings], Sequence[str]]
     cwd: Path | None = None
+    deliver: Callable[[str], Sequence[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ward:
+    """What the supervisor looks after: `wanted` says whether it shall run; no `command`: it cannot be started."""
+
+    label: str
+    folder: Path
+    wanted: bool
+    command: Callable[[], Sequence[str]] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +66,26 @@ def job_supervisor(home: Home, conf: Path) -> Supervisor:
 
     Home and settings are given to an engine as whole paths, for its command line identifies it.
     """
+    places = ["--home", str(home.root.resolve()), "--conf", str(conf.resolve())]
 
     def command(stream: StreamSettings) -> list[str]:
-        places = ["--home", str(home.root.resolve()), "--conf", str(conf.resolve())]
         return [sys.executable, "-m", "jobs.run_stream", stream.name, *places, "--engine", stream.engine]
 
-    return Supervisor(home=home, engines=Engines(command=command, cwd=Path(__file__).resolve().parents[2]))
+    def deliver(name: str) -> list[str]:
+        return [sys.executable, "-m", "jobs.deliver", name, *places]
+
+    engines = Engines(command=command, cwd=Path(__file__).resolve().parents[2], deliver=deliver)
+    return Supervisor(home=home, engines=engines)
 
 
-def tick(supervisor: Supervisor, streams: Mapping[str, StreamSettings], *, now_us: int) -> list[Action]:
-    """Looks at every stream once and does what is to be done, in seconds.
+def tick(
+    supervisor: Supervisor,
+    streams: Mapping[str, StreamSettings],
+    *,
+    now_us: int,
+    deliveries: Mapping[str, bool] | None = None,
+) -> list[Action]:
+    """Looks at every stream and delivery once and does what is to be done, in seconds.
 
     Streams that the settings do not name any more are stopped if they were launched from here. A stream that cannot be
     looked at (its log is broken) is alerted and left as it is; the others get their turn all the same.
@@ -66,24 +94,43 @@ def tick(supervisor: Supervisor, streams: Mapping[str, StreamSettings], *, now_u
         supervisor: The home and how to run engines.
         streams: The settings; `running` says what should run.
         now_us: The time in microseconds since 1970.
+        deliveries: Whether each delivery shall run, by name.
 
     Returns:
-        What was done, stream by stream; empty also while another tick is at work.
+        What was done, stream by stream, a delivery as "delivery NAME"; empty also while another tick is at work.
     """
     with held_lock(supervisor.home.root / ".supervisor.lock", wait=False) as mine:
         if not mine:
             return []
-        names = [*streams, *(name for name in _launched(supervisor.home) if name not in streams)]
-        return [action for name in names for action in _tend(supervisor, name, streams.get(name), now_us=now_us)]
+        wards = _wards(supervisor, streams, deliveries or {})
+        return [action for ward in wards for action in _tend(supervisor, ward, now_us=now_us)]
+
+
+def _wards(
+    supervisor: Supervisor, streams: Mapping[str, StreamSettings], deliveries: Mapping[str, bool]
+) -> Iterator[_Ward]:
+    home, engines = supervisor.home, supervisor.engines
+    for name in [*streams, *(name for name in _launched(home, "streams") if name not in streams)]:
+        stream = streams.get(name)
+        command = None if stream is None else partial(engines.command, stream)
+        yield _Ward(label=name, folder=home.stream(name), wanted=stream is not None and stream.running, command=command)
+    if engines.deliver is None:
+        return
+    for name in [*deliveries, *(name for name in _launched(home, "deliveries") if name not in deliveries)]:
+        yield _Ward(
+            label=f"delivery {name}", folder=home.delivery(name), wanted=deliveries.get(name, False),
+            command=partial(engines.deliver, name),
+        )  # fmt: skip
 
 
 def reset(home: Home, stream: str) -> None:
-    """Lets a stream that was given up start again at the next tick.
+    """Lets a stream that was given up, or a delivery by the name `deliveries/NAME`, start again at the next tick.
 
     Raises:
         ConfigError: no supervisor has ever looked at such a stream.
     """
-    path = home.stream(stream) / MEMORY_FILE
+    kind, _, name = stream.rpartition("/")
+    path = (home.delivery(name) if kind == "deliveries" else home.stream(stream)) / MEMORY_FILE
     if not path.exists():
         raise ConfigError(f"no stream {stream!r} was given up", hint="see the streams in the job's summary")
     with held_lock(home.root / ".supervisor.lock"):
@@ -97,10 +144,22 @@ def healths(home: Home, streams: Mapping[str, StreamSettings], *, now_us: int) -
     Beside the healths there are `stopped` (no process, and none is wanted), `unseen` (its log cannot be read, or no
     tick looked yet) and the reasons for which a stream was given up: `crash_loop`, `bad_config`.
     """
-    return {name: _health_now(home.stream(name), stream, now_us=now_us) for name, stream in streams.items()}
+    return {
+        name: _health_now(home.stream(name), wanted=stream.running, now_us=now_us) for name, stream in streams.items()
+    }
 
 
-def _health_now(folder: Path, stream: StreamSettings, *, now_us: int) -> str:
+def all_healths(
+    home: Home, streams: Mapping[str, StreamSettings], deliveries: Mapping[str, bool], *, now_us: int
+) -> dict[str, dict[str, str]]:
+    """How each of the `streams` is, and of the `deliveries`, which say by name whether they shall run."""
+    found = {
+        name: _health_now(home.delivery(name), wanted=wanted, now_us=now_us) for name, wanted in deliveries.items()
+    }
+    return {"streams": healths(home, streams, now_us=now_us), "deliveries": found}
+
+
+def _health_now(folder: Path, *, wanted: bool, now_us: int) -> str:
     record = read_record(folder / MEMORY_FILE) or {}
     judged = str(record.get("tripped") or record.get("health", _UNSEEN))
     dead = judged in (Health.DEAD, Health.FINISHED, _UNSEEN)
@@ -108,40 +167,38 @@ def _health_now(folder: Path, stream: StreamSettings, *, now_us: int) -> str:
         return str(Health.STARTING) if dead else judged
     if judged in (Health.FINISHED, record.get("tripped")):
         return judged
-    return str(Health.DEAD) if stream.running else "stopped"
+    return str(Health.DEAD) if wanted else "stopped"
 
 
-def _launched(home: Home) -> list[str]:
-    return sorted(path.parent.name for path in (home.root / "streams").glob("*/engine.json"))
+def _launched(home: Home, kind: str) -> list[str]:
+    return sorted(path.parent.name for path in (home.root / kind).glob("*/engine.json"))
 
 
-def _tend(supervisor: Supervisor, name: str, stream: StreamSettings | None, *, now_us: int) -> list[Action]:
-    folder = supervisor.home.stream(name)
-    memory = Memory.from_json(_known(read_record(folder / MEMORY_FILE)))
-    wanted = stream is not None and stream.running
+def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
+    memory = Memory.from_json(_known(read_record(ward.folder / MEMORY_FILE)))
     try:
-        seen = observe(folder, wanted=wanted, now_us=now_us)
+        seen = replace(observe(ward.folder, wanted=ward.wanted, now_us=now_us), stream=ward.label)
     except (FairwayError, OSError) as error:
-        return _unseen(supervisor, folder, memory, str(error), now_us=now_us)
+        return _unseen(supervisor, ward, memory, str(error), now_us=now_us)
     decision = decide(seen, memory, now_us=now_us, limits=supervisor.limits)
     for action in decision.actions:
         if action.kind is ActionKind.ALERT:
             _say(supervisor.home, action, now_us=now_us)
-    if wanted or folder.exists():
-        write_record(folder / MEMORY_FILE, {**decision.memory.to_json(), "health": decision.health})
-    return [action for action in decision.actions if _apply(supervisor, stream, folder, action, now_us=now_us)]
+    if ward.wanted or ward.folder.exists():
+        write_record(ward.folder / MEMORY_FILE, {**decision.memory.to_json(), "health": decision.health})
+    return [action for action in decision.actions if _apply(supervisor, ward, action, now_us=now_us)]
 
 
 def _known(record: Mapping[str, object] | None) -> dict[str, object]:
     return {key: value for key, value in (record or {}).items() if key != "health"}
 
 
-def _unseen(supervisor: Supervisor, folder: Path, memory: Memory, reason: str, *, now_us: int) -> list[Action]:
+def _unseen(supervisor: Supervisor, ward: _Ward, memory: Memory, reason: str, *, now_us: int) -> list[Action]:
     if memory.condition == _UNSEEN:
         return []
-    action = Action(stream=folder.name, kind=ActionKind.ALERT, reason=f"{_UNSEEN}: {reason}", level="error")
+    action = Action(stream=ward.label, kind=ActionKind.ALERT, reason=f"{_UNSEEN}: {reason}", level="error")
     _say(supervisor.home, action, now_us=now_us)
-    write_record(folder / MEMORY_FILE, {**replace(memory, condition=_UNSEEN).to_json(), "health": _UNSEEN})
+    write_record(ward.folder / MEMORY_FILE, {**replace(memory, condition=_UNSEEN).to_json(), "health": _UNSEEN})
     return [action]
 
 
@@ -149,29 +206,29 @@ def _say(home: Home, action: Action, *, now_us: int) -> None:
     append_alert(home, Alert(ts=now_us, stream=action.stream, level=action.level, text=action.reason))
 
 
-def _apply(supervisor: Supervisor, stream: StreamSettings | None, folder: Path, action: Action, *, now_us: int) -> bool:
+def _apply(supervisor: Supervisor, ward: _Ward, action: Action, *, now_us: int) -> bool:
     """Does one thing; False when it turned out that nothing was to be done."""
     match action.kind:
         case ActionKind.START | ActionKind.RESTART:
-            return stream is not None and _start(supervisor, stream, folder, now_us=now_us)
+            return ward.command is not None and _start(supervisor, ward.folder, ward.command(), now_us=now_us)
         case ActionKind.STOP:
-            place_marker(folder, now_us=now_us)
+            place_marker(ward.folder, now_us=now_us)
         case ActionKind.CLEAR:
-            clear_marker(folder)
+            clear_marker(ward.folder)
         case ActionKind.KILL:
-            running = find(folder, now_us=now_us)
+            running = find(ward.folder, now_us=now_us)
             return running is not None and running.launched and kill_session(running.owner) > 0
         case ActionKind.ALERT:
             pass
     return True
 
 
-def _start(supervisor: Supervisor, stream: StreamSettings, folder: Path, *, now_us: int) -> bool:
+def _start(supervisor: Supervisor, folder: Path, command: Sequence[str], *, now_us: int) -> bool:
     before = recorded(folder)
     if before is not None:
         kill_session(before)  # what a killed engine left behind must not work on beside the new one
     try:
-        launch(folder, supervisor.engines.command(stream), now_us=now_us, cwd=supervisor.engines.cwd)
+        launch(folder, command, now_us=now_us, cwd=supervisor.engines.cwd)
     except FencedError as error:
         _LOG.info("%s", error)
         return False

@@ -22,7 +22,7 @@ from st_common.serving.inside_condition import PAIRS, rewritten
 from st_common.serving.query_table import queries_and_objects
 from st_common.settings import StreamSettings
 
-_PLAIN_TABLES = ("rejects", "regions", "quality", "stream_status")
+_PLAIN_TABLES = ("rejects", "regions", "quality", "stream_status", "dead_letters")
 _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,  # no file, no network, no extension
     "autoinstall_known_extensions": False,
@@ -43,10 +43,10 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
     """The result of one SELECT over the views of a home; times are UTC.
 
     The views: `changes` (all streams, with the column stream), `changes_S`, `positions_S`, `latest_S`, `snapshots_S`
-    for each stream S, `layer_L` for each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`. A name
-    with `-` is written with `_`. Views of tables that do not exist yet are empty. With the settings of the streams
-    there are also `QueryTable`, `ObjectTable` and the condition `a.location INSIDE b.region` (SPEC P8): `streams_of` is
-    called when a text names one of the tables.
+    for each stream S, `layer_L` for each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`,
+    `dead_letters`. A name with `-` is written with `_`. Views of tables that do not exist yet are empty. With the
+    settings of the streams there are also `QueryTable`, `ObjectTable` and the condition `a.location INSIDE b.region`
+    (SPEC P8): `streams_of` is called when a text names one of the tables.
 
     Of columns with the same name the second one gets `_1`, and so on.
 

@@ -359,6 +359,6 @@ def test_the_job_does_one_tick_and_says_what_it_found(tmp_path: Path, capsys: py
     (tmp_path / "conf" / "streams.toml").write_text(f"[streams.taxis]\n{columns}\n")
     assert main(["--home", str(tmp_path)]) == 0
     summary = json.loads(capsys.readouterr().out)
-    assert summary == {"streams": {"taxis": "stopped"}, "actions": [], "alerts": [], "beats": 0}
+    assert summary == {"streams": {"taxis": "stopped"}, "deliveries": {}, "actions": [], "alerts": [], "beats": 0}
     assert main(["--home", str(tmp_path), "--reset", "busses"]) == 2
     assert "no stream 'busses'" in capsys.readouterr().err

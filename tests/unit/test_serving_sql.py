@@ -77,7 +77,7 @@ def test_layers_positions_and_queries_are_views(home: Home):
 @pytest.mark.spec("C7")
 def test_every_contract_has_a_view_before_its_table_is_there(tmp_path: Path):
     empty = Home(tmp_path)
-    for name in ("changes", "queries", "regions", "rejects", "quality", "stream_status"):
+    for name in ("changes", "queries", "regions", "rejects", "quality", "stream_status", "dead_letters"):
         assert rows(empty, f"SELECT count(*) FROM {name}") == [(0,)]
         assert set(load_contract(name).arrow_schema().names) <= set(sql(empty, f"SELECT * FROM {name}").column_names)
 
