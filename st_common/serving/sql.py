@@ -32,7 +32,7 @@ _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": "",
     "memory_limit": "2GB",
 }
-_LIVE = re.compile("querytable|objecttable", re.IGNORECASE)
+_LIVE = ("QueryTable", "ObjectTable")
 _READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 
 
@@ -56,9 +56,11 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
     with duckdb.connect(":memory:", config=_LOCKED) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         names = _create_views(connection, home)
-        if streams_of is not None and _LIVE.search(text):
+        if streams_of is not None:
+            names += _LIVE
+        if streams_of is not None and any(name.lower() in text.lower() for name in _LIVE):
             text = rewritten(text)
-            names += _register_live(connection, home, streams_of())
+            _register_live(connection, home, streams_of())
         connection.execute("SET lock_configuration = true")
         try:
             _check_reads(connection, text)
@@ -103,14 +105,11 @@ def _create_views(connection: duckdb.DuckDBPyConnection, home: Home) -> list[str
     return ["changes", *(_view("changes", stream) for stream in streams), *plain]
 
 
-def _register_live(
-    connection: duckdb.DuckDBPyConnection, home: Home, streams: Mapping[str, StreamSettings]
-) -> list[str]:
+def _register_live(connection: duckdb.DuckDBPyConnection, home: Home, streams: Mapping[str, StreamSettings]) -> None:
     """The queries and objects as they are now; made for a text that asks for them, since it reads every last fix."""
     found = queries_and_objects(home, streams)
-    for name, rows in (("QueryTable", found.queries), ("ObjectTable", found.objects), (PAIRS, found.inside)):
+    for name, rows in zip((*_LIVE, PAIRS), (found.queries, found.objects, found.inside), strict=True):
         connection.register(name, rows)
-    return ["QueryTable", "ObjectTable"]
 
 
 def _union(connection: duckdb.DuckDBPyConnection, view: str, selects: list[str]) -> None:
@@ -143,6 +142,8 @@ def _refusal(error: duckdb.Error, names: list[str]) -> QueryError:
     """One line for people: what DuckDB says, without its drawing."""
     message = " ".join(str(error).partition("\n\nLINE")[0].split())
     message = re.sub(r" Did you mean .*", "", message)
+    if re.search(r'syntax error at or near "(inside|region)"', message, re.IGNORECASE):
+        return QueryError(message, hint="O.location INSIDE Q.region, with O an ObjectTable and Q a QueryTable")
     unknown = re.search(r"Table with name (\S+) does not exist", message)
     hint = (did_you_mean(unknown[1], names) or f"views: {', '.join(names)}") if unknown else ""
     return QueryError(message, hint=hint)

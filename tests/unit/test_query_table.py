@@ -137,6 +137,20 @@ def test_without_fixes_the_tables_are_empty_and_without_settings_they_are_unknow
 
 
 @pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("SELECT * FROM QueryTabel", "did you mean QueryTable?"),
+        ("SELECT * FROM QueryTable, ObjectTable WHERE location INSIDE region", "O.location INSIDE Q.region, with O"),
+        ("SELECT * FROM changes c WHERE c.location INSIDE c.region", "O.location INSIDE Q.region, with O"),
+    ],
+)
+def test_what_is_nearly_right_is_told(home: Home, text: str, says: str):
+    with pytest.raises(QueryError) as caught:
+        sql(home, text, lambda: STREAMS)
+    assert says in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize(
     "text", ["SELECT 'open", "", "O.location INSIDE", "SELECT a INSIDE b", "O.location INSIDE Q.text"]
 )
 def test_other_texts_stay_as_they_are(text: str):
