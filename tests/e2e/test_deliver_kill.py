@@ -36,7 +36,7 @@ to = "webhook"
 url = "{url}"
 token_env = "HOOK_TOKEN"
 batch_rows = 5
-retry_max_s = 0.2
+retry_max_s = 5
 """
 
 
