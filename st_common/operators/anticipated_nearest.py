@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from st_common.geometry.nearest import radius_of
-from st_common.operators.anticipation import Advanced, Cache, drift_of, looked, ordered
+from st_common.operators.anticipation import Advanced, Cache, drift_of, exchanged, looked
 from st_common.operators.world import Criteria, Kind, Table, World
 
 
@@ -26,13 +26,10 @@ def advanced_nearest(
     """The criteria of the rows `which` now, and the caches of all rows after some objects changed (bool[n])."""
     rows = np.arange(len(cache.anchor.query))
     more, objects, count = looked(kind, world, cache.anchor, rows, np.flatnonzero(world.alive & changed), margin)
-    keep = ~changed[cache.object]
-    now = ordered(
-        world, cache.anchor, np.concatenate([cache.row[keep], more]), np.concatenate([cache.object[keep], objects])
-    )
+    now = exchanged(world, cache, cache.anchor, changed[cache.object], more, objects)
     place = np.full(len(rows), -1)
     place[which] = np.arange(len(which))
-    mine = np.flatnonzero(place[now.row] >= 0)
+    mine = now.places_of(which)
     criteria = kind.update_from(world, table, which, place[now.row[mine]], now.object[mine])
     drift = drift_of(world, now.anchor.take(which), criteria)
     far = ~_is_enough(world, now.anchor.limit[which], criteria, drift, margin)
@@ -58,9 +55,9 @@ def _refilled(
 ) -> tuple[Cache, int]:
     """The caches with those of some rows filled anew around their new criteria; how much was looked at."""
     anchor = cache.anchor.with_rows(rows, fresh)
-    keep = ~np.isin(cache.row, rows)
     row, found, count = looked(kind, world, anchor, rows, np.flatnonzero(world.alive), margin)
     # Finding the k-th nearest looks at every object once more.
     count += int(np.count_nonzero(world.alive))
-    merged = ordered(world, anchor, np.concatenate([cache.row[keep], row]), np.concatenate([cache.object[keep], found]))
-    return merged, count
+    drop = np.zeros(len(cache.row), bool)
+    drop[cache.places_of(rows)] = True
+    return exchanged(world, cache, anchor, drop, row, found), count

@@ -11,21 +11,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from st_common.geometry.distance import metres_between
+from st_common.geometry.grid import ranges
 from st_common.operators.world import Criteria, Kind, World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
-    """Pairs of a query's `row` and an `object`, ordered by row and by `border`.
+    """Pairs of a query's `row` and an `object`, ordered by row and by `border`, which is what `key` says.
 
     `border` is how far the object was from the border of the region around the anchor: below 0 inside of it. `anchor`
     are the criteria when the caches were filled.
     """
 
     anchor: Criteria
+    key: np.ndarray
     row: np.ndarray
     object: np.ndarray
     border: np.ndarray
+
+    def places_of(self, rows: np.ndarray) -> np.ndarray:
+        """The places of all pairs of some queries."""
+        start = np.searchsorted(self.key, rows)
+        return ranges(start, np.searchsorted(self.key, rows + 1) - start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,23 +64,24 @@ def advanced(
     anchor = cache.anchor.with_rows(far, criteria.take(far)) if len(far) else cache.anchor
     anew = np.zeros(len(drift), bool)
     anew[far] = True
-    keep = ~changed[cache.object]
+    drop = changed[cache.object]
     if refills:
-        keep &= ~anew[cache.row]
-    row, found = cache.row[keep], cache.object[keep]
-    if not refills and len(far):
-        inside = kind.satisfy(world, _grown(anchor, margin), row, found)
-        row, found = row[inside], found[inside]
+        drop |= anew[cache.row]
+    elif len(far):
+        drop |= ~kind.satisfy(world, _grown(anchor, margin), cache.row, cache.object)
     mine = np.flatnonzero(world.alive & changed)
     others = np.flatnonzero(~anew) if refills else np.arange(len(drift))
-    more = looked(kind, world, anchor, others, mine, margin)
-    again = looked(kind, world, anchor, far, np.flatnonzero(world.alive), margin) if refills and len(far) else None
-    parts = [(row, found), more[:2], *([again[:2]] if again else [])]
-    rows, objects = (np.concatenate([part[i] for part in parts]) for i in range(2))
-    drift = np.where(anew, 0.0, drift)
+    parts = [looked(kind, world, anchor, others, mine, margin)]
+    if refills and len(far):
+        parts.append(looked(kind, world, anchor, far, np.flatnonzero(world.alive), margin))
+    row, found = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    if refills:
+        now = exchanged(world, cache, anchor, drop, row, found)
+    else:  # every anchor may have moved, and with it every border
+        now = ordered(world, anchor, np.append(cache.row[~drop], row), np.append(cache.object[~drop], found))
     return Advanced(
-        cache=ordered(world, anchor, rows, objects), drift=drift, refills=len(far) if refills else 0,
-        touched=more[2] + (again[2] if again else 0),
+        cache=now, drift=np.where(anew, 0.0, drift),
+        refills=len(far) if refills else 0, touched=sum(part[2] for part in parts),
     )  # fmt: skip
 
 
@@ -88,15 +96,16 @@ def looked(
 def to_test(
     cache: Cache, drift: np.ndarray, *, whole: np.ndarray, changed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which cached pairs must be tested, and which are members for sure; bool[c] each.
+    """The places of cached pairs that must be tested, and of those that hold without a test if the object may.
 
     A query that went no farther than an object is from its border has not crossed it.
     """
-    reach = drift[cache.row] * (1 + 1e-9)
-    asked = whole[cache.row] | changed[cache.object]
-    near = ~(np.abs(cache.border) > reach)
-    tested: np.ndarray = asked & (near | changed[cache.object])
-    return tested, asked & ~tested & (cache.border < 0)
+    asked = changed[cache.object]
+    asked[cache.places_of(np.flatnonzero(whole))] = True
+    places = np.flatnonzero(asked)
+    row, border = cache.row[places], cache.border[places]
+    near = ~(np.abs(border) > drift[row] * (1 + 1e-9)) | changed[cache.object[places]]
+    return places[near], places[~near & (border < 0)]
 
 
 def drift_of(world: World, anchor: Criteria, criteria: Criteria) -> np.ndarray:
@@ -110,8 +119,34 @@ def drift_of(world: World, anchor: Criteria, criteria: Criteria) -> np.ndarray:
 def ordered(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray) -> Cache:
     """Pairs as caches: a query's objects by their distance from its border, or from its focal point for neighbours."""
     border = _border(world, anchor, row, found)
-    order = np.lexsort((border, row))
-    return Cache(anchor=anchor, row=row[order], object=found[order], border=border[order])
+    key = _key(row, border)
+    order = np.argsort(key)
+    return Cache(anchor=anchor, key=key[order], row=row[order], object=found[order], border=border[order])
+
+
+def exchanged(
+    world: World, cache: Cache, anchor: Criteria, drop: np.ndarray, row: np.ndarray, found: np.ndarray
+) -> Cache:
+    """The caches around their anchors of now, without the pairs in `drop` (bool[c]) and with more."""
+    new = ordered(world, anchor, row, found)
+    kept = np.flatnonzero(~drop)
+    place = np.searchsorted(cache.key[kept], new.key) + np.arange(len(new.key))
+    is_old = np.ones(len(kept) + len(new.key), bool)
+    is_old[place] = False
+    columns = {}
+    for name in ("key", "row", "object", "border"):
+        values = getattr(cache, name)
+        columns[name] = np.empty(len(is_old), values.dtype)
+        columns[name][is_old] = values[kept]
+        columns[name][place] = getattr(new, name)
+    return Cache(anchor=anchor, **columns)
+
+
+def _key(row: np.ndarray, border: np.ndarray) -> np.ndarray:
+    """A number that rises with the row, and within it with the distance."""
+    share = np.arctan(np.nan_to_num(border)) / np.pi + 0.5
+    key: np.ndarray = row + 0.999 * share
+    return key
 
 
 def _border(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray) -> np.ndarray:

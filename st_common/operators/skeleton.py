@@ -133,7 +133,7 @@ def _anticipated_nearest(kind: FromCache, tick: Tick, kept: Kept | None, which: 
         criteria = kept.criteria.with_rows(which, fresh)
     whole = np.zeros(len(tick.moved), bool)
     whole[which] = True
-    asked = whole[now.cache.row]
+    asked = now.cache.places_of(which)
     row, found = now.cache.row[asked], now.cache.object[asked]
     satisfied = kind.satisfy(world, criteria, row, found)
     kept = Kept(criteria=criteria, cache=now.cache)
