@@ -1,5 +1,6 @@
 """The queries of a stream, as a shard knows them."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,17 +31,26 @@ class Registered:
 
 Queries = tuple[Registered, ...]
 
+_KEPT = 8
+_known: dict[bytes, Queries] = {}  # by the digest of their bytes
 _texts: list[tuple[Queries, dict[str, Any]]] = []
 
 
 def queries_to_blob(queries: Queries) -> bytes:
     """The queries as bytes, for a state that stores them by themselves: they are large and seldom change."""
-    return to_blob(queries_to_arrays(queries), {}, compressed=True)
+    blob = to_blob(queries_to_arrays(queries), {}, compressed=True)
+    _known.setdefault(hashlib.sha256(blob).digest(), queries)
+    return blob
 
 
 def queries_from_blob(blob: bytes) -> Queries:
-    """What `queries_to_blob` gave."""
-    return queries_from_arrays(from_blob(blob)[0])
+    """What `queries_to_blob` gave; the same bytes give the same tuple, for shards of one stream share their queries."""
+    digest = hashlib.sha256(blob).digest()
+    if digest not in _known:
+        _known[digest] = queries_from_arrays(from_blob(blob)[0])
+    for old in list(_known)[:-_KEPT]:
+        del _known[old]
+    return _known[digest]
 
 
 def queries_to_arrays(queries: Queries) -> dict[str, Any]:

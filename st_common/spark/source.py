@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import time
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -18,6 +19,7 @@ from st_common.operators.settings import Settings
 from st_common.settings import Columns, StreamSettings
 
 NAME = "fairway_log"
+LINGER_S = 0.1  # from the first segment after a pause to the batch that it is in
 PACKETS = "key int, segment long, blob binary"
 _SCHEMA = pa.schema([("key", pa.int32()), ("segment", pa.int64()), ("blob", pa.binary())])
 
@@ -104,6 +106,7 @@ class _Reader(DataSourceStreamReader):
         self._max_bytes, self._tasks = int(options["max_bytes"]), int(options["tasks"])
         self._end = int(options["end"]) if "end" in options else None
         self._at: int | None = None
+        self._idle = False
 
     def initialOffset(self) -> dict[str, int]:
         return {"segment": self._feed.start}
@@ -112,10 +115,17 @@ class _Reader(DataSourceStreamReader):
         """As many segments more as a batch may have; none while the engine is asked to stop."""
         at = _last_offset(self._checkpoint, self._feed.start) if self._at is None else self._at
         if not self._hold.exists():
-            segments = self._feed.log().segments(at, max_bytes=self._max_bytes, end=self._end)
+            segments = self._new(at)
+            if segments and self._idle:  # what comes together belongs into one batch: a second one costs a second
+                time.sleep(LINGER_S)
+                segments = self._new(at)
+            self._idle = not segments
             at = segments[-1].number + 1 if segments else at
         self._at = at
         return {"segment": at}
+
+    def _new(self, at: int) -> list[Segment]:
+        return self._feed.log().segments(at, max_bytes=self._max_bytes, end=self._end)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[_Part]:
         """About equally many segments per task."""

@@ -97,7 +97,7 @@ def test_with_a_cache_a_moving_query_needs_no_look_at_objects_outside_of_it():
     assert with_cache.touched * 2 < without.touched
 
 
-@pytest.mark.spec("G6")
+@pytest.mark.spec("G6", "G11")
 def test_without_refills_members_are_missed_as_in_the_paper_and_a_wider_cache_misses_fewer():
     packets = [_registered(60, kinds=2), *_rounds(3, share=0.2)]
     _, _, exact = _run(packets, Settings())

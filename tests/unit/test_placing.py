@@ -58,7 +58,7 @@ def _run(packets: list[Packet]) -> tuple[list[dict], Counters, State]:
     return settled([done.changes]).to_pylist(), done.counters, done.state
 
 
-@pytest.mark.spec("G10")
+@pytest.mark.spec("G10", "G11")
 @pytest.mark.parametrize(("side", "selected"), [(2, 50), (64, 5), (30, 30), (100, 1)])
 def test_both_orders_tell_the_same_and_count_other_tuples(side, selected):
     where = f"speed < {selected}"
