@@ -107,6 +107,7 @@ def test_partitions_come_in_the_order_of_their_numbers():
     partitions = {name: load_contract(name).partition_by for name in NAMES}
     assert partitions == {
         "changes": ("event_date",),
+        "dead_letters": ("refused_date",),
         "latest": (),
         "layers": ("region_id",),
         "positions": ("event_date", "region_id"),
