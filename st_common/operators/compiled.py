@@ -13,7 +13,7 @@ from st_common.operators.placing import selections_below
 from st_common.operators.registered import Queries
 from st_common.operators.settings import Settings
 from st_common.query.neighbours import GroupNearest, Nearest
-from st_common.query.plan import Plan
+from st_common.query.plan import Plan, Window
 from st_common.query.region import MovingBox, MovingCircle
 
 
@@ -36,7 +36,9 @@ class Compiled:
     that owns the query: `still` have a region that stands still, `windows` hold fixes, `kinds` go through the skeleton,
     `pairs` join objects with objects (see `is_spread`). The other columns have a flag
     per query: further fixes of members are told, an aggregate stands above, there is a window, columns are selected,
-    members are told with the time until which they stay, the query is this shard's.
+    members are told with the time until which they stay, objects are paired, the query is this shard's. Then, per
+    query: its aggregate's `function` (a text, None without), its window in microseconds and in fixes (-1 without), and
+    the largest event time when it was registered.
     """
 
     fixwise: QuerySet
@@ -49,7 +51,12 @@ class Compiled:
     windowed: np.ndarray
     selecting: np.ndarray
     valid_until: np.ndarray
+    paired: np.ndarray
     mine: np.ndarray
+    function: np.ndarray
+    window_us: np.ndarray
+    window_tuples: np.ndarray
+    since: np.ndarray
 
     @property
     def ticking(self) -> bool:
@@ -106,8 +113,21 @@ def compile_shard(
         windowed=np.array([q.plan.window is not None for q in queries], bool),
         selecting=np.array([bool(q.plan.columns) for q in queries], bool),
         valid_until=np.array([q.plan.valid_until for q in queries], bool),
+        paired=np.array([q.plan.pairs is not None for q in queries], bool),
         mine=mine,
+        function=np.array([q.plan.aggregate.function if q.plan.aggregate else None for q in queries], object),
+        since=np.array([q.since for q in queries], np.int64),
+        **_windows([q.plan.window for q in queries]),
     )  # fmt: skip
+
+
+def _windows(windows: list[Window | None]) -> dict[str, np.ndarray]:
+    seconds = [None if window is None else window.seconds for window in windows]
+    tuples = [None if window is None else window.tuples for window in windows]
+    return {
+        "window_us": np.array([-1 if s is None else round(s * 1e6) for s in seconds], np.int64),
+        "window_tuples": np.array([-1 if count is None else count for count in tuples], np.int64),
+    }
 
 
 def _owned(queries: Queries, settings: Settings) -> np.ndarray:

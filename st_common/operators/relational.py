@@ -135,16 +135,11 @@ def reduced(turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray)
     query, group, value = query[order], group[order], value[order]
     found: list[tuple[np.ndarray, np.ndarray]] = []
     for function in _REDUCE:
-        mine = np.flatnonzero(_of_function(turn, function)[query])
+        mine = np.flatnonzero(turn.known.function[query] == function)
         if len(mine):
             target, values = _reduced(function, query[mine], group[mine], value[mine], turn)
             found.append((target, values))
     return joined(*(Groups(target=target, value=values) for target, values in found))
-
-
-def _of_function(turn: Turn, function: str) -> np.ndarray:
-    specs = [query.plan.aggregate for query in turn.queries]
-    return np.array([spec is not None and spec.function == function for spec in specs], bool)
 
 
 def _reduced(

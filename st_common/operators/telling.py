@@ -59,7 +59,7 @@ def _stays(
     wanted = turn.known.every & ~turn.known.grouped & ~turn.known.windowed
     if not wanted.any() or not len(before):
         return before[:0]
-    since = np.array([query.since for query in turn.queries])
+    since = turn.known.since
     known = since != NEVER
     pending = ticks_of(np.where(known, since - turn.settings.lateness_us, 0), turn.settings.tick_us)
     wanted &= ~known | (pending < tick)
@@ -73,7 +73,7 @@ def _leaving(turn: Turn, fixes: LastFixes, minus: np.ndarray) -> np.ndarray:
     target, who = minus >> SHIFT, minus & MASK
     query = turn.numbering.targets.query[target]
     status = fixes.status[who].copy()
-    partnered = np.array([q.plan.pairs is not None for q in turn.queries], bool)[query] & (status == ALIVE)
+    partnered = turn.known.paired[query] & (status == ALIVE)
     if partnered.any():
         partner = turn.numbering.targets.partner[target[partnered]]
         names, hashes = turn.numbering.partners.ids.take(pa.array(partner)), turn.numbering.partners.hashes[partner]

@@ -66,22 +66,10 @@ def opened(state: State, turn: Turn) -> Open:
 
 def aging(entries: Entries, turn: Turn) -> np.ndarray:
     """The ticks at which entries are too old."""
-    seconds = _seconds_us(turn)[turn.numbering.targets.query[entries.target]] if len(entries) else entries.ts
+    seconds = turn.known.window_us[turn.numbering.targets.query[entries.target]] if len(entries) else entries.ts
     timed = seconds >= 0
     end = ticks_past(entries.ts[timed] + seconds[timed], turn.settings.tick_us)
     return np.unique(np.maximum(end, entries.tick[timed]))
-
-
-def _seconds_us(turn: Turn) -> np.ndarray:
-    """Each query's window in microseconds, -1 without one of time."""
-    windows = [query.plan.window for query in turn.queries]
-    return np.array([-1 if w is None or w.seconds is None else round(w.seconds * 1e6) for w in windows], np.int64)
-
-
-def _tuples(turn: Turn) -> np.ndarray:
-    """Each query's window in fixes, -1 without one."""
-    windows = [query.plan.window for query in turn.queries]
-    return np.array([-1 if w is None or w.tuples is None else w.tuples for w in windows], np.int64)
 
 
 def judged(turn: Turn, entries: Open, answer: np.ndarray, tick: int) -> Window:
@@ -91,7 +79,7 @@ def judged(turn: Turn, entries: Open, answer: np.ndarray, tick: int) -> Window:
     if not counts.any():
         return Window()
     query = turn.numbering.targets.query[held.target]
-    seconds = _seconds_us(turn)[query]
+    seconds = turn.known.window_us[query]
     gone = counts & (seconds >= 0) & (held.ts < tick - seconds)
     gone |= _pushed_out(turn, held, query, counts)
     fresh = counts & (held.tick == tick)
@@ -107,7 +95,7 @@ def _pushed_out(turn: Turn, held: Entries, query: np.ndarray, counts: np.ndarray
     they came, and order of arrival must not matter within the lateness (SPEC X2).
     """
     out = np.zeros(len(held), bool)
-    tuples = _tuples(turn)[query]
+    tuples = turn.known.window_tuples[query]
     places = np.flatnonzero(counts & (tuples > 0))
     if len(places):
         ids = turn.objects.ids.take(pa.array(held.object[places]))
