@@ -1,19 +1,29 @@
 """What a query asks, apart from its text: the one thing that engines read."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from st_common.query.comparing import (
+    Compare,
+    Transform,
+    compare_from_json,
+    compare_to_json,
+    transform_from_json,
+    transform_to_json,
+)
+from st_common.query.frame import Frame, frame_from_json, frame_to_json
 from st_common.query.neighbours import Neighbours, neighbours_from_json, neighbours_to_json, places_of
 from st_common.query.record import values_of
 from st_common.query.region import Box, MovingBox, MovingCircle, Region, region_from_json, region_to_json
 
-Emit = Literal["changes", "every"]
+Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 Predicate = Literal["intersects", "dwithin", "equals"]
-Function = Literal["count", "count_distinct", "sum", "avg", "min", "max", "distinct"]
+Function = Literal["count", "count_distinct", "sum", "avg", "min", "max", "distinct", "avgspd"]
 Order = Literal["auto", "space_first", "select_first"]
 
 __all__ = ["Aggregate", "Box", "Emit", "LayerJoin", "PairJoin", "Plan", "Region", "Window"]
-_VERSION = 2
+VERSION = 3  # of a plan as JSON; older ones are read as well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +70,8 @@ class Window:
 class Aggregate:
     """One value per group of an answer. `argument` is an expression (None: `*`), `group` one or None.
 
-    `distinct` has a group and no value: the distinct values of `group`.
+    `distinct` has a group and no value: the distinct values of `group`. `avgspd` is the average speed of each object
+    over its fixes in a frame, in metres per second, and has no group of its own (CQL-S, SPEC W7).
     """
 
     function: Function
@@ -77,6 +88,10 @@ class Plan:
     reading before) and `speed_mps`. `columns` are names and expressions of what a change shows beside its key.
     `valid_until` gives with each member the event time until which it stays one, from its velocity (G8).
     `order` says whether the spatial operator stands below the selection (`space_first`) or above it.
+
+    With a `frame` the answer is of the fixes in it: `where`, columns and aggregates are about these fixes, while
+    `inside`, `neighbours`, `join` and `compare` say which objects count now. `transforms` and `compare` are BBoxDB's.
+    `emit` is what is written, or which of CQL's streams the query gives (SPEC W6).
     """
 
     stream: str
@@ -86,6 +101,9 @@ class Plan:
     pairs: PairJoin | None = None
     where: str | None = None
     window: Window | None = None
+    frame: Frame | None = None
+    transforms: tuple[Transform, ...] = ()
+    compare: Compare | None = None
     aggregate: Aggregate | None = None
     columns: tuple[tuple[str, str], ...] = ()
     valid_until: bool = False
@@ -103,22 +121,15 @@ class Plan:
     def by_ticks(self) -> bool:
         """Whether the query is judged at ticks of event time; else it is judged fix by fix (DESIGN section 3)."""
         moves = isinstance(self.inside, MovingBox | MovingCircle) or self.neighbours is not None
-        above = self.window is not None or self.aggregate is not None or self.valid_until
-        return moves or above or self.pairs is not None
+        above = self.window is not None or self.aggregate is not None or self.valid_until or self.emit == "rstream"
+        return moves or above or self.pairs is not None or self.frame is not None
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON values without what is default; `from_json` gives an equal plan back."""
-        value: dict[str, Any] = {"v": _VERSION, "stream": self.stream}
-        if self.inside is not None:
-            value["inside"] = region_to_json(self.inside)
-        if self.neighbours is not None:
-            value["neighbours"] = neighbours_to_json(self.neighbours)
-        for name in ("join", "pairs", "window", "aggregate"):
-            if (part := getattr(self, name)) is not None:
-                value[name] = values_of(part)
-        for name, default in _DEFAULTS.items():
-            if (plain := getattr(self, name)) != default:
-                value[name] = plain
+        value: dict[str, Any] = {"v": VERSION, "stream": self.stream}
+        for name, default, written in _WRITTEN:
+            if (part := getattr(self, name)) != default:
+                value[name] = written(part) if written else part
         return value
 
     @staticmethod
@@ -126,7 +137,7 @@ class Plan:
         """The plan that `to_json` gave, in this version or in an older one."""
         get = value.get
         inside, neighbours, join, pairs = get("inside"), get("neighbours"), get("join"), get("pairs")
-        window, aggregate = get("window"), get("aggregate")
+        window, aggregate, frame, compare = get("window"), get("aggregate"), get("frame"), get("compare")
         return Plan(
             stream=value["stream"],
             inside=region_from_json(inside) if inside else None,
@@ -134,6 +145,9 @@ class Plan:
             join=LayerJoin(**{**join, "kinds": tuple(join.get("kinds", ()))}) if join else None,
             pairs=PairJoin(**{**pairs, "keys": tuple(pairs.get("keys", ()))}) if pairs is not None else None,
             window=Window(**window) if window else None,
+            frame=frame_from_json(frame) if frame is not None else None,
+            transforms=tuple([transform_from_json(one) for one in get("transforms", ())]),
+            compare=compare_from_json(compare) if compare else None,
             aggregate=Aggregate(**aggregate) if aggregate else None,
             where=get("where"),
             columns=tuple([(name, text) for name, text in get("columns", ())]),
@@ -143,4 +157,19 @@ class Plan:
         )
 
 
-_DEFAULTS: dict[str, Any] = {"where": None, "columns": (), "valid_until": False, "order": "auto", "emit": "changes"}
+_WRITTEN: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...] = (
+    ("inside", None, region_to_json),
+    ("neighbours", None, neighbours_to_json),
+    ("join", None, values_of),
+    ("pairs", None, values_of),
+    ("window", None, values_of),
+    ("aggregate", None, values_of),
+    ("frame", None, frame_to_json),
+    ("transforms", (), lambda steps: [transform_to_json(step) for step in steps]),
+    ("compare", None, compare_to_json),
+    ("where", None, None),
+    ("columns", (), None),
+    ("valid_until", False, None),
+    ("order", "auto", None),
+    ("emit", "changes", None),
+)

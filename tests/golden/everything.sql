@@ -1,6 +1,6 @@
 -- no clause: every object of the stream
 REGISTER QUERY everybody AS SELECT * FROM taxis EMIT EVERY
 
-{"v": 2, "stream": "taxis", "emit": "every"}
+{"v": 3, "stream": "taxis", "emit": "every"}
 
 REGISTER QUERY everybody AS SELECT * FROM taxis EMIT EVERY

@@ -68,7 +68,7 @@ def test_a_registration_is_one_control_segment_that_says_everything(home: Home):
         "query": "a",
         "version": 1,
         "plan": {
-            "v": 2,
+            "v": 3,
             "stream": "taxis",
             "inside": {"kind": "box", "minx": 0, "miny": 0, "maxx": 1, "maxy": 1},
         },
