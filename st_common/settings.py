@@ -61,6 +61,8 @@ class StreamSettings:
     the time between two of them. `cache_share` is the part of max_speed x silence by which a moving query's cache area
     is wider than its region (SPEC G6); without both settings, or with 0, there is no cache.
 
+    `window_rows` is how many of its newest fixes a query with CQL's windows keeps of each object at most.
+
     `latest_every`, `latest_flush_s` and `snapshot_s` are k, T and T_archive of the levels of storage (SPEC P2): which
     readings the table `latest` takes, how often it is flushed, and the event time between two snapshots.
     """
@@ -81,6 +83,7 @@ class StreamSettings:
     moving: bool = True
     tick_s: float = 1.0
     cache_share: float = 1.0
+    window_rows: int = 10_000
     latest_every: int = 1
     latest_flush_s: float = 60.0
     snapshot_s: float | None = 3600.0
@@ -307,6 +310,7 @@ _STREAM_KEYS: dict[str, Check] = {
     "moving": flag,
     "tick_s": number(least=0.000_001),
     "cache_share": number(least=0.0),
+    "window_rows": whole(least=2, most=_MOST_READINGS),
     "latest_every": whole(most=_MOST_READINGS),
     "latest_flush_s": number(least=1.0),
     "snapshot_s": number(least=1.0, off=True),

@@ -84,12 +84,12 @@ def number(*, least: float, above: bool = False, off: bool = False) -> Check:
     return check
 
 
-def whole(*, most: int) -> Check:
-    """Checks that a value is a whole number from 1 on."""
+def whole(*, least: int = 1, most: int) -> Check:
+    """Checks that a value is a whole number from `least` to `most`."""
 
     def check(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise WrongError(f"must be a whole number from 1 to {most}")
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise WrongError(f"must be a whole number from {least} to {most}")
         return value
 
     return check

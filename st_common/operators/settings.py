@@ -8,7 +8,8 @@ class Settings:
     """Times in microseconds. `geographic`: x and y are degrees, distances metres.
 
     `margin` is the width of the cache area around moving queries (share x max_speed x silence, SPEC G6), 0 without a
-    cache; with `refills` off a cache is never made anew, as in the paper, and members may be missed.
+    cache; with `refills` off a cache is never made anew, as in the paper, and members may be missed. `window_rows` is
+    how many of its newest fixes a query with windows keeps of each object at a tick.
     """
 
     lateness_us: int = 0
@@ -17,5 +18,6 @@ class Settings:
     geographic: bool = False
     margin: float = 0.0
     refills: bool = True
+    window_rows: int = 10_000
     shard: int = 0
     shards: int = 1

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.contracts import load_contract
+from st_common.engine.feed import step_settings
 from st_common.errors import ConfigError
 from st_common.settings import Columns, StreamSettings, conf_dir, contracts_dir, home_dir, load_streams
 
@@ -41,6 +42,11 @@ def test_what_is_not_said_has_its_default(conf):
     )
     assert (buses.silence_s, buses.max_speed_mps, buses.running, buses.engine) == (None, None, False, "spark")
     assert (buses.latest_every, buses.latest_flush_s, buses.snapshot_s) == (1, 60, 3600)
+
+
+def test_how_much_a_window_keeps_is_set_by_stream(conf):
+    assert step_settings(load_streams(conf(SMALLEST))["buses"]).window_rows == 10_000
+    assert step_settings(load_streams(conf(SMALLEST + "window_rows = 2\n"))["buses"]).window_rows == 2
 
 
 @pytest.mark.spec("P2")
@@ -103,6 +109,8 @@ def test_everything_can_be_said(conf):
         ("zzz = 3", "unknown key 'zzz' (known keys: format, columns, crs"),
         ("lateness_s = -1", "lateness_s = -1 must be at least 0"),
         ("latest_every = 0", "latest_every = 0 must be a whole number from 1 to 1000000"),
+        ("window_rows = 1", "window_rows = 1 must be a whole number from 2 to 1000000"),
+        ("window_rows = true", "window_rows = True must be a whole number from 2 to 1000000"),
         ("latest_every = 1.5", "latest_every = 1.5 must be a whole number from 1 to 1000000"),
         ("latest_flush_s = 0.5", "latest_flush_s = 0.5 must be at least 1"),
         ('latest_flush_s = "off"', "latest_flush_s = 'off' is no number"),
