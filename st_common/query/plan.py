@@ -18,7 +18,7 @@ from st_common.query.record import values_of
 from st_common.query.region import Box, MovingBox, MovingCircle, Region, region_from_json, region_to_json
 
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
-Predicate = Literal["intersects", "dwithin", "equals"]
+Predicate = Literal["intersects", "within", "dwithin", "equals"]
 Function = Literal["count", "count_distinct", "sum", "avg", "min", "max", "distinct", "avgspd"]
 Order = Literal["auto", "space_first", "select_first"]
 
@@ -30,9 +30,10 @@ VERSION = 3  # of a plan as JSON; older ones are read as well
 class LayerJoin:
     """A join of a stream with a layer: a pair of object and feature is in the answer while the predicate holds.
 
-    `distance_m` is of `dwithin` (metres, closed: distance <= d). `equals` joins a stored table on a key: the value of
-    the expression `left` over the fix equals the feature's `right` ("fid", "kind" or the name of a tag). `kinds` empty
-    means features of every kind; they are kept sorted, each once.
+    `intersects` holds inside and on the border, `within` inside alone. `distance_m` is of `dwithin` (metres, closed:
+    distance <= d). `equals` joins a stored table on a key: the value of the expression `left` over the fix equals the
+    feature's `right` ("fid", "kind" or the name of a tag). `kinds` empty means features of every kind; they are kept
+    sorted, each once. `tags` are names and values, all of which a feature must have; they are kept likewise.
     """
 
     layer: str
@@ -41,9 +42,12 @@ class LayerJoin:
     kinds: tuple[str, ...] = ()
     left: str | None = None
     right: str | None = None
+    tags: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", tuple(sorted(set(self.kinds))))
+        if self.tags:
+            object.__setattr__(self, "tags", tuple(sorted({(name, value) for name, value in self.tags})))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
