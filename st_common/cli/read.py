@@ -38,7 +38,7 @@ def changes(
 ) -> None:
     """Show the changes of answers in their order: + enters (1), - leaves (-1), a new value of a member (0)."""
     from st_common.cli.output import shown, write, write_growing
-    from st_common.serving.changes import home_changes, stream_changes
+    from st_common.serving.changes import passed_changes
     from st_common.serving.follow import follow as follow_of
 
     home, form = context.home(ctx, must_exist=True), "jsonl" if json_lines else form
@@ -50,10 +50,7 @@ def changes(
         return
     if seconds is not None or until_idle:
         raise ConfigError("--for and --until-idle say when --follow ends", hint="add --follow")
-    if stream is None:
-        found = home_changes(home, query, since=since_position)
-    else:
-        found = stream_changes(home, stream, query, since=since_position)
+    found = passed_changes(home, query, stream=stream, since=since_position)
     write(shown(found.select(_ROW).slice(0, limit), form), form)
 
 

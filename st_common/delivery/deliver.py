@@ -24,6 +24,7 @@ from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert
 from st_common.ops.status import read_status
 from st_common.serving.follow import FIRST, POLL_S, Follower
+from st_common.serving.outlets import Outlet
 
 ALERT_S = 60.0  # a receiver that fails for longer is alerted
 _SLICE_S = 0.2  # of a pause, between two looks at the stop marker
@@ -91,6 +92,7 @@ class Delivery:
         self.first = self.progress
         self._dead = DeadLetters(home, delivery.name, delivery.stream, after=self.progress.place)
         self._follower = Follower(home, delivery.stream, after=self.progress.place)
+        self._outlet = Outlet(home, delivery.stream)
         self._chance = random.Random()  # noqa: S311 - spreads tries, keeps no secret
         self.failed_tries = 0
         self._refusing = False  # whether that was alerted
@@ -112,7 +114,7 @@ class Delivery:
         try:
             while not self._owner.stop_wanted():
                 rows = self._follower.poll()
-                for batch in self._batches(rows):
+                for batch in self._batches(self._outlet.passed(rows)):
                     self._settle(batch)
                 if len(rows):
                     self._passed()

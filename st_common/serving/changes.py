@@ -15,6 +15,7 @@ from st_common.contracts import load_contract
 from st_common.engine.journal import pending
 from st_common.home import Home
 from st_common.query.registry import find, history
+from st_common.serving.outlets import Outlet
 
 _APP = "engine"  # the app transaction whose version is the position up to which an engine has committed
 
@@ -76,19 +77,27 @@ def stream_changes(
     return pa.concat_tables(found).sort_by([("position", "ascending"), ("seq", "ascending")])
 
 
-def home_changes(home: Home, query: str | None = None, *, since: int | None = None) -> pa.Table:
+def passed_changes(
+    home: Home, query: str | None = None, *, stream: str | None = None, since: int | None = None
+) -> pa.Table:
     """The changes of all queries, or of one, stream after stream, each in the order of (position, seq).
+
+    Of queries that give a stream of CQL it is what that stream has (see `Outlet`).
 
     Raises:
         QueryError: no query was ever registered by that name.
     """
+    streams = _streams(home, query) if stream is None else [stream]
+    found = [Outlet(home, one).passed(stream_changes(home, one, query, since=since)) for one in streams]
+    return pa.concat_tables([load_contract("changes").arrow_schema().empty_table(), *found])
+
+
+def _streams(home: Home, query: str | None) -> list[str]:
+    """The streams on which a query is or was; without one all that have changes."""
     if query is None:
-        streams = changed_streams(home)
-    else:
-        find(home, query)
-        streams = sorted({row.stream for row in history(home, query)})
-    empty = load_contract("changes").arrow_schema().empty_table()
-    return pa.concat_tables([empty, *(stream_changes(home, stream, query, since=since) for stream in streams)])
+        return changed_streams(home)
+    find(home, query)
+    return sorted({row.stream for row in history(home, query)})
 
 
 def changed_streams(home: Home) -> list[str]:

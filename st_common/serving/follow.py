@@ -15,6 +15,7 @@ from st_common.ops.status import read_status
 from st_common.position import position_of
 from st_common.query.registry import find
 from st_common.serving.changes import changed_streams
+from st_common.serving.outlets import Outlet
 from st_common.tables.tail import UNBOUNDED, Added, Tail
 
 Place = tuple[int, int]  # a position and a seq in it
@@ -128,7 +129,8 @@ def follow(
     """Changes as they are committed, in tables with the columns of the contract `changes`, none of them empty.
 
     What is there already comes first. In each stream the order is that of (position, seq), also across tables; streams
-    take turns. Ends when its caller does not go on.
+    take turns. Of queries that give a stream of CQL it is what that stream has (see `Outlet`). Ends when its caller
+    does not go on.
 
     Args:
         home: Where the streams lie.
@@ -145,15 +147,17 @@ def follow(
     if query is not None:
         find(home, query)
     after = FIRST if since is None else (since, LAST_SEQ)
-    followers: dict[str, Follower] = {}
+    followers: dict[str, tuple[Follower, Outlet]] = {}
     end_s = None if seconds is None else time.monotonic() + seconds
     while True:
         names = [stream] if stream is not None else changed_streams(home)
         idle = until_idle and all(is_done(home, name) for name in names)
         for name in names:
-            followers.setdefault(name, Follower(home, name, after=after, query=query))
-        found = [rows for name in names if len(rows := followers[name].poll())]
-        yield from found
+            if name not in followers:
+                followers[name] = Follower(home, name, after=after, query=query), Outlet(home, name)
+        polled = [(outlet, follower.poll()) for follower, outlet in (followers[name] for name in names)]
+        found = [outlet.passed(rows) for outlet, rows in polled if len(rows)]
+        yield from (rows for rows in found if len(rows))
         if found:
             continue
         if idle or (end_s is not None and time.monotonic() >= end_s):

@@ -19,7 +19,7 @@ from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer, fold
-from st_common.serving.changes import home_changes, stream_changes
+from st_common.serving.changes import passed_changes, stream_changes
 from st_common.settings import Columns, StreamSettings
 
 SCHEMA = load_contract("changes").arrow_schema()
@@ -178,8 +178,8 @@ def test_changes_are_in_log_order_and_can_be_narrowed(home: Home):
     ]
     assert stream_changes(home, "taxis", "r")["position"].to_pylist() == [1, 3]
     assert stream_changes(home, "taxis", since=1)["position"].to_pylist() == [2, 2, 3]
-    assert home_changes(home, "q")["position"].to_pylist() == [2, 2]
-    assert home_changes(home).num_rows == 4
+    assert passed_changes(home, "q")["position"].to_pylist() == [2, 2]
+    assert passed_changes(home).num_rows == 4
 
 
 def test_many_queries_and_objects_fold_without_mixing_up():

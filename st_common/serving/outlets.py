@@ -1,0 +1,79 @@
+"""Which changes of CQL's streams leave the system: what came, what went, or all that is there (SPEC W6).
+
+The table `changes` keeps every + and -, so that answers can be folded from it. Whoever passes changes on - `fairway
+changes`, deliveries, another stream's log - passes of an ISTREAM query only +, of a DSTREAM query only -, of an RSTREAM
+query + and 0. The version of the plan that made a change decides, so a query that is replaced changes its stream there.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.capture.log import Log
+from st_common.home import Home
+
+PASSED: Mapping[str, Sequence[int]] = {"istream": (1,), "dstream": (-1,), "rstream": (1, 0)}
+_OPS = ("register", "replace")
+
+
+class Outlet:
+    """Lets through of one stream's changes what the queries' streams give."""
+
+    def __init__(self, home: Home, stream: str) -> None:
+        self._log = Log(home.log(stream))
+        self._read = 0  # segments
+        self._keys: dict[str, list[str]] = {emit: [] for emit in PASSED}
+        self._sets: dict[str, pa.Array] = {}
+
+    def passed(self, rows: pa.Table) -> pa.Table:
+        """The changes without those that their query's stream does not have; queries without a stream pass all."""
+        if not len(rows) or not self._learned():
+            return rows
+        made = _made(rows)
+        for emit, signs in PASSED.items():
+            of_it = pc.is_in(made, value_set=self._sets[emit])
+            passes = pc.or_(pc.invert(of_it), _has(rows, signs))
+            rows, made = rows.filter(passes), made.filter(passes)
+        return rows
+
+    def streamed(self, rows: pa.Table) -> pa.Table:
+        """Only the changes that are elements of a stream: those of other queries and versions are left out."""
+        if not len(rows) or not self._learned():
+            return rows.slice(0, 0)
+        made = _made(rows)
+        chosen = [
+            pc.and_(pc.is_in(made, value_set=self._sets[emit]), _has(rows, signs)) for emit, signs in PASSED.items()
+        ]
+        return rows.filter(pc.or_(pc.or_(chosen[0], chosen[1]), chosen[2]))
+
+    def _learned(self) -> bool:
+        """Whether any query gives a stream; what was registered since the last time is read.
+
+        A version stands in the log before its first change, so whoever has a change finds its version.
+        """
+        end = self._log.end()
+        if end > self._read:
+            for segment in self._log.control_segments(self._read):
+                for line in self._log.read(segment).split(b"\n"):
+                    if b'stream"' in line and b'"emit"' in line:
+                        self._note(json.loads(line))
+            self._sets = {emit: pa.array(keys, pa.string()) for emit, keys in self._keys.items()}
+            self._read = end
+        return any(self._keys.values())
+
+    def _note(self, row: Mapping[str, Any]) -> None:
+        emit = row["plan"].get("emit") if row.get("op") in _OPS else None
+        if emit in self._keys:
+            self._keys[emit].append(f"{row['version']}/{row['query']}")
+
+
+def _made(rows: pa.Table) -> Any:
+    """The version and the name of the query that made each change, as one text."""
+    return pc.binary_join_element_wise(rows["query_version"].cast(pa.string()), rows["query"], "/")
+
+
+def _has(rows: pa.Table, signs: Sequence[int]) -> Any:
+    return pc.is_in(rows["sign"], value_set=pa.array(signs, rows["sign"].type))
