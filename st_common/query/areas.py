@@ -1,0 +1,22 @@
+"""Regions that have a name: what the text of a query may call, and a plan holds as it is at that moment (SPEC P4)."""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from st_common.query.region import Region
+
+
+class Areas(Protocol):
+    """The named areas of a home, and the features of its layers. Names are found in any case."""
+
+    def named(self, name: str) -> Region | None:
+        """The area of this name; None when there is none."""
+
+    def feature(self, layer: str, fid: str) -> Region | None:
+        """What a feature of a layer covers; None when the layer has no such feature, or nothing that has an extent."""
+
+    def names(self) -> Collection[str]:
+        """The names of all areas."""
+
+    def layers(self) -> Collection[str]:
+        """The names of all layers."""
