@@ -1,8 +1,8 @@
-"""Writes control segments into the logs of several streams: all of them, or none.
+"""Writes control segments into the logs of several streams, and files of the registry: all of them, or none.
 
-One segment is atomic by itself. More of them are first written down in one file (the intent); a writer that dies on the
-way leaves it, and whoever takes the registry's lock next writes what is missing. A reader may see the first segments a
-moment before the last ones; never does a part remain.
+One segment is atomic by itself, and so is one file. More of them are first written down in one file (the intent); a
+writer that dies on the way leaves it, and whoever takes the registry's lock next writes what is missing. A reader may
+see the first ones a moment before the last ones; never does a part remain.
 """
 
 import fcntl
@@ -32,22 +32,43 @@ def registry_locked(home: Home) -> Iterator[None]:
 
 
 def unfinished(home: Home) -> bool:
-    """Whether a dead writer left segments to write."""
+    """Whether a dead writer left something to write."""
     return _intent(home).exists()
 
 
-def commit(
-    home: Home, logs: Mapping[str, Log], payloads: Mapping[str, Sequence[bytes]], *, arrival_us: int
-) -> dict[str, list[Segment]]:
-    """Appends the control segments of each stream to its log, all or none, and gives them back.
+def completed(home: Home) -> None:
+    """Sees to it that nothing is unfinished: what follows reads all of the last change, or nothing of it."""
+    if unfinished(home):
+        with registry_locked(home):
+            pass  # taking the lock completes what a dead writer had begun
 
-    The registry must be locked; the logs may be.
+
+def registry_file(home: Home, name: str) -> Path:
+    """Where a file of the registry lies; only `commit` writes it."""
+    return _folder(home) / name
+
+
+def commit(
+    home: Home,
+    logs: Mapping[str, Log],
+    payloads: Mapping[str, Sequence[bytes]],
+    *,
+    arrival_us: int,
+    files: Mapping[str, bytes] | None = None,
+) -> dict[str, list[Segment]]:
+    """Appends the control segments of each stream to its log and replaces `files` of the registry, all or none.
+
+    Gives the segments of each stream. The registry must be locked; the logs may be.
     """
     parts = [(stream, payload) for stream in sorted(payloads) for payload in payloads[stream]]
-    if len(parts) > 1:
+    replaced = dict(files or {})
+    if len(parts) + len(replaced) > 1:
         ends = {stream: logs[stream].end() for stream in payloads}
         rows = [{"stream": stream, "from": ends[stream], "payload": payload.decode()} for stream, payload in parts]
-        _write(_intent(home), json.dumps({"arrival_us": arrival_us, "parts": rows}).encode())
+        texts = {name: content.decode() for name, content in replaced.items()}
+        _write(_intent(home), json.dumps({"arrival_us": arrival_us, "parts": rows, "files": texts}).encode())
+    for name, content in replaced.items():
+        _write(registry_file(home, name), content)
     written: dict[str, list[Segment]] = {stream: [] for stream in payloads}
     for stream, payload in parts:
         written[stream].append(logs[stream].append(payload, arrival_us=arrival_us, control=True))
@@ -60,6 +81,8 @@ def _complete(home: Home) -> None:
     if not path.exists():
         return
     intent = json.loads(path.read_bytes())
+    for name, content in intent.get("files", {}).items():
+        _write(registry_file(home, name), content.encode())
     for part in intent["parts"]:
         payload = part["payload"].encode()
         if not _stands(home, part, payload):

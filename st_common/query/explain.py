@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from st_common.query.explain_steps import STREAMS, Step, frame_in_words, frame_steps, shape, transform_steps
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
 from st_common.query.order import Chosen, choose
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.printed import number, to_text
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 
-Stage = Literal["LOCATE", "EVALUATE", "SETTLE"]
+__all__ = ["Estimates", "Explanation", "Step", "explain", "kind_in_words", "lines"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,17 +23,6 @@ class Estimates:
     objects: int | None = None
     where: float | None = None
     space: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One operator: in which stage it works, what it does, and the tuples that are expected to go in and out."""
-
-    stage: Stage
-    operator: str
-    detail: str
-    tuples_in: float | None = None
-    tuples_out: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +83,8 @@ def _count(value: float) -> str:
 
 
 def _order(plan: Plan, known: Estimates) -> tuple[Chosen | None, str]:
-    if plan.where is None or plan.inside is None:
-        return None, ""
+    if plan.where is None or plan.inside is None or plan.frame is not None:
+        return None, ""  # of a frame the condition is on its fixes, and the region on the objects
     if isinstance(plan.inside, MovingBox | MovingCircle) or plan.neighbours is not None or plan.pairs is not None:
         return "select_first", "a query of this kind looks only at objects that satisfy its condition"
     if plan.order != "auto":
@@ -111,8 +100,11 @@ def _order(plan: Plan, known: Estimates) -> tuple[Chosen | None, str]:
 
 def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]:
     yield Step(stage="LOCATE", operator="fixes", detail=_source(plan), tuples_out=known.objects)
+    if plan.frame is not None:
+        yield from frame_steps(plan.frame, plan.where)
     below = list(_below(plan, order, known))
     yield from below
+    yield from transform_steps(plan)
     if plan.join is not None:
         yield Step(stage="EVALUATE", operator="join", detail=_layer(plan.join))
     if plan.pairs is not None:
@@ -121,8 +113,13 @@ def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
         yield _near(plan.neighbours, below[-1].tuples_out if below else known.objects)
     if plan.window is not None:
         yield Step(stage="EVALUATE", operator="window", detail=f"of fixes that qualified, {_window(plan.window)}")
+    yield from _above(plan)
+
+
+def _above(plan: Plan) -> Iterator[Step]:
+    """What becomes of an answer."""
     if plan.aggregate is not None:
-        yield _aggregate(plan.aggregate)
+        yield _aggregate(plan.aggregate, framed=plan.frame is not None)
     if plan.columns:
         names = ", ".join(name for name, _ in plan.columns)
         yield Step(stage="EVALUATE", operator="columns", detail=names)
@@ -130,19 +127,21 @@ def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
         yield Step(stage="EVALUATE", operator="valid until", detail="from the velocity of member and region")
     every = ", 0 for members that stay" if plan.emit == "every" else ""
     yield Step(stage="SETTLE", operator="changes", detail=f"of all shards in one order: + and -{every}")
+    if plan.emit in STREAMS:
+        yield Step(stage="SETTLE", operator=plan.emit, detail=STREAMS[plan.emit])
 
 
 def _source(plan: Plan) -> str:
-    what = "the last fix of every object" if plan.by_ticks and plan.window is None else "every fix that is not late"
-    return f"of {plan.stream}: {what}"
+    of_all = not plan.by_ticks or plan.window is not None or plan.frame is not None
+    return f"of {plan.stream}: {'every fix that is not late' if of_all else 'the last fix of every object'}"
 
 
 def _below(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]:
     """Selection and region, the lower one first, each with the tuples that the one below it lets through."""
     operators: list[tuple[str, str, float | None]] = []
     if plan.inside is not None:
-        operators.append(("inside", _shape(plan.inside), known.space))
-    if plan.where is not None:
+        operators.append(("inside", shape(plan.inside), known.space))
+    if plan.where is not None and plan.frame is None:
         operators.append(("select", plan.where, known.where))
     tuples: float | None = known.objects
     for operator, detail, share in operators[::-1] if order == "select_first" else operators:
@@ -151,27 +150,16 @@ def _below(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
         tuples = out
 
 
-def _shape(region: Region) -> str:
-    if isinstance(region, Box):
-        return f"box {number(region.minx)} {number(region.miny)}, {number(region.maxx)} {number(region.maxy)}"
-    if isinstance(region, Circle):
-        return f"circle of {number(region.radius_m)} m around {number(region.x)} {number(region.y)}"
-    if isinstance(region, MovingBox):
-        unit = " m" if region.metres else ""
-        return f"box {number(region.width)}{unit} by {number(region.height)}{unit} around {region.focal}"
-    if isinstance(region, MovingCircle):
-        return f"circle of {number(region.radius_m)} m around {region.focal}"
-    return region.wkt if len(region.wkt) <= len("POLYGON ") * 8 else f"{region.wkt[:60]}..."
-
-
 def _layer(join: LayerJoin) -> str:
     how = {
         "intersects": "in it",
+        "within": "in it and not on its border",
         "dwithin": f"within {number(join.distance_m)} m",
         "equals": f"{join.left} = {join.right}",
     }[join.predicate]
     kinds = f" of kind {', '.join(join.kinds)}" if join.kinds else ""
-    return f"layer {join.layer}{kinds}: {how}"
+    tags = "".join(f", {name} = {value}" for name, value in join.tags)
+    return f"layer {join.layer}{kinds}{tags}: {how}"
 
 
 def _pairs(pairs: PairJoin) -> str:
@@ -203,17 +191,31 @@ def _window(window: Window) -> str:
     return f"the last {window.tuples}" if window.tuples is not None else f"for {number(window.seconds or 0.0)} s"
 
 
-def _aggregate(aggregate: Aggregate) -> Step:
+def _aggregate(aggregate: Aggregate, *, framed: bool) -> Step:
+    if aggregate.function == "avgspd":
+        detail = "way over time between the fixes of each object, in metres per second"
+        return Step(stage="EVALUATE", operator="average speed", detail=detail)
     if aggregate.function == "distinct":
         return Step(stage="EVALUATE", operator="distinct", detail=aggregate.group or "")
     what = {"count_distinct": "count of different"}.get(aggregate.function, aggregate.function)
-    over = aggregate.argument or ("objects" if aggregate.function == "count_distinct" else "members")
+    over = aggregate.argument or (
+        "objects" if aggregate.function == "count_distinct" else "fixes" if framed else "members"
+    )
     group = f" for each {aggregate.group}" if aggregate.group else ""
     return Step(stage="EVALUATE", operator="aggregate", detail=f"{what} {over}{group}")
 
 
 def kind_in_words(plan: Plan) -> str:
-    """What a query is judged by, in words: box, moving circle, k nearest, layer join, ..."""
+    """What a query is judged by, in words: box, moving circle, k nearest, layer join, window over space, ..."""
+    if plan.frame is None:
+        return _objects_in_words(plan)
+    kind = frame_in_words(plan.frame)
+    counting = plan.inside or plan.neighbours or plan.join or plan.transforms or plan.compare
+    return f"{kind}, of objects that count by: {_objects_in_words(plan)}" if counting else kind
+
+
+def _objects_in_words(plan: Plan) -> str:
+    """Which objects a query is about."""
     if plan.neighbours is not None:
         names = {Nearest: "k nearest", GroupNearest: "k nearest to a group", ReverseNearest: "reverse nearest"}
         return names[type(plan.neighbours)] + (" among those inside" if plan.inside is not None else "")
@@ -222,4 +224,9 @@ def kind_in_words(plan: Plan) -> str:
     if plan.join is not None:
         return "layer join" + (" inside of a region" if plan.inside is not None else "")
     kinds = {Box: "box", Circle: "circle", Area: "area", MovingBox: "moving box", MovingCircle: "moving circle"}
-    return kinds[type(plan.inside)] if plan.inside is not None else "all objects"
+    found = [kinds[type(plan.inside)]] if plan.inside is not None else []
+    if plan.compare is not None:
+        found.append("negative comparison with a box" if plan.compare.negative else "comparison with a box")
+    elif plan.transforms:
+        found.append("transformation")
+    return ", then ".join(found) or "all objects"

@@ -16,7 +16,7 @@ from st_common.capture.log import Log, Segment
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.position import position_of
-from st_common.query.commit import commit, registry_locked, unfinished
+from st_common.query.commit import commit, completed, registry_locked
 from st_common.query.control import QueryRow, encoded, payloads, rows_of
 from st_common.query.draft import Draft, check_plans, draft_all
 from st_common.query.problem import TextError, did_you_mean
@@ -90,9 +90,7 @@ def queries(home: Home, streams: Iterable[str] | None = None) -> list[QueryRow]:
 
 def history(home: Home, name: str | None = None) -> list[QueryRow]:
     """The control rows of all queries, or of `name`: each stream's in log order, the streams merged by arrival."""
-    if unfinished(home):
-        with registry_locked(home):
-            pass  # taking the lock completes what a dead writer had begun
+    completed(home)
     keyed: list[tuple[int, QueryRow]] = []
     for stream in logged_streams(home):
         rows = list(rows_of(home, stream))

@@ -1,0 +1,135 @@
+"""The named areas of a home: one file of JSON lines in its registry, changed as a whole under the registry's lock.
+
+An area is a word of the text alone: a query that names it keeps the region that the name had then (SPEC P4).
+"""
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from st_common.errors import LogError, QueryError
+from st_common.home import Home
+from st_common.query.commit import completed, registry_file
+from st_common.query.region import Area, Region, region_from_json, region_to_json
+
+if TYPE_CHECKING:
+    from st_common.query.areas import Areas
+
+FILE = "areas.jsonl"
+_SURFACES = ("Polygon", "MultiPolygon")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedArea:
+    """A region by its name: who created it, and when (`created_us`, UTC microseconds)."""
+
+    name: str
+    region: Region
+    owner: str
+    created_us: int
+
+
+def areas(home: Home) -> list[NamedArea]:
+    """The named areas of a home, by name.
+
+    Raises:
+        LogError: the file has a line that is no area.
+    """
+    completed(home)
+    path = registry_file(home, FILE)
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+    return [_decoded(line, number) for number, line in enumerate(lines, 1)]
+
+
+def encoded(named: Iterable[NamedArea]) -> bytes:
+    """The file with these areas, by name."""
+    ordered = sorted(named, key=lambda area: (area.name.casefold(), area.name))
+    return b"".join(_encoded(area) for area in ordered)
+
+
+@dataclass(frozen=True)
+class HomeAreas:
+    """The areas and the features of a home, for who reads a text (`st_common.query.areas.Areas`); read when asked."""
+
+    home: Home
+    _features: dict[tuple[str, str], Area | None] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def _named(self) -> dict[str, NamedArea]:
+        return {area.name.casefold(): area for area in areas(self.home)}
+
+    @cached_property
+    def _layers(self) -> dict[str, int]:
+        from st_common.layers.announce import layer_names, newest_version  # imports Delta: for who names a feature
+
+        versions = ((name, newest_version(self.home, name)) for name in layer_names(self.home))
+        return {name: version for name, version in versions if version is not None}
+
+    def named(self, name: str) -> Region | None:
+        """The region of an area; None: there is no such area. Case does not count."""
+        found = self._named.get(name.casefold())
+        return found.region if found is not None else None
+
+    def names(self) -> Collection[str]:
+        """The names of all areas."""
+        return [area.name for area in self._named.values()]
+
+    def layers(self) -> Collection[str]:
+        """The names of the layers whose features can be named."""
+        return list(self._layers)
+
+    def feature(self, layer: str, fid: str) -> Area | None:
+        """The surface of a feature in the newest version of its layer; None: no such layer or feature.
+
+        Raises:
+            QueryError: the feature is a line or a point: nothing can be inside.
+        """
+        chosen = next((name for name in self._layers if name.casefold() == layer.casefold()), None)
+        if chosen is None:
+            return None
+        if (chosen, fid) not in self._features:
+            self._features[chosen, fid] = _surface(self.home, chosen, self._layers[chosen], fid)
+        return self._features[chosen, fid]
+
+
+def _surface(home: Home, layer: str, version: int, fid: str) -> Area | None:
+    import shapely  # slow to import, and seldom needed
+
+    from st_common import tables
+
+    filters = [("fid", "=", fid), ("home", "=", True)]
+    found = tables.read(home.table("layers", layer), version=version, columns=["geometry"], filters=filters)
+    if not len(found):
+        return None
+    shape = shapely.force_2d(shapely.from_wkb(found["geometry"][0].as_py()))
+    if shape.geom_type not in _SURFACES:
+        hint = "JOIN the layer with ST_DWithin to be near to it"
+        raise QueryError(f"feature {fid!r} of layer {layer!r} is a {shape.geom_type}, not an area", hint=hint)
+    return Area(wkt=shapely.to_wkt(shapely.normalize(shape), rounding_precision=-1))
+
+
+def _encoded(area: NamedArea) -> bytes:
+    value = {
+        "name": area.name,
+        "region": region_to_json(area.region),
+        "owner": area.owner,
+        "created_us": area.created_us,
+    }
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _decoded(line: bytes, number: int) -> NamedArea:
+    try:
+        value: dict[str, Any] = json.loads(line)
+        return NamedArea(**{**value, "region": region_from_json(value["region"])})
+    except (ValueError, KeyError, TypeError) as error:
+        raise LogError(f"{FILE} of the registry: line {number} is no area") from error
+
+
+if TYPE_CHECKING:
+    _: type[Areas] = HomeAreas

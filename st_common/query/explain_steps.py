@@ -1,0 +1,108 @@
+"""Operators in words: regions, windows of CQL-S, transformations of BBoxDB."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from st_common.query.comparing import Transform
+from st_common.query.frame import Extent, Frame, Sliding
+from st_common.query.plan import Plan
+from st_common.query.printed import number
+from st_common.query.region import Box, Circle, MovingBox, MovingCircle, Region
+
+Stage = Literal["LOCATE", "EVALUATE", "SETTLE"]
+
+STREAMS = {
+    "istream": "only what is new goes out: +",
+    "dstream": "only what is gone goes out: -",
+    "rstream": "what stays is told as well, whenever something moved: 0",
+}
+"""CQL's streams, and what goes out."""
+
+_WAYS = {"space": "of its way", "time": "of time", "rows": ""}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One operator: in which stage it works, what it does, and the tuples that are expected to go in and out."""
+
+    stage: Stage
+    operator: str
+    detail: str
+    tuples_in: float | None = None
+    tuples_out: float | None = None
+
+
+def shape(region: Region) -> str:
+    """A region in words."""
+    if isinstance(region, Box):
+        return f"box {number(region.minx)} {number(region.miny)}, {number(region.maxx)} {number(region.maxy)}"
+    if isinstance(region, Circle):
+        return f"circle of {number(region.radius_m)} m around {number(region.x)} {number(region.y)}"
+    if isinstance(region, MovingBox):
+        unit = " m" if region.metres else ""
+        return f"box {number(region.width)}{unit} by {number(region.height)}{unit} around {region.focal}"
+    if isinstance(region, MovingCircle):
+        return f"circle of {number(region.radius_m)} m around {region.focal}"
+    return region.wkt if len(region.wkt) <= len("POLYGON ") * 8 else f"{region.wkt[:60]}..."
+
+
+def frame_steps(frame: Frame, where: str | None) -> Iterator[Step]:
+    """The windows of a frame, its regions, and the condition on the fixes in it (CQL-S: window, WHERE, then the rest).
+
+    `where` None: every fix in the windows counts.
+    """
+    track = "the way of every object since its first fix"
+    if frame.min_step_m:
+        track += f", steps below {number(frame.min_step_m)} m count nothing"
+    if any(extent.by == "space" for window in frame.sliding for extent in (window.range, window.slide) if extent):
+        yield Step(stage="EVALUATE", operator="track", detail=track)
+    for window in frame.sliding:
+        yield Step(stage="EVALUATE", operator="window", detail=_sliding(window, full=frame.full))
+    for region in frame.regions:
+        yield Step(stage="EVALUATE", operator="window", detail=f"fixes in: {shape(region)}")
+    if where is not None:
+        yield Step(stage="EVALUATE", operator="restrict", detail=f"fixes with {where}")
+
+
+def frame_in_words(frame: Frame) -> str:
+    """What kind of window a frame is: window over space, over time and fixes, of a region."""
+    words = {"space": "way", "time": "time", "rows": "fixes"}
+    domains = dict.fromkeys(words[window.range.by] for window in frame.sliding)
+    parts = [f"window over {' and '.join(domains)}"] if domains else []
+    return ", ".join([*parts, "window of a region"] if frame.regions else parts)
+
+
+def transform_steps(plan: Plan) -> Iterator[Step]:
+    """What a fix goes through, and the box that it must meet then (BBoxDB: theta, then tau and beta)."""
+    for transform in plan.transforms:
+        yield Step(stage="EVALUATE", operator="transform", detail=_transform(transform))
+    if plan.compare is not None:
+        must = "must not meet" if plan.compare.negative else "must meet"
+        yield Step(stage="EVALUATE", operator="compare", detail=f"what is left {must} the {shape(plan.compare.box)}")
+
+
+def _sliding(window: Sliding, *, full: bool) -> str:
+    detail = f"the last {_extent(window.range)} {_WAYS[window.range.by]}".rstrip()
+    if window.slide is not None:
+        on = f"{_extent(window.slide)} {_WAYS[window.slide.by]}".rstrip()
+        detail += f", moving on every {on}"
+    return f"{detail}, once all of it lies behind" if full else detail
+
+
+def _extent(extent: Extent) -> str:
+    unit = {"space": " m", "time": " s", "rows": " fixes"}[extent.by]
+    return f"{number(extent.amount)}{unit}"
+
+
+def _transform(transform: Transform) -> str:
+    if transform.kind == "box":
+        return f"only what meets the {shape(transform.box)}" if transform.box is not None else ""
+    if transform.kind == "filter":
+        return f"only what the filter {transform.name} lets through: {transform.text}"
+    return {
+        "factor": f"boxes grow by the factor {number(transform.amount)}",
+        "value": f"boxes grow by {number(transform.amount)} in coordinates",
+        "metres": f"boxes grow by {number(transform.amount)} m",
+        "key": f"only {transform.text}",
+    }[transform.kind]

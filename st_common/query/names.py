@@ -1,0 +1,182 @@
+"""What the names in a query mean once its stream is known: the declaration's spelling, and words that are no columns.
+
+Names are found whatever their case, and the plan has them as they are declared. `ID`, `OID` and `ObjectID` mean the
+object of a stream that has no such attribute. A bare word that is no column and is compared with a text is itself a
+text, as in `type = Car` (SPEC W8); who wrote it is told by a notice.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from st_common.query.binding import Columns, bound, columns_of
+from st_common.query.grammar import words
+from st_common.query.grammar.dialect import expression_of
+from st_common.query.lowering.expression import Term, text_of
+from st_common.query.plan import Aggregate, Plan
+from st_common.query.problem import Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from st_common.query.text import Statement
+    from st_common.settings import StreamSettings
+
+OBJECT_NAMES = ("id", "oid", "objectid")
+"""What the papers call the object."""
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In,
+                exp.Between, exp.Like, exp.ILike)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """A statement with its names as they are declared, and what its writer should know about words in it."""
+
+    statement: "Statement"
+    notices: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Names:
+    """The columns of one expression: `known` by their names in small letters, `columns` with their types."""
+
+    stream: str
+    columns: Columns
+    known: Mapping[str, str]
+
+    def means(self, name: str) -> str | None:
+        """The column that a name means."""
+        folded = name.casefold()
+        return self.known.get(folded) or ("object" if folded in OBJECT_NAMES else None)
+
+
+@dataclass(slots=True)
+class _Rewritten:
+    """The expressions of a statement by their texts before, and the bare words that are texts."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    terms: list[Term] = field(default_factory=list)
+    notices: list[Problem] = field(default_factory=list)
+
+
+def found(name: str, known: Iterable[str]) -> str:
+    """The known name that `name` means, the same one if there is such, else one that differs in case; else `name`."""
+    names = known if isinstance(known, Collection) else list(known)
+    if name in names:
+        return name
+    folded = name.casefold()
+    return next((each for each in names if each.casefold() == folded), name)
+
+
+def resolved(statement: "Statement", streams: "Mapping[str, StreamSettings]", layers: Collection[str]) -> Resolved:
+    """A statement with its stream, layer and columns as they are declared; what is unknown stays as it is written."""
+    plan = statement.plan
+    if plan is None:
+        return Resolved(statement=statement)
+    plan = replace(plan, stream=found(plan.stream, streams))
+    if plan.join is not None:
+        plan = replace(plan, join=replace(plan.join, layer=found(plan.join.layer, layers)))
+    stream = streams.get(plan.stream)
+    if stream is None:
+        return Resolved(statement=replace(statement, plan=plan))
+    rewritten = _Rewritten()
+    for term in statement.terms:
+        _rewrite(statement, term, _names_of(stream, term), rewritten)
+    changed = replace(statement, plan=_with_texts(plan, rewritten.texts), terms=tuple(rewritten.terms))
+    return Resolved(statement=changed, notices=tuple(rewritten.notices))
+
+
+def _names_of(stream: "StreamSettings", term: Term) -> _Names:
+    columns = columns_of(stream.attributes, partner=term.partner)
+    return _Names(stream=stream.name, columns=columns, known={name.casefold(): name for name, _ in columns})
+
+
+def _rewrite(statement: "Statement", term: Term, names: _Names, done: _Rewritten) -> None:
+    """Adds a term as it is with its names resolved."""
+    if all(names.means(name) == name for name, _ in term.columns):
+        done.terms.append(term)
+        return
+    tree = exp.Paren(this=expression_of(term.text))  # so that also the root can be replaced
+    nodes = list(tree.find_all(exp.Column, bfs=False))
+    bare = {name for name, span in term.columns if _is_bare(statement, name, span)}
+    texts = {id(node): node for node in nodes if node.name in bare and _is_text(node, names)}
+    for node in nodes:
+        meant = names.means(node.name)
+        if meant is not None:
+            node.set("this", exp.to_identifier(meant, quoted=not words.is_plain(meant)))
+        elif id(node) in texts:
+            node.replace(exp.Literal.string(node.name))
+    read = {node.name for node in texts.values()}
+    columns = tuple((names.means(name) or name, span) for name, span in term.columns if name not in read)
+    spans = [(name, span) for name, span in term.columns if name in read]
+    done.notices += [_notice(statement, name, span, names) for name, span in sorted(spans, key=lambda pair: pair[1])]
+    done.texts[term.text] = text_of(tree.this)
+    done.terms.append(replace(term, text=done.texts[term.text], columns=columns))
+
+
+def _is_bare(statement: "Statement", name: str, span: tuple[int, int]) -> bool:
+    """Whether a column was written as a word alone: without a dot before it, and without quotes."""
+    return statement.text[slice(*span)] == name
+
+
+def _is_text(node: exp.Column, names: _Names) -> bool:
+    """Whether a bare word that is no column is compared with a text."""
+    if names.means(node.name) is not None:
+        return False
+    side: exp.Expr = node
+    while isinstance(side.parent, exp.Paren):
+        side = side.parent
+    beside = side.parent
+    if not isinstance(beside, _COMPARISONS):
+        return False
+    others = [each for each in beside.iter_expressions() if each is not side]
+    return any(_kind_of(other, names) == "text" for other in others)
+
+
+def _kind_of(tree: exp.Expr, names: _Names) -> str:
+    """What an expression's values are; "other" while it has names that are unknown."""
+    if any(names.means(column.name) is None for column in tree.find_all(exp.Column)):
+        return "other"
+    copied = exp.Paren(this=tree.copy())
+    for column in list(copied.find_all(exp.Column)):
+        meant = names.means(column.name) or column.name
+        column.set("this", exp.to_identifier(meant, quoted=not words.is_plain(meant)))
+    return bound([text_of(copied)], names.columns)[0].kind
+
+
+def _notice(statement: "Statement", name: str, span: tuple[int, int], names: _Names) -> Problem:
+    hint = did_you_mean(name, [known for known, _ in names.columns])
+    message = f"{name} is no column of {names.stream}: read as the text '{name}'"
+    return statement.problem(message, at=span, hint=hint)
+
+
+def _with_texts(plan: Plan, texts: Mapping[str, str]) -> Plan:
+    """The plan with its expressions as they are now."""
+    if not texts:
+        return plan
+    now = {"where": None if plan.where is None else texts.get(plan.where, plan.where)}
+    join, pairs = plan.join, plan.pairs
+    if join is not None and join.left is not None:
+        join = replace(join, left=texts.get(join.left, join.left))
+    if pairs is not None:
+        pairs = replace(pairs, keys=tuple(texts.get(key, key) for key in pairs.keys))
+    aggregate = None if plan.aggregate is None else _aggregate(plan.aggregate, texts)
+    columns = tuple(_columns(plan.columns, texts))
+    return replace(plan, join=join, pairs=pairs, aggregate=aggregate, columns=columns, where=now["where"])
+
+
+def _aggregate(aggregate: Aggregate, texts: Mapping[str, str]) -> Aggregate:
+    argument, group = (text and texts.get(text, text) for text in (aggregate.argument, aggregate.group))
+    if argument == "object" and aggregate.function in ("count", "count_distinct"):
+        return Aggregate(function="count_distinct", group=group)
+    return replace(aggregate, argument=argument, group=group)
+
+
+def _columns(columns: Iterable[tuple[str, str]], texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Columns with their texts; one that is called by its text is called by the new one."""
+    for name, text in columns:
+        now = texts.get(text, text)
+        plain = now[1:-1].replace('""', '"') if now.startswith('"') and now.endswith('"') else now
+        called = words.quoted(name) == text or name == text
+        yield (plain if called and now != text else name), now
