@@ -1,0 +1,147 @@
+"""What a query gives: columns or an aggregate, over what lasts how long, written how (SPEC G9, P5, W6, W7)."""
+
+from dataclasses import replace
+from typing import Literal, Self, get_args
+
+from sqlglot import exp
+
+from st_common.query.builder.amounts import Amount, rows_of, seconds_of
+from st_common.query.builder.expressions import condition, term
+from st_common.query.builder.refusing import refuse_unless, text_of_user
+from st_common.query.builder.step import Step
+from st_common.query.grammar.dialect import expression_of
+from st_common.query.plan import Aggregate, Emit, Function, Order, Window
+
+StreamKind = Literal["istream", "dstream", "rstream"]
+Column = str | tuple[str, str]
+"""An expression, or a name and an expression."""
+
+
+class AnswerSteps(Step):
+    """Expressions are SQL over the stream's attributes, as in texts."""
+
+    __slots__ = ()
+
+    def where(self, text: str) -> Self:
+        """Only fixes that satisfy a condition such as "speed_mps > 3 AND state = 'free'"."""
+        step = "where(..)"
+        return self._next(step, where=condition(text, self._scope, step).text)
+
+    def select(self, *columns: Column, **named: str) -> Self:
+        """What a change shows beside its key: `select("line", kmh="speed_mps * 3.6")`; without columns, nothing."""
+        step = "select(..)"
+        chosen: dict[str, str] = {}
+        for column in (*columns, *named.items()):
+            name, text = self._column(column, step)
+            refuse_unless(name not in chosen, step, f"two columns are called {name!r}", "give one another name")
+            chosen[name] = text
+        aggregate = self.plan.aggregate
+        beside = aggregate is None or aggregate.function == "avgspd" or not chosen
+        refuse_unless(beside, step, "columns and an aggregate exclude each other", "register one query for each")
+        return self._next(step, columns=tuple(chosen.items()))
+
+    def count(self, expression: str | None = None) -> Self:
+        """How many there are, or how many values of an expression."""
+        return self._aggregated("count(..)", "count", expression)
+
+    def count_distinct(self, expression: str | None = None) -> Self:
+        """How many different objects there are, or different values of an expression."""
+        return self._aggregated("count_distinct(..)", "count_distinct", expression)
+
+    def sum(self, expression: str) -> Self:
+        """The sum of an expression; nulls do not count."""
+        return self._aggregated("sum(..)", "sum", expression)
+
+    def avg(self, expression: str) -> Self:
+        """The mean of an expression; nulls do not count."""
+        return self._aggregated("avg(..)", "avg", expression)
+
+    def min(self, expression: str) -> Self:
+        """The least value of an expression."""
+        return self._aggregated("min(..)", "min", expression)
+
+    def max(self, expression: str) -> Self:
+        """The greatest value of an expression."""
+        return self._aggregated("max(..)", "max", expression)
+
+    def average_speed(self) -> Self:
+        """AVGSPD: each object's way in its window, divided by the time, in metres per second."""
+        return self._aggregated("average_speed()", "avgspd", None)
+
+    def distinct(self, expression: str) -> Self:
+        """SELECT DISTINCT: the different values of an expression."""
+        step = "distinct(..)"
+        found = self._group(expression, step)
+        return self._aggregate(step, Aggregate(function="distinct", group=found))
+
+    def group_by(self, expression: str) -> Self:
+        """One value for each value of an expression; `layer.fid` is the feature joined with."""
+        step = "group_by(..)"
+        aggregate = self.plan.aggregate
+        hint = "count(), sum(..) and the like come first"
+        without_group = aggregate is None or aggregate.function in ("distinct", "avgspd")
+        refuse_unless(not without_group, step, "GROUP BY needs an aggregate", hint)
+        before = aggregate or Aggregate(function="count")
+        return self._aggregate(step, replace(before, group=self._group(expression, step)))
+
+    def window(self, lasting: Amount) -> Self:
+        """Fixes that qualified count for "1 hour" (a number is seconds), or until "100 tuples" newer ones did."""
+        step = "window(..)"
+        tuples = rows_of(lasting, step)
+        seconds = None if tuples is not None else seconds_of(lasting, "a window", step)
+        return self._next(step, window=Window(seconds=seconds, tuples=tuples))
+
+    def valid_until(self, on: bool = True) -> Self:  # noqa: FBT001, FBT002 - a switch of the query
+        """With each member the time until which it stays one, from its velocity."""
+        return self._next("valid_until()", valid_until=bool(on))
+
+    def emit_every(self) -> Self:
+        """Every fix of a member is told, as BBoxDB tells it."""
+        return self._emitting("emit_every()", "every")
+
+    def emit_changes(self) -> Self:
+        """Only what enters and what leaves is told, which is so without this."""
+        return self._emitting("emit_changes()", "changes")
+
+    def as_stream(self, kind: StreamKind) -> Self:
+        """ISTREAM (what enters), DSTREAM (what leaves) or RSTREAM (all that is in, each time)."""
+        step = "as_stream(..)"
+        known = get_args(StreamKind)
+        refuse_unless(kind in known, step, f"expected one of {', '.join(known)}, not {kind!r}")
+        return self._emitting(step, kind)
+
+    def plan_order(self, order: Order) -> Self:
+        """Whether the spatial operator stands below the condition ("space_first") or above it ("select_first")."""
+        step = "plan_order(..)"
+        refuse_unless(order in get_args(Order), step, f"expected one of {', '.join(get_args(Order))}, not {order!r}")
+        return self._next(step, order=order)
+
+    def _emitting(self, step: str, emit: Emit) -> Self:
+        return self._next(step, emit=emit)
+
+    def _aggregated(self, step: str, function: Function, expression: str | None) -> Self:
+        if expression is None:
+            return self._aggregate(step, Aggregate(function=function))
+        found = term(expression, self._scope, step, needs="any" if function.startswith("count") else "number").text
+        if function.startswith("count") and found.lower() == "object":  # objects are counted each once
+            return self._aggregate(step, Aggregate(function="count_distinct"))
+        return self._aggregate(step, Aggregate(function=function, argument=found))
+
+    def _aggregate(self, step: str, aggregate: Aggregate) -> Self:
+        beside = not self.plan.columns or aggregate.function == "avgspd"
+        refuse_unless(beside, step, "columns and an aggregate exclude each other", "register one query for each")
+        return self._next(step, aggregate=aggregate)
+
+    def _group(self, expression: str, step: str) -> str:
+        found = term(expression, self._scope, step, partner=True)
+        alone = found.text == "partner" or all(name != "partner" for name, _ in found.columns)
+        refuse_unless(alone, step, "the feature stands alone in a group", f"{self._scope.other_label}.fid")
+        return found.text
+
+    def _column(self, column: Column, step: str) -> tuple[str, str]:
+        if isinstance(column, tuple):
+            name, text = column
+            return text_of_user(name, "the name of a column", step), term(text, self._scope, step).text
+        text = term(column, self._scope, step).text
+        bare = expression_of(text)
+        return (bare.name if isinstance(bare, exp.Column) else text), text

@@ -1,0 +1,43 @@
+"""Expressions of a builder: read, checked and brought to their canonical text by the code that reads them in texts."""
+
+from sqlglot.errors import ParseError, TokenError
+
+from st_common.query.builder.refusing import refuse_unless
+from st_common.query.grammar.dialect import expression_of
+from st_common.query.grammar.nodes import Refused
+from st_common.query.lowering.expression import Needs, Term, and_of, conjuncts, term_of
+from st_common.query.lowering.scope import Scope
+from st_common.query.problem import Source, TextError
+
+
+def term(text: str, scope: Scope, step: str, *, needs: Needs = "any", partner: bool = False) -> Term:
+    """The expression of a step.
+
+    Raises:
+        TextError: it is none that a query can have; the error points at the place in `text`.
+    """
+    return _read(text, scope, step, needs=needs, partner=partner, parts=False)
+
+
+def condition(text: str, scope: Scope, step: str) -> Term:
+    """The condition of a step; each part of what AND joins is looked at by itself, as after WHERE."""
+    return _read(text, scope, step, needs="boolean", partner=False, parts=True)
+
+
+def _read(text: str, scope: Scope, step: str, *, needs: Needs, partner: bool, parts: bool) -> Term:
+    refuse_unless(isinstance(text, str), step, f"an expression is a text, not {text!r}")
+    source = Source(text, step)
+    try:
+        text.encode()
+        tree = expression_of(text)
+        if not parts:
+            return term_of(tree, scope, needs=needs, partner=partner)
+        trees = list(conjuncts(tree))
+        return and_of([term_of(each, scope, needs=needs) for each in trees], trees)
+    except Refused as refused:
+        span = refused.span if refused.span[1] else (0, len(text))
+        raise TextError([source.problem(refused.message, span, refused.hint)]) from None
+    except RecursionError:
+        raise TextError([source.problem("nested too deeply", (0, len(text)))]) from None
+    except (ParseError, TokenError, UnicodeEncodeError):
+        raise TextError([source.problem("cannot be understood as an expression", (0, len(text)))]) from None

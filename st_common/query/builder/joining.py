@@ -1,0 +1,118 @@
+"""Joins with a layer, and of a stream's last fixes with themselves (SPEC B9, G9)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, Self, TypeVar
+
+from st_common.query.builder.amounts import Amount, metres_of
+from st_common.query.builder.expressions import term
+from st_common.query.builder.refusing import name_of, refuse_unless, text_of_user
+from st_common.query.builder.step import Step
+from st_common.query.grammar.words import quoted
+from st_common.query.plan import LayerJoin, PairJoin
+
+_Built = TypeVar("_Built", bound=Step)
+
+
+@dataclass(frozen=True, slots=True)
+class Joining(Generic[_Built]):
+    """What a query joins, without the condition; each of its methods gives the builder back."""
+
+    name: str
+    is_layer: bool
+    _joined: Callable[..., _Built]
+    _key: Callable[[str, str], str]
+
+    def on_intersects(self) -> _Built:
+        """A fix, or its enlarged box, meets the feature; its border belongs to it."""
+        return self._with_layer("on_intersects()", predicate="intersects")
+
+    def on_within(self) -> _Built:
+        """A fix lies within the feature, and not on its border."""
+        return self._with_layer("on_within()", predicate="within")
+
+    def on_dwithin(self, distance: Amount) -> _Built:
+        """The feature, or the other object, is at most so far: metres, or a text with its unit."""
+        step = "on_dwithin(..)"
+        far = metres_of(distance, "a distance", step)
+        if self.is_layer:
+            return self._with_layer(step, predicate="dwithin", distance_m=far)
+        return self._joined(step, join=None, pairs=PairJoin(distance_m=far))
+
+    def on_equal(self, expression: str, key: str | None = None) -> _Built:
+        """A value of the fix equals the feature's `key` (fid, kind or a tag), or the same value of the other object."""
+        step = "on_equal(..)"
+        left = self._key(expression, step)
+        if not self.is_layer:
+            refuse_unless(key is None, step, "two objects pair by the same expression", "on_equal(expression)")
+            return self._joined(step, join=None, pairs=PairJoin(keys=(left,)))
+        hint = 'on_equal("line", "ref"): "fid", "kind" or the name of a tag'
+        refuse_unless(key is not None, step, "the feature's key is missing", hint)
+        return self._with_layer(step, predicate="equals", left=left, right=text_of_user(key, "a key", step))
+
+    def _with_layer(self, step: str, **parts: Any) -> _Built:
+        refuse_unless(self.is_layer, step, "this needs a layer", "join_layer(name) for a layer with the stream's name")
+        return self._joined(step, join=LayerJoin(layer=self.name, **parts), pairs=None)
+
+
+class JoinSteps(Step):
+    """A query joins one layer, or its own stream."""
+
+    __slots__ = ()
+
+    def join(self, name: str, alias: str | None = None) -> Joining[Self]:
+        """The layer of this name, or the other objects of the stream when it is the stream's own name."""
+        if name == self.plan.stream:
+            return self._joining(name, "other", is_layer=False)
+        return self.join_layer(name, alias)
+
+    def join_layer(self, name: str, alias: str | None = None) -> Joining[Self]:
+        """The layer of this name, also when the stream is called the same; expressions call it `alias`."""
+        step = "join(..)"
+        layer = name_of(name, "layer", step)
+        label = alias or (layer if layer != self.plan.stream else "features")
+        refuse_unless(label != self.plan.stream, step, f"two things are called {label!r}", "give the layer an alias")
+        return self._joining(layer, label, is_layer=True)
+
+    def kinds(self, *kinds: str) -> Self:
+        """Only features of these kinds."""
+        step = "kinds(..)"
+        found = tuple(text_of_user(kind, "a kind", step) for kind in kinds)
+        refuse_unless(bool(found), step, "expected at least one kind")
+        return self._next(step, join=replace(self._layer(step), kinds=found))
+
+    def tag(self, name: str, value: str) -> Self:
+        """Only features whose tag `name` has this value; several tags must all fit."""
+        step = "tag(..)"
+        found = text_of_user(name, "the name of a tag", step), text_of_user(value, "the value of a tag", step)
+        join = self._layer(step)
+        return self._next(step, join=replace(join, tags=(*join.tags, found)))
+
+    def and_equal(self, expression: str) -> Self:
+        """Pairs must also agree in this value."""
+        step = "and_equal(..)"
+        pairs = self.plan.pairs
+        hint = "join(the stream's own name).on_dwithin(..) comes first"
+        refuse_unless(pairs is not None, step, "the stream is not joined with itself", hint)
+        before = pairs or PairJoin()
+        return self._next(step, pairs=replace(before, keys=(*before.keys, self._pair_key(expression, step))))
+
+    def _joining(self, name: str, label: str, *, is_layer: bool) -> Joining[Self]:
+        key = self._layer_key if is_layer else self._pair_key
+        return Joining(name, is_layer, partial(self._next, alias=label), key)
+
+    def _layer(self, step: str) -> LayerJoin:
+        join = self.plan.join
+        hint = 'join("forests").on_intersects() comes first'
+        refuse_unless(join is not None, step, "the query joins no layer", hint)
+        return join or LayerJoin(layer="", predicate="intersects")
+
+    def _layer_key(self, expression: str, step: str) -> str:
+        return term(expression, self._scope, step, needs="text").text
+
+    def _pair_key(self, expression: str, step: str) -> str:
+        found = term(expression, self._scope, step)
+        hint = f"such as {quoted('line')}"
+        refuse_unless(bool(found.columns), step, "expected a column of the stream", hint)
+        return found.text

@@ -1,0 +1,192 @@
+"""A plan as the calls of a builder: so a plan from elsewhere is checked, and brought to its canonical form."""
+
+from collections.abc import Callable
+
+from st_common.errors import QueryError
+from st_common.query.builder import QueryBuilder, query
+from st_common.query.comparing import Transform
+from st_common.query.frame import Extent
+from st_common.query.grammar.words import quoted
+from st_common.query.neighbours import GroupNearest, Place, ReverseNearest
+from st_common.query.plan import Aggregate, Plan
+
+_UNITS = {"space": "m", "time": "s", "rows": "rows"}
+
+
+def rebuilt(plan: Plan) -> QueryBuilder:
+    """The builder whose calls say what the plan says; `build` gives an equal plan when it was canonical.
+
+    Raises:
+        QueryError: the plan could not be registered; the error names the part of its JSON form first.
+    """
+    found = _at("stream", lambda: query(plan.stream))
+    for part, replay in _REPLAYS.items():
+        if getattr(plan, part) != getattr(found.plan, part):
+            found = _at(part, lambda replay=replay, found=found: replay(found, plan))  # type: ignore[misc]
+    return found
+
+
+def _at(part: str, build: Callable[[], QueryBuilder]) -> QueryBuilder:
+    try:
+        return build()
+    except QueryError as error:
+        raise QueryError(f"$.{part}: {error.message}", hint=error.hint) from None
+
+
+def _inside(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    return builder.inside(plan.inside) if plan.inside is not None else builder
+
+
+def _neighbours(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    found = plan.neighbours
+    if isinstance(found, GroupNearest):
+        places = [place.focal or (place.x, place.y) for place in found.places]
+        return builder.group_nearest(found.k, found.total, places)
+    if isinstance(found, ReverseNearest):
+        x, y, focal = _place(found.place)
+        return builder.reverse_nearest(x, y, to=focal)
+    if found is None:
+        return builder
+    x, y, focal = _place(found.place)
+    return builder.nearest(found.k, x, y, to=focal)
+
+
+def _place(place: Place) -> tuple[float | None, float | None, str | None]:
+    return (place.x, place.y, None) if place.focal is None else (None, None, place.focal)
+
+
+def _join(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    join = plan.join
+    if join is None:
+        return builder
+    joining = builder.join_layer(join.layer)
+    if join.predicate == "equals":
+        builder = joining.on_equal(join.left or "", join.right or "")
+    elif join.predicate == "dwithin":
+        builder = joining.on_dwithin(join.distance_m)
+    else:
+        builder = joining.on_within() if join.predicate == "within" else joining.on_intersects()
+    for name, value in join.tags:
+        builder = builder.tag(name, value)
+    return builder.kinds(*join.kinds) if join.kinds else builder
+
+
+def _pairs(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    if plan.pairs is None:
+        return builder
+    joining, keys = builder.join(plan.stream), plan.pairs.keys
+    if plan.pairs.distance_m is not None:
+        builder = joining.on_dwithin(plan.pairs.distance_m)
+    else:
+        builder, keys = joining.on_equal(keys[0] if keys else ""), keys[1:]
+    for key in keys:
+        builder = builder.and_equal(key)
+    return builder
+
+
+def _frame(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    frame = plan.frame
+    if frame is None:
+        return builder
+    for window in frame.sliding:
+        builder = builder.last(_extent(window.range), every=_extent(window.slide) if window.slide else None)
+    for region in frame.regions:
+        builder = builder.fixes_in(region)
+    return builder.full_windows(frame.full).min_step(frame.min_step_m).origin(frame.origin_s)
+
+
+def _extent(extent: Extent) -> str:
+    amount = float(extent.amount)
+    return f"{int(amount) if extent.by == 'rows' and amount.is_integer() else repr(amount)} {_UNITS[extent.by]}"
+
+
+def _window(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    if plan.window is None:
+        return builder
+    seconds, tuples = plan.window.seconds, plan.window.tuples
+    return builder.window(f"{tuples} tuples" if seconds is None else seconds)
+
+
+def _where(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    return builder.where(plan.where or "")
+
+
+def _transforms(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    for step in plan.transforms:
+        builder = _transform(builder, step)
+    return builder
+
+
+def _transform(builder: QueryBuilder, step: Transform) -> QueryBuilder:
+    match step.kind:
+        case "factor":
+            return builder.enlarge_factor(step.amount)
+        case "value":
+            return builder.enlarge_value(step.amount)
+        case "metres":
+            return builder.enlarge_metres(step.amount)
+        case "key":
+            return builder.filter_key(step.text or "")
+        case "filter":
+            return builder.filter(step.name or "", step.text or "")
+    return builder.filter_box(step.box if step.box is not None else ())  # type: ignore[arg-type]
+
+
+def _compare(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    if plan.compare is None:
+        return builder
+    compared = builder.compare_with(plan.compare.box)
+    return compared.negative_matches() if plan.compare.negative else compared
+
+
+def _aggregate(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    found = plan.aggregate
+    if found is None:
+        return builder
+    if found.function == "distinct":
+        return builder.distinct(_group(builder, found))
+    counted = _function(builder, found)
+    return counted if found.group is None else counted.group_by(_group(builder, found))
+
+
+def _function(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:
+    match aggregate.function:
+        case "count":
+            return builder.count(aggregate.argument)
+        case "count_distinct":
+            return builder.count_distinct(aggregate.argument)
+        case "avgspd":
+            return builder.average_speed()
+        case "sum" | "avg" | "min" | "max":
+            call: Callable[[str], QueryBuilder] = getattr(builder, aggregate.function)
+            return call(aggregate.argument or "")
+    raise QueryError(f"unknown function {aggregate.function!r}")
+
+
+def _group(builder: QueryBuilder, aggregate: Aggregate) -> str:
+    is_partner = aggregate.group == "partner" and builder.plan.join is not None
+    return f"{quoted(builder.alias)}.fid" if is_partner else aggregate.group or ""
+
+
+def _emit(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    if plan.emit == "every":
+        return builder.emit_every()
+    return builder.emit_changes() if plan.emit == "changes" else builder.as_stream(plan.emit)
+
+
+_REPLAYS: dict[str, Callable[[QueryBuilder, Plan], QueryBuilder]] = {
+    "inside": _inside,
+    "neighbours": _neighbours,
+    "join": _join,
+    "pairs": _pairs,
+    "where": _where,
+    "frame": _frame,
+    "window": _window,
+    "transforms": _transforms,
+    "compare": _compare,
+    "columns": lambda builder, plan: builder.select(*plan.columns),
+    "aggregate": _aggregate,
+    "valid_until": lambda builder, plan: builder.valid_until(plan.valid_until),
+    "order": lambda builder, plan: builder.plan_order(plan.order),
+    "emit": _emit,
+}
