@@ -104,7 +104,7 @@ def settings_of(rules: Rules, *, shard: int = 0, shards: int = 1) -> Settings:
     """The step's settings for the oracle's rules, in one of some shards."""
     return Settings(
         lateness_us=rules.lateness_us, silence_us=rules.silence_us, tick_us=rules.tick_us, geographic=rules.geographic,
-        shard=shard, shards=shards,
+        window_rows=rules.window_rows, shard=shard, shards=shards,
     )  # fmt: skip
 
 

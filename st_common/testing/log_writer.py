@@ -60,6 +60,7 @@ def settings_of(name: str, rules: Rules, *, shards: int = 2) -> StreamSettings:
         silence_s=None if rules.silence_us is None else rules.silence_us / 1e6,
         max_ahead_s=None,
         tick_s=rules.tick_us / 1e6,
+        window_rows=rules.window_rows,
         shards=shards,
     )
 

@@ -7,7 +7,8 @@ word by word; where that leaves a choice, the docstrings of these modules make i
     oracle_readings     what is known of objects, distances       oracle_expressions    SQL and what it means
     oracle_members      who satisfies a plan                      oracle_values         aggregates, valid until
     oracle_world        clock, objects, queries                   oracle_answers        answers as a whole
-    oracle_ticks        what is judged at ticks                   oracle                the rows, one by one
+    oracle_ticks        what is judged at ticks                   oracle_frames         windows along a way
+    oracle              the rows, one by one
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from st_common.query.plan import Plan
-from st_common.testing.oracle_answers import answer_of, judge_anew
+from st_common.testing.oracle_answers import answer_of, fix_us_of, judge_anew
 from st_common.testing.oracle_expressions import fields_of
 from st_common.testing.oracle_members import joined, qualifies
 from st_common.testing.oracle_readings import Reading, distance_m, reading_of
@@ -203,7 +204,7 @@ def _judge_fix(world: World, query: Query, reading: Reading) -> None:
     if qualifies(query.plan, reading, world.known, world.rules):
         now = {(fix.object, p) for p in joined(query.plan.join, reading, world.features(query), world.rules)}
     was = {pair for pair in query.answer if pair[0] == fix.object}
-    fields = fields_of(query.plan.columns, reading)
+    fields = fields_of(query.plan, reading)
     for pair in was - now:
         world.emit(query, pair, -1, "leave", event_us=fix.event_us, fix_us=fix.event_us)
         del query.answer[pair]
@@ -279,9 +280,9 @@ def _judge_now(world: World, query: Query, cause: str) -> None:
 
 
 def _empty(world: World, query: Query, cause: str) -> None:
-    is_value, now = query.plan.aggregate is not None, _now(world)
+    now = _now(world)
     for pair, value in query.answer.items():
-        fix_us = now if is_value else world.known.last_us[pair[0]]
+        fix_us = fix_us_of(query, pair, world.known, now)
         world.emit(query, pair, -1, cause, event_us=now, fix_us=fix_us, value=value)
 
 

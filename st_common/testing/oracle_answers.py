@@ -1,14 +1,16 @@
 """The answer of a query as a whole, and the changes that lead to it from the answer before."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from st_common.query.frame import Frame
 from st_common.testing.oracle_expressions import fields_of
+from st_common.testing.oracle_frames import FrameRow, framed, speeds, time_of
 from st_common.testing.oracle_members import members
 from st_common.testing.oracle_readings import Known
 from st_common.testing.oracle_rows import Pair
 from st_common.testing.oracle_values import Counted, groups, stays_until
-from st_common.testing.oracle_world import FIX, Entry, Query, World
+from st_common.testing.oracle_world import FIX, Below, Entry, Query, World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +24,8 @@ class Told:
 def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair, Told]:
     """The answer for what is known, with what a + would say of each member."""
     plan = query.plan
+    if plan.frame is not None:
+        return _framed(world, query, plan.frame, known)
     if plan.aggregate is not None:
         values = groups(plan.aggregate, counted(world, query, known, at_us))
         return {(group, None): Told(value=value) for group, value in values.items()}
@@ -32,10 +36,49 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
     return {
         pair: Told(
             value=None if until is None else stays_until(until, reading, known, at_us, world.rules),
-            fields=fields_of(plan.columns, reading),
+            fields=fields_of(plan, reading),
         )
         for pair, reading in found.items()
     }
+
+
+def _framed(world: World, query: Query, frame: Frame, known: Known) -> dict[Pair, Told]:
+    rows, aggregate = _rows(world, query, frame, known), query.plan.aggregate
+    if aggregate is None:
+        return {row.pair: Told(fields=fields_of(query.plan, row.reading)) for row in rows}
+    if aggregate.function == "avgspd":
+        return {(name, None): Told(value=value) for name, value in speeds(frame, rows).items()}
+    values = groups(aggregate, [(row.reading, None) for row in rows])
+    return {(group, None): Told(value=value) for group, value in values.items()}
+
+
+def _rows(world: World, query: Query, frame: Frame, known: Known) -> list[FrameRow]:
+    return framed(query.frames, frame, counting(world, query, known))
+
+
+def counting(world: World, query: Query, known: Known) -> set[str] | None:
+    """The objects whose rows count, None: all. The condition is about the rows, all other clauses about the objects."""
+    plan = query.plan
+    if not any((plan.inside, plan.neighbours, plan.join, plan.compare, plan.transforms)):
+        return None
+    found = members(replace(plan, where=None, frame=None), known, world.features(query), world.rules)
+    return {name for name, _ in found}
+
+
+def below(world: World, query: Query, known: Known, at_us: int) -> set[Below]:
+    """What is below an aggregate, or would be: rows of a frame, entries of a window, or members."""
+    plan = query.plan
+    if plan.frame is not None:
+        return {(*row.pair, row.reading.fix.event_us) for row in _rows(world, query, plan.frame, known)}
+    is_member = plan.window is None
+    return {(r.fix.object, p, 0 if is_member else r.fix.event_us) for r, p in counted(world, query, known, at_us)}
+
+
+def fix_us_of(query: Query, pair: Pair, known: Known, at_us: int) -> int:
+    """The time of the fix that a change is about: of a row its own, of a value the tick, else the object's last."""
+    if query.plan.aggregate is not None:
+        return at_us
+    return time_of(pair[1]) if query.plan.frame is not None and pair[1] else known.last_us[pair[0]]
 
 
 def counted(world: World, query: Query, known: Known, at_us: int) -> list[Counted]:
@@ -68,10 +111,10 @@ def judge_anew(
     not change by themselves.
     """
     now, was = answer_of(world, query, known, at_us), query.answer
-    query.judged = known.copy(), at_us
+    query.judged, query.below = (known.copy(), at_us), below(world, query, known, at_us)
     stayed = set()
     for pair in was.keys() | now.keys():
-        fix_us = at_us if query.plan.aggregate is not None else known.last_us[pair[0]]
+        fix_us = fix_us_of(query, pair, known, at_us)
         same = pair in was and pair in now and (query.plan.aggregate is None or was[pair] == now[pair].value)
         if same:
             stayed.add(pair)

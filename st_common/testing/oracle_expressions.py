@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from st_common.query.plan import Plan
 from st_common.settings import AttributeType
 from st_common.testing.oracle_readings import Reading
 
@@ -31,9 +32,11 @@ def text_of(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def fields_of(columns: tuple[tuple[str, str], ...], reading: Reading) -> str | None:
-    """The selected columns as a JSON object; None without columns."""
-    return json.dumps({name: value_of(text, reading) for name, text in columns}) if columns else None
+def fields_of(plan: Plan, reading: Reading) -> str | None:
+    """The selected columns as a JSON object, of CQL's streams with the place of the fix; None where there are none."""
+    stamps = {"x": "x", "y": "y"} if plan.emit in ("istream", "dstream", "rstream") else {}
+    columns = {**stamps, **dict(plan.columns)}
+    return json.dumps({name: value_of(text, reading) for name, text in columns.items()}) if columns else None
 
 
 def _attribute(name: str) -> Meaning:
@@ -85,6 +88,9 @@ CONDITIONS: dict[str, Meaning] = {
 }
 """For WHERE."""
 
+PLACES: dict[str, Meaning] = {"x": lambda reading, _: reading.fix.x, "y": lambda reading, _: reading.fix.y}
+"""For columns."""
+
 NUMBERS: dict[str, Meaning] = {
     "load": _attribute("load"),
     "seats": _attribute("seats"),
@@ -105,4 +111,4 @@ GROUPS: dict[str, Meaning] = {
 PARTNER: dict[str, Meaning] = {"partner": lambda _, partner: partner}
 """For GROUP BY above a join with a layer."""
 
-EXPRESSIONS: dict[str, Meaning] = {**CONDITIONS, **NUMBERS, **GROUPS, **PARTNER}
+EXPRESSIONS: dict[str, Meaning] = {**CONDITIONS, **PLACES, **NUMBERS, **GROUPS, **PARTNER}

@@ -35,7 +35,7 @@ def members(plan: Plan, known: Known, features: Sequence[Feature], rules: Rules)
 
 def qualifies(plan: Plan, reading: Reading, known: Known, rules: Rules) -> bool:
     """Whether a reading is inside the plan's region and its condition is true (null is not)."""
-    if plan.inside is not None and not _is_inside(plan.inside, reading.at, known, rules):
+    if plan.inside is not None and not is_inside(plan.inside, reading.at, known, rules):
         return False
     return plan.where is None or value_of(plan.where, reading) is True
 
@@ -58,8 +58,8 @@ def _joins(join: LayerJoin, reading: Reading, feature: Feature, rules: Rules) ->
     return left is not None and text_of(left) == right
 
 
-def _is_inside(region: Region, at: Point, known: Known, rules: Rules) -> bool:
-    """Borders belong to regions; a moving one goes with the last reading of its focal object."""
+def is_inside(region: Region, at: Point, known: Known, rules: Rules) -> bool:
+    """Whether a point is in a region, borders too; a moving one goes with the last reading of its focal object."""
     if isinstance(region, Box):
         return region.minx <= at[0] <= region.maxx and region.miny <= at[1] <= region.maxy
     if isinstance(region, Area):

@@ -53,12 +53,16 @@ Row = Fix | Control
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a stream's settings say, in microseconds. `geographic`: x and y are degrees, and distances are metres."""
+    """What a stream's settings say, in microseconds. `geographic`: x and y are degrees, and distances are metres.
+
+    `window_rows`: how many of its newest fixes a query with a frame keeps of each object.
+    """
 
     lateness_us: int = 0
     silence_us: int | None = None
     tick_us: int = 1_000_000
     geographic: bool = False
+    window_rows: int = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

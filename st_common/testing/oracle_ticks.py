@@ -2,17 +2,21 @@
 
 from functools import partial
 
-from st_common.testing.oracle_answers import answer_of, judge_anew
+from st_common.testing.oracle_answers import answer_of, counting, fix_us_of, judge_anew
+from st_common.testing.oracle_frames import advance, own_ticks, remember
 from st_common.testing.oracle_members import joined, qualifies
 from st_common.testing.oracle_readings import Reading
 from st_common.testing.oracle_rows import Pair
-from st_common.testing.oracle_world import TICK, Entry, Event, Query, World
+from st_common.testing.oracle_world import TICK, Below, Entry, Event, Query, World
 
 
 def happened(world: World, event_us: int, name: str, reading: Reading | None, cause: str | None) -> None:
     """Keeps an event until its tick is due, and puts a fix into the windows that it qualifies for, at its own row."""
     tick = world.tick_of(event_us)
     world.pending.append(Event(tick=tick, name=name, reading=reading, cause=cause))
+    for query in world.queries.values():
+        if query.plan.frame is not None:
+            remember(query.frames, query.plan, tick=tick, name=name, reading=reading, cause=cause, rules=world.rules)
     if reading is None or reading.fix.gone:
         return
     for query in world.queries.values():
@@ -28,6 +32,7 @@ def judge_ticks(world: World, *, at_end: bool = False) -> None:
     while True:
         happened_in = {event.tick for event in world.pending}
         ages = {_too_old(world, query, entry) for query in world.queries.values() for entry in _aging(query)}
+        ages = ages.union(*(_own_ticks(world, query) for query in world.queries.values()))
         due = [tick for tick in happened_in | ages if tick < world.clock or (at_end and tick in happened_in)]
         if not due:
             return
@@ -36,6 +41,10 @@ def judge_ticks(world: World, *, at_end: bool = False) -> None:
 
 def _aging(query: Query) -> list[Entry]:
     return query.entries if query.plan.window is not None and query.plan.window.seconds is not None else []
+
+
+def _own_ticks(world: World, query: Query) -> set[int]:
+    return set() if query.plan.frame is None else own_ticks(query.frames, query.plan.frame, world.rules)
 
 
 def _too_old(world: World, query: Query, entry: Entry) -> int:
@@ -56,22 +65,46 @@ def _judge(world: World, tick: int) -> None:
             world.ticked.end(event.name, event.cause or "")
     moved = {event.name for event in events if event.reading is not None}
     for query in world.judged_at(ticks=True):
+        came, was = moved if tick > query.first_tick else set(), query.below
+        if query.plan.frame is not None:
+            came = advance(query.frames, query.plan.frame, tick, world.rules, happened=bool(events))
         stayed = judge_anew(
             world, query, world.ticked, tick, plus="enter", minus=partial(_minus, world, query),
             changed="value", rank=TICK,
         )  # fmt: skip
-        if query.plan.emit == "every" and tick > query.first_tick:  # some fixes of the first came before the query
-            _confirm(world, query, {pair for pair in stayed if pair[0] in moved}, tick)
+        if query.plan.emit in ("every", "rstream"):
+            _confirm(world, query, _again(query, stayed, came, was), tick)
         if _aging(query):
             query.entries = [entry for entry in query.entries if _too_old(world, query, entry) > tick]
 
 
+def _again(query: Query, stayed: set[Pair], came: set[str], was: set[Below]) -> set[Pair]:
+    """The members that stayed and are told again.
+
+    `came`: who had a fix in the tick (not in the first one, some fixes of which came before the query), or with a frame
+    whose windows moved. Rows of a frame are told again object by object, all else for the query as a whole.
+    """
+    changed = {name for name, *_ in was ^ query.below}
+    if query.plan.emit == "every":
+        return {pair for pair in stayed if pair[0] in came}
+    if query.plan.frame is None:
+        return stayed if changed or any(name in came for name, *_ in query.below) else set()
+    if query.plan.aggregate is None or query.plan.aggregate.function == "avgspd":
+        return {pair for pair in stayed if pair[0] in came | changed}
+    return stayed if came | changed else set()
+
+
 def _minus(world: World, query: Query, pair: Pair) -> str:
     """Why a pair is no member any more: what ended the object, else its partner, else the first dead focal object."""
-    if query.plan.window is not None and query.plan.aggregate is None:
-        return "aged"
     if query.plan.aggregate is not None:
         return "leave"
+    if query.plan.frame is not None and pair in query.frames.ended:
+        return query.frames.ended[pair]
+    if query.plan.window is not None:
+        return "aged"
+    if query.plan.frame is not None:
+        counts = counting(world, query, world.ticked)
+        return "aged" if counts is None or pair[0] in counts else "leave"
     partner = [pair[1]] if query.plan.pairs is not None and pair[1] is not None else []
     for name in (pair[0], *partner, *query.plan.focals):
         if name not in world.ticked.alive:
@@ -83,7 +116,7 @@ def _confirm(world: World, query: Query, pairs: set[Pair], tick: int) -> None:
     """Members that stay and had a fix in the tick, for queries that want every one."""
     now = answer_of(world, query, world.ticked, tick)
     for pair in pairs:
-        fix_us = world.ticked.last_us[pair[0]]
+        fix_us = fix_us_of(query, pair, world.ticked, tick)
         told = now[pair]
         world.emit(query, pair, 0, "inside", event_us=tick, fix_us=fix_us, rank=TICK, value=told.value,
                    fields=told.fields)  # fmt: skip

@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from st_common.query.plan import Plan
+from st_common.testing.oracle_frames import Frames
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import NEVER, Change, Feature, Fix, Layers, Pair, Rules
 
 EXPIRY, FIX, TICK = 0, 1, 2
 """In which order changes of one row and one event time come."""
+
+Below = tuple[str, str | None, int]
+"""What an aggregate counts: an object, its partner and the time of a fix; members are at no time (0)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,8 @@ class Query:
     first_tick: int  # the one that was pending when it was registered
     answer: dict[Pair, float | None] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
+    frames: Frames = field(default_factory=Frames)
+    below: set[Below] = field(default_factory=set)  # what it was judged on last, below an aggregate
     judged: tuple[Known, int] | None = None  # what it was judged on last, as a whole, and for when
 
 

@@ -6,6 +6,7 @@ Everything comes from a seeded `random.Random`, so that a case is as good as its
 from collections.abc import Callable
 from random import Random
 
+from st_common.query.frame import Domain, Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
 from st_common.query.plan import Aggregate, Emit, Function, LayerJoin, Order, PairJoin, Plan, Window
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
@@ -19,6 +20,7 @@ FOCALS = (*OBJECTS, *OBJECTS, "nobody")
 SIDES = (0.0, 1.0, 4.0, 7.0, 7.0, 16.0)
 RADII = (0.0, 0.5, 1.0, 2.5, 2.5, 5.0, 5.0, 10.0)  # 2.5 meets 1.5 and 2, 5 meets 3 and 4
 FUNCTIONS: tuple[Function, ...] = ("count", "count", "count_distinct", "sum", "avg", "min", "max", "distinct")
+DOMAINS: tuple[Domain, ...] = ("space", "time", "rows")
 ORDERS: tuple[Order, ...] = ("auto", "space_first", "select_first")
 AREAS = (
     "POLYGON ((0 0, 6 0, 6 6, 0 6, 0 0))",
@@ -182,10 +184,50 @@ def _counts(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     )  # fmt: skip
 
 
+def _extent(rng: Random, by: Domain) -> Extent:
+    """Short enough for objects of a small grid to come that far."""
+    if by == "rows":
+        return Extent(by=by, amount=rng.randint(1, 4))
+    amounts = (0.5, 1.0, 2.5, 4.0, 6.0) if by == "space" else (0.5, 1.0, 2.0, 3.0, 3.5, 10.0)
+    return Extent(by=by, amount=rng.choice(amounts))
+
+
+def _sliding(rng: Random) -> Sliding:
+    """Of one domain or of two, with a slide or without."""
+    by = rng.choice(DOMAINS)
+    if rng.random() < 0.3:
+        return Sliding(range=_extent(rng, by))
+    return Sliding(range=_extent(rng, by), slide=_extent(rng, by if rng.random() < 0.5 else rng.choice(DOMAINS)))
+
+
+def _frame(rng: Random) -> Frame:
+    windows = rng.choice((0, 1, 1, 1, 1, 2, 2, 3))
+    regions = rng.choice((0, 0, 0, 1, 2)) if windows else rng.choice((1, 1, 2))
+    return Frame(
+        sliding=tuple(_sliding(rng) for _ in range(windows)), regions=tuple(_still(rng) for _ in range(regions)),
+        full=rng.random() < 0.2, min_step_m=rng.choice((0.0, 0.0, 0.0, 1.0, 2.5)),
+        origin_s=rng.choice((0.0, 0.0, 0.25, 1_699_999_981.5, 2_000_000_000.0)),
+    )  # fmt: skip
+
+
+def _frames(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
+    """The rows of all objects, or of those that are inside, near or joined now; some count, some ask for a speed."""
+    below = rng.choice((None, None, _fixes, _moves, _near))
+    now = Plan(stream=STREAM) if below is None else below(rng, layers)
+    aggregate = None
+    if rng.random() < 0.5:
+        aggregate = Aggregate(function="avgspd") if rng.random() < 0.5 else _aggregate(rng, joined=False)
+    return Plan(
+        stream=STREAM, frame=_frame(rng), inside=now.inside, neighbours=now.neighbours, join=now.join,
+        where=_where(rng), aggregate=aggregate, columns=_columns(rng) if aggregate is None else (),
+        emit=rng.choice(("changes", "changes", "istream", "dstream", "rstream", "rstream")),
+    )  # fmt: skip
+
+
 _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "fixes": _fixes, "moving": _moves, "until": _until, "neighbours": _near, "pairs": _pairs, "windows": _windows,
-    "counting": _counts,
+    "counting": _counts, "frames": _frames,
 }  # fmt: skip
 
-KINDS = tuple(_MAKE)
+KINDS = tuple(kind for kind in _MAKE if kind != "frames")
 """The kinds of plans: `fixes` are judged fix by fix, all others at ticks."""

@@ -6,6 +6,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from st_common.query.plan import Plan
 from st_common.testing.oracle_expressions import EXPRESSIONS, fields_of, text_of, value_of
 from st_common.testing.oracle_readings import Reading
 from st_common.testing.oracle_rows import Fix
@@ -52,5 +53,6 @@ def test_columns_are_a_json_object_as_sql_makes_it() -> None:
     with duckdb.connect() as connection:
         connection.register("fixes", table())
         rows = connection.sql("SELECT json_object('c0', kind, 'it''s', load, 'free', free) FROM fixes").fetchall()
-    assert [json.loads(text) for (text,) in rows] == [json.loads(str(fields_of(columns, reading))) for reading in READ]
-    assert fields_of((), READ[0]) is None
+    plan = Plan(stream="s", columns=columns)
+    assert [json.loads(text) for (text,) in rows] == [json.loads(str(fields_of(plan, reading))) for reading in READ]
+    assert fields_of(Plan(stream="s"), READ[0]) is None
