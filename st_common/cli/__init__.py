@@ -59,6 +59,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_streams, "reshard"): streams.reshard,
     (app, "partition"): layer.partition,
     (app, "replay"): capture.replay,
+    (app, "capture"): capture.capture,
     (app, "explain"): explain.explain,
     (app, "changes"): read.changes,
     (app, "answer"): past.answer,

@@ -1,6 +1,7 @@
-"""`fairway replay`: a file into a stream's log."""
+"""`fairway replay`, `capture`: a file, or a query's stream, into a stream's log."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +55,30 @@ def replay(
         typer.echo(
             f"warning: {file} is packed and ends or breaks early; what could be unpacked is in the log", err=True
         )
+
+
+def capture(
+    ctx: typer.Context,
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The stream that is fed; its format is ndjson.")],
+    query: Annotated[str, typer.Option("--query", metavar="NAME", help="A query that gives a stream.")],
+    *,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on: feed changes as they are committed.")] = False,
+    seconds: Annotated[
+        float | None, typer.Option("--for", metavar="SECONDS", min=0, help="With --follow: end after this time.")
+    ] = None,
+) -> None:
+    """Put what a query's stream gives into another stream's log, each element once, from where it ended before."""
+    from st_common.serving.feeding import Feed
+
+    streams = context.streams(ctx)
+    if stream not in streams:
+        raise ConfigError(f"there is no stream {stream!r}", hint=f"the settings have {', '.join(streams) or 'none'}")
+    if seconds is not None and not follow:
+        raise ConfigError("--for says when --follow ends", hint="add --follow")
+    feed = Feed(context.home(ctx, must_exist=True), query, streams[stream])
+    with suppress(KeyboardInterrupt):
+        feed.run(follow=follow, seconds=seconds)
+    typer.echo(f"{stream}: {feed.records:,} records of query {query} on stream {feed.stream}")
 
 
 def _rate(text: str) -> "Rate":

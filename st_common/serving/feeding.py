@@ -1,0 +1,214 @@
+"""A query's stream into the log of another stream: there its elements are fixes again (SPEC W6).
+
+A record is one JSON object with the place of the change that it came from: `stream`, `query`, `position` and `seq`. So
+the log itself tells how far it was fed, whenever the feeder dies: a note beside it only says from which segment on to
+look. Records and note are written under the log's lock, so two feeders of one query write each record once.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from st_common.capture.files import wall_clock
+from st_common.capture.log import Log, Segment
+from st_common.errors import ConfigError, QueryError
+from st_common.home import Home
+from st_common.ops.records import read_record, write_record
+from st_common.query.plan import Plan
+from st_common.query.problem import did_you_mean
+from st_common.query.registry import find
+from st_common.serving.follow import FIRST, POLL_S, Follower, Place
+from st_common.serving.json_rows import json_line
+from st_common.serving.outlets import PASSED, Outlet
+from st_common.settings import StreamSettings
+
+OWN = (
+    "object", "event_ts", "fix_ts", "partner", "sign", "cause", "value", "query_version", "query", "stream", "position",
+    "seq",
+)  # fmt: skip
+_SEGMENT_BYTES = 8 << 20
+_DIVISORS = {"us": 1, "ms": 1_000, "s": 1_000_000}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Note:
+    """How far a log was fed with a query, as the log's segments before `segment` have it."""
+
+    position: int
+    seq: int
+    segment: int
+
+
+class Feed:
+    """Feeds one query's stream into the log of `target`, from where it ended before; `records` counts what it wrote.
+
+    Records have the columns of a change, `x` and `y` of its fix, and the columns that the query selects; times are in
+    the target's unit. Which of them are the target's object, time, place and attributes is said by its settings:
+    `event_ts` is when the answer changed, `fix_ts` when the fix was.
+
+    Raises:
+        QueryError: no such query, or it gives no stream, or no place.
+        ConfigError: the target's settings do not fit its records.
+    """
+
+    def __init__(
+        self, home: Home, query: str, target: StreamSettings, *, clock: Callable[[], int] = wall_clock
+    ) -> None:
+        self.stream = _source(home, query, target)
+        self.records = 0
+        self._query, self._target, self._clock = query, target, clock
+        self._log = Log(home.log(target.name))
+        self._path = feed_folder(home, target.name) / f"{self.stream}.{quote(query, safe='')}.json"
+        self._outlet = Outlet(home, self.stream)
+        with self._log.locked():
+            self._follower = Follower(home, self.stream, after=self._place(), query=query)
+
+    def run(self, *, follow: bool = False, seconds: float | None = None) -> None:
+        """Feeds what is committed; with `follow` also what comes, for so many seconds or until it is interrupted.
+
+        Raises:
+            QueryError: a change has no place; what came before it was fed.
+        """
+        end_s = None if seconds is None else time.monotonic() + seconds
+        while True:
+            fed = self.poll()
+            if fed is None and not follow:
+                return
+            if end_s is not None and time.monotonic() >= end_s:
+                return
+            if fed is None:
+                time.sleep(POLL_S)
+
+    def poll(self) -> int | None:
+        """Feeds the next part of what is committed, and gives how many records it wrote; None: there is nothing new."""
+        rows = self._follower.poll()
+        if not len(rows):
+            return None
+        records: list[tuple[Place, bytes]] = []
+        try:
+            records.extend(self._records(self._outlet.streamed(rows)))  # keeps those before an error
+        except QueryError:
+            self._write(records, up_to=records[-1][0] if records else FIRST)
+            raise
+        return self._write(records, up_to=self._follower.place)
+
+    def _write(self, records: list[tuple[Place, bytes]], *, up_to: Place) -> int:
+        """Appends what the log does not have yet, and notes that it has all up to a place."""
+        with self._log.locked():
+            after = self._place()
+            fresh = [line for place, line in records if place > after]
+            payloads = list(_payloads(fresh))
+            if payloads:
+                self._log.append_all(payloads, arrival_us=self._clock())
+            self._write_note(max(up_to, after))
+        self.records += len(fresh)
+        return len(fresh)
+
+    def _records(self, rows: pa.Table) -> Iterator[tuple[Place, bytes]]:
+        stamps = {name: rows[name].cast(pa.int64()).to_pylist() for name in ("event_ts", "fix_ts")}
+        for at, row in enumerate(rows.select([name for name in (*OWN, "fields") if name != "stream"]).to_pylist()):
+            fields = json.loads(row.pop("fields") or "{}")
+            if fields.get("x") is None or fields.get("y") is None:
+                raise QueryError(
+                    f"the change of query {self._query!r} at position {row['position']} has no place",
+                    hint="x and y are among what SELECT ISTREAM (*), DSTREAM (*) and RSTREAM (*) give",
+                )
+            times = {name: _stamp(values[at], self._target) for name, values in stamps.items()}
+            record = {**fields, **row, **times, "stream": self.stream}
+            yield (row["position"], row["seq"]), json_line(record).encode() + b"\n"
+
+    def _place(self) -> Place:
+        """The place of the last change that the log has; the log is locked."""
+        noted = read_record(self._path)
+        note = _Note(**noted) if noted else _Note(position=FIRST[0], seq=FIRST[1], segment=0)
+        found = [(note.position, note.seq)]
+        for segment in self._log.segments(note.segment):
+            found += self._places_in(segment)
+        return max(found)
+
+    def _places_in(self, segment: Segment) -> Iterator[Place]:
+        if segment.control:
+            return
+        for line in self._log.read(segment).split(b"\n"):
+            record = _record(line) if b'"seq"' in line else {}
+            if record.get("query") == self._query and record.get("stream") == self.stream:
+                yield record["position"], record["seq"]
+
+    def _write_note(self, place: Place) -> None:
+        note = _Note(position=place[0], seq=place[1], segment=self._log.end())
+        write_record(self._path, asdict(note))
+
+
+def feed_folder(home: Home, stream: str) -> Path:
+    """Where the notes of who feeds a stream lie."""
+    return home.log(stream) / "feeds"
+
+
+def _source(home: Home, query: str, target: StreamSettings) -> str:
+    """The stream of the query, when its elements can be the target's fixes."""
+    row = find(home, query)
+    if row.plan is None:
+        raise QueryError(f"query {query!r} was dropped", hint="`fairway query list` names those that run")
+    if row.plan.emit not in PASSED:
+        raise QueryError(
+            f"query {query!r} gives no stream", hint="SELECT ISTREAM (...), DSTREAM (...) or RSTREAM (...)"
+        )
+    if row.plan.aggregate is not None:
+        raise QueryError(f"query {query!r} gives values, which have no place", hint="a fix needs x and y")
+    if row.stream == target.name:
+        raise ConfigError(f"query {query!r} reads stream {target.name!r} itself", hint="feed another stream")
+    _check_target(row.plan, target)
+    return row.stream
+
+
+def _check_target(plan: Plan, target: StreamSettings) -> None:
+    if target.format != "ndjson":
+        raise ConfigError(
+            f"stream {target.name!r} is {target.format}", hint='a query feeds a stream of format "ndjson"'
+        )
+    if target.columns.event_ts is not None and target.time_unit not in (*_DIVISORS, "iso"):
+        raise ConfigError(f"stream {target.name!r} has the time_unit {target.time_unit!r}", hint="iso, s, ms or us")
+    known = [*OWN, "x", "y", *(name for name, _ in plan.columns)]
+    columns = target.columns
+    wanted = {"object": columns.object, "event_ts": columns.event_ts, "x": columns.x, "y": columns.y}
+    wanted |= {f"attribute {name}": name for name in target.attributes}
+    for key, name in wanted.items():
+        if name is not None and name not in known:
+            hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+            raise ConfigError(f"stream {target.name!r}: {key} = {name!r} is no part of the query's records", hint=hint)
+
+
+def _stamp(us: int, target: StreamSettings) -> Any:
+    """A time in the unit of the target; text, when the unit is iso."""
+    divisor = _DIVISORS.get(target.time_unit)
+    if divisor is None:
+        seconds, fraction = divmod(us, 1_000_000)
+        return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{fraction:06d}Z"
+    return us // divisor if us % divisor == 0 else us / divisor
+
+
+def _payloads(lines: list[bytes]) -> Iterator[bytes]:
+    """The lines in as few segments as hold them."""
+    start = size = 0
+    for end, line in enumerate(lines):
+        if size + len(line) > _SEGMENT_BYTES and end > start:
+            yield b"".join(lines[start:end])
+            start, size = end, 0
+        size += len(line)
+    if size:
+        yield b"".join(lines[start:])
+
+
+def _record(line: bytes) -> dict[str, Any]:
+    """What a line says, when it is a JSON object; others write into this log too."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
