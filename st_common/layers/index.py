@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.errors import LayerError
 from st_common.geometry.distance import grown
+from st_common.geometry.enlarged import POINT, Growth, reached
 from st_common.geometry.grid import BoxIndex
 from st_common.home import Home
 from st_common.layers.keyed import KeyIndex
@@ -20,6 +21,8 @@ from st_common.layers.shapes import ShapeCache
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Tags = Sequence[tuple[str, str]]
+Chosen = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]  # kinds and tags of features
 
 CACHE_BYTES = 512 << 20
 _INDEXES_HELD = 8  # layer versions a process keeps at hand
@@ -41,7 +44,7 @@ class LayerIndex:
     """
 
     __slots__ = ("_boxes", "_cache", "_geographic", "_grids", "_keyed", "_kind", "_local", "_read_tag", "_region",
-                 "_region_ids", "fids")  # fmt: skip
+                 "_region_ids", "_values", "fids")  # fmt: skip
 
     def __init__(
         self,
@@ -61,13 +64,14 @@ class LayerIndex:
         self._region_ids: list[str] = ids.tolist()
         self._local = _rank_in_group(self._region)
         self._geographic = geographic
-        self._grids: OrderedDict[tuple[tuple[str, ...], float | None], tuple[BoxIndex, Ints]] = OrderedDict()
+        self._grids: OrderedDict[tuple[Chosen, float | None, Growth], tuple[BoxIndex, Ints]] = OrderedDict()
         self._cache = ShapeCache(read_region, limit_bytes=cache_bytes)
-        self._read_tag, self._keyed = read_tag, dict[str, KeyIndex]()
+        self._read_tag, self._keyed, self._values = read_tag, dict[str, KeyIndex](), dict[str, pa.Array]()
 
     def match(
-        self, x: Floats, y: Floats, *, distance_m: float | None = None, kinds: Sequence[str] = ()
-    ) -> tuple[Ints, Ints]:
+        self, x: Floats, y: Floats, *, distance_m: float | None = None, kinds: Sequence[str] = (), tags: Tags = (),
+        within: bool = False, growth: Growth = POINT,
+    ) -> tuple[Ints, Ints]:  # fmt: skip
         """All pairs of a point and a feature that it lies in or on, or that is at most `distance_m` away.
 
         Args:
@@ -76,37 +80,60 @@ class LayerIndex:
             distance_m: None for intersection; else metres, the limit included (geodesic, or planar in the unit of the
                 coordinates; `st_common.geometry.near` says how exact). Inside an area the distance is 0.
             kinds: features of these kinds only; none given means of every kind.
+            tags: features with all of these names and values only.
+            within: leaves out what lies on the border alone: points must be within features as OGC means it.
+            growth: how the boxes around the points are enlarged, which then must meet features, or lie within them.
 
         Returns:
             `(point_idx, feature_idx)`, int64, sorted by point, then feature; each pair once, also when the feature
             stands in several regions or beyond the border of the point's region.
         """
-        grid, features = self._grid(tuple(sorted(set(kinds))), distance_m)
+        grid, features = self._grid((tuple(sorted(set(kinds))), tuple(sorted(set(tags)))), distance_m, growth)
         points, found = grid.probe(x, y)
         found = features[found]
+        half = None if growth.is_point else growth.half_sides(y, geographic=self._geographic)
         keep = np.zeros(len(points), np.bool_)
         for region, pairs in _groups(self._region[found]):
             shapes = self._cache.get(self._region_ids[region])
             which, at = self._local[found[pairs]], points[pairs]
-            if distance_m is None:
-                keep[pairs] = shapes.intersect(which, x[at], y[at])
+            if distance_m is not None:
+                keep[pairs] = shapes.near(which, x[at], y[at], distance_m, geographic=self._geographic)
+            elif half is None:
+                keep[pairs] = (shapes.contain if within else shapes.intersect)(which, x[at], y[at])
             else:
-                keep[pairs] = shapes.within(which, x[at], y[at], distance_m, geographic=self._geographic)
+                across, along = half[0][at], half[1][at]
+                boxes = np.stack([x[at] - across, y[at] - along, x[at] + across, y[at] + along], axis=1)
+                keep[pairs] = shapes.meet(which, boxes, within=within)
         return points[keep], found[keep]
 
-    def keyed(self, values: pa.Array, column: str, *, kinds: Sequence[str] = ()) -> tuple[Ints, Ints]:
+    def keyed(self, values: pa.Array, column: str, *, kinds: Sequence[str] = (), tags: Tags = ()) -> tuple[Ints, Ints]:
         """All pairs of a value and a feature whose `column` ("fid", "kind" or the name of a tag) is equal to it.
 
         Returns:
             `(value_idx, feature_idx)`, int64, sorted by value, then feature; null matches nothing.
         """
         if column not in self._keyed:
-            self._keyed[column] = KeyIndex.of(self._column(column))
+            self._keyed[column] = KeyIndex.of(self.values(column))
         value, feature = self._keyed[column].find(values)
-        if kinds:
-            meant = np.isin(self._kind[feature], list(kinds))
+        if kinds or tags:
+            meant = self._meant((tuple(kinds), tuple(tags)))[feature]
             value, feature = value[meant], feature[meant]
         return value, feature
+
+    def values(self, column: str) -> pa.Array:
+        """The fid, the kind or a tag (by name) of every feature, as text; null for none. Read once."""
+        if column not in self._values:
+            self._values[column] = self._column(column)
+        return self._values[column]
+
+    def _meant(self, chosen: Chosen) -> npt.NDArray[np.bool_]:
+        """Which features are of these kinds and have these tags."""
+        kinds, tags = chosen
+        meant: npt.NDArray[np.bool_] = np.isin(self._kind, kinds) if kinds else np.ones(len(self.fids), np.bool_)
+        for name, value in tags:
+            has = pc.fill_null(pc.equal(self.values(name), value), fill_value=False)
+            meant &= has.to_numpy(zero_copy_only=False)
+        return meant
 
     def _column(self, name: str) -> pa.Array:
         if name in ("fid", "kind"):
@@ -127,14 +154,16 @@ class LayerIndex:
         """About how much memory the geometries take now."""
         return self._cache.nbytes
 
-    def _grid(self, kinds: tuple[str, ...], distance_m: float | None) -> tuple[BoxIndex, Ints]:
-        key = (kinds, distance_m)
+    def _grid(self, chosen: Chosen, distance_m: float | None, growth: Growth) -> tuple[BoxIndex, Ints]:
+        key = (chosen, distance_m, growth)
         grid = self._grids.pop(key, None)
         if grid is None:
-            features = np.flatnonzero(np.isin(self._kind, kinds)) if kinds else np.arange(len(self.fids))
+            features = np.flatnonzero(self._meant(chosen))
             boxes = self._boxes[features]
             if distance_m is not None:
                 boxes = grown(boxes, distance_m, geographic=self._geographic)
+            elif not growth.is_point:
+                boxes = reached(boxes, growth, geographic=self._geographic)
             grid = BoxIndex(boxes), features
         self._grids[key] = grid
         if len(self._grids) > _GRIDS_HELD:

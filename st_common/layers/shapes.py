@@ -42,23 +42,33 @@ class RegionShapes:
 
     def intersect(self, which: Ints, x: Floats, y: Floats) -> Bools:
         """For each pair of a feature and a point, whether the point lies in or on the feature."""
-        return self._contain(which, x, y, np.ones(len(which), np.bool_))
+        return self._ask(which, lambda shapes, pairs: shapely.intersects_xy(shapes, x[pairs], y[pairs]))
 
-    def within(self, which: Ints, x: Floats, y: Floats, distance_m: float, *, geographic: bool) -> Bools:
+    def contain(self, which: Ints, x: Floats, y: Floats) -> Bools:
+        """For each pair of a feature and a point, whether the point is within the feature: on a border it is not."""
+        return self._ask(which, lambda shapes, pairs: shapely.contains_xy(shapes, x[pairs], y[pairs]))
+
+    def meet(self, which: Ints, boxes: Floats, *, within: bool = False) -> Bools:
+        """For each pair of a feature and a box (float64[n, 4]), whether they meet, or the box is within the feature."""
+        test = shapely.contains if within else shapely.intersects
+        return self._ask(which, lambda shapes, pairs: test(shapes, shapely.box(*boxes[pairs].T)))
+
+    def near(self, which: Ints, x: Floats, y: Floats, distance_m: float, *, geographic: bool) -> Bools:
         """For each pair of a feature and a point, whether their distance is at most `distance_m`."""
         if self._outlines is None:
             self._outlines = outlines(self._geometries)
-        result = self._contain(which, x, y, self._areas[which])
+        areas = np.flatnonzero(self._areas[which])
+        result = np.zeros(len(which), np.bool_)
+        result[areas] = self.intersect(which[areas], x[areas], y[areas])
         left = np.flatnonzero(~result)
         result[left] = near(self._outlines, which[left], x[left], y[left], distance_m, geographic=geographic)
         return result
 
-    def _contain(self, which: Ints, x: Floats, y: Floats, asked: Bools) -> Bools:
+    def _ask(self, which: Ints, test: Callable[[npt.NDArray[np.object_], Ints], Bools]) -> Bools:
         """Goes feature by feature, so that a prepared geometry is met while it is still in the processor's cache."""
         result = np.zeros(len(which), np.bool_)
-        pairs = np.flatnonzero(asked)
-        pairs = pairs[np.argsort(which[pairs], kind="stable")]
-        result[pairs] = shapely.intersects_xy(self._geometries[which[pairs]], x[pairs], y[pairs])
+        pairs = np.argsort(which, kind="stable")
+        result[pairs] = test(self._geometries[which[pairs]], pairs)
         return result
 
 

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from st_common.operators import expressions, readings
+from st_common.operators.comparing import NO_STEPS
 from st_common.operators.fixes import LastFixes
 from st_common.operators.intern import Interner
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.kinds import KINDS
 from st_common.operators.match import region_mask
+from st_common.operators.screens import Asked, satisfied
 from st_common.operators.world import Table, World
 from st_common.query.region import MovingBox, MovingCircle
 
@@ -32,7 +34,7 @@ def masks_of(
         masks[1:, : before.shape[1]] = before[1:]
     which = np.flatnonzero(world.alive & (changed if before is not None else True))
     masks[1:, which] = _fresh(known, fixes, world, objects, which)
-    moving = {n: r for n, (_, r) in enumerate(known.rules, 1) if isinstance(r, MovingBox | MovingCircle)}
+    moving = {n: r for n, rule in enumerate(known.rules, 1) if isinstance(r := rule.region, MovingBox | MovingCircle)}
     whole = masks.copy() if moving else masks
     for number, region in moving.items():
         whole[number] &= _moving_mask(region, world, objects)
@@ -41,16 +43,19 @@ def masks_of(
 
 def _fresh(known: KindQueries, fixes: LastFixes, world: World, objects: Interner, which: np.ndarray) -> np.ndarray:
     """bool[rules, w] for some objects, without regions that move."""
-    texts = list(dict.fromkeys(where for where, _ in known.rules if where is not None))
-    table = readings.of_objects(fixes, which).table(objects.ids, geographic=world.geographic) if texts else None
+    texts = list(dict.fromkeys(rule.where for rule in known.rules if rule.where is not None))
+    asked = Asked(readings=readings.of_objects(fixes, which), objects=objects, geographic=world.geographic)
+    table = asked.readings.table(objects.ids, geographic=world.geographic) if texts else None
     found = dict(zip(texts, expressions.masks(texts, table), strict=True)) if table is not None else {}
     x, y = world.x[which], world.y[which]
     out = np.ones((len(known.rules), len(which)), bool)
-    for number, (where, region) in enumerate(known.rules):
-        if where is not None:
-            out[number] &= found[where]
-        if region is not None and not isinstance(region, MovingBox | MovingCircle):
-            out[number] &= region_mask(region, x, y, geographic=world.geographic)
+    for number, rule in enumerate(known.rules):
+        if rule.where is not None:
+            out[number] &= found[rule.where]
+        if rule.region is not None and not isinstance(rule.region, MovingBox | MovingCircle):
+            out[number] &= region_mask(rule.region, x, y, geographic=world.geographic)
+        if rule.steps != NO_STEPS:
+            out[number] &= satisfied(rule.steps, asked)
     return out
 
 

@@ -113,5 +113,6 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
 
 def _margin(turn: Turn, queries: KindQueries) -> float:
     """The width of the caches; none where an object can become eligible because a region moves."""
-    moving = any(isinstance(region, MovingBox | MovingCircle) for _, region in queries.rules)
+    regions = (rule.region for rule in queries.rules)
+    moving = any(isinstance(region, MovingBox | MovingCircle) for region in regions)
     return 0.0 if moving else turn.settings.margin

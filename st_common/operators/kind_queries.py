@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.comparing import NO_STEPS, Steps, steps_of
 from st_common.operators.intern import Interner, hashes_of
 from st_common.operators.registered import Queries
 from st_common.operators.world import Table
@@ -14,7 +15,15 @@ from st_common.query.plan import Plan
 from st_common.query.region import MovingBox, MovingCircle, Region
 
 _TOTALS = {"sum": 0, "max": 1, "min": 2}
-Rule = tuple[str | None, Region | None]  # what makes an object eligible: a predicate, a region
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What makes an object eligible: a predicate, a region, what is asked of its box."""
+
+    where: str | None = None
+    region: Region | None = None
+    steps: Steps = NO_STEPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +74,7 @@ def kind_queries(queries: Queries, numbers: list[int]) -> KindQueries:
     at = {focal: number for number, focal in enumerate(ids)}
     goes_with = [(row, at[focal]) for row, plan in enumerate(plans) for focal in plan.focals]
     places = [(row, place) for row, plan in enumerate(plans) for place in _group_places(plan)]
-    rules = tuple(dict.fromkeys(rule for plan in plans if (rule := _rule(plan)) != (None, None)))
+    rules = tuple(dict.fromkeys(rule for plan in plans if (rule := _rule(plan)) != Rule()))
     ruled = {rule: number for number, rule in enumerate(rules, 1)}
     names = pa.array(ids, pa.string())
     return KindQueries(
@@ -118,4 +127,5 @@ def _focal(plan: Plan) -> str | None:
 
 def _rule(plan: Plan) -> Rule:
     """What else an object must satisfy: the kinds of moving regions know their own."""
-    return (plan.where, plan.inside if plan.neighbours is not None else None)
+    region = plan.inside if plan.neighbours is not None else None
+    return Rule(where=plan.where, region=region, steps=steps_of(plan))

@@ -9,15 +9,23 @@ import pyarrow as pa
 
 from st_common.geometry.areas import AreaIndex
 from st_common.geometry.circles import CircleIndex
-from st_common.geometry.grid import BoxIndex
+from st_common.geometry.enlarged import POINT, Growth
+from st_common.geometry.grid import BoxIndex, blocks, ranges
+from st_common.operators.comparing import Steps, looked_at, steps_of
+from st_common.operators.filters.protocol import Features
 from st_common.operators.numbering import Numbering
 from st_common.operators.registered import Registered
+from st_common.operators.screens import Asked, Screens, compile_screens, objects_of, passes
 from st_common.operators.targets import NO_PARTNER
 from st_common.query.plan import LayerJoin, Region
 from st_common.query.region import Area, Box, Circle
 
 Index = BoxIndex | CircleIndex | AreaIndex
+Pairs = tuple[np.ndarray, np.ndarray]  # points, queries
 Triples = tuple[np.ndarray, np.ndarray, np.ndarray]  # points, queries, partners
+Tags = tuple[tuple[str, str], ...]
+
+_MOST_PAIRS = 1 << 22  # of points and queries that look everywhere, tested together
 
 
 class Layer(Protocol):
@@ -26,12 +34,18 @@ class Layer(Protocol):
     fids: np.ndarray
 
     def match(
-        self, x: np.ndarray, y: np.ndarray, *, distance_m: float | None = None, kinds: tuple[str, ...] = ()
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of a point and a feature, each once, sorted."""
+        self, x: np.ndarray, y: np.ndarray, *, distance_m: float | None = None, kinds: tuple[str, ...] = (),
+        tags: Tags = (), within: bool = False, growth: Growth = POINT,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """Pairs of a point, or of the box around it, and a feature, each once, sorted."""
 
-    def keyed(self, values: pa.Array, column: str, *, kinds: tuple[str, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+    def keyed(
+        self, values: pa.Array, column: str, *, kinds: tuple[str, ...] = (), tags: Tags = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of a value (its place, nulls match nothing) and a feature whose `column` has it as text."""
+
+    def values(self, column: str) -> pa.Array:
+        """The fid, the kind or a tag (by name) of every feature, as text; null for none."""
 
 
 LayerOf = Callable[[str, int], Layer]
@@ -39,12 +53,16 @@ LayerOf = Callable[[str, int], Layer]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """Points with what else decides: `masks` bool[e, n] of the predicates, `keys` of joins on a key, by expression."""
+    """Points with what else decides: `masks` bool[e, n] of the predicates, `keys` of joins on a key, by expression.
+
+    `asked` are the readings that they are of, for screens.
+    """
 
     x: np.ndarray
     y: np.ndarray
     masks: np.ndarray
     keys: dict[str, pa.Array]
+    asked: Asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +80,14 @@ class Hits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """Queries that join with one version of a layer in the same way; `regions` where they have one."""
+    """Queries that join with one version of a layer in the same way; `regions` where they have one.
+
+    `growth` is that of the boxes that must meet a feature.
+    """
 
     join: LayerJoin
     version: int
+    growth: Growth
     queries: np.ndarray
     regions: tuple[Region | None, ...]
 
@@ -90,9 +112,13 @@ class Indexes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySet:
-    """Queries compiled for matching: `predicate` int32 per query of the stream, its place in `predicates` or -1."""
+    """Queries compiled for matching: `predicate` int32 per query of the stream, its place in `predicates` or -1.
+
+    `screens` test what indexes and layers find.
+    """
 
     units: tuple[Indexes, ...]
+    screens: Screens
     predicates: tuple[str, ...]
     predicate: np.ndarray
     keys: tuple[str, ...]
@@ -121,24 +147,46 @@ def compile_queries(
             predicate[number] = numbered[where]
         by_unit.setdefault(int(predicate[number]) if number in below else -1, []).append(number)
     joins = (queries[n].plan.join for n in which)
+    steps = {n: steps_of(plan) for n in which if (plan := queries[n].plan).transforms or plan.compare is not None}
+    looked = {n: looked_at(queries[n].plan, of, geographic=geographic) for n, of in steps.items()}
+    views = _Views(
+        queries=queries, steps=steps, regions={n: region for n, (region, _) in looked.items()}, geographic=geographic
+    )
     return QuerySet(
-        units=tuple(_indexes(unit, queries, numbers, geographic=geographic) for unit, numbers in by_unit.items()),
+        units=tuple(_indexes(unit, views, numbers) for unit, numbers in by_unit.items()),
+        screens=compile_screens(len(queries), steps, {n: left for n, (_, left) in looked.items()}),
         predicates=predicates, predicate=predicate, geographic=geographic,
         keys=tuple(dict.fromkeys(join.left for join in joins if join is not None and join.left is not None)),
     )  # fmt: skip
 
 
-def _indexes(below: int, queries: Sequence[Registered], numbers: list[int], *, geographic: bool) -> Indexes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Views:
+    """Queries as indexes see them; `steps` and `regions` of those that have steps, by number."""
+
+    queries: Sequence[Registered]
+    steps: dict[int, Steps]
+    regions: dict[int, Region | None]
+    geographic: bool
+
+    def region(self, number: int) -> Region | None:
+        return self.regions[number] if number in self.regions else self.queries[number].plan.inside
+
+    def growth(self, number: int) -> Growth:
+        return self.steps[number].growth if number in self.steps else POINT
+
+
+def _indexes(below: int, views: _Views, numbers: list[int]) -> Indexes:
     kinds: dict[type, list[int]] = {}
-    groups: dict[tuple[LayerJoin, int], list[int]] = {}
+    groups: dict[tuple[LayerJoin, int, Growth], list[int]] = {}
     for number in numbers:
-        plan = queries[number].plan
-        if plan.join is None:
-            kinds.setdefault(type(plan.inside), []).append(number)
-        elif (version := queries[number].layer_version) is not None:
-            groups.setdefault((plan.join, version), []).append(number)
+        join, version = views.queries[number].plan.join, views.queries[number].layer_version
+        if join is None:
+            kinds.setdefault(type(views.region(number)), []).append(number)
+        elif version is not None:
+            groups.setdefault((join, version, views.growth(number)), []).append(number)
     parts = [
-        (np.array(of, np.int64), index_of([queries[n].plan.inside for n in of], geographic=geographic))
+        (np.array(of, np.int64), index_of([views.region(n) for n in of], geographic=views.geographic))
         for kind, of in kinds.items()
         if kind in _INDEX
     ]
@@ -146,9 +194,9 @@ def _indexes(below: int, queries: Sequence[Registered], numbers: list[int], *, g
         below=below, parts=tuple(parts),
         everywhere=np.array([n for kind, of in kinds.items() if kind not in _INDEX for n in of], np.int64),
         joins=tuple(
-            JoinGroup(join=join, version=version, queries=np.array(of, np.int64),
-                      regions=tuple(queries[n].plan.inside for n in of))
-            for (join, version), of in groups.items()
+            JoinGroup(join=join, version=version, growth=growth, queries=np.array(of, np.int64),
+                      regions=tuple(views.region(n) for n in of))
+            for (join, version, growth), of in groups.items()
         ),
     )  # fmt: skip
 
@@ -203,36 +251,70 @@ def _unit(
     out = []
     for numbers, index in unit.parts:
         point, row = index.probe(x, y)
-        out.append((point if whole else chosen[point], numbers[row], np.full(len(point), NO_PARTNER)))
+        out.append(_screened(queries, points, point if whole else chosen[point], numbers[row]))
     if len(unit.everywhere):
-        point = np.tile(chosen, len(unit.everywhere))
-        out.append((point, np.repeat(unit.everywhere, len(chosen)), np.full(len(point), NO_PARTNER)))
-    for group in unit.joins:
-        for point, query, feature in _join(group, queries, points, chosen, layer_of):
-            out.append((point, query, numbering.partners_of(feature)))
+        out += _everywhere(unit.everywhere, queries, points, chosen)
+    alone = [(point, query, np.full(len(point), NO_PARTNER)) for point, query in out]
+    return alone + [_join(group, queries, points, chosen, layer_of(group.join.layer, group.version), numbering)
+                    for group in unit.joins]  # fmt: skip
+
+
+def _screened(queries: QuerySet, points: Points, point: np.ndarray, query: np.ndarray) -> Pairs:
+    if queries.screens.empty or not len(point):
+        return point, query
+    keep = passes(queries.screens, points.asked, point, query)
+    return point[keep], query[keep]
+
+
+def _everywhere(numbers: np.ndarray, queries: QuerySet, points: Points, chosen: np.ndarray) -> list[Pairs]:
+    """Queries without a region: about one object each, or about all, piece by piece."""
+    out, wanted = [], np.full(len(numbers), -1)
+    if len(queries.screens.ids):
+        wanted = objects_of(queries.screens, points.asked.objects)[numbers]
+        order = np.argsort(wanted, kind="stable")
+        objects, wanted = points.asked.readings.object[chosen], wanted[order]
+        start = np.searchsorted(wanted, objects, side="left")
+        count = np.searchsorted(wanted, objects, side="right") - start
+        out.append(_screened(queries, points, np.repeat(chosen, count), numbers[order[ranges(start, count)]]))
+        numbers = numbers[order]
+    free = numbers[wanted == -1]
+    for piece in blocks(np.full(len(chosen), len(free)), _MOST_PAIRS) if len(free) else ():
+        point = np.tile(chosen[piece], len(free))
+        out.append(_screened(queries, points, point, np.repeat(free, len(chosen[piece]))))
     return out
 
 
 def _join(
-    group: JoinGroup, queries: QuerySet, points: Points, chosen: np.ndarray, layer_of: LayerOf
-) -> list[tuple[np.ndarray, np.ndarray, pa.Array]]:
-    layer, join = layer_of(group.join.layer, group.version), group.join
+    group: JoinGroup, queries: QuerySet, points: Points, chosen: np.ndarray, layer: Layer, numbering: Numbering
+) -> Triples:
+    near, met = _met(group, points, chosen, layer)
+    found = [(near[:0], near[:0], met[:0])]
+    for number, region in zip(group.queries, group.regions, strict=True):
+        point, feature = near, met
+        if region is not None:
+            inside = region_mask(region, points.x[near], points.y[near], geographic=queries.geographic)
+            point, feature = near[inside], met[inside]
+        found.append((point, np.full(len(point), number), feature))
+    point, query, feature = (_concat([part[i] for part in found]) for i in range(3))
+    if not queries.screens.empty and len(point):
+        keep = passes(queries.screens, points.asked, point, query, Features(layer=layer, feature=feature))
+        point, query, feature = point[keep], query[keep], feature[keep]
+    used, at = np.unique(feature, return_inverse=True)
+    return point, query, numbering.partners_of(pa.array(layer.fids[used], pa.string()))[at]
+
+
+def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> Pairs:
+    """Pairs of a point and a feature that the join asks for."""
+    join = group.join
     if join.predicate == "equals":
         keys = points.keys[join.left or ""].take(pa.array(chosen))
-        point, feature = layer.keyed(keys, join.right or "fid", kinds=join.kinds)
+        point, feature = layer.keyed(keys, join.right or "fid", kinds=join.kinds, tags=join.tags)
     else:
-        distance_m = join.distance_m if join.predicate == "dwithin" else None
-        point, feature = layer.match(points.x[chosen], points.y[chosen], distance_m=distance_m, kinds=join.kinds)
-    point = chosen[point]
-    fids = pa.array(layer.fids[feature], pa.string()) if len(feature) else pa.array([], pa.string())
-    out = []
-    for number, region in zip(group.queries, group.regions, strict=True):
-        if region is None:
-            out.append((point, np.full(len(point), number), fids))
-            continue
-        inside = region_mask(region, points.x[point], points.y[point], geographic=queries.geographic)
-        out.append((point[inside], np.full(int(inside.sum()), number), fids.filter(pa.array(inside))))
-    return out
+        point, feature = layer.match(
+            points.x[chosen], points.y[chosen], kinds=join.kinds, tags=join.tags, growth=group.growth,
+            distance_m=join.distance_m if join.predicate == "dwithin" else None, within=join.predicate == "within",
+        )  # fmt: skip
+    return chosen[point], feature
 
 
 def region_mask(region: Region, x: np.ndarray, y: np.ndarray, *, geographic: bool) -> np.ndarray:

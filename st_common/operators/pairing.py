@@ -48,7 +48,7 @@ def _left(turn: Turn, fixes: LastFixes, world: World, alive: np.ndarray, number:
     settings, plan = turn.settings, turn.queries[number].plan
     if settings.shards > 1 and is_spread(plan):
         alive = alive[turn.objects.hashes[alive] % np.uint64(settings.shards) == settings.shard]
-    if plan.where is None and plan.inside is None:
+    if plan.where is None and plan.inside is None and plan.compare is None and not plan.transforms:
         return alive
     alone = compile_queries(turn.queries, [number], geographic=world.geographic)
     points = points_of(alone, readings.of_objects(fixes, alive), turn.objects, geographic=world.geographic)

@@ -6,14 +6,17 @@ from st_common.operators import expressions
 from st_common.operators.intern import Interner
 from st_common.operators.match import Points, QuerySet
 from st_common.operators.readings import Readings
+from st_common.operators.screens import Asked
 
 
 def points_of(queries: QuerySet, readings: Readings, objects: Interner, *, geographic: bool) -> Points:
     """The readings as points for a set of queries; expressions are evaluated once for all of them."""
+    asked = Asked(readings=readings, objects=objects, geographic=geographic)
     if not queries.predicates and not queries.keys:
-        return Points(x=readings.x, y=readings.y, masks=np.empty((0, len(readings)), bool), keys={})
+        return Points(x=readings.x, y=readings.y, masks=np.empty((0, len(readings)), bool), keys={}, asked=asked)
     table = readings.table(objects.ids, geographic=geographic)
     return Points(
         x=readings.x, y=readings.y, masks=expressions.masks(queries.predicates, table),
         keys=dict(zip(queries.keys, expressions.values_as_text(queries.keys, table), strict=True)),
+        asked=asked,
     )  # fmt: skip

@@ -1,0 +1,112 @@
+"""Boxes around points: enlarged by factors, values and metres, and which closed boxes they meet (BBoxDB section 4.3.1).
+
+Each step is linear in the extents, so whatever was done to a point's box, its extents are
+`value + metres / metres per degree` on either axis: the same two numbers for both, whichever the latitude.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common.geometry.distance import metres_per_degree
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Axes = tuple[Floats, Floats]  # along x, along y
+
+_SLACK = 1.001  # boxes of candidates are a little too large rather than a rounding error too small
+_SHORTEST_M = 110_574.0  # a degree of latitude at the equator, where it is shortest
+_NEXT_TO_POLE_M = 1e-3  # of a degree of longitude: a fraction of a millimetre from the pole
+_POLAR = 89.9  # nearer to a pole boxes of candidates go all around it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """The extents of the box around a point, in both directions: `value` coordinates and `metres`.
+
+    A plane's metres are its coordinates; on longitude and latitude they are converted at the point's latitude.
+    """
+
+    value: float = 0.0
+    metres: float = 0.0
+
+    def by_factor(self, amount: float) -> "Growth":
+        """An extent e becomes (1 + amount) e; a point stays one."""
+        return Growth(value=self.value * (1 + amount), metres=self.metres * (1 + amount))
+
+    def by_value(self, amount: float) -> "Growth":
+        """Extents grow by coordinates, half on each side."""
+        return Growth(value=self.value + amount, metres=self.metres)
+
+    def by_metres(self, amount: float) -> "Growth":
+        """Extents grow by metres, half on each side."""
+        return Growth(value=self.value, metres=self.metres + amount)
+
+    @property
+    def is_point(self) -> bool:
+        """Whether nothing was enlarged."""
+        return not self.value and not self.metres
+
+    def half_sides(self, latitude: Floats, *, geographic: bool) -> Axes:
+        """Half of the extents along x and y of the boxes around points, in coordinates.
+
+        Metres are right to 0.5 % up to 85 degrees of latitude for boxes of some kilometres.
+        """
+        return half_sides(self.value, self.metres, scales(latitude, geographic=geographic))
+
+    def stands(self, *, geographic: bool) -> bool:
+        """Whether extents are the same everywhere."""
+        return not (geographic and self.metres)
+
+
+POINT = Growth()
+"""A point that was not enlarged."""
+
+
+def scales(latitude: Floats, *, geographic: bool) -> Axes:
+    """Metres per unit of x and of y; 1 in a plane. Never nothing: at a pole every longitude is near."""
+    if geographic:
+        across, along = metres_per_degree(latitude)
+        return np.maximum(across, _NEXT_TO_POLE_M), along
+    ones = np.ones(len(latitude))
+    return ones, ones
+
+
+def half_sides(value: Floats | float, metres: Floats | float, scale: Axes) -> Axes:
+    """Half of the extents of boxes, given the `scales` where their points are."""
+    return (value + metres / scale[0]) / 2, (value + metres / scale[1]) / 2
+
+
+def meets(boxes: Floats, half: Axes, x: Floats, y: Floats) -> Bools:
+    """For each pair whether the box around the point meets the other box, both closed.
+
+    Args:
+        boxes: float64[4, n]: minx, miny, maxx, maxy.
+        half: half of the extents of the boxes around the points, float64[n] each.
+        x: float64[n].
+        y: float64[n].
+    """
+    minx, miny, maxx, maxy = boxes
+    across, along = half
+    keep: Bools = x >= minx - across
+    keep &= x <= maxx + across
+    keep &= y >= miny - along
+    keep &= y <= maxy + along
+    return keep
+
+
+def reached(boxes: Floats, growth: Growth, *, geographic: bool) -> Floats:
+    """Boxes (float64[n, 4]) that hold every point whose own box, so enlarged, meets the given ones.
+
+    They hold no other point where extents are the same everywhere; on degrees metres make them somewhat larger.
+    """
+    outwards = np.array([-1.0, -1.0, 1.0, 1.0])
+    if growth.stands(geographic=geographic):
+        return boxes + (growth.value + growth.metres) / 2 * outwards
+    along = (growth.value + growth.metres / _SHORTEST_M) / 2 * _SLACK
+    farthest = np.abs(boxes[:, 1::2]).max(axis=1, initial=0.0) + along
+    across = (growth.value + growth.metres / metres_per_degree(np.minimum(farthest, _POLAR))[0]) / 2 * _SLACK
+    across = np.where(farthest < _POLAR, across, np.inf)
+    grown: Floats = boxes + np.stack([across, np.full_like(across, along)] * 2, axis=1) * outwards
+    return grown

@@ -1,0 +1,12 @@
+"""Filters that queries name, each with a custom value: USING filter('name', 'custom value') (SPEC B10-B12)."""
+
+from st_common.operators.filters.geojson import GeojsonFilter
+from st_common.operators.filters.key import KeyFilter
+from st_common.operators.filters.property import PropertyFilter
+from st_common.operators.filters.protocol import Filter
+from st_common.operators.filters.wkt import WktFilter
+
+FILTERS: dict[str, Filter] = {
+    "geojson": GeojsonFilter(), "key": KeyFilter(), "property": PropertyFilter(), "wkt": WktFilter(),
+}  # fmt: skip
+"""By name; `st_common.query.filters` says which there are, and checks their values."""
