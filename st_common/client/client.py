@@ -1,0 +1,114 @@
+"""The Python client: registers plans while streams run, and gives their changes as they come (SPEC B14)."""
+
+import getpass
+import re
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from st_common.client.registration import QueryId, Registration
+from st_common.errors import FairwayError, QueryError
+from st_common.home import Home
+from st_common.query.builder import QueryBuilder
+from st_common.query.control import QueryRow
+from st_common.query.derived import roll_forward
+from st_common.query.grammar.words import quoted
+from st_common.query.plan import Plan
+from st_common.query.registry import drop, find, register
+from st_common.query.text import Statement, parse, to_text
+from st_common.serving.follow import POLL_S
+from st_common.settings import StreamSettings, conf_dir, load_streams
+
+_SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+
+
+class Client:
+    """Registers queries in a home and follows their answers; engines of the streams run elsewhere.
+
+    Args:
+        home: the home folder.
+        streams: the settings of the streams; else those in FAIRWAY_CONF, HOME/conf or ./conf.
+        owner: who registers; else the user of this process.
+        poll_s: how long to wait before looking for new changes again.
+    """
+
+    def __init__(
+        self,
+        home: Home | Path | str,
+        *,
+        streams: Mapping[str, StreamSettings] | None = None,
+        owner: str | None = None,
+        poll_s: float = POLL_S,
+    ) -> None:
+        self._home = home if isinstance(home, Home) else Home(Path(home))
+        self._streams = load_streams(conf_dir(self._home.root)) if streams is None else streams
+        self._owner = getpass.getuser() if owner is None else owner
+        self._poll_s = poll_s
+        self._open: list[Registration] = []
+
+    def register(self, what: Plan | QueryBuilder | str, name: str | None = None, *, tags: bool = False) -> Registration:
+        """Registers a plan, a builder's plan or a text, and gives what follows its changes from there on.
+
+        Args:
+            what: a plan or builder; or a text, SELECT .. alone or one statement that registers or replaces a query.
+            name: the query's name; without one a statement's own counts, and else one is made.
+            tags: read the kind and the tags of features that a join pairs with.
+
+        Raises:
+            QueryError: a name that is taken, an unknown stream or layer, a plan that cannot be; nothing is registered.
+        """
+        row = self._registered(self._statement(what, name))
+        self._open = [each for each in self._open if not each.closed]
+        registration = Registration(self._home, row, tags=tags, poll_s=self._poll_s)
+        self._open.append(registration)
+        return registration
+
+    def cancel(self, query: QueryId | Registration) -> None:
+        """Drops a query, and ends the iteration of its registrations in this client at once.
+
+        Raises:
+            QueryError: no such query is registered, or a newer version of it; that one stays.
+        """
+        name, version = query.id if isinstance(query, Registration) else query
+        row = find(self._home, name)
+        if row.live and row.version != version:
+            hint = f"its id is ({name!r}, {row.version}) now"
+            raise QueryError(f"version {version} of query {name!r} was replaced", hint=hint)
+        drop(self._home, name)
+        self._roll_forward()
+        for registration in self._open:
+            if registration.id == (name, version):
+                registration.close()
+
+    def _registered(self, statement: Statement) -> QueryRow:
+        (row,) = register(self._home, self._streams, [statement], owner=self._owner)
+        self._roll_forward()
+        return row
+
+    def _roll_forward(self) -> None:
+        with suppress(FairwayError):  # the derived table follows later; the logs have the query already
+            roll_forward(self._home)
+
+    def _statement(self, what: Plan | QueryBuilder | str, name: str | None) -> Statement:
+        if not isinstance(what, str):
+            plan = what.build() if isinstance(what, QueryBuilder) else what
+            return self._one(to_text(plan, name or _made_name()))
+        if _SELECT.match(what):
+            return self._one(f"REGISTER QUERY {quoted(name or _made_name())} AS {what}")
+        statement = self._one(what)
+        if name not in (None, statement.name):
+            hint = "leave one of them out"
+            raise QueryError(f"the text calls the query {statement.name!r}, not {name!r}", hint=hint)
+        return statement
+
+    def _one(self, text: str) -> Statement:
+        statements = parse(text)
+        if len(statements) != 1 or statements[0].plan is None:
+            hint = "SELECT ..., or REGISTER QUERY name AS SELECT ..."
+            raise QueryError("expected one statement that registers a query", hint=hint)
+        return statements[0]
+
+
+def _made_name() -> str:
+    return f"client_{uuid.uuid4().hex[:12]}"

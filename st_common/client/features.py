@@ -1,0 +1,43 @@
+"""Features of a layer by their ids, for who wants to know more of a join's partner than its id."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from st_common import tables
+from st_common.client.tuples import Feature
+from st_common.home import Home
+
+_HELD = 100_000  # features
+
+
+class FeatureCache:
+    """Reads what is not known yet once for many rows; every version of the layer has its own features."""
+
+    def __init__(self, home: Home, layer: str) -> None:
+        self._path, self._layer = home.table("layers", layer), layer
+        self._version: int | None = None
+        self._known: OrderedDict[str, Feature] = OrderedDict()
+
+    def of(self, rows: pa.Table) -> Mapping[str, Feature]:
+        """The features that these changes are about, as the newest of their layer versions has them."""
+        version = max((each for each in rows["layer_version"].to_pylist() if each is not None), default=None)
+        if version != self._version:
+            self._known.clear()
+            self._version = version
+        missing = {fid for fid in rows["partner"].to_pylist() if fid is not None} - self._known.keys()
+        if missing and version is not None:
+            self._read(sorted(missing), version)
+        while len(self._known) > _HELD + len(rows):
+            self._known.popitem(last=False)
+        return self._known
+
+    def _read(self, fids: list[str], version: int) -> None:
+        found = tables.read(
+            self._path, version=version, columns=["fid", "kind", "tags"],
+            filters=[("fid", "in", fids), ("home", "=", True)],
+        )  # fmt: skip
+        for row in found.to_pylist():
+            feature = Feature(fid=row["fid"], layer=self._layer, kind=row["kind"], tags=dict(row["tags"] or ()))
+            self._known[row["fid"]] = feature

@@ -1,0 +1,134 @@
+"""A query that a client registered: its changes as they come, until it is dropped, replaced or closed."""
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.capture.log import Log
+from st_common.client.features import FeatureCache
+from st_common.client.tuples import MultiTuple, multi_tuple
+from st_common.home import Home
+from st_common.ops.status import read_status
+from st_common.position import position_of, segment_of
+from st_common.query.control import OPS, QueryRow
+from st_common.serving.follow import LAST_SEQ, POLL_S, Follower
+
+_LOOK_S = 0.5  # between two looks for a drop while nothing comes
+
+
+class QueryId(NamedTuple):
+    """What a registered query is known by."""
+
+    name: str
+    version: int
+
+
+class Registration:
+    """Iterating it blocks until the next change of the query and gives a MultiTuple.
+
+    The iteration ends when the query is dropped or replaced, by whomever, and all changes of this version were given;
+    at once when it is closed or cancelled by its client. One thread iterates; any thread may close.
+    """
+
+    def __init__(self, home: Home, row: QueryRow, *, tags: bool = False, poll_s: float = POLL_S) -> None:
+        assert row.plan is not None  # noqa: S101 - only rows that register have come here
+        self.id = QueryId(row.name, row.version)
+        self.stream = row.stream
+        self.plan = row.plan
+        self._home, self._row, self._poll_s = home, row, poll_s
+        self._follower = Follower(home, row.stream, after=(row.position - 1, LAST_SEQ), query=row.name)
+        self._features = FeatureCache(home, row.plan.join.layer) if tags and row.plan.join else None
+        self._log, self._looked = Log(home.log(row.stream)), segment_of(row.position)
+        self._end: int | None = None
+        self._look_s = 0.0
+        self._waiting: deque[MultiTuple] = deque()
+        self._closed = threading.Event()
+
+    @property
+    def closed(self) -> bool:
+        """Whether no more changes will come."""
+        return self._closed.is_set()
+
+    def __iter__(self) -> Iterator[MultiTuple]:
+        return self
+
+    def __next__(self) -> MultiTuple:
+        found = self.next()
+        if found is None:
+            raise StopIteration
+        return found
+
+    def next(self, timeout_s: float | None = None) -> MultiTuple | None:
+        """The next change; None when none came in this time, or when no more will come (`closed`)."""
+        until_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self._closed.is_set():
+            if self._waiting or self._fetched():
+                return self._waiting.popleft()
+            left_s = self._poll_s if until_s is None else min(self._poll_s, until_s - time.monotonic())
+            if left_s <= 0:
+                return None
+            self._closed.wait(left_s)
+        return None
+
+    def within(self, seconds: float) -> Iterator[MultiTuple]:
+        """The changes that come in this time."""
+        until_s = time.monotonic() + seconds
+        while (found := self.next(max(0.0, until_s - time.monotonic()))) is not None:
+            yield found
+
+    def close(self) -> None:
+        """Ends the iteration; the query stays registered."""
+        self._closed.set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _fetched(self) -> bool:
+        """Whether something came; closes when nothing more will."""
+        over = self._is_over()  # asked before looking: what was committed by then is seen
+        rows = self._follower.poll()
+        if over and not len(rows):
+            self.close()
+        self._waiting.extend(self._multi_tuples(rows))
+        return bool(self._waiting)
+
+    def _multi_tuples(self, rows: pa.Table) -> Iterator[MultiTuple]:
+        mine = rows.filter(pc.equal(rows["query_version"], self.id.version))
+        features = self._features.of(mine) if self._features is not None and len(mine) else {}
+        return (multi_tuple(row, self.plan, features) for row in mine.to_pylist())
+
+    def _is_over(self) -> bool:
+        """Whether the engine has committed the row that ended this version of the query."""
+        if self._end is None and time.monotonic() >= self._look_s:
+            self._end = self._ended_at()
+            self._look_s = time.monotonic() + _LOOK_S
+        if self._end is None:
+            return False
+        status = read_status(self._home.stream(self.stream))
+        return status is not None and status.position > self._end
+
+    def _ended_at(self) -> int | None:
+        """The position of the control row that dropped or replaced the query; None while there is none."""
+        for segment in self._log.control_segments(self._looked):
+            for number, line in enumerate(self._log.read(segment).split(b"\n")):
+                position = position_of(segment.number, number)
+                if line and position > self._row.position and self._is_about(line):
+                    return position
+            self._looked = segment.number + 1
+        return None
+
+    def _is_about(self, line: bytes) -> bool:
+        value = json.loads(line)
+        return value.get("op") in OPS and value.get("query") == self.id.name

@@ -1,0 +1,96 @@
+"""What a registered query gives: BBoxDB's MultiTuples, each with how the answer changed (SPEC B14)."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from st_common.query.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Element:
+    """An element of the stream: a fix of an object, or of an aggregate the group (`object` is its text).
+
+    `event_ts` is the fix's event time, or the change's when no fix made it (UTC). `x` and `y` are known where the query
+    selects them, or is an ISTREAM, DSTREAM or RSTREAM; `fields` are the columns that it selects.
+    """
+
+    object: str
+    event_ts: datetime | None = None
+    x: float | None = None
+    y: float | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """A feature of a layer; `kind` and `tags` are read only for who asks for them at registration."""
+
+    fid: str
+    layer: str
+    kind: str | None = None
+    tags: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiTuple:
+    """An ordered set of tuples, and what happened to it in the answer.
+
+    One tuple for a range query, the stream's; two for a join, the stream's first, then the feature or the other object.
+    `sign` is +1 when it entered the answer, -1 when it left, 0 for a further fix of a member. `position` and `seq` are
+    its place in the stream's log.
+    """
+
+    tuples: tuple[Element | Feature, ...]
+    sign: int
+    cause: str
+    value: float | None
+    event_ts: datetime
+    query_version: int
+    layer_version: int | None
+    position: int
+    seq: int
+
+    def __iter__(self) -> Iterator[Element | Feature]:
+        return iter(self.tuples)
+
+    def __len__(self) -> int:
+        return len(self.tuples)
+
+    def __getitem__(self, number: int) -> Element | Feature:
+        return self.tuples[number]
+
+
+def multi_tuple(row: Mapping[str, Any], plan: Plan, features: Mapping[str, Feature]) -> MultiTuple:
+    """One row of the table `changes` of a query with this plan; `features` are those that are known more of."""
+    return MultiTuple(
+        tuples=(_element(row), *_partner(row, plan, features)),
+        sign=row["sign"],
+        cause=row["cause"],
+        value=row["value"],
+        event_ts=row["event_ts"],
+        query_version=row["query_version"],
+        layer_version=row["layer_version"],
+        position=row["position"],
+        seq=row["seq"],
+    )
+
+
+def _element(row: Mapping[str, Any]) -> Element:
+    fields = json.loads(row["fields"]) if row["fields"] else {}
+    x, y = (fields[name] if isinstance(fields.get(name), int | float) else None for name in ("x", "y"))
+    return Element(object=row["object"], event_ts=row["fix_ts"] or row["event_ts"], x=x, y=y, fields=fields)
+
+
+def _partner(
+    row: Mapping[str, Any], plan: Plan, features: Mapping[str, Feature]
+) -> tuple[()] | tuple[Element | Feature]:
+    """The second tuple of a join; the partner of a fix in a window is its own time, which the element has."""
+    partner = row["partner"]
+    if partner is None or plan.frame is not None:
+        return ()
+    if plan.join is not None:
+        return (features.get(partner) or Feature(fid=partner, layer=plan.join.layer),)
+    return (Element(object=partner),)
