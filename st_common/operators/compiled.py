@@ -1,11 +1,13 @@
 """The queries of a shard, compiled for evaluation (SPEC P8)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.fields import shown_columns
 from st_common.operators.fixes import LastFixes
+from st_common.operators.frame_specs import FrameSpecs, compile_frames, is_restricted, who_counts
 from st_common.operators.intern import Interner, hashes_of
 from st_common.operators.kind_queries import KindQueries, kind_queries
 from st_common.operators.match import QuerySet, compile_queries
@@ -33,22 +35,26 @@ class Compiled:
     """The live queries of a shard, by how they are judged; arrays of numbers of queries.
 
     `fixwise` are judged fix by fix, by the shard that owns the object. The others are judged at ticks by the shard
-    that owns the query: `still` have a region that stands still, `windows` hold fixes, `kinds` go through the skeleton,
-    `pairs` join objects with objects (see `is_spread`). The other columns have a flag
-    per query: further fixes of members are told, an aggregate stands above, there is a window, columns are selected,
-    members are told with the time until which they stay, objects are paired, the query is this shard's. Then, per
-    query: its aggregate's `function` (a text, None without), its window in microseconds and in fixes (-1 without), and
-    the largest event time when it was registered.
+    that owns the query: `still` have a region that stands still, `windows` and `frames` hold fixes, `kinds` go through
+    the skeleton, `pairs` join objects with objects (see `is_spread`); what a frame asks of last fixes is among these.
+    The other columns have a flag per query: further fixes of members are told, an aggregate stands above, there is a
+    window or a frame, there is a frame, everything is told again at each result, columns are selected, members are told
+    with the time until which they stay, objects are paired, the query is this shard's. Then, per query:
+    its aggregate's `function` (a text, None without), its window in microseconds and in fixes (-1 without), and the
+    largest event time when it was registered.
     """
 
     fixwise: QuerySet
     still: QuerySet
     windows: QuerySet
+    frames: FrameSpecs
     kinds: dict[str, KindQueries]
     pairs: np.ndarray
     every: np.ndarray
     grouped: np.ndarray
     windowed: np.ndarray
+    framed: np.ndarray
+    retelling: np.ndarray
     selecting: np.ndarray
     valid_until: np.ndarray
     paired: np.ndarray
@@ -61,7 +67,8 @@ class Compiled:
     @property
     def ticking(self) -> bool:
         """Whether any query is judged at ticks."""
-        return bool(self.kinds) or bool(len(self.pairs)) or not self.still.empty or not self.windows.empty
+        moving = bool(self.kinds) or bool(len(self.pairs))
+        return moving or not self.still.empty or not self.windows.empty or bool(len(self.frames.numbers))
 
 
 _seen: list[tuple[Queries, Settings, Compiled]] = []
@@ -91,27 +98,32 @@ def compile_shard(
     fixwise = [n for n in live if not queries[n].plan.by_ticks]
     ticking = [n for n in live if queries[n].plan.by_ticks and (mine[n] or is_spread(queries[n].plan))]
     windows = [n for n in ticking if queries[n].plan.window is not None]
-    rest = [n for n in ticking if queries[n].plan.window is None]
+    frames = [n for n in ticking if queries[n].plan.frame is not None]
+    below = _below_frames(queries, frames)
+    rest = [n for n in ticking if queries[n].plan.window is None and _has_members(queries[n].plan)]
     kinds: dict[str, list[int]] = {}
     for number in rest:
-        plan = queries[number].plan
+        plan = below[number].plan
         kinds.setdefault("pairs" if plan.pairs is not None else kind_of(plan) or "still", []).append(number)
     sets = [
         compile_queries(
-            queries,
+            below,
             of,
             geographic=settings.geographic,
-            below=selections_below(queries, of, fixes, objects, geographic=settings.geographic),
+            below=selections_below(below, of, fixes, objects, geographic=settings.geographic),
         )
         for of in (fixwise, kinds.pop("still", []), windows)
     ]
     return Compiled(
         fixwise=sets[0], still=sets[1], windows=sets[2], pairs=np.array(kinds.pop("pairs", []), np.int64),
-        kinds={name: kind_queries(queries, of) for name, of in kinds.items()},
+        kinds={name: kind_queries(below, of) for name, of in kinds.items()},
+        frames=compile_frames(queries, frames, geographic=settings.geographic),
         every=np.array([q.plan.emit == "every" for q in queries], bool),
         grouped=np.array([q.plan.aggregate is not None for q in queries], bool),
-        windowed=np.array([q.plan.window is not None for q in queries], bool),
-        selecting=np.array([bool(q.plan.columns) for q in queries], bool),
+        windowed=np.array([q.plan.window is not None or q.plan.frame is not None for q in queries], bool),
+        framed=np.array([q.plan.frame is not None for q in queries], bool),
+        retelling=np.array([q.plan.emit == "rstream" for q in queries], bool),
+        selecting=np.array([bool(shown_columns(q.plan)) for q in queries], bool),
         valid_until=np.array([q.plan.valid_until for q in queries], bool),
         paired=np.array([q.plan.pairs is not None for q in queries], bool),
         mine=mine,
@@ -119,6 +131,19 @@ def compile_shard(
         since=np.array([q.since for q in queries], np.int64),
         **_windows([q.plan.window for q in queries]),
     )  # fmt: skip
+
+
+def _has_members(plan: Plan) -> bool:
+    """Whether a plan has an answer of its last fixes; a frame over all objects has none."""
+    return plan.frame is None or is_restricted(plan)
+
+
+def _below_frames(queries: Queries, frames: list[int]) -> Queries:
+    """The queries, in place of those with a frame what says which objects count in it."""
+    if not frames:
+        return queries
+    mine = frozenset(frames)
+    return tuple(replace(q, plan=who_counts(q.plan)) if n in mine else q for n, q in enumerate(queries))
 
 
 def _windows(windows: list[Window | None]) -> dict[str, np.ndarray]:

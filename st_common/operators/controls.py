@@ -16,7 +16,8 @@ from st_common.operators.match import LayerOf
 from st_common.operators.registered import Registered
 from st_common.operators.settings import Settings
 from st_common.operators.state import State
-from st_common.operators.swap import Swap, swap
+from st_common.operators.swap import swap
+from st_common.operators.swapping import Swap
 from st_common.operators.timeline import Rows
 from st_common.query.plan import Plan
 

@@ -1,6 +1,8 @@
 """What one run of log rows changes in a state; small where little moved, so it is what a batch writes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +10,7 @@ import pyarrow as pa
 from st_common.operators.codec import flat, flat_attributes, from_blob, to_blob, unflat
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import LastFixes
+from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.groups import Groups
 from st_common.operators.keys import merged, without
 from st_common.operators.registered import Queries, queries_from_arrays, queries_to_arrays
@@ -27,7 +30,7 @@ class Delta:
     changed, `replaces_answer` when the whole answer was made anew (a registration, a drop, a layer change). Answers at
     ticks change by the keys `tick_minus` and `tick_plus`, windows by places and entries, aggregates by targets.
     `follows`: every touched object had one fix, so that the reading before it is what the state has; bytes leave it
-    out. `tick_answer` is the answer at ticks after the run where it is known already; bytes leave it out as well.
+    out. `tick_answer` and `frame_rows` are those after the run where they are known already; bytes leave them out.
     """
 
     next_segment: int
@@ -47,6 +50,11 @@ class Delta:
     entries_added: Entries = field(default_factory=Entries.empty)
     groups_removed: np.ndarray = field(default_factory=_ints)
     groups_added: Groups = field(default_factory=Groups.empty)
+    frame_rows_removed: np.ndarray = field(default_factory=_ints)
+    frame_rows_flipped: np.ndarray = field(default_factory=_ints)
+    frame_rows_added: FrameRows = field(default_factory=FrameRows)
+    tracks_removed: np.ndarray = field(default_factory=_ints)
+    tracks_added: Tracks = field(default_factory=Tracks)
     pending: Pending | None = None
     held: Held | None = None
     queries: Queries | None = None
@@ -54,6 +62,7 @@ class Delta:
     replaces_answer: bool = False
     follows: bool = False
     tick_answer: np.ndarray | None = field(default=None, compare=False, repr=False)
+    frame_rows: FrameRows | None = field(default=None, compare=False, repr=False)
 
     def to_blob(self) -> bytes:
         """The delta as bytes, for the journal."""
@@ -64,7 +73,9 @@ class Delta:
         arrays |= flat("entries", self.entries_added) | flat("groups", self.groups_added)
         arrays |= {} if self.held is None else self.held.to_arrays()
         arrays |= {} if self.queries is None else queries_to_arrays(self.queries)
-        arrays |= {} if self.pending is None else {"pending_objects": self.pending.objects}
+        arrays |= flat("frames", self.frame_rows_added) | self.tracks_added.to_arrays("tracks")
+        if self.pending is not None:
+            arrays |= {"pending_objects": self.pending.objects, "pending_ended": self.pending.ended}
         return to_blob(arrays, {
             "format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event),
             "layers": self.layers, "replaces_answer": self.replaces_answer, "held": self.held is not None,
@@ -81,13 +92,13 @@ class Delta:
         """
         arrays, meta = from_blob(blob)
         check_format(meta)
-        tick = meta["pending_tick"]
         return Delta(
             next_segment=meta["next_segment"], max_event=meta["max_event"], replaces_answer=meta["replaces_answer"],
             follows=meta["follows"],
             layers=meta["layers"], queries=queries_from_arrays(arrays) if meta["queries"] else None,
             held=Held.from_arrays(arrays) if meta["held"] else None, fixes=fixes_from_arrays(arrays),
-            pending=None if tick is None else Pending(tick=tick, objects=arrays["pending_objects"]),
+            pending=_pending(meta["pending_tick"], arrays), frame_rows_added=unflat("frames", FrameRows, arrays),
+            tracks_added=Tracks.from_arrays("tracks", arrays), frame_rows=None,
             entries_added=unflat("entries", Entries, arrays), groups_added=unflat("groups", Groups, arrays),
             **{name: arrays[name] for name in _ARRAYS},
         )  # fmt: skip
@@ -95,8 +106,15 @@ class Delta:
 
 _ARRAYS = (
     "object_ids", "object_hashes", "partner_ids", "partner_hashes", "target_query", "target_partner", "touched",
-    "answer", "tick_minus", "tick_plus", "entries_removed", "groups_removed",
+    "answer", "tick_minus", "tick_plus", "entries_removed", "groups_removed", "frame_rows_removed",
+    "frame_rows_flipped", "tracks_removed",
 )  # fmt: skip
+
+
+def _pending(tick: int | None, arrays: Mapping[str, Any]) -> Pending | None:
+    if tick is None:
+        return None
+    return Pending(tick=tick, objects=arrays["pending_objects"], ended=arrays["pending_ended"])
 
 
 def apply(state: State, delta: Delta) -> State:
@@ -115,11 +133,21 @@ def apply(state: State, delta: Delta) -> State:
         tick_answer=_tick_answer_after(state, delta),
         entries=state.entries.changed(removed=delta.entries_removed, added=delta.entries_added),
         groups=state.groups.changed(removed=delta.groups_removed, added=delta.groups_added),
+        frame_rows=_frame_rows_after(state, delta),
+        tracks=state.tracks.changed(removed=delta.tracks_removed, added=delta.tracks_added),
         pending=state.pending if delta.pending is None else delta.pending,
         held=state.held if delta.held is None else delta.held,
         queries=state.queries if delta.queries is None else delta.queries,
         layers=state.layers if delta.layers is None else delta.layers,
     )  # fmt: skip
+
+
+def _frame_rows_after(state: State, delta: Delta) -> FrameRows:
+    if delta.frame_rows is not None:
+        return delta.frame_rows
+    return state.frame_rows.changed(
+        removed=delta.frame_rows_removed, flipped=delta.frame_rows_flipped, added=delta.frame_rows_added
+    )
 
 
 def _tick_answer_after(state: State, delta: Delta) -> np.ndarray:

@@ -1,6 +1,7 @@
 """EVALUATE: one run of fixes against all queries of a shard (DESIGN section 2)."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from st_common.operators.compiled import compiled
 from st_common.operators.delta import Delta
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import LastFixes
+from st_common.operators.frames import Closed
 from st_common.operators.inner import Memo
 from st_common.operators.intern import Interner
 from st_common.operators.match import Hits, LayerOf, match
@@ -35,7 +37,8 @@ class Counters:
 
     `fixes` to `expired` are of the shard's own objects, `stays` to `enters` are GPAC's cases of queries judged fix by
     fix. `probed` points were looked up, `matched` pairs came out of the spatial operators, before the predicates;
-    `ticks` were judged, `touched` objects and pairs looked at there, `refills` caches filled anew.
+    `ticks` were judged, `touched` objects and pairs looked at there, `refills` caches filled anew, `cut`
+    fixes more than a frame keeps of one object.
     """
 
     fixes: int = 0
@@ -51,6 +54,7 @@ class Counters:
     ticks: int = 0
     touched: int = 0
     refills: int = 0
+    cut: int = 0
 
     def __add__(self, other: "Counters") -> "Counters":
         names = self.__dataclass_fields__
@@ -163,7 +167,18 @@ def _delta(  # noqa: PLR0917 - what a run found, put together
         tick_answer=ticked.answer, follows=len(touched) == len(ordered.events) == _count(ordered.events, FIX),
         entries_removed=ticked.entries_removed, entries_added=ticked.entries_added,
         groups_removed=ticked.groups_removed, groups_added=ticked.groups_added, pending=ticked.pending,
+        **_of_frames(ticked.frames),
     )  # fmt: skip
+
+
+def _of_frames(closed: Closed | None) -> dict[str, Any]:
+    if closed is None:
+        return {}
+    return {
+        "frame_rows_removed": closed.rows_removed, "frame_rows_flipped": closed.rows_flipped,
+        "frame_rows_added": closed.rows_added, "frame_rows": closed.rows, "tracks_removed": closed.tracks_removed,
+        "tracks_added": closed.tracks_added,
+    }  # fmt: skip
 
 
 def _count(events: Events, kind: int) -> int:
@@ -182,5 +197,5 @@ def _counters(
         fixes=count(run.rows.object), late=count(ordered.late), double=count(ordered.double),
         gone=count(events.object[events.kind == GONE]), expired=count(events.object[events.kind == EXPIRED]),
         stays=len(cases.stays[0]), leaves=len(cases.leaves[0]), enters=len(cases.enters[0]), probed=hits.probed,
-        matched=hits.matched, ticks=ticked.ticks, touched=ticked.touched, refills=ticked.refills,
+        matched=hits.matched, ticks=ticked.ticks, touched=ticked.touched, refills=ticked.refills, cut=ticked.cut,
     )  # fmt: skip

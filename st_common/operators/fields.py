@@ -7,6 +7,17 @@ from st_common.operators import expressions
 from st_common.operators.intern import Interner
 from st_common.operators.readings import Readings
 from st_common.operators.registered import Queries
+from st_common.query.plan import Plan
+
+_STREAMS = ("istream", "dstream", "rstream")
+
+
+def shown_columns(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """The columns that changes of a query show; those of a stream have the place of the fix as well (SPEC W6)."""
+    if plan.emit not in _STREAMS or plan.aggregate is not None:
+        return plan.columns
+    known = {name.lower() for name, _ in plan.columns}
+    return plan.columns + tuple((name, name) for name in ("x", "y") if name not in known)
 
 
 def fields_of(
@@ -21,7 +32,7 @@ def fields_of(
     rows = np.flatnonzero(wanted)
     out = np.full(len(query), None, object)
     numbers, at = np.unique(query[rows], return_inverse=True)
-    selected = [queries[n].plan.columns for n in numbers]
+    selected = [shown_columns(queries[n].plan) for n in numbers]
     for columns in dict.fromkeys(selected):
         mine = rows[np.array([columns == other for other in selected])[at]]
         table = readings.take(reading[mine]).table(objects.ids, geographic=geographic)

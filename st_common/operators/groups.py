@@ -20,6 +20,11 @@ class Groups:
     def __len__(self) -> int:
         return len(self.target)
 
+    def among(self, targets: np.ndarray) -> "Groups":
+        """The groups of some targets."""
+        mine = np.isin(self.target, targets)
+        return Groups(target=self.target[mine], value=self.value[mine])
+
     def changed(self, *, removed: np.ndarray, added: "Groups") -> "Groups":
         """These groups without the targets `removed`, and with others."""
         if not len(removed) and not len(added):

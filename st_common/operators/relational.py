@@ -5,7 +5,7 @@ minimum and maximum are right after the extreme has left, and sums do not drift:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -96,6 +96,8 @@ def contributions(turn: Turn, of: Readings, point: np.ndarray, target: np.ndarra
 
 def _group_numbers(turn: Turn, spec: Aggregate, table: pa.Table, point: np.ndarray, target: np.ndarray) -> np.ndarray:
     numbering = turn.numbering
+    if spec.function == "avgspd":
+        spec = replace(spec, group="object")
     if spec.group is None:
         return np.full(len(point), numbering.partners_of(pa.array([ALL]))[0])
     if spec.group == PARTNER:
@@ -107,7 +109,7 @@ def _group_numbers(turn: Turn, spec: Aggregate, table: pa.Table, point: np.ndarr
 
 
 def _values(turn: Turn, spec: Aggregate, table: pa.Table, point: np.ndarray, objects: np.ndarray) -> np.ndarray:
-    if spec.function == "distinct" or (spec.argument is None and spec.function == "count"):
+    if spec.function in ("distinct", "avgspd") or (spec.argument is None and spec.function == "count"):
         return np.ones(len(point))
     per_reading = objects.astype(float)
     if spec.argument is not None and table.num_rows:
@@ -182,11 +184,15 @@ def joined(*parts: Groups) -> Groups:
 
 def regrouped(turn: Turn, before: Groups, dirty: np.ndarray, fresh: Groups) -> Regrouped:
     """What changes when the groups of the `dirty` queries become `fresh`; counts without groups never vanish."""
-    fresh = joined(fresh, _zeros(turn, dirty, fresh))
+    fresh = joined(fresh, zeros(turn, dirty, fresh))
     is_dirty = np.zeros(len(turn.queries), bool)
     is_dirty[dirty] = True
-    mine = is_dirty[turn.numbering.targets.query[before.target]]
-    old = Groups(target=before.target[mine], value=before.value[mine])
+    return regrouped_targets(before, before.target[is_dirty[turn.numbering.targets.query[before.target]]], fresh)
+
+
+def regrouped_targets(before: Groups, targets: np.ndarray, fresh: Groups) -> Regrouped:
+    """What changes when the groups of some targets become `fresh`."""
+    old = before.among(targets)
     at = np.minimum(np.searchsorted(old.target, fresh.target), max(len(old) - 1, 0))
     same = np.zeros(len(fresh), bool)
     if len(old):
@@ -196,7 +202,18 @@ def regrouped(turn: Turn, before: Groups, dirty: np.ndarray, fresh: Groups) -> R
     return Regrouped(removed=removed, added=Groups(target=fresh.target[~same], value=fresh.value[~same]))
 
 
-def _zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
+def retold(turn: Turn, before: Groups, dirty: np.ndarray, changed: Regrouped) -> Groups:
+    """The groups of `dirty` queries that stay as they are, where a query tells everything again (SPEC W6: RSTREAM)."""
+    again = np.zeros(len(turn.queries), bool)
+    again[dirty] = turn.known.retelling[dirty]
+    if not again.any():
+        return Groups.empty()
+    mine = before.target[again[turn.numbering.targets.query[before.target]]]
+    return before.among(np.setdiff1d(mine, np.concatenate([changed.removed, changed.added.target])))
+
+
+def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
+    """Counts of nothing, for queries that count without groups and have no value."""
     specs = {n: turn.queries[n].plan.aggregate for n in dirty.tolist()}
     counting = [n for n, spec in specs.items() if spec is not None and spec.group is None
                 and spec.function in ("count", "count_distinct")]  # fmt: skip

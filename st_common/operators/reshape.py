@@ -17,6 +17,7 @@ from st_common.errors import StateError
 from st_common.operators.compiled import is_spread, owners
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER, Attributes, LastFixes
+from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.groups import Groups
 from st_common.operators.intern import Interner
 from st_common.operators.keys import MASK, SHIFT, packed, unique
@@ -34,6 +35,8 @@ class _Answers:
     tick_answer: np.ndarray
     entries: Entries
     groups: Groups
+    frame_rows: FrameRows
+    tracks: Tracks
 
 
 def joined(states: Sequence[State], *, moving: bool) -> State:
@@ -61,6 +64,7 @@ def joined(states: Sequence[State], *, moving: bool) -> State:
         answer=unique(np.concatenate([part.answer for part in parts])),
         tick_answer=unique(np.concatenate([part.tick_answer for part in parts])),
         entries=_in_order([part.entries for part in parts]), groups=_groups([part.groups for part in parts]),
+        frame_rows=_frame_rows([part.frame_rows for part in parts]), tracks=_tracks([part.tracks for part in parts]),
         pending=_pending(states, starts),
     )  # fmt: skip
 
@@ -93,7 +97,8 @@ def _renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _A
     of_targets = np.unique(np.concatenate(
         [state.answer & MASK, state.tick_answer >> SHIFT, entries.target, groups.target]))  # fmt: skip
     partner = state.targets.partner[of_targets]
-    of_partners = np.unique(np.concatenate([partner, entries.group, entries.value[named].astype(np.int64)]))
+    of_rows = _partners_in_rows(state, counts_partners)
+    of_partners = np.unique(np.concatenate([partner, entries.group, entries.value[named].astype(np.int64), of_rows]))
     of_partners = of_partners[of_partners != NO_PARTNER]
     partner_of = np.full(len(state.partners) + 1, NO_PARTNER)  # the last is for none: its number is -1
     partner_of[of_partners] = numbering.partners_of(state.partners.ids.take(pa.array(of_partners)))
@@ -108,7 +113,45 @@ def _renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _A
         entries=replace(entries, target=target_of[entries.target], object=object_of[entries.object],
                         group=partner_of[entries.group], value=value),
         groups=_groups([replace(groups, target=target_of[groups.target])]),
+        frame_rows=_renumbered_rows(state, partner_of, object_of),
+        tracks=_tracks([_renumbered_tracks(state.tracks, object_of)]),
     )  # fmt: skip
+
+
+def _partners_in_rows(state: State, counts_partners: np.ndarray) -> np.ndarray:
+    """The numbers of partners that rows of frames name: as groups, and as values that are counted."""
+    rows = state.frame_rows
+    named = ~np.isnan(rows.value) & counts_partners[rows.query]
+    return np.concatenate([rows.group, rows.value[named].astype(np.int64)])
+
+
+def _renumbered_rows(state: State, partner_of: np.ndarray, object_of: np.ndarray) -> FrameRows:
+    rows = state.frame_rows
+    counts_partners, counts_objects = _counting(state.queries)
+    known, value = ~np.isnan(rows.value), rows.value.copy()
+    named, numbered = known & counts_partners[rows.query], known & counts_objects[rows.query]
+    value[named] = partner_of[value[named].astype(np.int64)]
+    value[numbered] = object_of[value[numbered].astype(np.int64)]
+    key = packed(rows.query, object_of[rows.object])
+    return _frame_rows([replace(rows, key=key, group=partner_of[rows.group], value=value)])
+
+
+def _renumbered_tracks(tracks: Tracks, object_of: np.ndarray) -> Tracks:
+    return replace(tracks, key=packed(tracks.key >> SHIFT, object_of[tracks.key & MASK]))
+
+
+def _frame_rows(parts: Sequence[FrameRows]) -> FrameRows:
+    whole = FrameRows()
+    for part in parts:
+        whole, _ = whole.joined(part)
+    return whole.take(np.argsort(whole.key, kind="stable"))
+
+
+def _tracks(parts: Sequence[Tracks]) -> Tracks:
+    whole = Tracks()
+    for part in parts:
+        whole = whole.changed(removed=np.empty(0, np.int64), added=part)
+    return whole
 
 
 def _counting(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
@@ -130,6 +173,8 @@ def _part(state: State, shard_of: np.ndarray, shard: int, shards: int, *, moving
         state, answer=state.answer[own[state.answer >> SHIFT]],
         tick_answer=state.tick_answer[np.where(spread[query], own[who], mine[query])],
         entries=state.entries.take(mine[query_of[state.entries.target]]), groups=_taken(state, mine),
+        frame_rows=state.frame_rows.take(np.flatnonzero(mine[state.frame_rows.query])),
+        tracks=state.tracks.take(mine[state.tracks.key >> SHIFT]),
     )  # fmt: skip
     numbering = Numbering(Interner.empty(), Targets.empty())
     object_of = np.arange(len(own)) if moving else np.where(own, np.cumsum(own) - 1, -1)
@@ -137,7 +182,8 @@ def _part(state: State, shard_of: np.ndarray, shard: int, shards: int, *, moving
     whole = state if moving else _with_own_objects(state, own, object_of)
     return replace(
         whole, partners=numbering.partners, targets=numbering.targets, memo=None, answer=found.answer,
-        tick_answer=found.tick_answer, entries=found.entries, groups=found.groups,
+        tick_answer=found.tick_answer, entries=found.entries, groups=found.groups, frame_rows=found.frame_rows,
+        tracks=found.tracks,
     )  # fmt: skip
 
 
@@ -166,7 +212,9 @@ def _pending(states: Sequence[State], starts: np.ndarray) -> Pending:
     if tick == NEVER:
         return Pending()
     objects = [state.pending.objects + start for state, start in zip(states, starts, strict=True)]
-    return Pending(tick=tick, objects=unique(np.concatenate(objects)))
+    ended = [state.pending.ended for state in states]
+    found, first = np.unique(np.concatenate(objects), return_index=True)
+    return Pending(tick=tick, objects=found, ended=np.concatenate(ended)[first])
 
 
 def _with_all_objects(states: Sequence[State], starts: np.ndarray) -> State:
@@ -216,9 +264,11 @@ def _with_own_objects(state: State, own: np.ndarray, object_of: np.ndarray) -> S
     """A state with some of its objects, numbered anew."""
     numbers = np.flatnonzero(own)
     held = _held_rows(state.held, np.flatnonzero(own[state.held.object]))
-    pending = state.pending.objects[own[state.pending.objects]]
+    is_own = own[state.pending.objects]
+    pending, ended = state.pending.objects[is_own], state.pending.ended[is_own]
+    tick = state.pending.tick
     return replace(
         state, objects=Interner(state.objects.ids.take(pa.array(numbers)), state.objects.hashes[own]),
         fixes=state.fixes.take(numbers), held=replace(held, object=object_of[held.object]),
-        pending=Pending(tick=state.pending.tick, objects=object_of[pending]) if len(pending) else Pending(),
+        pending=Pending(tick=tick, objects=object_of[pending], ended=ended) if len(pending) else Pending(),
     )  # fmt: skip

@@ -11,6 +11,7 @@ from st_common.errors import StateError
 from st_common.operators.codec import attributes_of, flat, flat_attributes, from_blob, to_blob, unflat
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER, Attributes, LastFixes
+from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.groups import Groups
 from st_common.operators.intern import Interner
 from st_common.operators.keys import MASK as TARGET_MASK
@@ -20,7 +21,7 @@ from st_common.operators.targets import Targets
 
 __all__ = ["NEVER", "OBJECT_SHIFT", "TARGET_MASK", "Held", "Pending", "Registered", "State", "check_format"]
 
-FORMAT = 2  # of the bytes of a state; a state of another format is refused
+FORMAT = 3  # of the bytes of a state; a state of another format is refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +63,14 @@ _HELD = ("position", "object", "ts", "x", "y", "gone")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """The tick that is not due yet (`NEVER` when nothing happened since the last one), and whom it is about."""
+    """The tick that is not due yet (`NEVER` when nothing happened since the last one), and whom it is about.
+
+    `ended` says of each object by which kind of event its last stay ended in the tick, 0 when none did.
+    """
 
     tick: int = NEVER
     objects: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    ended: np.ndarray = field(default_factory=lambda: np.empty(0, np.int8))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +81,8 @@ class State:
     at first. `fixes` has the last readings of all objects. `layers` are the versions that layer rows named. `answer`
     holds every pair in every answer that is judged fix by fix as sorted keys `object << 32 | target`; `tick_answer`
     those that are judged at ticks as `target << 32 | object`, so that a query's members lie together. `groups` are the
-    values of aggregates, `entries` the fixes in windows. `memo` is what can be found anew from all this; it is not
-    stored.
+    values of aggregates, `entries` the fixes in windows, `frame_rows` and `tracks` what frames remember. `memo` is what
+    can be found anew from all this; it is not stored.
     """
 
     next_segment: int = 0
@@ -93,6 +98,8 @@ class State:
     pending: Pending = field(default_factory=Pending)
     groups: Groups = field(default_factory=Groups.empty)
     entries: Entries = field(default_factory=Entries.empty)
+    frame_rows: FrameRows = field(default_factory=FrameRows)
+    tracks: Tracks = field(default_factory=Tracks)
     held: Held = field(default_factory=Held.empty)
     memo: Any = field(default=None, compare=False, repr=False)
 
@@ -106,7 +113,9 @@ class State:
         arrays |= flat_attributes({f"fixes/{name}": values for name, values in self.fixes.attributes.items()})
         arrays |= self.held.to_arrays() | flat("entries", self.entries) | flat("groups", self.groups)
         arrays |= {"target_query": self.targets.query, "target_partner": self.targets.partner}
-        arrays |= {"pending_objects": self.pending.objects} | (queries_to_arrays(self.queries) if queries else {})
+        arrays |= flat("frames", self.frame_rows) | self.tracks.to_arrays("tracks")
+        arrays |= {"pending_objects": self.pending.objects, "pending_ended": self.pending.ended}
+        arrays |= queries_to_arrays(self.queries) if queries else {}
         meta = {"format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event)}
         return to_blob(arrays, {**meta, "pending_tick": int(self.pending.tick), "layers": self.layers})
 
@@ -126,9 +135,12 @@ class State:
             objects=Interner(arrays["objects_ids"], arrays["objects_hashes"]),
             partners=Interner(arrays["partners_ids"], arrays["partners_hashes"]),
             targets=Targets(arrays["target_query"], arrays["target_partner"]), fixes=fixes_from_arrays(arrays),
-            pending=Pending(tick=meta["pending_tick"], objects=arrays["pending_objects"]),
+            pending=Pending(
+                tick=meta["pending_tick"], objects=arrays["pending_objects"], ended=arrays["pending_ended"]
+            ),
             held=Held.from_arrays(arrays), entries=unflat("entries", Entries, arrays),
-            groups=unflat("groups", Groups, arrays),
+            groups=unflat("groups", Groups, arrays), frame_rows=unflat("frames", FrameRows, arrays),
+            tracks=Tracks.from_arrays("tracks", arrays),
         )  # fmt: skip
 
 

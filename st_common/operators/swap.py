@@ -18,34 +18,17 @@ from st_common.operators.keys import MASK, SHIFT, merged, packed, without
 from st_common.operators.match import LayerOf, match
 from st_common.operators.numbering import Numbering
 from st_common.operators.points import points_of
-from st_common.operators.registered import Queries
 from st_common.operators.relational import At
 from st_common.operators.settings import Settings
 from st_common.operators.state import State
+from st_common.operators.swap_frames import swap_frames
+from st_common.operators.swapping import Swap
 from st_common.operators.telling import names_of, tell_groups
 from st_common.operators.timeline import Clock, Events
 from st_common.operators.turn import Turn
 from st_common.operators.valid import valid_until
 
 _CAUSE = {name: number for number, name in enumerate(CAUSES)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swap:
-    """Queries that stop (`-` with a cause) and queries that are judged anew from all last fixes.
-
-    `before` are the queries whose answer is taken from the state, `after` are looked up in `queries`. What is in both
-    answers under one name stays without a change where `keeps` says so (a layer that was loaded anew).
-    """
-
-    queries: Queries
-    layers: dict[str, int]
-    before: np.ndarray
-    after: np.ndarray
-    position: np.ndarray
-    minus: str
-    plus: str
-    keeps: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +51,19 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     at = At(tick=_now(state, settings), position=change.position, minus=change.minus, plus=change.plus)
     groups = _groups(state, turn, change, ticking)
     told = [_tell(state, turn, fixed, ticking, at), tell_groups(turn, state.groups, groups, at)]
+    framed = swap_frames(state, turn, change, merged(ticking.kept, ticking.plus), at)
+    told.append(framed.changes)
     dropped = np.flatnonzero(np.isin(numbering.targets.query[state.entries.target], change.before))
     partner_ids, partner_hashes = numbering.new_partners()
     target_query, target_partner = numbering.new_targets()
     delta = Delta(
         next_segment=state.next_segment, max_event=state.max_event, queries=change.queries, layers=change.layers,
         answer=merged(fixed.kept, fixed.plus), replaces_answer=True, tick_minus=ticking.minus, tick_plus=ticking.plus,
-        entries_removed=dropped if not change.keeps else dropped[:0], groups_removed=groups.removed,
-        groups_added=groups.added, partner_ids=partner_ids, partner_hashes=partner_hashes,
-        target_query=target_query, target_partner=target_partner,
+        entries_removed=dropped if not change.keeps else dropped[:0], **framed.changed,
+        groups_removed=np.union1d(groups.removed, framed.groups.removed),
+        groups_added=relational.joined(groups.added, framed.groups.added),
+        partner_ids=partner_ids, partner_hashes=partner_hashes, target_query=target_query,
+        target_partner=target_partner,
     )  # fmt: skip
     counters = Counters(leaves=len(fixed.minus), enters=len(fixed.plus))
     return Outcome(delta=delta, changes=pa.concat_tables(told), counters=counters)
@@ -108,7 +95,7 @@ def _swapped(answer: np.ndarray, target: np.ndarray, after: np.ndarray, change: 
     mine = np.zeros(len(change.queries), bool)
     mine[change.before] = True
     if change.keeps:
-        mine &= ~turn.known.windowed  # what a window holds stays until it is old
+        mine &= ~turn.known.windowed | turn.known.framed  # what a window holds stays until it is old
     is_before = mine[turn.numbering.targets.query[target]]
     before = answer[is_before]
     minus, plus = (without(before, after), without(after, before)) if change.keeps else (before, after)
@@ -141,7 +128,8 @@ def _tell(state: State, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) -> pa.
     known, of_target = turn.known, turn.numbering.targets.query
     minus = np.concatenate([_swapped_halves(fixed.minus), ticking.minus])
     plus = np.concatenate([_swapped_halves(fixed.plus), ticking.plus])
-    minus, plus = (keys[~known.grouped[of_target[keys >> SHIFT]]] for keys in (minus, plus))
+    told = ~known.grouped & ~known.framed
+    minus, plus = (keys[told[of_target[keys >> SHIFT]]] for keys in (minus, plus))
     keys, counts = np.concatenate([minus, plus]), [len(minus), len(plus)]
     target, who, sign = keys >> SHIFT, keys & MASK, np.repeat([-1, 1], counts)
     query = of_target[target]

@@ -9,7 +9,7 @@ from st_common.operators.changes import CAUSES, Names, change_rows
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import ALIVE, NEVER, SILENT, LastFixes
 from st_common.operators.groups import Groups
-from st_common.operators.keys import MASK, SHIFT, without
+from st_common.operators.keys import MASK, SHIFT, merged, without
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.relational import At, Regrouped
 from st_common.operators.targets import NO_PARTNER
@@ -24,10 +24,10 @@ def tell_pairs(  # noqa: PLR0917 - one tick, taken apart once
     turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray, at: At
 ) -> list[pa.Table]:
     """Rows for the members that left and entered, and for further fixes of members where a query wants them."""
-    told = ~turn.known.grouped
+    told = ~turn.known.grouped & ~turn.known.framed
     of_target = turn.numbering.targets.query
     minus, plus = minus[told[of_target[minus >> SHIFT]]], plus[told[of_target[plus >> SHIFT]]]
-    stays = _stays(turn, fixes, before, minus, changed, at.tick)
+    stays = _stays(turn, fixes, before, minus, plus, changed, at.tick)
     keys = np.concatenate([minus, plus, stays])
     if not len(keys):
         return []
@@ -49,15 +49,41 @@ def names_of(turn: Turn) -> Names:
                  partners=turn.numbering.partners)  # fmt: skip
 
 
-def _stays(
-    turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, changed: np.ndarray, tick: int
+def _stays(  # noqa: PLR0917 - one tick, taken apart once
+    turn: Turn,
+    fixes: LastFixes,
+    before: np.ndarray,
+    minus: np.ndarray,
+    plus: np.ndarray,
+    changed: np.ndarray,
+    tick: int,
 ) -> np.ndarray:
     """The keys of members that stay and had a fix, of queries that want every fix.
 
-    The tick in which a query was registered tells none: its fixes came in part before the query did.
+    The tick in which a query was registered tells none: its fixes came in part before the query did. Queries that tell
+    everything again have all their members here when one of them came, left or had an event (SPEC W6: RSTREAM).
     """
+    if not len(before):
+        return before
+    return merged(_with_fixes(turn, fixes, before, minus, changed, tick), _retold(turn, before, minus, plus, changed))
+
+
+def _retold(turn: Turn, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray) -> np.ndarray:
+    wanted = turn.known.retelling & ~turn.known.grouped & ~turn.known.framed
+    if not wanted.any():
+        return before[:0]
+    of_target = turn.numbering.targets.query
+    members = before[wanted[of_target[before >> SHIFT]]]
+    touched = np.zeros(len(turn.queries), bool)
+    touched[of_target[np.concatenate([minus, plus, members[changed[members & MASK]]]) >> SHIFT]] = True
+    return without(members[touched[of_target[members >> SHIFT]]], minus)
+
+
+def _with_fixes(
+    turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, changed: np.ndarray, tick: int
+) -> np.ndarray:
     wanted = turn.known.every & ~turn.known.grouped & ~turn.known.windowed
-    if not wanted.any() or not len(before):
+    if not wanted.any():
         return before[:0]
     since = turn.known.since
     known = since != NEVER
@@ -107,15 +133,16 @@ def _fields(turn: Turn, fixes: LastFixes, query: np.ndarray, who: np.ndarray, si
     )  # fmt: skip
 
 
-def tell_groups(turn: Turn, before: Groups, changed: Regrouped, at: At) -> pa.Table:
-    """Rows for groups that came, went or have another value: - with the old one, + with the new one."""
-    removed, added = changed.removed, changed.added
+def tell_groups(turn: Turn, before: Groups, changed: Regrouped, at: At, *, again: Groups | None = None) -> pa.Table:
+    """Rows for groups that came, went or have another value: - with the old one, + with the new one; 0 for `again`."""
+    removed, added, stays = changed.removed, changed.added, again or Groups.empty()
     old = before.value[np.searchsorted(before.target, removed)]
-    target = np.concatenate([removed, added.target])
+    target = np.concatenate([removed, added.target, stays.target])
     query, group = turn.numbering.targets.query[target], turn.numbering.targets.partner[target]
-    is_update = np.concatenate([np.isin(removed, added.target), np.isin(added.target, removed)])
-    sign = np.repeat([-1, 1], [len(removed), len(added)])
-    cause = np.where(is_update, _CAUSE["value"], np.where(sign < 0, _CAUSE["leave"], _CAUSE["enter"]))
+    is_update = np.concatenate([np.isin(removed, added.target), np.isin(added.target, removed), stays.target < 0])
+    sign = np.repeat([-1, 1, 0], [len(removed), len(added), len(stays)])
+    plain = np.array([_CAUSE["inside"], _CAUSE["enter"], _CAUSE["leave"]])[sign]  # by sign: 0, 1, -1
+    cause = np.where(is_update, _CAUSE["value"], plain)
     if at.minus is not None and at.plus is not None:
         cause = np.where(sign < 0, _CAUSE[at.minus], _CAUSE[at.plus])
     names = names_of(turn)
@@ -127,5 +154,5 @@ def tell_groups(turn: Turn, before: Groups, changed: Regrouped, at: At) -> pa.Ta
     return change_rows(
         names, position=at.rows(query), event_ts=ticks, fix_ts=ticks,
         rank=np.full(len(target), _RANK if at.plus is None else 1), objects=group, target=plain, sign=sign, cause=cause,
-        value=np.concatenate([old, added.value]),
+        value=np.concatenate([old, added.value, stays.value]),
     )  # fmt: skip

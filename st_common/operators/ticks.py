@@ -5,15 +5,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators import relational, windows
+from st_common.operators import frame_telling, relational, windows
 from st_common.operators.agenda import Agenda, agenda_of
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER, LastFixes
+from st_common.operators.frames import Closed, Frames
 from st_common.operators.groups import Groups
 from st_common.operators.inner import Inner, Memo, inner_answer
 from st_common.operators.keys import differences, merged, unique, without
 from st_common.operators.state import Pending, State
 from st_common.operators.telling import tell_groups, tell_pairs
+from st_common.operators.timeline import FIX
 from st_common.operators.touched import rows_after
 from st_common.operators.turn import Turn
 
@@ -29,6 +31,8 @@ class Ticked:
     entries_added: Entries = field(default_factory=Entries.empty)
     groups_removed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     groups_added: Groups = field(default_factory=Groups.empty)
+    frames: Closed | None = None
+    cut: int = 0
     pending: Pending | None = None
     memo: Memo | None = None
     changes: tuple[pa.Table, ...] = ()
@@ -42,12 +46,15 @@ def run_ticks(state: State, turn: Turn) -> Ticked:
     if not turn.known.ticking:
         return Ticked(pending=Pending() if state.pending.tick != NEVER else None)
     entries = windows.opened(state, turn)
+    frames = Frames(state, turn) if len(turn.known.frames.numbers) else None
     pending = state.pending
+    aging = windows.aging(entries.all, turn)
+    if frames is not None:
+        aging = np.union1d(aging, frames.slides(int(turn.clock.value[-1])))
     agenda = agenda_of(
-        turn.events, turn.clock, turn.settings.tick_us, pending=pending.tick, final=turn.final,
-        aging=windows.aging(entries.all, turn),
-    )  # fmt: skip
-    work = _Work(state=state, turn=turn, fixes=state.fixes, entries=entries, memo=state.memo or Memo())
+        turn.events, turn.clock, turn.settings.tick_us, pending=pending.tick, final=turn.final, aging=aging
+    )
+    work = _Work(state=state, turn=turn, fixes=state.fixes, entries=entries, frames=frames, memo=state.memo or Memo())
     changed = pending.objects
     for tick, position in zip(agenda.due.tolist(), agenda.position.tolist(), strict=True):
         # What happened in the pending tick belongs to it, and it is never later than the first one that is due.
@@ -56,23 +63,32 @@ def run_ticks(state: State, turn: Turn) -> Ticked:
         work.tick(tick, position, unique(np.concatenate([changed if tick >= pending.tick else changed[:0],
                                                          turn.events.object[here]])))  # fmt: skip
         changed = changed[:0] if tick >= pending.tick else changed
-    return work.ticked(_left(pending, agenda, turn, changed))
+    later = np.flatnonzero(~np.isin(agenda.tick, agenda.due))
+    return work.ticked(_left(state, agenda, turn, changed, later), later)
 
 
-def _left(pending: Pending, agenda: Agenda, turn: Turn, changed: np.ndarray) -> Pending:
+def _left(state: State, agenda: Agenda, turn: Turn, changed: np.ndarray, later: np.ndarray) -> Pending:
     """What stays pending: events of the one tick that the clock has not passed."""
-    later = ~np.isin(agenda.tick, agenda.due)
+    if not len(changed) and not len(later):
+        return Pending()
+    ended = np.zeros(len(turn.objects), np.int8)
+    if len(changed):
+        ended[state.pending.objects] = state.pending.ended
+    over = later[turn.events.kind[later] != FIX]
+    ended[turn.events.object[over]] = turn.events.kind[over]
     objects = unique(np.concatenate([changed, turn.events.object[later]]))
-    if later.any():
-        return Pending(tick=int(agenda.tick[later][0]), objects=objects)
-    return Pending(tick=pending.tick, objects=objects) if len(changed) else Pending()
+    tick = int(agenda.tick[later[0]]) if len(later) else state.pending.tick
+    return Pending(tick=tick, objects=objects, ended=ended[objects])
 
 
 class _Work:
     """The state of things from tick to tick of one run."""
 
-    def __init__(self, *, state: State, turn: Turn, fixes: LastFixes, entries: windows.Open, memo: Memo) -> None:
+    def __init__(
+        self, *, state: State, turn: Turn, fixes: LastFixes, entries: windows.Open, frames: Frames | None, memo: Memo
+    ) -> None:
         self._state, self._turn, self._fixes, self._entries, self._memo = state, turn, fixes, entries, memo
+        self._frames = frames
         self._answer, self._groups = state.tick_answer, state.groups
         self._changes: list[pa.Table] = []
         self._ticks = self._touched = self._refills = 0
@@ -82,6 +98,9 @@ class _Work:
         """Takes the last fixes on to after some events."""
         objects, rows = rows_after(self._turn.events, self._turn.readings, events)
         self._fixes = self._fixes.with_rows(objects, rows, total=len(self._turn.objects))
+        if self._frames is not None:
+            self._frames.ended(events)
+            self._frames.advance(events)
 
     def tick(self, tick: int, position: int, objects: np.ndarray) -> None:
         """Judges one tick, given the objects that something happened to since the one before."""
@@ -97,14 +116,24 @@ class _Work:
         dirty = relational.dirty_queries(turn, self._answer, minus, plus, changed)
         groups = relational.groups_of_members(turn, self._fixes, self._answer, dirty)
         self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at)
+        if self._frames is not None:
+            self._frame(self._frames, tick, changed, at)
         self._changes += [table for table in told if len(table)]
         self._count(inner, minus, plus)
+
+    def _frame(self, frames: Frames, tick: int, changed: np.ndarray, at: relational.At) -> None:
+        judged = frames.judge(self._answer, tick, changed)
+        self._changes.append(frame_telling.tell_rows(self._turn, frames, judged, at))
+        groups, again = frame_telling.regroup(self._turn, frames, judged, self._groups)
+        self._changes.append(tell_groups(self._turn, self._groups, groups, at, again=again))
+        self._groups = self._groups.changed(removed=groups.removed, added=groups.added)
 
     def _regroup(self, dirty: np.ndarray, fresh: Groups, at: relational.At) -> None:
         if not len(dirty):
             return
         changed = relational.regrouped(self._turn, self._groups, dirty, fresh)
-        self._changes.append(tell_groups(self._turn, self._groups, changed, at))
+        again = relational.retold(self._turn, self._groups, dirty, changed)
+        self._changes.append(tell_groups(self._turn, self._groups, changed, at, again=again))
         self._groups = self._groups.changed(removed=changed.removed, added=changed.added)
 
     def _count(self, inner: Inner, minus: np.ndarray, plus: np.ndarray) -> None:
@@ -114,8 +143,8 @@ class _Work:
         self._refills += inner.refills
         self._diffs.append((minus, plus))
 
-    def ticked(self, pending: Pending) -> Ticked:
-        """What all ticks changed together."""
+    def ticked(self, pending: Pending, later: np.ndarray) -> Ticked:
+        """What all ticks changed together; the events `later` belong to the one that stays pending."""
         minus, plus = self._diffs[0] if len(self._diffs) == 1 else self._difference()
         removed, added = self._entries.closed()
         old, new = self._state.groups, self._groups
@@ -124,6 +153,7 @@ class _Work:
             minus=minus, plus=plus, answer=self._answer, pending=pending, memo=self._memo,
             entries_removed=removed, entries_added=added,
             groups_removed=old.target[:0] if same else old.target, groups_added=Groups.empty() if same else new,
+            frames=self._frames.closed(later) if self._frames else None, cut=self._frames.cut if self._frames else 0,
             changes=tuple(self._changes), ticks=self._ticks, touched=self._touched, refills=self._refills,
         )  # fmt: skip
 

@@ -153,6 +153,6 @@ def test_shards_of_different_places_of_the_log_are_not_joined():
 def test_every_part_of_a_state_is_known_to_a_reshard():
     """What a state gets new must be joined and split as well: this list is where one is reminded of it."""
     same_in_all = {"next_segment", "max_event", "queries", "layers"}
-    of_objects, of_queries = {"objects", "fixes", "held", "pending"}, {"tick_answer", "groups", "entries"}
+    of_objects, of_queries = {"objects", "fixes", "held", "pending"}, {"tick_answer", "groups", "entries", "frame_rows", "tracks"}
     numbered = {"partners", "targets", "answer", "memo"}
     assert {field.name for field in fields(State)} == same_in_all | of_objects | of_queries | numbered

@@ -1,0 +1,120 @@
+"""What a tick tells of frames: rows that enter and leave results, and groups over them (CQL-S, SPEC W2, W6, W7)."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.operators import relational
+from st_common.operators.changes import CAUSES, Names, change_rows
+from st_common.operators.frames import Frames, Judged
+from st_common.operators.groups import Groups
+from st_common.operators.intern import Interner
+from st_common.operators.relational import At, Regrouped
+from st_common.operators.targets import Targets
+from st_common.operators.turn import Turn
+
+_CAUSE = {name: number for number, name in enumerate(CAUSES)}
+_OF_END = np.array([_CAUSE["leave"], _CAUSE["gone"], _CAUSE["expired"]])
+_RANK = 2  # after expiries and fixes of the same event time
+
+
+def tell_rows(turn: Turn, frames: Frames, judged: Judged, at: At) -> pa.Table:
+    """Rows of changes for the fixes that left and entered results, and on request (RSTREAM) for those that stay."""
+    told = judged.stays[judged.moved & turn.known.retelling[frames.rows.query[judged.stays]]]
+    sign = np.repeat([-1, 1, 0], [len(judged.minus), len(judged.plus), len(told)])
+    index = np.concatenate([judged.minus, judged.plus, told])
+    cause = np.concatenate([
+        _leaving(judged, at), np.full(len(judged.plus), _CAUSE[at.plus or "enter"]),
+        np.full(len(told), _CAUSE["inside"]),
+    ])  # fmt: skip
+    return row_changes(turn, frames, index, sign, cause, at)
+
+
+def row_changes(turn: Turn, frames: Frames, index: np.ndarray, sign: np.ndarray, cause: np.ndarray, at: At) -> pa.Table:
+    """Rows of changes for fixes in frames of queries that do not count; the partner is the fix's event time."""
+    plain = ~turn.known.grouped[frames.rows.query[index]]
+    index, sign, cause = index[plain], sign[plain], cause[plain]
+    ts, query = frames.rows.ts[index], frames.rows.query[index]
+    times, code = np.unique(ts, return_inverse=True)
+    names = Names(
+        queries=turn.queries, targets=Targets(query, code), objects=turn.objects,
+        partners=Interner(times_as_text(times), np.zeros(len(times), np.uint64)),
+    )  # fmt: skip
+    shown = pc.if_else(pa.array(sign >= 0), frames.rows.fields.take(pa.array(index)), pa.scalar(None, pa.string()))
+    return change_rows(
+        names, position=at.rows(query), event_ts=np.full(len(index), at.tick), fix_ts=ts,
+        rank=np.full(len(index), _RANK if at.plus is None else 1), objects=frames.rows.object[index],
+        target=np.arange(len(index)), sign=sign, cause=cause, fields=shown,
+    )  # fmt: skip
+
+
+def times_as_text(ts: np.ndarray) -> pa.Array:
+    """Times in microseconds since 1970 as `2026-11-22T07:30:50.000000Z`."""
+    text = pc.strftime(pa.array(ts).cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%S")
+    return pc.binary_join_element_wise(text, pa.scalar("Z"), "")
+
+
+def _leaving(judged: Judged, at: At) -> np.ndarray:
+    if at.minus is not None:
+        return np.full(len(judged.minus), _CAUSE[at.minus])
+    plain = np.where(judged.uncounted, _CAUSE["leave"], _CAUSE["aged"])
+    return np.where(judged.ended > 0, _OF_END[judged.ended], plain)
+
+
+def regroup(turn: Turn, frames: Frames, judged: Judged, before: Groups) -> tuple[Regrouped, Groups]:
+    """What changes among the groups over frames, and those that are told again without a change (RSTREAM)."""
+    grouped = turn.known.grouped[frames.rows.query]
+    index = np.concatenate([judged.minus, judged.plus])
+    index = index[grouped[index]]
+    by_object = frames.specs.by_object[frames.specs.place[frames.rows.query[index]]]
+    slots, whole = frames.slots_of(index[by_object]), np.unique(frames.rows.query[index[~by_object]])
+    rows, _ = frames.rows_of(slots)
+    rows = np.concatenate([rows[frames.held[rows]], frames.held_of(frames.specs.place[whole])])
+    fresh = _reduced(turn, frames, rows)
+    fresh = relational.joined(fresh, relational.zeros(turn, whole, fresh))
+    is_whole = np.zeros(len(turn.queries), bool)
+    is_whole[whole] = True
+    targets = np.union1d(
+        _targets(turn, frames, index), before.target[is_whole[turn.numbering.targets.query[before.target]]]
+    )
+    changed = relational.regrouped_targets(before, targets, fresh)
+    again = np.concatenate([index, judged.stays[judged.moved]])
+    again = _targets(turn, frames, again[grouped[again] & turn.known.retelling[frames.rows.query[again]]])
+    return changed, before.among(np.setdiff1d(again, np.concatenate([changed.removed, changed.added.target])))
+
+
+def _targets(turn: Turn, frames: Frames, index: np.ndarray) -> np.ndarray:
+    """The targets (query and group) of some rows, each once."""
+    query, group = frames.rows.query[index], frames.rows.group[index]
+    return np.unique(turn.numbering.targets_of(query, group))
+
+
+def _reduced(turn: Turn, frames: Frames, index: np.ndarray) -> Groups:
+    """One value per query and group over some rows; average speeds here, all others as over members."""
+    query = frames.rows.query[index]
+    is_speed = turn.known.function[query] == "avgspd"
+    plain, speeds = index[~is_speed], index[is_speed]
+    found = relational.reduced(turn, frames.rows.query[plain], frames.rows.group[plain], frames.rows.value[plain])
+    return relational.joined(found, _speeds(turn, frames, np.sort(speeds)))
+
+
+def _speeds(turn: Turn, frames: Frames, index: np.ndarray) -> Groups:
+    """The average speed of each object: its way over the legs in the result by their time, or by the whole window's.
+
+    A leg counts when both its ends are in the result and follow each other; without one the speed is null (SPEC W7).
+    """
+    if not len(index):
+        return Groups.empty()
+    rows, key = frames.rows, frames.rows.key[index]
+    starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]])
+    follows = np.r_[False, (key[1:] == key[:-1]) & (np.diff(rows.n[index]) == 1)]
+    way = np.add.reduceat(np.where(follows, np.diff(rows.way[index], prepend=0), 0), starts)
+    time_us = np.add.reduceat(np.where(follows, np.diff(rows.ts[index], prepend=0), 0), starts)
+    legs = np.add.reduceat(follows.astype(np.int64), starts)
+    window_s = frames.specs.seconds[frames.specs.place[rows.query[index[starts]]]]
+    seconds = np.where(np.isnan(window_s), time_us / 1e6, window_s)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speed = np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan)
+    target = turn.numbering.targets_of(rows.query[index[starts]], rows.group[index[starts]])
+    order = np.argsort(target)
+    return Groups(target=target[order], value=speed[order])

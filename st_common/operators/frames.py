@@ -1,0 +1,294 @@
+"""CQL-S's windows over a run: fixes become rows, windows move, results change (CQL-S section 3, SPEC W2-W5).
+
+Every object has a way of its own in every query; a slot is the pair of both, frame * objects + object. Only the slots
+that something happened to, and those whose windows the clock moves, are looked at.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.geometry.grid import ranges
+from st_common.operators import frame_bounds, relational
+from st_common.operators.agenda import ticks_of, ticks_past
+from st_common.operators.fields import fields_of
+from st_common.operators.frame_bounds import Bounds
+from st_common.operators.frame_rows import FrameRows, Tracks
+from st_common.operators.frame_specs import NONE, TIME
+from st_common.operators.frame_ways import Ways, ways_of
+from st_common.operators.keys import MASK, SHIFT, packed
+from st_common.operators.match import match, region_mask
+from st_common.operators.points import points_of
+from st_common.operators.readings import Readings
+from st_common.operators.state import State
+from st_common.operators.timeline import FIX, Events
+from st_common.operators.turn import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a tick does to results: places of rows that left, came and stay, and why the first left.
+
+    `ended` int8 per row that left: the kind of event that ended its stay, 0 for none; `uncounted`: its object no longer
+    counts. `moved` per row that stays: its result was told anew.
+    """
+
+    minus: np.ndarray
+    plus: np.ndarray
+    stays: np.ndarray
+    ended: np.ndarray
+    uncounted: np.ndarray
+    moved: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """What a run changes in the rows and tracks of a state, as in `Delta`; and all rows after it."""
+
+    rows_removed: np.ndarray
+    rows_flipped: np.ndarray
+    rows_added: FrameRows
+    rows: FrameRows
+    tracks_removed: np.ndarray
+    tracks_added: Tracks
+
+
+class Frames:
+    """The frames of a shard in one run; its arrays change from tick to tick."""
+
+    def __init__(self, state: State, turn: Turn) -> None:
+        self.turn, self.specs = turn, turn.known.frames
+        self._objects, self._state = len(turn.objects), state
+        self.cut = 0
+        shape = (len(self.specs.numbers), self._objects)
+        self.ways, self.bounds = Ways.empty(*shape), Bounds.unmoved(*shape, self.specs.width)
+        self._put(state.tracks)
+        self._after = ways_of(self.ways, turn.events, self.specs.min_step, geographic=turn.settings.geographic)
+        self.rows, self._origin = state.frame_rows.joined(self._opened(turn.events))
+        self.held, self._live = self.rows.held.astype(bool), np.ones(len(self.rows), bool)
+        slot = self._slots()
+        self._known = np.flatnonzero(slot >= 0)
+        self.counts = np.bincount(slot[self._known], minlength=shape[0] * shape[1])
+        self._starts = np.cumsum(self.counts) - self.counts
+        self._ends = np.zeros(self._objects, np.int8)
+        self._ends[state.pending.objects] = state.pending.ended
+        self._counted = self.counting(state.tick_answer)
+
+    def _put(self, tracks: Tracks) -> None:
+        frame = self.specs.place[tracks.key >> SHIFT]
+        tracks = tracks.take(frame != NONE)
+        frame, who = frame[frame != NONE], tracks.key & MASK
+        self.ways.alive[frame, who] = True
+        for name in ("since", "n", "way", "x", "y"):
+            getattr(self.ways, name)[frame, who] = getattr(tracks, name)
+        width = min(self.specs.width, tracks.high.shape[1])
+        for name in Bounds.__dataclass_fields__:
+            getattr(self.bounds, name)[frame, who, :width] = getattr(tracks, name)[:, :width]
+
+    def _opened(self, events: Events) -> FrameRows:
+        """The rows that the fixes of a run make, sorted; each fix is judged at itself."""
+        turn, specs = self.turn, self.specs
+        fixes = np.flatnonzero(events.kind == FIX)
+        if specs.rows.empty or not len(fixes):
+            return FrameRows()
+        readings = turn.readings.take(fixes)
+        points = points_of(specs.rows, readings, turn.objects, geographic=turn.settings.geographic)
+        hits = match(specs.rows, points, layer_of=turn.layer_of, numbering=turn.numbering)
+        query = turn.numbering.targets.query[hits.target]
+        inside = self._in_all_regions(query, readings.x[hits.point], readings.y[hits.point])
+        point, query, target = hits.point[inside], query[inside], hits.target[inside]
+        event = fixes[point]
+        order = np.lexsort((event, query))
+        point, query, target, event = point[order], query[order], target[order], event[order]
+        group, value = relational.contributions(turn, readings, point, target)
+        frame, ts = specs.place[query], events.ts[event]
+        before = turn.clock.before(events.position[event])
+        return FrameRows(
+            key=packed(query, events.object[event]), ts=ts, n=self._after.n[frame, event],
+            tick=ticks_of(np.maximum(ts, before), turn.settings.tick_us), way=self._after.way[frame, event],
+            group=group, value=value, held=np.zeros(len(event), np.int8),
+            fields=self._fields(query, point, readings),
+        )  # fmt: skip
+
+    def _fields(self, query: np.ndarray, point: np.ndarray, readings: Readings) -> pa.Array:
+        wanted = self.turn.known.selecting[query]
+        if not wanted.any():
+            return pa.nulls(len(query), pa.string())
+        return fields_of(self.turn.queries, self.turn.objects, query=query, reading=point, wanted=wanted,
+                         readings=readings, geographic=self.turn.settings.geographic)  # fmt: skip
+
+    def _in_all_regions(self, query: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        inside = np.ones(len(query), bool)
+        for frame, regions in enumerate(self.specs.regions):
+            mine = np.flatnonzero(query == self.specs.numbers[frame]) if regions else query[:0]
+            for region in regions:
+                inside[mine] &= region_mask(region, x[mine], y[mine], geographic=self.turn.settings.geographic)
+        return inside
+
+    def _slots(self) -> np.ndarray:
+        """The slot of each row, -1 for those of queries that are not looked at."""
+        frame = self.specs.place[self.rows.query]
+        return np.where(frame == NONE, -1, frame * self._objects + self.rows.object)
+
+    def rows_of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the rows of some slots that are still remembered, and the place of each one's slot."""
+        index = self._known[ranges(self._starts[slots], self.counts[slots])]
+        at = np.repeat(np.arange(len(slots)), self.counts[slots])
+        live = self._live[index]
+        return index[live], at[live]
+
+    def slots_of(self, index: np.ndarray) -> np.ndarray:
+        """The slots of some rows, each once."""
+        return np.unique(self.specs.place[self.rows.query[index]] * self._objects + self.rows.object[index])
+
+    def held_of(self, frames: np.ndarray) -> np.ndarray:
+        """The places of the rows in the results of whole queries, given their places among the frames."""
+        wanted = np.append(np.isin(np.arange(len(self.specs.numbers)), frames), False)  # the last is for NONE
+        return np.flatnonzero(self.held & self._live & wanted[self.specs.place[self.rows.query]])
+
+    def counting(self, answer: np.ndarray) -> np.ndarray:
+        """bool[f, objects]: which objects count in each frame, by the answer of the queries below."""
+        out = np.repeat(~self.specs.restricted[:, None], self._objects, axis=1)
+        if self.specs.restricted.any():
+            frame = self.specs.place[self.turn.numbering.targets.query[answer >> SHIFT]]
+            out[frame[frame != NONE], (answer & MASK)[frame != NONE]] = True
+        return out
+
+    def slides(self, until: int) -> np.ndarray:
+        """The ticks up to a time at which the clock moves windows, of those that were not judged yet."""
+        first = int(self.turn.clock.value[0])
+        parts = [np.empty(0, np.int64)]
+        for frame, window in np.argwhere(self.specs.slide_by == TIME).tolist():
+            rows = np.flatnonzero(self.rows.query == self.specs.numbers[frame])
+            if len(rows):
+                parts.append(self._slides(frame, window, rows, first, until))
+        ticks = np.unique(np.concatenate(parts))
+        return ticks[(ticks >= first) & (ticks < until)]
+
+    def _slides(self, frame: int, window: int, rows: np.ndarray, first: int, until: int) -> np.ndarray:
+        specs, tick_us, ts = self.specs, self.turn.settings.tick_us, self.rows.ts[rows]
+        slide, size, origin = int(specs.slide[frame, window]), int(specs.range[frame, window]), int(specs.origin[frame])
+        timed = specs.range_by[frame, window] == TIME
+        if not slide:
+            ages: np.ndarray = np.maximum(ticks_past(ts + size, tick_us), self.rows.tick[rows])
+            return ages
+        query = self.turn.queries[specs.numbers[frame]]
+        if timed or query.plan.emit != "rstream":  # nothing changes after that
+            until = min(until, int(ts.max()) + slide + (size if timed else 0) + tick_us)
+        start = max(first, int(ts.min())) - origin
+        found: np.ndarray = np.arange(start - start % slide - slide, until - origin + slide, slide) + origin
+        return ticks_of(found, tick_us)
+
+    def advance(self, events: np.ndarray) -> None:
+        """Takes the ways on to after some events (their places, ascending)."""
+        objects = self.turn.events.object[events]
+        last = events[np.r_[objects[1:] != objects[:-1], True]] if len(events) else events
+        who = self.turn.events.object[last]
+        begins = self.ways.alive[:, who] != self._after.alive[:, last]
+        begins |= self.ways.since[:, who] != self._after.since[:, last]
+        for name in Ways.__dataclass_fields__:
+            getattr(self.ways, name)[:, who] = getattr(self._after, name)[:, last]
+        frame, at = np.nonzero(begins)
+        self.bounds.forget(frame, who[at])
+
+    def ended(self, events: np.ndarray) -> None:
+        """Remembers which objects these events ended, until their tick is judged."""
+        kinds = self.turn.events.kind[events]
+        over = kinds != FIX
+        self._ends[self.turn.events.object[events[over]]] = kinds[over]
+
+    def ends_of(self, objects: np.ndarray) -> np.ndarray:
+        """int8 per object: the kind of the event that ended its stay in the tick that is open, 0 for none."""
+        ends: np.ndarray = self._ends[objects]
+        return ends
+
+    def judge(self, answer: np.ndarray, tick: int, changed: np.ndarray) -> Judged:
+        """The results at a tick, when objects changed (bool[n]) and these are the answers below frames."""
+        counted = self.counting(answer)
+        slots = np.broadcast_to(changed, counted.shape) | (counted != self._counted)
+        slots |= frame_bounds.by_the_clock(self.bounds, self.specs, self.ways, tick)
+        self._counted = counted
+        judged = self._judged(np.flatnonzero(slots.ravel()), tick, changed)
+        self._ends[:] = 0
+        return judged
+
+    def recount(self, answer: np.ndarray, before_us: int) -> Judged:
+        """The results when other objects count, between two ticks: rows known before a time change, no window moves."""
+        counted = self.counting(answer)
+        slots = np.flatnonzero((counted != self._counted).ravel())
+        self._counted = counted
+        return self._judged(slots, before_us - 1, np.zeros(self._objects, bool), np.zeros(len(slots), bool))
+
+    def _judged(self, slots: np.ndarray, tick: int, changed: np.ndarray, moved: np.ndarray | None = None) -> Judged:
+        frame, who = np.divmod(slots, max(self._objects, 1))
+        if moves := moved is None:
+            moved = frame_bounds.move(self.bounds, self.specs, self.ways, frame, who, tick)
+        index, at = self.rows_of(slots)
+        known = self.rows.tick[index] <= tick
+        index, at = index[known], at[known]
+        frame, who, before = frame[at], who[at], self.held[index]
+        stays = self.ways.alive[frame, who] & (self.rows.ts[index] >= self.ways.since[frame, who])
+        inside, passed = frame_bounds.inside(self.bounds, self.specs, self.rows, index, frame, who)
+        counts = self._counted[frame, who]
+        kept = stays & ~passed if moves else np.ones(len(index), bool)
+        kept &= ~self._too_many(kept, at, changed[who])
+        now = kept & counts & ((inside & stays) | (before & (not moves)))
+        self._live[index[~kept]] = False
+        self.held[index] = now
+        touched = np.zeros(len(slots), bool)
+        touched[at[before != now]] = True
+        left, same = before & ~now, before & now
+        return Judged(
+            minus=index[left], plus=index[now & ~before], stays=index[same],
+            ended=np.where(stays[left], 0, np.maximum(self.ends_of(who[left]), 1)).astype(np.int8),
+            uncounted=kept[left] & ~counts[left], moved=(moved | touched)[at[same]],
+        )  # fmt: skip
+
+    def _too_many(self, kept: np.ndarray, at: np.ndarray, changed: np.ndarray) -> np.ndarray:
+        """Which rows are more than a slot may keep: all but the newest."""
+        most = self.turn.settings.window_rows
+        out = np.zeros(len(kept), bool)
+        which = np.flatnonzero(kept & changed)
+        if not len(which) or np.bincount(at[which]).max() <= most:
+            return out
+        ends = np.flatnonzero(np.r_[at[which][1:] != at[which][:-1], True])
+        lengths = np.diff(np.r_[-1, ends])
+        from_end = np.repeat(ends, lengths) - np.arange(len(which))
+        out[which[from_end >= most]] = True
+        self.cut += int(out.sum())
+        return out
+
+    def closed(self, left: np.ndarray) -> "Closed":
+        """What the run changes in the state; the events `left` belong to a tick that is not judged yet."""
+        self.advance(left)
+        self.ended(left)
+        old, held = self._origin >= 0, self.held.astype(np.int8)
+        flipped = old & self._live & (held != self.rows.held)
+        rows = replace(self.rows, held=held)
+        tracks, known = self._tracks(), self._state.tracks.key
+        mine = known[self.specs.place[known >> SHIFT] != NONE]
+        touched = np.isin(tracks.key & MASK, self.turn.events.object) | self._moved(tracks)
+        return Closed(
+            rows_removed=self._origin[old & ~self._live], rows_flipped=self._origin[flipped],
+            rows_added=rows.take(np.flatnonzero(~old & self._live)),
+            rows=rows if self._live.all() else rows.take(np.flatnonzero(self._live)),
+            tracks_removed=mine[~np.isin(mine, tracks.key)], tracks_added=tracks.take(touched),
+        )  # fmt: skip
+
+    def _tracks(self) -> Tracks:
+        frame, who = np.nonzero(self.ways.alive)
+        key = packed(self.specs.numbers[frame], who)
+        ways = {name: getattr(self.ways, name)[frame, who] for name in ("since", "n", "way", "x", "y")}
+        bounds = {name: getattr(self.bounds, name)[frame, who] for name in Bounds.__dataclass_fields__}
+        return Tracks(key=key, **ways, **bounds)
+
+    def _moved(self, tracks: Tracks) -> np.ndarray:
+        """Which tracks have other bounds than before the run."""
+        old = self._state.tracks
+        if not len(old) or tracks.high.shape[1] != old.high.shape[1]:
+            return np.ones(len(tracks), bool)
+        at = np.minimum(np.searchsorted(old.key, tracks.key), len(old) - 1)
+        same = (old.key[at] == tracks.key)[:, None] & (old.high[at] == tracks.high) & (old.last[at] == tracks.last)
+        moved: np.ndarray = ~same.all(axis=1)
+        return moved
