@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
@@ -82,11 +83,13 @@ class Frames:
     cut: int = 0
 
 
+@cache
 def stamp_of(event_us: int) -> str:
     """A time as the partner of a row."""
     return (_EPOCH + timedelta(microseconds=event_us)).strftime(_STAMP)
 
 
+@cache
 def time_of(stamp: str) -> int:
     """The time of a partner of a row, in microseconds."""
     return (datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,371 @@
+"""Windows along the way of an object, against contents found by hand: told by brute force, and by the step itself.
+
+A car starts at BASE and has a fix each minute; x is in metres. What is expected are minutes since BASE and metres per
+second, written down or by plain arithmetic. Ticks are seconds.
+"""
+
+import json
+
+import pytest
+
+from st_common.query.frame import Extent, Frame, Sliding
+from st_common.query.plan import Aggregate, Plan
+from st_common.query.region import Box
+from st_common.testing.by_hand import clock, drop, end, fix, gone, lines, log, register
+from st_common.testing.laws import run_steps
+from st_common.testing.oracle import Change, Rules, agree, answer, changes, fold
+from st_common.testing.oracle_frames import time_of
+from st_common.testing.strategies import Case, Segmentation
+
+BASE, KM, MIN = 7200, 1000.0, 60.0
+SPEED = Aggregate(function="avgspd")
+
+
+def by_brute_force(rows, rules):
+    found = changes(rows, rules=rules)
+    assert agree(fold(found), answer(rows, rules=rules))
+    return found
+
+
+def by_steps(rows, rules):
+    """In three shards, in segments of seven rows, two a batch."""
+    cut = Segmentation(cuts=tuple(range(7, len(rows), 7)), batches=(2,) * len(rows))
+    table, _, order = run_steps(Case(rows=tuple(rows), layers={}, rules=rules), cut, shards=3)
+    us = {
+        name: [round(stamp.timestamp() * 1e6) for stamp in table[name].to_pylist()] for name in ("event_ts", "fix_ts")
+    }
+    return [
+        Change(
+            position=order[row["position"]], seq=row["seq"], query=row["query"], query_version=row["query_version"],
+            layer_version=row["layer_version"], object=row["object"], partner=row["partner"], sign=row["sign"],
+            cause=row["cause"], event_us=us["event_ts"][n], fix_us=us["fix_ts"][n], value=row["value"],
+            fields=row["fields"],
+        )
+        for n, row in enumerate(table.to_pylist())
+    ]  # fmt: skip
+
+
+@pytest.fixture(params=(by_brute_force, by_steps), ids=("oracle", "step"))
+def tell(request):
+    return lambda rows, **rules: request.param(rows, Rules(**rules))
+
+
+def space(range_km, slide_km=None, **more):
+    return framed(sliding(("space", range_km * KM), slide_km and ("space", slide_km * KM)), **more)
+
+
+def sliding(wide, slide=None):
+    return Sliding(range=Extent(by=wide[0], amount=wide[1]), slide=slide and Extent(by=slide[0], amount=slide[1]))
+
+
+def framed(*windows, regions=(), full=False, min_step_m=0.0, origin_s=0.0, **more):
+    frame = Frame(sliding=windows, regions=regions, full=full, min_step_m=min_step_m, origin_s=origin_s)
+    return Plan(stream="s", frame=frame, **more)
+
+
+def at(name, minute, x, **attributes):
+    return fix(name, BASE + minute * MIN, x, **attributes)
+
+
+def slowing(minute):
+    """60 km/h for the first 40 km, then 30 km/h: at 80 km after two hours."""
+    return minute * KM if minute <= 40 else 40 * KM + (minute - 40) * KM / 2
+
+
+def trip(way, minutes, plan, name="car"):
+    return log(register("q", plan), *(at(name, minute, way(minute)) for minute in range(minutes + 1)), end())
+
+
+def minute_of(event_us):
+    return (event_us / 1e6 - BASE) / MIN
+
+
+def contents(found, name="car"):
+    """The minutes of the rows of an object after each tick at which they changed, as first..last and how many."""
+    held, out = set(), {}
+    for change in found:
+        if change.sign and change.object == name:
+            assert change.fix_us == time_of(change.partner)
+            (held.add if change.sign > 0 else held.remove)(minute_of(change.fix_us))
+            out[minute_of(change.event_us)] = sorted(held)
+    return {tick: (rows[0], rows[-1], len(rows)) if rows else () for tick, rows in out.items()}
+
+
+def whole(first, last):
+    return (first, last, last - first + 1)
+
+
+def speeds(found, sign=1):
+    """What is told of the average speed, in metres per second."""
+    return [
+        (minute_of(c.event_us), None if c.value is None else round(c.value, 6)) for c in found if c.sign == sign
+    ]  # fmt: skip
+
+
+@pytest.mark.spec("W4", "W1")
+def test_a_car_at_60_then_30_km_h_the_last_50_km_each_10_km(tell):
+    assert contents(tell(trip(slowing, 120, space(50, 10)))) == {
+        10: whole(0, 10), 20: whole(0, 20), 30: whole(0, 30), 40: whole(0, 40),
+        60: whole(0, 60),  # 0 to 50 km: the fix at 0 is on the bound
+        80: whole(10, 80), 100: whole(20, 100), 120: whole(30, 120),
+    }  # fmt: skip
+
+
+@pytest.mark.spec("W4", "W7", "W8", "W6")
+def test_its_average_speed_is_the_way_over_the_time_that_it_took(tell):
+    found = tell(trip(slowing, 120, space(50, 10, aggregate=SPEED, emit="rstream")))
+    assert speeds(found) == [
+        (10, 16.666667), (60, 13.888889),  # 10 km in 10 minutes; 50 km in 60
+        (80, 11.904762), (100, 10.416667), (120, 9.259259),  # 50 km in 70, 80, 90 minutes
+    ]  # fmt: skip
+    assert speeds(found, -1) == [(60, 16.666667), (80, 13.888889), (100, 11.904762), (120, 10.416667)]
+    assert speeds(found, 0) == [(20, 16.666667), (30, 16.666667), (40, 16.666667)]
+
+
+@pytest.mark.spec("W5", "W7", "W8")
+def test_the_time_window_of_the_first_query_on_the_same_way(tell):
+    hour = sliding(("time", 60 * MIN), ("time", 10 * MIN))
+    assert contents(tell(trip(slowing, 120, framed(hour)))) == {
+        0: whole(0, 0), **{ten: whole(max(ten - 60, 0), ten) for ten in range(10, 121, 10)},
+    }  # fmt: skip
+    found = tell(trip(slowing, 120, framed(hour, aggregate=SPEED)))
+    assert speeds(found) == [
+        (0, None), (10, 2.777778), (20, 5.555556), (30, 8.333333), (40, 11.111111),  # 10, 20, 30, 40 km in an hour
+        (50, 12.5), (60, 13.888889), (70, 12.5), (80, 11.111111), (90, 9.722222),  # 45, 50, 45, 40, 35 km
+        (100, 8.333333),  # 30 km, and so on to the end
+    ]  # fmt: skip
+
+
+@pytest.mark.spec("W4")
+def test_a_stop_of_an_hour_slides_no_window_and_counts_as_time(tell):
+    def stopping(minute):
+        return min(minute, 25) * KM + max(minute - 85, 0) * KM
+
+    assert contents(tell(trip(stopping, 120, space(50, 10)))) == {
+        10: whole(0, 10), 20: whole(0, 20), 90: whole(0, 90), 100: whole(0, 100), 110: whole(0, 110),
+        120: whole(10, 120),
+    }  # fmt: skip
+    assert speeds(tell(trip(stopping, 120, space(50, 10, aggregate=SPEED)))) == [
+        (10, 16.666667), (90, 5.555556), (100, 6.666667), (110, 7.575758),  # 30 km in 90 minutes, 40 in 100, 50 in 110
+    ]  # fmt: skip
+
+
+@pytest.mark.spec("W4")
+def test_a_jump_over_several_slides_makes_one_window_the_last(tell):
+    def jumping(minute):
+        return minute * KM if minute <= 5 else (34 + minute) * KM
+
+    assert contents(tell(trip(jumping, 26, space(50, 10)))) == {
+        6: whole(0, 6), 16: whole(0, 16), 26: whole(6, 26),  # 40, 50, 60 km
+    }  # fmt: skip
+    assert speeds(tell(trip(jumping, 6, space(50, 10, aggregate=SPEED)))) == [(6, 111.111111)]  # 40 km in 6 minutes
+
+
+@pytest.mark.spec("W4")
+def test_a_range_that_is_no_multiple_of_its_slide(tell):
+    assert contents(tell(trip(lambda minute: minute * KM, 60, space(25, 10)))) == {
+        10: whole(0, 10), 20: whole(0, 20), 30: whole(5, 30), 40: whole(15, 40), 50: whole(25, 50), 60: whole(35, 60),
+    }  # fmt: skip
+
+
+@pytest.mark.spec("W4", "W2")
+def test_two_cars_have_windows_of_their_own_as_if_each_had_its_own_stream(tell):
+    fixes = [at("car", minute, minute * KM) for minute in range(21)]
+    fixes += [at("van", minute + 0.5, 900 * KM - 2 * KM * minute) for minute in range(11)]
+    fixes.sort(key=lambda row: row.event_us)
+    found = tell(log(register("q", space(10, 10)), *fixes, end()))
+    assert contents(found) == {10: whole(0, 10), 20: whole(10, 20)}
+    assert contents(found, "van") == {5.5: (0.5, 5.5, 6), 10.5: (5.5, 10.5, 6)}
+
+
+@pytest.mark.spec("W4")
+def test_a_fix_on_a_bound_is_in_both_windows_and_one_a_micrometre_further_in_one(tell):
+    rows = log(
+        register("q", space(10, 10)),
+        at("car", 0, 0), at("car", 1, 10 * KM), at("car", 2, 20 * KM), at("van", 2, 0), at("van", 3, 10_000.000001),
+        at("van", 4, 20 * KM), end(),
+    )  # fmt: skip
+    found = tell(rows)
+    assert contents(found) == {1: (0, 1, 2), 2: (1, 2, 2)}
+    assert contents(found, "van") == {3: (2, 2, 1), 4: (3, 4, 2)}
+
+
+@pytest.mark.spec("W3", "W8", "W6")
+def test_the_trajectory_in_a_region_stays_when_the_ship_has_left_it(tell):
+    sea = Box(minx=0, miny=-5, maxx=10, maxy=5)
+    plan = framed(regions=(sea,), where="object <> 'a'", emit="rstream")
+    rows = log(
+        register("q", plan),
+        fix("o", 1, 5, 0), fix("a", 1.5, 5, 0), fix("o", 2.5, 10, 5), fix("o", 3.5, 11, 0), fix("o", 4.5, 7, 0), end(),
+    )  # fmt: skip
+    found = [(c.position, c.event_us / 1e6, c.sign, c.object, c.fix_us / 1e6, json.loads(c.fields)) for c in tell(rows)]
+    one, two, four = ((1, {"x": 5, "y": 0}), (2.5, {"x": 10, "y": 5}), (4.5, {"x": 7, "y": 0}))
+    assert found == [
+        (2, 1, 1, "o", *one),
+        (4, 3, 1, "o", *two), (4, 3, 0, "o", *one),  # (5) is outside: nothing is told
+        (6, 5, 1, "o", *four), (6, 5, 0, "o", *one), (6, 5, 0, "o", *two),
+    ]  # fmt: skip
+
+
+@pytest.mark.spec("W2")
+def test_the_last_50_km_every_10_minutes(tell):
+    plan = framed(sliding(("space", 50 * KM), ("time", 10 * MIN)))
+    assert contents(tell(trip(slowing, 120, plan))) == {
+        0: whole(0, 0), 10: whole(0, 10), 20: whole(0, 20), 30: whole(0, 30), 40: whole(0, 40), 50: whole(0, 50),
+        60: whole(0, 60), 70: whole(5, 70), 80: whole(10, 80), 90: whole(15, 90), 100: whole(20, 100),
+        110: whole(25, 110), 120: whole(30, 120),  # at 110 minutes it has come 75 km
+    }  # fmt: skip
+
+
+@pytest.mark.spec("W2")
+def test_the_last_hour_every_5_km(tell):
+    plan = framed(sliding(("time", 60 * MIN), ("space", 5 * KM)))
+    found = tell(trip(slowing, 87, plan))
+    assert contents(found) == {
+        **{km: whole(0, km) for km in range(5, 41, 5)}, 50: whole(0, 50), 60: whole(0, 60), 70: whole(10, 70),
+        80: whole(20, 80),
+    }  # fmt: skip
+    assert speeds(tell(trip(slowing, 87, framed(*plan.frame.sliding, aggregate=SPEED))))[-2:] == [
+        (70, 12.5), (80, 11.111111),  # 45 and 40 km in the hour of the window
+    ]  # fmt: skip
+
+
+@pytest.mark.spec("W2")
+def test_windows_of_rows_with_a_slide_and_without(tell):
+    walk = lambda minute: 7.0 * minute
+    assert contents(tell(trip(walk, 4, framed(sliding(("rows", 3)))))) == {
+        0: whole(0, 0), 1: whole(0, 1), 2: whole(0, 2), 3: whole(1, 3), 4: whole(2, 4),
+    }  # fmt: skip
+    assert contents(tell(trip(walk, 6, framed(sliding(("rows", 4), ("rows", 2)))))) == {
+        1: whole(0, 1), 3: whole(0, 3), 5: whole(2, 5),
+    }  # fmt: skip
+
+
+@pytest.mark.spec("W4", "W5")
+def test_without_a_slide_a_window_follows_every_fix_and_time_goes_on_by_itself(tell):
+    walk = lambda minute: 100.0 * minute
+    assert contents(tell(trip(walk, 4, space(0.2)))) == {
+        0: whole(0, 0), 1: whole(0, 1), 2: whole(0, 2), 3: whole(1, 3), 4: whole(2, 4),
+    }  # fmt: skip
+    plan = framed(sliding(("time", 90.0)))
+    rows = log(register("q", plan), at("car", 0, 0), at("car", 1, 1), clock(BASE + 92), clock(BASE + 152))
+    assert contents(tell(rows)) == {0: (0, 0, 1), 1: (0, 1, 2), 91 / 60: (1, 1, 1), 151 / 60: ()}
+
+
+@pytest.mark.spec("W2")
+def test_several_windows_hold_what_is_in_all_of_them(tell):
+    plan = framed(
+        sliding(("space", 50 * KM), ("space", 10 * KM)), sliding(("time", 30 * MIN), ("time", 10 * MIN)),
+    )  # fmt: skip
+    assert contents(tell(trip(slowing, 80, plan))) == {
+        10: whole(0, 10), 20: whole(0, 20), 30: whole(0, 30), 40: whole(10, 40),
+        50: whole(20, 40),  # the last slide of space was at 40 km
+        60: whole(30, 60), 70: whole(40, 60), 80: whole(50, 80),
+    }  # fmt: skip
+
+
+@pytest.mark.spec("W4")
+def test_jitter_of_a_parked_car_is_no_way_with_a_minimum_step(tell):
+    jitter = lambda minute: 3.0 * (minute % 2)
+    assert contents(tell(trip(jitter, 4, space(1, 0.006)))) == {2: whole(0, 2), 4: whole(0, 4)}
+    assert tell(trip(jitter, 4, space(1, 0.006, min_step_m=3.000001))) == []
+    assert contents(tell(trip(jitter, 4, space(1, 0.006, min_step_m=3.0)))) == {2: whole(0, 2), 4: whole(0, 4)}
+    creep = lambda minute: 4.0 * minute
+    assert contents(tell(trip(creep, 6, space(1, 0.012, min_step_m=10)))) == {3: whole(0, 3), 6: whole(0, 6)}
+
+
+@pytest.mark.spec("W4", "W5")
+def test_only_full_ranges(tell):
+    assert contents(tell(trip(slowing, 80, space(50, 10, full=True)))) == {60: whole(0, 60), 80: whole(10, 80)}
+    hour = sliding(("time", 60 * MIN), ("time", 10 * MIN))
+    assert contents(tell(trip(slowing, 70, framed(hour, full=True)))) == {60: whole(0, 60), 70: whole(10, 70)}
+    rows = sliding(("rows", 4), ("rows", 2))
+    assert contents(tell(trip(slowing, 5, framed(rows, full=True)))) == {3: whole(0, 3), 5: whole(2, 5)}
+
+
+@pytest.mark.spec("W5")
+def test_windows_of_time_close_also_for_a_car_that_is_silent_and_slide_from_their_origin(tell):
+    plan = framed(sliding(("time", 20 * MIN), ("time", 10 * MIN)), origin_s=BASE - 7 * MIN)
+    rows = [register("q", plan), at("car", 1, 0), at("car", 2, 1), at("car", 13, 2), clock(BASE + 24 * MIN)]
+    found = tell(log(*rows, clock(BASE + 60 * MIN)))
+    assert contents(found) == {  # slides at 3, 13, 23, 33; at the first fix the slide is behind it
+        3: (1, 2, 2), 13: (1, 13, 3), 23: (13, 13, 1), 43: (),
+    }  # fmt: skip
+    assert {change.cause for change in found if change.sign < 0} == {"aged"}
+
+
+@pytest.mark.spec("W4", "X2")
+def test_who_is_gone_or_expired_leaves_with_all_rows_and_begins_anew(tell):
+    rows = log(
+        register("q", framed(sliding(("rows", 5)))), register("far", space(1, 0.01)),
+        fix("a", 1, 0), fix("a", 2, 10), fix("b", 2.5, 0), gone("a", 3), fix("b", 4, 10), fix("a", 5, 10),
+        fix("b", 6, 20), clock(20),
+    )  # fmt: skip
+    found = tell(rows, silence_us=10_000_000)
+    ends = [(c.query, c.object, c.event_us / 1e6, c.fix_us / 1e6, c.cause) for c in found if c.sign < 0]
+    assert ends == [
+        ("q", "a", 3, 1, "gone"), ("q", "a", 3, 2, "gone"), ("far", "a", 3, 1, "gone"), ("far", "a", 3, 2, "gone"),
+        ("q", "a", 15, 5, "expired"), ("q", "b", 16, 2.5, "expired"), ("q", "b", 16, 4, "expired"),
+        ("q", "b", 16, 6, "expired"), ("far", "b", 16, 2.5, "expired"), ("far", "b", 16, 4, "expired"),
+        ("far", "b", 16, 6, "expired"),
+    ]  # fmt: skip
+    assert [c.fix_us / 1e6 for c in found if c.sign > 0 and (c.query, c.object) == ("q", "a")] == [1, 2, 5]
+
+
+@pytest.mark.spec("W4", "X4")
+def test_ways_count_from_the_registration_and_rows_leave_with_the_query(tell):
+    rows = log(
+        fix("car", 1, 0), fix("car", 2, 95), register("q", space(1, 0.01)), fix("car", 3, 100), fix("car", 4, 109),
+        fix("car", 5, 110), clock(7), drop("q"),
+    )  # fmt: skip
+    found = tell(rows)
+    told = [(c.position, c.sign, c.event_us / 1e6, c.fix_us / 1e6, c.cause) for c in found]
+    assert told == [(6, 1, 5, second, "enter") for second in (3, 4, 5)] + [
+        (7, -1, 7, second, "dropped") for second in (3, 4, 5)
+    ]  # fmt: skip
+
+
+@pytest.mark.spec("W4")
+def test_the_newest_rows_are_kept_and_what_was_cut_is_counted():
+    rows = trip(lambda minute: 10.0 * minute, 5, space(100))
+    assert contents(by_brute_force(rows, Rules(window_rows=3))) == contents(by_steps(rows, Rules(window_rows=3))) == {
+        0: whole(0, 0), 1: whole(0, 1), 2: whole(0, 2), 3: whole(1, 3), 4: whole(2, 4), 5: whole(3, 5),
+    }  # fmt: skip
+    case = Case(rows=tuple(rows), layers={}, rules=Rules(window_rows=3))
+    assert run_steps(case, Segmentation(cuts=(), batches=()), shards=3)[1].cut == 3
+
+
+@pytest.mark.spec("W2", "W7", "G9")
+def test_the_average_speed_over_the_last_20_m_of_taxis_that_are_inside_now(tell):
+    centre = Box(minx=0, miny=0, maxx=25, maxy=0)
+    plan = space(0.02, 0.01, where="kind = 'taxi'", inside=centre, aggregate=SPEED)
+    taxi, bus = {"kind": "taxi"}, {"kind": "bus"}
+    rows = log(
+        register("q", plan),
+        fix("t", 1, 0, **taxi), fix("b", 1, 0, **bus), fix("t", 2, 10, **taxi), fix("b", 2, 10, **bus),
+        fix("t", 7, 20, **taxi), fix("t", 8, 30, **taxi), fix("t", 10, 20, **taxi), end(),
+    )  # fmt: skip
+    assert lines(tell(rows)) == [
+        "5 @2 q +t enter =10",  # 10 m in 1 s
+        "6 @7 q -t value =10", "6 @7 q +t value =3.33333",  # 20 m in 6 s
+        "7 @8 q -t leave =3.33333",
+        "8 @10 q +t enter =6.66667",  # 30 m out and 10 m back: the last 20 m in 3 s
+    ]  # fmt: skip
+
+
+@pytest.mark.spec("W2", "G9")
+def test_aggregates_count_rows_of_all_objects_in_their_windows(tell):
+    plan = framed(sliding(("rows", 2)), aggregate=Aggregate(function="count", group="kind"))
+    total = framed(sliding(("rows", 2)), aggregate=Aggregate(function="count"))
+    bus, taxi = {"kind": "bus"}, {"kind": "taxi"}
+    rows = log(
+        register("q", plan), register("all", total),
+        fix("a", 1, **bus), fix("b", 1, **bus), fix("a", 2, **taxi), fix("a", 3, **taxi), gone("a", 4), end(),
+    )  # fmt: skip
+    assert lines(tell(rows)) == [
+        "1 @0 all +* registered =0",
+        "4 @1 all -* value =0", "4 @1 all +* value =2", "4 @1 q +bus enter =2",
+        "5 @2 all -* value =2", "5 @2 all +* value =3", "5 @2 q +taxi enter =1",
+        "6 @3 q -bus value =2", "6 @3 q +bus value =1", "6 @3 q -taxi value =1", "6 @3 q +taxi value =2",
+        "7 @4 all -* value =3", "7 @4 all +* value =1", "7 @4 q -taxi leave =2",
+    ]  # fmt: skip
