@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from st_common.errors import LogError, QueryError
+from st_common.errors import LogError
 from st_common.home import Home
 from st_common.query.commit import completed, registry_file
 from st_common.query.region import Area, Region, region_from_json, region_to_json
@@ -84,10 +84,9 @@ class HomeAreas:
         return list(self._layers)
 
     def feature(self, layer: str, fid: str) -> Area | None:
-        """The surface of a feature in the newest version of its layer; None: no such layer or feature.
+        """The surface of a feature in the newest version of its layer.
 
-        Raises:
-            QueryError: the feature is a line or a point: nothing can be inside.
+        None: there is no such layer or feature, or it is a line or a point, in which nothing can be.
         """
         chosen = next((name for name in self._layers if name.casefold() == layer.casefold()), None)
         if chosen is None:
@@ -108,8 +107,7 @@ def _surface(home: Home, layer: str, version: int, fid: str) -> Area | None:
         return None
     shape = shapely.force_2d(shapely.from_wkb(found["geometry"][0].as_py()))
     if shape.geom_type not in _SURFACES:
-        hint = "JOIN the layer with ST_DWithin to be near to it"
-        raise QueryError(f"feature {fid!r} of layer {layer!r} is a {shape.geom_type}, not an area", hint=hint)
+        return None
     return Area(wkt=shapely.to_wkt(shapely.normalize(shape), rounding_precision=-1))
 
 

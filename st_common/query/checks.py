@@ -1,38 +1,47 @@
 """What a plan cannot be on its stream, apart from its expressions: clauses that exclude each other, areas off Earth."""
 
+import math
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from st_common.query.complaint import Complaint
+from st_common.query.frame_checks import complaints_of_frame
 from st_common.query.neighbours import places_of
 from st_common.query.plan import Plan
+from st_common.query.record import values_of
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.query.transform_checks import complaints_of_transforms
 
 if TYPE_CHECKING:
     from st_common.settings import StreamSettings
 
 _WORLD = Box(minx=-180.0, miny=-90.0, maxx=180.0, maxy=90.0)
 _ORDER = "longitude first: -180 to 180, then latitude: -90 to 90"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Complaint:
-    """What is wrong with a clause of a statement (`at`)."""
-
-    at: str
-    message: str
-    hint: str
+_NAMES: dict[type[Region], str] = {Box: "box", Circle: "centre of the circle", Area: "area"}
 
 
 def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     """What is wrong with a plan on this stream."""
     yield from _together(plan)
+    yield from complaints_of_frame(plan)
+    yield from complaints_of_transforms(plan, geographic=stream.geographic)
+    for name in (name for name, count in Counter(name for name, _ in plan.columns).items() if count > 1):
+        hint = "names are the same in any case; give one of them another name: ... AS name"
+        yield Complaint(at="select", message=f"two columns are called {name!r}", hint=hint)
     if stream.geographic:
         yield from _off_earth(plan)
     if plan.by_ticks and not stream.moving:
         why = _why_ticks(plan)
         message = f"{why[1]} needs a stream of moving objects"
         yield Complaint(at=why[0], message=message, hint=f"stream {stream.name!r} is set to moving = false")
+
+
+def complaints_of_area(region: Region) -> Iterator[Complaint]:
+    """What is wrong with a region whatever stream it will be used on: nothing that is finite is refused."""
+    values = [value for value in values_of(region).values() if isinstance(value, float)]
+    if not all(math.isfinite(value) for value in values):
+        yield Complaint(at="region", message="the numbers of an area are finite", hint="")
 
 
 def _together(plan: Plan) -> Iterator[Complaint]:
@@ -72,18 +81,24 @@ def _why_ticks(plan: Plan) -> tuple[str, str]:
         ("inside", "a region that goes with an object", isinstance(plan.inside, MovingBox | MovingCircle)),
         ("knn", "KNN", plan.neighbours is not None),
         ("layer", "a JOIN of the stream with itself", plan.pairs is not None),
+        ("frame", "a window in brackets", plan.frame is not None),
         ("window", "WINDOW", plan.window is not None),
         ("select", "an aggregate", plan.aggregate is not None),
+        ("emit", "WITH VALID UNTIL", plan.valid_until),
     )
     found = next(((at, what) for at, what, given in reasons if given), None)
-    return found or ("emit", "WITH VALID UNTIL")
+    return found or ("select", "RSTREAM")
 
 
 def _off_earth(plan: Plan) -> Iterator[Complaint]:
-    bounds = _bounds(plan.inside) if plan.inside is not None else None
-    if bounds is not None and _is_off(bounds):
-        what = {Box: "box", Circle: "centre of the circle", Area: "area"}[type(plan.inside)]
-        yield Complaint(at="inside", message=f"the {what} lies off the Earth", hint=_ORDER)
+    regions: list[tuple[str, Region]] = [("inside", plan.inside)] if plan.inside is not None else []
+    regions += [("frame", region) for region in plan.frame.regions] if plan.frame is not None else []
+    regions += [("using", step.box) for step in plan.transforms if step.box is not None]
+    regions += [("compare", plan.compare.box)] if plan.compare is not None else []
+    for at, region in regions:
+        bounds = _bounds(region)
+        if bounds is not None and _is_off(bounds):
+            yield Complaint(at=at, message=f"the {_NAMES[type(region)]} lies off the Earth", hint=_ORDER)
     for place in places_of(plan.neighbours) if plan.neighbours is not None else ():
         if place.focal is None and _is_off(Box.of_corners(place.x, place.y, place.x, place.y)):
             yield Complaint(at="knn", message="the place lies off the Earth", hint=_ORDER)

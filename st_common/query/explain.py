@@ -12,6 +12,8 @@ from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 
 __all__ = ["Estimates", "Explanation", "Step", "explain", "kind_in_words", "lines"]
 
+_NO_NAME = "q"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimates:
@@ -39,11 +41,14 @@ class Explanation:
 
 
 def explain(plan: Plan, name: str, *, tick_s: float = 1.0, estimates: Estimates | None = None) -> Explanation:
-    """How `plan` is carried out on a stream with this `tick_s`; `order` is None where there is nothing to choose."""
+    """How `plan` is carried out on a stream with this `tick_s`; `order` is None where there is nothing to choose.
+
+    `name` is that of its query, empty for a SELECT that has none.
+    """
     known = estimates or Estimates()
     order, why = _order(plan, known)
     return Explanation(
-        text=to_text(plan, name),
+        text=to_text(plan, name) if name else to_text(plan, _NO_NAME).removeprefix(f"REGISTER QUERY {_NO_NAME} AS "),
         judged=f"at ticks of {number(tick_s)} s of event time" if plan.by_ticks else "fix by fix",
         kind=kind_in_words(plan),
         focals=plan.focals,

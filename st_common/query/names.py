@@ -1,11 +1,11 @@
 """What the names in a query mean once its stream is known: the declaration's spelling, and words that are no columns.
 
 Names are found whatever their case, and the plan has them as they are declared. `ID`, `OID` and `ObjectID` mean the
-object of a stream that has no such attribute. A bare word that is no column and is compared with a text is itself a
-text, as in `type = Car` (SPEC W8); who wrote it is told by a notice.
+object of a stream that has no such attribute. A bare word that is no column and is compared with a text column is
+itself a text, as in `type = Car` (SPEC W8); who wrote it is told by a notice.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from st_common.query.binding import Columns, bound, columns_of
 from st_common.query.grammar import words
 from st_common.query.grammar.dialect import expression_of
 from st_common.query.lowering.expression import Term, text_of
-from st_common.query.plan import Aggregate, Plan
+from st_common.query.plan import Aggregate, LayerJoin, Plan
 from st_common.query.problem import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from st_common.settings import StreamSettings
 
 OBJECT_NAMES = ("id", "oid", "objectid")
-"""What the papers call the object."""
+"""What the papers call the object, and a feature's id."""
+
+LayerTags = Callable[[str], Collection[str]]
+"""Gives the names of the tags in the newest version of a layer."""
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In,
                 exp.Between, exp.Like, exp.ILike)  # fmt: skip
@@ -69,14 +72,16 @@ def found(name: str, known: Iterable[str]) -> str:
     return next((each for each in names if each.casefold() == folded), name)
 
 
-def resolved(statement: "Statement", streams: "Mapping[str, StreamSettings]", layers: Collection[str]) -> Resolved:
+def resolved(
+    statement: "Statement", streams: "Mapping[str, StreamSettings]", layers: Collection[str], tags_of: LayerTags
+) -> Resolved:
     """A statement with its stream, layer and columns as they are declared; what is unknown stays as it is written."""
     plan = statement.plan
     if plan is None:
         return Resolved(statement=statement)
     plan = replace(plan, stream=found(plan.stream, streams))
     if plan.join is not None:
-        plan = replace(plan, join=replace(plan.join, layer=found(plan.join.layer, layers)))
+        plan = replace(plan, join=_join(plan.join, layers, tags_of))
     stream = streams.get(plan.stream)
     if stream is None:
         return Resolved(statement=replace(statement, plan=plan))
@@ -85,6 +90,13 @@ def resolved(statement: "Statement", streams: "Mapping[str, StreamSettings]", la
         _rewrite(statement, term, _names_of(stream, term), rewritten)
     changed = replace(statement, plan=_with_texts(plan, rewritten.texts), terms=tuple(rewritten.terms))
     return Resolved(statement=changed, notices=tuple(rewritten.notices))
+
+
+def _join(join: LayerJoin, layers: Collection[str], tags_of: LayerTags) -> LayerJoin:
+    """The join with its layer as it is called; a key `ID` is the feature's id where no feature has such a tag."""
+    layer, right = found(join.layer, layers), join.right
+    is_id = right is not None and right.casefold() in OBJECT_NAMES and layer in layers and right not in tags_of(layer)
+    return replace(join, layer=layer, right="fid" if is_id else right)
 
 
 def _names_of(stream: "StreamSettings", term: Term) -> _Names:
@@ -99,7 +111,9 @@ def _rewrite(statement: "Statement", term: Term, names: _Names, done: _Rewritten
         return
     tree = exp.Paren(this=expression_of(term.text))  # so that also the root can be replaced
     nodes = list(tree.find_all(exp.Column, bfs=False))
-    bare = {name for name, span in term.columns if _is_bare(statement, name, span)}
+    bare = {name for name, _ in term.columns} - {
+        name for name, span in term.columns if not _is_bare(statement, name, span)
+    }
     texts = {id(node): node for node in nodes if node.name in bare and _is_text(node, names)}
     for node in nodes:
         meant = names.means(node.name)
@@ -135,8 +149,12 @@ def _is_text(node: exp.Column, names: _Names) -> bool:
 
 
 def _kind_of(tree: exp.Expr, names: _Names) -> str:
-    """What an expression's values are; "other" while it has names that are unknown."""
-    if any(names.means(column.name) is None for column in tree.find_all(exp.Column)):
+    """What an expression's values are; "other" for one without a column, or with one that is unknown.
+
+    So `stat = 'free'` is a wrong name of a column: two texts are not worth comparing.
+    """
+    columns = [names.means(column.name) for column in tree.find_all(exp.Column)]
+    if not columns or None in columns:
         return "other"
     copied = exp.Paren(this=tree.copy())
     for column in list(copied.find_all(exp.Column)):

@@ -1,0 +1,50 @@
+"""What the transformations of a query cannot be (BBoxDB)."""
+
+import math
+from collections.abc import Iterator
+
+from st_common.query.comparing import Transform
+from st_common.query.complaint import Complaint
+from st_common.query.filters import NAMES, complaint
+from st_common.query.plan import Plan
+from st_common.query.problem import did_you_mean
+
+ENLARGEMENTS = ("factor", "value", "metres")
+_FURTHEST_M = 20_000_000.0  # half the way around the Earth
+_LIKE = {"factor": "enlarge_factor(0.5)", "value": "enlarge_value(0.01)", "metres": "enlarge(50 m)"}
+
+
+def complaints_of_transforms(plan: Plan, *, geographic: bool) -> Iterator[Complaint]:
+    """What is wrong with the transformations of a plan on a stream, each for itself and beside the other clauses."""
+    for step in plan.transforms:
+        if step.kind in ENLARGEMENTS:
+            yield from _enlargement(step, geographic=geographic)
+        elif step.kind == "filter":
+            yield from _filter(step)
+        elif step.kind == "key" and not step.text:
+            yield Complaint(at="using", message="expected the id of an object", hint="key('car7')")
+    grows = any(step.kind in ENLARGEMENTS and step.amount for step in plan.transforms)
+    if grows and plan.join is not None and plan.join.predicate == "dwithin":
+        hint = "ST_Intersects joins what the enlarged box meets"
+        yield Complaint(at="layer", message="ST_DWithin and an enlargement exclude each other", hint=hint)
+    if grows and plan.join is not None and plan.join.predicate == "within":
+        hint = "ST_Intersects joins what the enlarged box meets"
+        yield Complaint(at="layer", message="ST_Within and an enlargement exclude each other", hint=hint)
+
+
+def _enlargement(step: Transform, *, geographic: bool) -> Iterator[Complaint]:
+    most = _FURTHEST_M if geographic and step.kind == "metres" else math.inf
+    if not (math.isfinite(step.amount) and 0 <= step.amount <= most):
+        message = f"an enlargement is 0 or more, and not {step.amount:g}"
+        if step.amount > 0:
+            message = f"{step.amount:g} is further than half around the Earth"
+        yield Complaint(at="using", message=message, hint=_LIKE[step.kind])
+
+
+def _filter(step: Transform) -> Iterator[Complaint]:
+    name = step.name or ""
+    if name not in NAMES:
+        hint = did_you_mean(name, NAMES) or f"known filters: {', '.join(NAMES)}"
+        yield Complaint(at="using", message=f"unknown filter {name!r}", hint=hint)
+    elif (why := complaint(name, step.text)) is not None:
+        yield Complaint(at="using", message=f"filter {name!r}: {why}", hint=f"filter('{name}', 'custom value')")
