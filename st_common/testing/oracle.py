@@ -8,7 +8,7 @@ word by word; where that leaves a choice, the docstrings of these modules make i
     oracle_members      who satisfies a plan                      oracle_values         aggregates, valid until
     oracle_world        clock, objects, queries                   oracle_answers        answers as a whole
     oracle_ticks        what is judged at ticks                   oracle_frames         windows along a way
-    oracle              the rows, one by one
+    oracle_comparing    what is done to the box of a fix      oracle                the rows, one by one
 """
 
 from collections.abc import Iterable, Mapping
@@ -202,7 +202,7 @@ def _judge_fix(world: World, query: Query, reading: Reading) -> None:
     """The four cases for one fix: its pairs leave, come, or stay, which is told on request."""
     fix, now = reading.fix, set[Pair]()
     if qualifies(query.plan, reading, world.known, world.rules):
-        now = {(fix.object, p) for p in joined(query.plan.join, reading, world.features(query), world.rules)}
+        now = {(fix.object, p) for p in joined(query.plan, reading, world.features(query), world.rules)}
     was = {pair for pair in query.answer if pair[0] == fix.object}
     fields = fields_of(query.plan, reading)
     for pair in was - now:

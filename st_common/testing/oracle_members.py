@@ -8,6 +8,7 @@ import shapely
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest, places_of
 from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.testing.oracle_comparing import shape_of, transformed
 from st_common.testing.oracle_expressions import text_of, value_of
 from st_common.testing.oracle_readings import Known, Point, Reading, degree_m, distance_m, is_within, metres, rank
 from st_common.testing.oracle_rows import Feature, Pair, Rules
@@ -30,27 +31,44 @@ def members(plan: Plan, known: Known, features: Sequence[Feature], rules: Rules)
             for other in known.alive.values()
             if _are_pair(plan.pairs, reading, other, rules)
         }
-    return {(r.fix.object, p): r for r in found for p in joined(plan.join, r, features, rules)}
+    return {(r.fix.object, p): r for r in found for p in joined(plan, r, features, rules)}
 
 
 def qualifies(plan: Plan, reading: Reading, known: Known, rules: Rules) -> bool:
-    """Whether a reading is inside the plan's region and its condition is true (null is not)."""
+    """Whether a reading is inside the plan's region, its condition is true (null is not), and its steps let it through.
+
+    Of a join with a layer the steps are judged feature by feature, in `joined`.
+    """
     if plan.inside is not None and not is_inside(plan.inside, reading.at, known, rules):
+        return False
+    if plan.join is None and transformed(plan, reading, rules) is None:
         return False
     return plan.where is None or value_of(plan.where, reading) is True
 
 
-def joined(join: LayerJoin | None, reading: Reading, features: Sequence[Feature], rules: Rules) -> list[str | None]:
+def joined(plan: Plan, reading: Reading, features: Sequence[Feature], rules: Rules) -> list[str | None]:
     """The partners of a reading among the features; [None] without a join."""
+    join = plan.join
     if join is None:
         return [None]
-    kinds = [feature for feature in features if not join.kinds or feature.kind in join.kinds]
-    return [feature.fid for feature in kinds if _joins(join, reading, feature, rules)]
+    found: list[str | None] = []
+    for feature in features:
+        extents = transformed(plan, reading, rules, feature) if _is_meant(join, feature) else None
+        if extents is not None and _joins(join, reading, extents, feature, rules):
+            found.append(feature.fid)
+    return found
 
 
-def _joins(join: LayerJoin, reading: Reading, feature: Feature, rules: Rules) -> bool:
+def _is_meant(join: LayerJoin, feature: Feature) -> bool:
+    has = {**feature.tags, "fid": feature.fid, "kind": feature.kind}
+    return (not join.kinds or feature.kind in join.kinds) and all(has.get(name) == text for name, text in join.tags)
+
+
+def _joins(join: LayerJoin, reading: Reading, extents: Point, feature: Feature, rules: Rules) -> bool:
     if join.predicate == "intersects":
-        return feature.geometry.intersects(shapely.Point(reading.at))
+        return feature.geometry.intersects(shape_of(reading.at, extents))
+    if join.predicate == "within":
+        return shape_of(reading.at, extents).within(feature.geometry)
     if join.predicate == "dwithin":
         return distance_m(feature.geometry, *reading.at, geographic=rules.geographic) <= join.distance_m
     left = value_of(str(join.left), reading)

@@ -23,7 +23,7 @@ def happened(world: World, event_us: int, name: str, reading: Reading | None, ca
         if query.plan.window is not None and qualifies(query.plan, reading, world.known, world.rules):
             query.entries += [
                 Entry(tick=tick, position=world.position, reading=reading, partner=partner)
-                for partner in joined(query.plan.join, reading, world.features(query), world.rules)
+                for partner in joined(query.plan, reading, world.features(query), world.rules)
             ]
 
 

@@ -4,8 +4,10 @@ Everything comes from a seeded `random.Random`, so that a case is as good as its
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
+from st_common.query.comparing import Compare, Transform
 from st_common.query.frame import Domain, Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
 from st_common.query.plan import Aggregate, Emit, Function, LayerJoin, Order, PairJoin, Plan, Window
@@ -30,6 +32,16 @@ AREAS = (
 )
 CLEAR_AREA = "POLYGON ((0.25 0.25, 7.75 0.25, 4.25 4.5, 0.25 0.25))"
 """No point of the grid lies on its border, so none moves along it: there, rounding decides when it leaves."""
+
+
+FILTERED = (
+    ("key", "a"), ("key", "c"), ("property", "kind:taxi"), ("property", "free:true"), ("property", "line:taxi"),
+    ("property", "seats:2"), ("wkt", AREAS[1]), ("wkt", "LINESTRING (0 0, 8 4, 8 8)"), ("geojson", None),
+    ("geojson", "kind:bus"), ("geojson", "size:3"),
+    ("geojson", '{"type": "Polygon", "coordinates": [[[1, 1], [7, 2], [4, 7], [1, 1]]]}'),
+    ("geojson", '{"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [4, 4]}}'),
+)  # fmt: skip
+"""Names of filters with custom values."""
 
 
 def plan_of(rng: Random, kind: str | None = None, *, layers: bool = False) -> Plan:
@@ -224,9 +236,40 @@ def _frames(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     )  # fmt: skip
 
 
+def _transform(rng: Random) -> Transform:
+    """Amounts are such that no extent is rounded."""
+    match rng.choice(("factor", "value", "value", "metres", "metres", "key", "box", "filter")):
+        case "factor":
+            return Transform(kind="factor", amount=rng.choice((1.0, 0.5, -0.5)))
+        case "value":
+            return Transform(kind="value", amount=rng.choice((0.5, 1.0, 2.0)))
+        case "metres":
+            return Transform(kind="metres", amount=rng.choice((1.0, 2.5, 4.0)))
+        case "key":
+            return Transform(kind="key", text=rng.choice(FOCALS))
+        case "box":
+            return Transform(kind="box", box=box(rng))
+        case _:
+            name, text = rng.choice(FILTERED)
+            return Transform(kind="filter", name=name, text=text)
+
+
+def _comparing(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
+    """Boxes of fixes that are enlarged, filtered and compared, fix by fix or as a condition of other kinds."""
+    below = rng.choice((_fixes, _fixes, _fixes, _moves, _near, _pairs, _windows, _counts))(rng, layers)
+    steps = tuple(_transform(rng) for _ in range(rng.choice((0, 1, 1, 2, 3))))
+    compare = Compare(box=box(rng), negative=rng.random() < 0.4) if not steps or rng.random() < 0.8 else None
+    inside = below.inside if rng.random() < 0.6 or below.focals else None
+    join = below.join
+    if join is not None and join.predicate in ("intersects", "dwithin"):
+        tags = rng.choice(((), (), (("line", "taxi"),), (("size", "3"), ("line", "bus")), (("kind", "park"),)))
+        join = LayerJoin(layer=LAYER, predicate=rng.choice(("intersects", "within")), kinds=join.kinds, tags=tags)
+    return replace(below, transforms=steps, compare=compare, inside=inside, join=join)
+
+
 _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "fixes": _fixes, "moving": _moves, "until": _until, "neighbours": _near, "pairs": _pairs, "windows": _windows,
-    "counting": _counts, "frames": _frames,
+    "counting": _counts, "frames": _frames, "comparing": _comparing,
 }  # fmt: skip
 
 KINDS = tuple(kind for kind in _MAKE if kind != "frames")
