@@ -5,12 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 from st_common.errors import QueryError
-
-if TYPE_CHECKING:
-    from st_common.query.text import Statement
 
 _SHOWN = 20  # problems
 _WIDTH = 100  # characters of a line that are shown around the place
@@ -36,10 +33,10 @@ class TextError(QueryError):
     """The text of statements has problems: nothing of it was done.
 
     The error itself is one line about the first problem; `problems` has all and `details` shows each with its line.
-    `understood` are the statements of the text that could be read.
+    `understood` are the statements of the text that could be read, as `parse` gives them.
     """
 
-    def __init__(self, problems: Sequence[Problem], *, understood: "Sequence[Statement]" = ()) -> None:
+    def __init__(self, problems: Sequence[Problem], *, understood: Sequence[Any] = ()) -> None:
         first, more = problems[0], len(problems) - 1
         super().__init__(f"{first}; {more} more problem{'s' if more > 1 else ''}" if more else str(first))
         self.problems = tuple(problems)
