@@ -1,17 +1,20 @@
 """Plans as text: one canonical statement for every plan, and parsing it gives an equal plan back."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from sqlglot import exp
 
 from st_common.query.grammar import words
 from st_common.query.grammar.dialect import expression_of
-from st_common.query.grammar.words import quoted
+from st_common.query.grammar.words import always_quoted, number, quoted, text_literal
 from st_common.query.lowering.expression import text_of
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.query.printed_frame import compare_text, frame_text, options_of, using_text
+from st_common.query.printed_region import region_text
+from st_common.query.problem import did_you_mean
+
+__all__ = ["number", "region_text", "to_text"]
 
 _OWN_COLUMNS = ("fid", "kind")
 _TIGHT = (exp.Column, exp.Literal, exp.Anonymous, exp.Cast, exp.Extract, exp.Case, exp.Boolean, exp.Null, exp.Paren)
@@ -22,14 +25,10 @@ def to_text(plan: Plan, name: str) -> str:
     return f"REGISTER QUERY {quoted(name)} AS SELECT {' '.join(_clauses(plan))}"
 
 
-def region_text(region: Region) -> str:
-    """A region as it stands behind INSIDE."""
-    return _REGIONS[type(region)](region)
-
-
 def _clauses(plan: Plan) -> Iterator[str]:
     label = _label(plan)
-    yield f"{_selected(plan, label)} FROM {quoted(plan.stream)}"
+    windows = frame_text(plan.frame) if plan.frame is not None else ""
+    yield f"{_told(plan, label)} FROM {quoted(plan.stream)}{windows}"
     if plan.join is not None:
         yield _joined(plan.stream, plan.join, label)
     if plan.pairs is not None:
@@ -50,19 +49,31 @@ def _above(plan: Plan, label: str) -> Iterator[str]:
         yield f"GROUP BY {_of_partner(plan.aggregate.group, label)}"
     if plan.window is not None:
         yield f"WINDOW {_lasting(plan.window)}"
-    if plan.emit != "changes" or plan.valid_until:
-        yield f"EMIT {plan.emit.upper()}{' WITH VALID UNTIL' if plan.valid_until else ''}"
-    if plan.order != "auto":
-        yield f"WITH (plan = '{plan.order}')"
+    if plan.compare is not None:
+        yield compare_text(plan.compare)
+    if plan.transforms:
+        yield using_text(plan.transforms)
+    if plan.emit == "every" or plan.valid_until:
+        mode = "EVERY" if plan.emit == "every" else "CHANGES"
+        yield f"EMIT {mode}{' WITH VALID UNTIL' if plan.valid_until else ''}"
+    options = ", ".join(options_of(plan))
+    if options:
+        yield f"WITH ({options})"
 
 
 def _label(plan: Plan) -> str:
     """How the text calls what the stream is joined with."""
+    stream = plan.stream.casefold()
     if plan.pairs is not None:
-        return "other" if plan.stream != "other" else "other_"
-    if plan.join is None or plan.join.layer != plan.stream:
+        return "other" if stream != "other" else "other_"
+    if plan.join is None or plan.join.layer.casefold() != stream:
         return quoted(plan.join.layer) if plan.join else ""
-    return "features" if plan.stream != "features" else "features_"
+    return "features" if stream != "features" else "features_"
+
+
+def _told(plan: Plan, label: str) -> str:
+    selected = _selected(plan, label)
+    return f"{plan.emit.upper()}({selected})" if plan.emit in ("istream", "dstream", "rstream") else selected
 
 
 def _selected(plan: Plan, label: str) -> str:
@@ -97,18 +108,23 @@ def _of_partner(group: str, label: str) -> str:
 
 def _joined(stream: str, join: LayerJoin, label: str) -> str:
     layer = quoted(join.layer)
-    called = f"LAYER {layer} {label}" if join.layer == stream else layer
+    called = f"LAYER {layer} {label}" if join.layer.casefold() == stream.casefold() else layer
+    tags = "".join(f" AND {label}.{_tag(name)} = {text_literal(value)}" for name, value in join.tags)
     if join.predicate == "equals":
-        return f"JOIN {called} ON {_tight(join.left or '')} = {label}.{_feature_column(join.right or '')}"
-    function, distance = "ST_Intersects", ""
-    if join.predicate == "dwithin":
-        function, distance = "ST_DWithin", f", {number(join.distance_m)} m"
-    return f"JOIN {called} ON {function}({quoted(stream)}, {label}{distance})"
+        return f"JOIN {called} ON {_tight(join.left or '')} = {label}.{_feature_column(join.right or '')}{tags}"
+    function = {"within": "ST_Within", "dwithin": "ST_DWithin"}.get(join.predicate, "ST_Intersects")
+    distance = f", {number(join.distance_m)} m" if join.predicate == "dwithin" else ""
+    return f"JOIN {called} ON {function}({quoted(stream)}, {label}{distance}){tags}"
+
+
+def _tag(name: str) -> str:
+    """The name of a tag, in quotes also where it could be taken for a column of features."""
+    return always_quoted(name) if did_you_mean(name, _OWN_COLUMNS) else quoted(name)
 
 
 def _feature_column(name: str) -> str:
     if name.lower() in _OWN_COLUMNS and name not in _OWN_COLUMNS:
-        return f'"{name}"'  # a tag that is called FID
+        return always_quoted(name)  # a tag that is called FID
     return quoted(name)
 
 
@@ -147,38 +163,8 @@ def _conditions(plan: Plan, label: str) -> Iterator[str]:
 
 
 def _choice(kinds: tuple[str, ...]) -> str:
-    texts = [_text(kind) for kind in kinds]
+    texts = [text_literal(kind) for kind in kinds]
     return f"= {texts[0]}" if len(texts) == 1 else f"IN ({', '.join(texts)})"
-
-
-def _box(box: Box) -> str:
-    return f"({', '.join(number(value) for value in (box.minx, box.miny, box.maxx, box.maxy))})"
-
-
-def _circle(circle: Circle) -> str:
-    return f"CIRCLE ({number(circle.x)}, {number(circle.y)}, {number(circle.radius_m)} m)"
-
-
-def _area(area: Area) -> str:
-    return _text(area.wkt)
-
-
-def _moving_box(box: MovingBox) -> str:
-    unit = " m" if box.metres else ""
-    return f"('M', {_text(box.focal)}, {number(box.width)}{unit}, {number(box.height)}{unit})"
-
-
-def _moving_circle(circle: MovingCircle) -> str:
-    return f"('M', {_text(circle.focal)}, {number(circle.radius_m)} m)"
-
-
-_REGIONS: dict[type[Region], Callable[[Any], str]] = {
-    Box: _box,
-    Circle: _circle,
-    Area: _area,
-    MovingBox: _moving_box,
-    MovingCircle: _moving_circle,
-}
 
 
 def _near(neighbours: Neighbours) -> str:
@@ -193,24 +179,15 @@ def _near(neighbours: Neighbours) -> str:
 def _nearest(nearest: Nearest) -> str:
     place = nearest.place
     if place.focal is not None:
-        return f"KNN ('M', {nearest.k}, {_text(place.focal)})"
+        return f"KNN ('M', {nearest.k}, {text_literal(place.focal)})"
     return f"KNN ({nearest.k}, {number(place.x)}, {number(place.y)})"
 
 
 def _place(place: Place) -> str:
     if place.focal is not None:
-        return f"('M', {_text(place.focal)})"
+        return f"('M', {text_literal(place.focal)})"
     return f"({number(place.x)}, {number(place.y)})"
 
 
 def _lasting(window: Window) -> str:
     return f"{window.tuples} TUPLES" if window.tuples is not None else f"{number(window.seconds or 0.0)} s"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-def number(value: float) -> str:
-    """A number as short as it can be."""
-    return repr(float(value)).removesuffix(".0")

@@ -1,8 +1,10 @@
 """The text of statements, and statements from text; what a query means stands in its plan."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import itemgetter
 from typing import Literal
 
 from sqlglot import exp
@@ -11,27 +13,44 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from st_common.errors import ConfigError
 from st_common.home import checked_name
-from st_common.query.grammar.dialect import Fairway
-from st_common.query.grammar.nodes import Refused, Register, Span, span_of
+from st_common.query.areas import Areas
+from st_common.query.grammar.dialect import Fairway, FairwayParser
+from st_common.query.grammar.nodes import (
+    CreateArea,
+    DropArea,
+    Explain,
+    Refused,
+    Register,
+    Show,
+    Span,
+    Unregister,
+    span_of,
+)
 from st_common.query.lowering.expression import Term
-from st_common.query.lowering.lower import lowered
+from st_common.query.lowering.gathered import Gathered
+from st_common.query.lowering.known import KnownAreas
+from st_common.query.lowering.lower import Lowered, lowered
+from st_common.query.lowering.space import region_of
 from st_common.query.plan import Plan
 from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source, TextError, underlined
+from st_common.query.region import Region
 
-__all__ = ["Statement", "parse", "to_text"]
+__all__ = ["Statement", "parse", "select_of", "to_text"]
 
-Op = Literal["register", "replace", "drop"]
+Op = Literal["register", "replace", "drop", "show", "explain", "create_area", "drop_area"]
+_Parse = Callable[[], Sequence[exp.Expr | None]]
 _NAME_LENGTH = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One statement: what it does with the query `name`, the plan (None for a drop), and where it stands.
+    """One statement: what it does (`op`), with which query or area (`name`), and where it stands.
 
-    `text` is the statement's own text without the semicolon; `line` and `column` count from 1. `terms` are the
-    expressions in it, which only who knows the stream can check. `spans` has the offsets in `text` of the words `name`,
-    `stream` and `layer`, and of the clauses.
+    `plan` is what a query means: of a registration, a replacement and an EXPLAIN of a SELECT, which has no name.
+    `region` is of CREATE AREA, `what` of SHOW: "queries", "areas" or "streams". `text` is the statement's own text
+    without the semicolon; `line` and `column` count from 1. `terms` are the expressions in it, which only who knows the
+    stream can check. `spans` has the offsets in `text` of the words `name`, `stream` and `layer`, and of the clauses.
     """
 
     op: Op
@@ -40,6 +59,8 @@ class Statement:
     text: str
     line: int
     column: int
+    region: Region | None = None
+    what: str | None = None
     file: str | None = field(default=None, compare=False)
     terms: tuple[Term, ...] = field(default=(), compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
@@ -57,28 +78,62 @@ class Statement:
         )
 
 
-def parse(text: str, *, file: str | None = None) -> list[Statement]:
+def parse(text: str, *, file: str | None = None, areas: Areas | None = None) -> list[Statement]:
     """The statements of a text, separated by semicolons, in order; none for a text of blanks and comments.
 
+    `areas` are what a region may name, beside the areas that the text itself creates before.
+
     Raises:
-        TextError: with every statement that is wrong (a QueryError); `file` is named in it.
+        TextError: with all that is wrong in all statements (a QueryError); `file` is named in it.
     """
     source = Source(text, file)
+    known = KnownAreas(areas)
     parser = Fairway().parser()
+    return _all(source, [(chunk, partial(parser.parse, chunk, text)) for chunk in _chunks(_tokens(source))], known)
+
+
+def select_of(text: str, *, file: str | None = None, areas: Areas | None = None) -> Statement:
+    """A SELECT that stands alone, as an `explain` without a name.
+
+    Raises:
+        TextError: it is something else, or wrong.
+    """
+    source = Source(text, file)
+    chunks = list(_chunks(_tokens(source)))
+    if len(chunks) != 1:
+        place = chunks[1][0].start if chunks else 0
+        raise TextError([source.problem("expected one SELECT", (place, place), "SELECT * FROM stream")])
+    parser = FairwayParser(dialect=Fairway())
+    (found,) = _all(source, [(chunks[0], lambda: [parser.parse_select(chunks[0], text)])], KnownAreas(areas))
+    return found
+
+
+def _all(source: Source, parsed: Sequence[tuple[list[Token], _Parse]], known: KnownAreas) -> list[Statement]:
     statements: list[Statement] = []
     problems: list[Problem] = []
-    for chunk in _chunks(_tokens(source)):
-        try:
-            statements.append(_statement(source, parser.parse(chunk, text)[0], chunk))
-        except Refused as refused:
-            span = refused.span if refused.span[1] else (chunk[0].start, chunk[-1].end + 1)
-            problems.append(source.problem(refused.message, span, refused.hint))
-        except (ParseError, RecursionError) as error:
-            message = "nested too deeply" if isinstance(error, RecursionError) else "cannot be understood"
-            problems.append(source.problem(message, (chunk[0].start, chunk[-1].end + 1)))
+    for chunk, trees in parsed:
+        gathered = Gathered()
+        found = _attempted(source, chunk, trees, known, gathered)
+        if found is not None and not gathered.found:
+            statements.append(found)
+        whole = chunk[0].start, chunk[-1].end + 1
+        placed = [(each.span if each.span[1] else whole, each) for each in gathered.found]
+        problems += [source.problem(each.message, span, each.hint) for span, each in sorted(placed, key=itemgetter(0))]
     if problems:
         raise TextError(problems)
     return statements
+
+
+def _attempted(
+    source: Source, chunk: list[Token], trees: _Parse, known: KnownAreas, gathered: Gathered
+) -> Statement | None:
+    """The statement of a chunk; None when it cannot be read, which was gathered then."""
+    try:
+        return gathered.attempt(lambda: _read(source, trees()[0], chunk, known, gathered), None)
+    except (ParseError, RecursionError) as error:
+        message = "nested too deeply" if isinstance(error, RecursionError) else "cannot be understood"
+        gathered.found.append(Refused(message, (chunk[0].start, chunk[-1].end + 1)))
+        return None
 
 
 def _tokens(source: Source) -> list[Token]:
@@ -108,28 +163,65 @@ def _chunks(tokens: list[Token]) -> Iterator[list[Token]]:
         yield chunk
 
 
-def _statement(source: Source, tree: exp.Expr | None, chunk: list[Token]) -> Statement:
-    start, end = chunk[0].start, chunk[-1].end + 1
+def _read(
+    source: Source, tree: exp.Expr | None, chunk: list[Token], known: KnownAreas, gathered: Gathered
+) -> Statement | None:
     assert tree is not None  # noqa: S101 - the dialect refuses what is no statement
-    found = lowered(tree.expression) if isinstance(tree, Register) else None
-    _check_name(tree.name, "name", span_of(tree.this))
+    select = tree.args.get("expression") if isinstance(tree, Register | Explain) else None
+    found = lowered(select, known, gathered) if select is not None else None
+    region = _area(tree, known, gathered)
+    if tree.this is not None and not isinstance(tree, Show):
+        gathered.attempt(partial(_check_name, tree.name, "name", span_of(tree.this)), None)
     if found is not None:
-        _check_name(found.plan.stream, "stream", found.spans["stream"])
+        gathered.attempt(partial(_check_name, found.plan.stream, "stream", found.spans["stream"]), None)
     if found is not None and found.plan.join is not None:
-        _check_name(found.plan.join.layer, "layer", found.spans["layer"])
+        gathered.attempt(partial(_check_name, found.plan.join.layer, "layer", found.spans["layer"]), None)
+    if select is not None and found is None:
+        return None
+    return _statement(source, tree, chunk, found, region)
+
+
+def _area(tree: exp.Expr, known: KnownAreas, gathered: Gathered) -> Region | None:
+    """The region that a statement names; what stands after it knows the name."""
+    if isinstance(tree, DropArea):
+        known.drop(tree.name)
+    if not isinstance(tree, CreateArea):
+        return None
+    region = gathered.attempt(lambda: region_of(tree.expression, known), None)
+    known.create(tree.name, region)
+    return region
+
+
+def _statement(
+    source: Source, tree: exp.Expr, chunk: list[Token], found: Lowered | None, region: Region | None
+) -> Statement:
+    start, end = chunk[0].start, chunk[-1].end + 1
     line, column = source.place(start)
-    spans = {"name": span_of(tree.this), **(found.spans if found else {})}
+    shown = isinstance(tree, Show)
+    spans = dict(found.spans) if found else {}
+    if tree.this is not None:
+        spans["name"] = span_of(tree.this)
+    if region is not None:
+        spans["region"] = span_of(tree.expression)
     return Statement(
-        op="drop" if found is None else "replace" if tree.args.get("replace") else "register",
-        name=tree.name,
+        op="replace" if tree.args.get("replace") else _OPS[type(tree)],
+        name="" if shown else tree.name,
         plan=found.plan if found else None,
         text=source.text[start:end],
         line=line,
         column=column,
+        region=region,
+        what=tree.name if shown else None,
         file=source.file,
         terms=tuple(_relative(term, start) for term in found.terms) if found else (),
         spans={what: (span[0] - start, span[1] - start) for what, span in spans.items()},
     )
+
+
+_OPS: dict[type[exp.Expr], Op] = {
+    Register: "register", Unregister: "drop", Show: "show", Explain: "explain", CreateArea: "create_area",
+    DropArea: "drop_area",
+}  # fmt: skip
 
 
 def _relative(term: Term, start: int) -> Term:
@@ -141,9 +233,9 @@ def _check_name(name: str, what: str, span: tuple[int, int]) -> None:
     """Streams and layers are folders, so their names are narrow; a query's name is any short printable text."""
     if what != "name":
         try:
-            checked_name(name, what)
+            checked_name(name.lower(), what)  # names are found in any case
         except ConfigError as error:
             raise Refused(error.message, span, error.hint) from None
     elif not 0 < len(name) <= _NAME_LENGTH or not name.isprintable() or name != name.strip():
-        message = f"{name[:_NAME_LENGTH]!r} is no name for a query"
+        message = f"{name[:_NAME_LENGTH]!r} is no name for a query or an area"
         raise Refused(message, span, f"1 to {_NAME_LENGTH} printable characters, no blank at either end")

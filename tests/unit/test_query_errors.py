@@ -26,7 +26,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
         # INSIDE
         (FROM + "INSIDE CIRCLE (1, 2)", "1, 2", "expected 3 numbers, not 2"),
         (FROM + "INSIDE CIRCLE (1, 2, -5 m)", "-5", "a radius is 0 or more"),
-        (FROM + "INSIDE CIRCLE (1, 2, 5 metres)", "metres", "one of m, km"),
+        (FROM + "INSIDE CIRCLE (1, 2, 5 parsecs)", "parsecs", "one of m, km"),
         (FROM + "INSIDE CIRCLE (1 m, 2, 5)", "1 m", "without a unit"),
         (FROM + "INSIDE CIRCEL (1, 2, 5)", "CIRCEL", "expected (x1, y1, x2, y2)"),
         (FROM + "INSIDE (1, 2, 3)", "1, 2, 3", "INSIDE CIRCLE (x, y, radius)"),
@@ -105,7 +105,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
         # JOIN
         (FROM + "JOIN l ON s.a = s.b", "s.a", "expected a column of l at one side"),
         (FROM + "JOIN l ON a > 3 = l.fid", "a > 3", "read in two ways"),
-        (FROM + "JOIN l ON ST_Intersects(s, l) AND s.a = l.fid", "ST_Intersects", "stands alone after ON"),
+        (FROM + "JOIN l ON ST_Intersects(s, l) AND s.a = l.fid", "s.a", "one condition joins a layer"),
         (PAIRS + "ST_DWithn(s, b, 1 km)", "ST_DWithn", "did you mean ST_DWithin?"),
         (PAIRS + "ST_Intersects(s, b)", "ST_Intersects", "JOIN LAYER"),
         (PAIRS + "ST_DWithin(s, c, 1 km)", "c,", "expected s and b, not 'c'"),

@@ -1,4 +1,4 @@
-"""The clauses that are ours: INSIDE, KNN, WINDOW, EMIT and WITH, as a part of the parser."""
+"""The clauses that are ours: INSIDE, KNN, WINDOW, COMPARE WITH, USING, EMIT and WITH, as a part of the parser."""
 
 from collections.abc import Callable, Collection
 from typing import NoReturn, TypeVar
@@ -7,13 +7,15 @@ from sqlglot import exp, parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from st_common.query.grammar import words
-from st_common.query.grammar.nodes import Emit, Inside, Knn, Lasting, Options, Quantity, Refused
+from st_common.query.grammar.nodes import Comparing, Emit, Inside, Knn, Lasting, Options, Quantity, Refused, Step, Using
 from st_common.query.problem import did_you_mean
 
 EMITS = ("CHANGES", "EVERY")
 KNNS = {words.KNN: "nearest", words.REVERSE_KNN: "reverse", words.GROUP_KNN: "group"}
 _NO_TOKEN = Token(TokenType.SENTINEL, "")
-_NUMBER_STARTS = (TokenType.NUMBER, TokenType.DOT, TokenType.DASH, TokenType.PLUS)
+NUMBER_STARTS = (TokenType.NUMBER, TokenType.DOT, TokenType.DASH, TokenType.PLUS)
+ATTRIBUTES = ("RATTR", "SATTR")  # what stands behind an extent
+_BEHIND = (TokenType.COMMA, TokenType.R_PAREN, TokenType.R_BRACKET)
 _DEPTH = 2  # parentheses: of the clause, and of a place in it
 _Node = TypeVar("_Node", bound="exp.Expr | None")
 
@@ -57,13 +59,25 @@ class ClauseParser(parser.Parser):
         return node
 
     def _parse_inside(self) -> exp.Expr:
-        """INSIDE (x1, y1, x2, y2), CIRCLE (x, y, radius), ('M', id, ...) or 'WKT'."""
         self._advance()
-        if self._match_text_seq("CIRCLE"):
-            return self.expression(Inside(expressions=self._parse_parts("(x, y, radius)"), circle=True))
+        return self._parse_region()
+
+    def _parse_region(self) -> exp.Expr:
+        """(x1, y1, x2, y2), CIRCLE (x, y, radius), ('M', id, ...), FEATURE (layer, 'fid'), 'WKT' or a name."""
         if self._curr.token_type == TokenType.STRING:
-            return self.expression(Inside(expressions=[self._parse_part(1)]))
-        return self.expression(Inside(expressions=self._parse_parts("(x1, y1, x2, y2)")))
+            return self._region("wkt", [self._parse_part(1)])
+        if self._curr.token_type == TokenType.L_PAREN:
+            return self._region("parts", self._parse_parts("(x1, y1, x2, y2)"))
+        if self._next.token_type != TokenType.L_PAREN or self._curr.token_type != TokenType.VAR:
+            return self._region("name", [self._parse_name("(x1, y1, x2, y2), or another region")])
+        if self._match_text_seq("CIRCLE"):
+            return self._region("circle", self._parse_parts("(x, y, radius)"))
+        if not self._match_text_seq("FEATURE"):
+            self._expected("(x1, y1, x2, y2), CIRCLE or FEATURE", ("CIRCLE", "FEATURE"))
+        return self._region("feature", self._parse_parts("(layer, 'fid')"))
+
+    def _region(self, form: str, parts: list[exp.Expr]) -> exp.Expr:
+        return self.expression(Inside(expressions=parts, form=exp.Var(this=form)))
 
     def _parse_knn(self) -> exp.Expr:
         kind = KNNS[self._curr.token_type]
@@ -84,7 +98,7 @@ class ClauseParser(parser.Parser):
 
     def _parse_part(self, depth: int) -> exp.Expr:
         token = self._curr
-        if token.token_type in _NUMBER_STARTS:
+        if token.token_type in NUMBER_STARTS:
             return self._parse_quantity()
         if token.token_type == TokenType.STRING:
             self._advance()
@@ -98,8 +112,8 @@ class ClauseParser(parser.Parser):
 
     def _parse_quantity(self) -> exp.Expr:
         number = self._parse_signed_number()
-        follows = self._curr.token_type
-        unit = None if follows in (TokenType.COMMA, TokenType.R_PAREN) else self._parse_id_var(any_token=False)
+        bare = self._curr.token_type in _BEHIND or self._curr.text.upper() in ATTRIBUTES
+        unit = None if bare else self._parse_id_var(any_token=False)
         return self.expression(Quantity(this=number, unit=unit))
 
     def _parse_signed_number(self) -> exp.Expr:
@@ -117,20 +131,37 @@ class ClauseParser(parser.Parser):
 
     def _parse_lasting(self) -> exp.Expr:
         self._advance()
-        if self._curr.token_type not in _NUMBER_STARTS:
+        if self._curr.token_type not in NUMBER_STARTS:
             self._expected("a time such as 1 hour, or 100 TUPLES")
         quantity = self._parse_quantity()
         if quantity.args.get("unit") is None:
             self._expected("a unit such as min, or TUPLES")
         return self.expression(Lasting(this=quantity))
 
+    def _parse_compare(self) -> exp.Expr:
+        self._advance()
+        negative = self._match(TokenType.NOT)
+        return self.expression(Comparing(expressions=self._parse_parts("(x1, y1, x2, y2)"), negative=negative))
+
+    def _parse_using(self) -> exp.Expr:
+        self._advance()
+        steps = [self._located(self._parse_step)]
+        while self._match(TokenType.COMMA):
+            steps.append(self._located(self._parse_step))
+        return self.expression(Using(expressions=steps))
+
+    def _parse_step(self) -> exp.Expr:
+        name = self._parse_name("a step such as enlarge(50 m)")
+        return self.expression(Step(this=name, expressions=self._parse_parts("what it is given, in parentheses")))
+
     def _parse_emit(self) -> exp.Expr:
+        word = self._curr
         self._advance()
         if not self._match_texts(EMITS):
             self._expected(" or ".join(EMITS), EMITS)
         mode = exp.Var(this=self._prev.text.lower())
         if not self._match_text_seq("WITH", "VALID"):
-            return Emit(this=mode)
+            return Emit(this=mode).update_positions(start=word.start, end=self._prev.end)
         valid = self._prev
         if not self._match_text_seq("UNTIL"):
             self._expected("UNTIL", ("UNTIL",))

@@ -1,9 +1,9 @@
-"""Statements, SELECT and JOIN for sqlglot's parser: it reads expressions, this says what stands around them.
+"""Statements and SELECT for sqlglot's parser: it reads expressions, this says what stands around them.
 
 A clause of SQL that continuous queries do not have is refused where it stands.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from sqlglot import exp, parser
@@ -11,24 +11,30 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from st_common.query.grammar import words
-from st_common.query.grammar.clauses import ClauseParser
-from st_common.query.grammar.nodes import Intersects, Register, Unregister, Within
-from st_common.query.problem import did_you_mean
+from st_common.query.grammar.nodes import CreateArea, DropArea, Explain, Register, Show, Unregister
+from st_common.query.grammar.sources import SPATIAL, SourceParser
+from st_common.query.grammar.units import METRES, SECONDS, SPEEDS, Domain, domain_of
 
-SPATIAL = ("ST_Intersects", "ST_DWithin")
-STATEMENTS = ("REGISTER QUERY", "REPLACE QUERY", "DROP QUERY")
-_CLAUSES = ("JOIN", "WHERE", "INSIDE", "KNN", "GROUP BY", "WINDOW", "EMIT", "WITH")
+STATEMENTS = ("REGISTER QUERY", "REPLACE QUERY", "DROP QUERY", "CREATE AREA", "DROP AREA", "SHOW", "EXPLAIN")
+STREAMS = ("ISTREAM", "DSTREAM", "RSTREAM")
+_CLAUSES = ("JOIN", "WHERE", "INSIDE", "KNN", "GROUP BY", "WINDOW", "COMPARE WITH", "USING", "EMIT", "WITH")
+_SHOWN = ("QUERIES", "AREAS", "STREAMS")
 _BASE = parser.Parser
 _Tree = exp.Expr | None
 
 
-class FairwayParser(ClauseParser):
+class FairwayParser(SourceParser):
     """sqlglot's parser with our statements and clauses, and functions that take names."""
 
     STATEMENT_PARSERS: ClassVar[dict[TokenType, Any]] = {
         words.REGISTER: lambda self: self._parse_register(replace=False),
         words.REPLACE: lambda self: self._parse_register(replace=True),
         words.DROP: lambda self: self._parse_unregister(),
+    }
+    STARTS: ClassVar[dict[str, Any]] = {  # words that are names elsewhere
+        "CREATE": lambda self: self._parse_create_area(),
+        "SHOW": lambda self: self._parse_shown(),
+        "EXPLAIN": lambda self: self._parse_explain(),
     }
     QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = {
         TokenType.WHERE: lambda self: ("where", self._parse_choice()),
@@ -38,6 +44,8 @@ class FairwayParser(ClauseParser):
         words.GROUP_KNN: lambda self: ("knn", self._located(self._parse_knn)),
         TokenType.GROUP_BY: lambda self: ("group", self._parse_grouping()),
         TokenType.WINDOW: lambda self: ("window", self._located(self._parse_lasting)),
+        words.COMPARE: lambda self: ("compare", self._located(self._parse_compare)),
+        words.USING: lambda self: ("using", self._located(self._parse_using)),
         words.EMIT: lambda self: ("emit", self._parse_emit()),
         TokenType.WITH: lambda self: ("options", self._located(self._parse_options)),
     }
@@ -58,8 +66,10 @@ class FairwayParser(ClauseParser):
         "CAST": lambda self: self._parse_casting(exp.Cast),
         "TRY_CAST": lambda self: self._parse_casting(exp.TryCast),
         "EXTRACT": _BASE.FUNCTION_PARSERS["EXTRACT"],
-        "ST_INTERSECTS": lambda self: self._parse_spatial(distance=False),
-        "ST_DWITHIN": lambda self: self._parse_spatial(distance=True),
+        "ST_INTERSECTS": lambda self: self._parse_spatial("ST_INTERSECTS"),
+        "ST_WITHIN": lambda self: self._parse_spatial("ST_WITHIN"),
+        "ST_CONTAINS": lambda self: self._parse_spatial("ST_CONTAINS"),
+        "ST_DWITHIN": lambda self: self._parse_spatial("ST_DWITHIN"),
     }
 
     def parse_expression(self, raw_tokens: Sequence[Token], sql: str) -> exp.Expr:
@@ -76,15 +86,49 @@ class FairwayParser(ClauseParser):
             self._expected("the end")
         return [found]
 
+    def parse_select(self, raw_tokens: Sequence[Token], sql: str) -> exp.Expr:
+        """The tree of a SELECT that stands alone, as an EXPLAIN."""
+        found = self._parse(lambda _: self._to_the_end(self._parse_selection()), list(raw_tokens), sql)[0]
+        assert found is not None  # noqa: S101 - an absent one was refused
+        return found
+
     def _parse_statement(self) -> exp.Expr | None:
-        if not self._match_set(self.STATEMENT_PARSERS):
+        start = self.STARTS.get(self._curr.text.upper()) if self._curr.token_type == TokenType.VAR else None
+        if start is not None:
+            self._advance()
+        elif not self._match_set(self.STATEMENT_PARSERS):
             known = [word.partition(" ")[0] for word in STATEMENTS]
             self._expected(f"{', '.join(STATEMENTS[:-1])} or {STATEMENTS[-1]}", known)
-        statement: exp.Expr = self.STATEMENT_PARSERS[self._prev.token_type](self)
+        return self._to_the_end((start or self.STATEMENT_PARSERS[self._prev.token_type])(self))
+
+    def _to_the_end(self, statement: exp.Expr) -> exp.Expr:
         if self._curr:
-            more = isinstance(statement, Register)
+            more = statement.args.get("expression") is not None and not isinstance(statement, CreateArea)
             self._expected(f"{', '.join(_CLAUSES)} or ';'" if more else "';'", _CLAUSES if more else ())
         return statement
+
+    def _parse_create_area(self) -> exp.Expr:
+        if not self._match_text_seq("AREA"):
+            self._expected("AREA")
+        name = self._parse_name("a name for the area")
+        if not self._match(TokenType.ALIAS):
+            self._expected("AS and a region", ("AS",))
+        return self.expression(CreateArea(this=name, expression=self._located(self._parse_region)))
+
+    def _parse_shown(self) -> exp.Expr:
+        if not self._match_texts(_SHOWN):
+            self._expected(f"{', '.join(_SHOWN[:-1])} or {_SHOWN[-1]}", _SHOWN)
+        return self.expression(Show(this=exp.Var(this=self._prev.text.lower()).update_positions(self._prev)))
+
+    def _parse_explain(self) -> exp.Expr:
+        if self._curr.token_type == TokenType.SELECT:
+            return self._parse_selection()
+        return self.expression(Explain(this=self._parse_name("the name of a query, or SELECT")))
+
+    def _parse_selection(self) -> exp.Expr:
+        if not self._match(TokenType.SELECT):
+            self._expected("SELECT", ("SELECT",))
+        return self.expression(Explain(expression=self._parse_selected()))
 
     def _parse_register(self, *, replace: bool) -> exp.Expr:
         name = self._parse_query_name()
@@ -97,14 +141,26 @@ class FairwayParser(ClauseParser):
         return self.expression(Register(this=name, expression=self._parse_selected(), replace=replace))
 
     def _parse_selected(self) -> exp.Expr:
+        """SELECT [DISTINCT] items, or SELECT ISTREAM ([DISTINCT] items), then FROM and clauses."""
+        told = self._match_told()
         distinct = self._match(TokenType.DISTINCT)
         items = self._located(lambda: exp.Tuple(expressions=self._parse_items()))
+        if told is not None and not self._match(TokenType.R_PAREN):
+            self._expected("',', AS or ')'")
         if not self._match(TokenType.FROM):
-            starred = isinstance(items.expressions[0], exp.Star)
+            starred = told is not None or isinstance(items.expressions[0], exp.Star)
             self._expected("FROM" if starred else "',', AS or FROM", ("FROM",))
-        source = exp.From(this=self._parse_table())
-        select = exp.Select(expressions=[items], from_=source, distinct=exp.Distinct() if distinct else None)
+        select = exp.Select(expressions=[items], kind=told, distinct=exp.Distinct() if distinct else None)
+        self._parse_sources(select)
         return self._parse_query_modifiers(select)
+
+    def _match_told(self) -> exp.Expr | None:
+        """CQL's ISTREAM, DSTREAM or RSTREAM before parentheses."""
+        if self._next.token_type != TokenType.L_PAREN or not self._match_texts(STREAMS):
+            return None
+        told = exp.Var(this=self._prev.text.lower()).update_positions(self._prev)
+        self._advance()
+        return told
 
     def _parse_items(self) -> list[exp.Expr]:
         if self._match(TokenType.STAR):
@@ -125,45 +181,15 @@ class FairwayParser(ClauseParser):
         return self.expression(exp.Alias(this=item, alias=self._parse_name("a name for the column")))
 
     def _parse_unregister(self) -> exp.Expr:
+        if self._match_text_seq("AREA"):
+            return self.expression(DropArea(this=self._parse_name("the name of an area")))
         return self.expression(Unregister(this=self._parse_query_name()))
 
     def _parse_query_name(self) -> exp.Expr:
         if not self._match_text_seq("QUERY"):
-            self._expected("QUERY", ("QUERY",))
+            area = self._prev.token_type == words.DROP
+            self._expected("QUERY or AREA" if area else "QUERY", ("QUERY", "AREA") if area else ("QUERY",))
         return self._parse_name("a name for the query")
-
-    def _parse_table(self, *_: Any, **options: Any) -> exp.Expr:
-        """A stream or a layer is a name and perhaps an alias: no path, no subquery, no sample."""
-        name = self._parse_name("the name of a stream or a layer")
-        return self.expression(exp.Table(this=name, alias=self._parse_table_alias(options.get("alias_tokens"))))
-
-    def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
-        if self._match(TokenType.ALIAS):
-            alias: exp.Expr | None = self._parse_name("an alias")
-        else:
-            alias = self._parse_id_var(any_token=False, tokens=alias_tokens or self.TABLE_ALIAS_TOKENS)
-        return self.expression(exp.TableAlias(this=alias)) if alias else None
-
-    def _parse_join(self, *_: Any, **options: Any) -> exp.Join | None:
-        """[INNER] JOIN [LAYER] name ON condition; other joins have no meaning for a stream."""
-        if self._match_pair(TokenType.INNER, TokenType.JOIN, advance=False):
-            self._advance()
-        if not self._match(TokenType.JOIN):
-            return None
-        layer = self._match_layer()
-        table = self._parse_table(**options)
-        if not self._match(TokenType.ON):
-            self._expected("ON and a condition", ("ON",))
-        condition = self._parse_condition_of("ON")
-        return self.expression(exp.Join(this=table, on=condition, kind="LAYER" if layer else None))
-
-    def _match_layer(self) -> bool:
-        """The word LAYER before a name; a layer of that name stands alone, or in double quotes."""
-        names = self._next.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
-        named = self._curr.token_type == TokenType.VAR and self._curr.text.upper() == "LAYER" and names
-        if named:
-            self._advance()
-        return named
 
     def _parse_choice(self) -> exp.Where:
         self._advance()
@@ -173,11 +199,36 @@ class FairwayParser(ClauseParser):
         self._advance()
         return self.expression(exp.Group(expressions=[self._parse_condition_of("GROUP BY", "an expression")]))
 
-    def _parse_condition_of(self, clause: str, what: str = "a condition") -> exp.Expr:
-        condition = self._located(self._parse_disjunction)
-        if condition is None:
-            self._expected(f"{what} after {clause}")
-        return condition
+    def _parse_type(self, *given: Any, **options: Any) -> exp.Expr | None:
+        """A number may have a unit: it counts metres, seconds or metres per second then."""
+        first = self._curr
+        found = super()._parse_type(*given, **options)
+        if not isinstance(found, exp.Literal) or found.is_string or self._curr.token_type != TokenType.VAR:
+            return found
+        unit = self._parse_unit()
+        if unit is None:
+            return found
+        domain, times, per = unit
+        value = repr(float(found.this) * times / per).removesuffix(".0")
+        made = exp.Literal.number(value).update_positions(start=first.start, end=self._prev.end)
+        made.meta["domain"] = domain
+        return made
+
+    def _parse_unit(self) -> tuple[Domain, float, float] | None:
+        """What a unit measures, and by which factor and divisor a number of it becomes metres, seconds, or both."""
+        word = self._curr.text.lower()
+        domain = domain_of(word)
+        if domain is None:
+            return None
+        self._advance()
+        if word in SPEEDS:
+            return domain, *SPEEDS[word]
+        if domain == "time":
+            return domain, SECONDS[word], 1.0
+        if self._curr.token_type == TokenType.SLASH and self._next.text.lower() in SECONDS:
+            self._advance(2)
+            return "speed", METRES[word], SECONDS[self._prev.text.lower()]
+        return domain, METRES[word], 1.0
 
     def _parse_paren(self) -> exp.Expr | None:
         """Parentheses that were written know their place; those that sqlglot adds do not."""
@@ -185,10 +236,9 @@ class FairwayParser(ClauseParser):
 
     def _parse_function_call(self, *given: Any, **options: Any) -> exp.Expr | None:
         name = self._curr.text
-        if name.upper().startswith("ST_") and self._next.token_type == TokenType.L_PAREN:
-            known = {each.upper(): each for each in SPATIAL}
-            if name.upper() not in known:
-                self._refuse(f"expected {' or '.join(SPATIAL)}, not {name!r}", self._curr, did_you_mean(name, SPATIAL))
+        called = name.upper() if self._next.token_type == TokenType.L_PAREN else ""
+        if called.startswith("ST_") and called not in {each.upper() for each in SPATIAL}:
+            self._refuse_spatial(name)
         return super()._parse_function_call(*given, **options)
 
     def _parse_select(self, *_: Any, **__: Any) -> exp.Expr | None:
@@ -211,27 +261,6 @@ class FairwayParser(ClauseParser):
             self._expected(f"a type such as {', '.join(sorted(set(words.TYPES.values())))}", words.TYPES)
         self._advance()
         return exp.DataType(this=exp.DType[words.TYPES[self._prev.text.upper()]])
-
-    def _parse_spatial(self, *, distance: bool) -> exp.Expr:
-        called = self._tokens[self._index - 2]  # before the parenthesis
-        left = self._parse_name("the stream or the layer")
-        self._comma()
-        right = self._parse_name("the stream or the layer")
-        if not distance:
-            made: exp.Expr = Intersects(this=left, expression=right)
-        else:
-            self._comma()
-            far = self._parse_quantity()
-            if far.args.get("unit") is None:
-                self._expected("a unit after the distance, such as m")
-            made = Within(this=left, expression=right, distance=far)
-        if not self._match(TokenType.R_PAREN, advance=False):  # sqlglot takes it, but does not mind when it is absent
-            self._expected("')'")
-        return self.expression(made, called)
-
-    def _comma(self) -> None:
-        if not self._match(TokenType.COMMA):
-            self._expected("','")
 
 
 class Fairway(Dialect):

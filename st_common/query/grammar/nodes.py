@@ -28,10 +28,70 @@ class Unregister(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
-class Inside(exp.Expression):
-    """INSIDE (expressions), INSIDE CIRCLE (expressions), or INSIDE 'WKT'."""
+class CreateArea(exp.Expression):
+    """CREATE AREA this AS expression, a region."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "circle": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class DropArea(exp.Expression):
+    """DROP AREA this."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class Show(exp.Expression):
+    """SHOW this, "queries", "areas" or "streams"."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class Explain(exp.Expression):
+    """EXPLAIN this, the name of a query, or EXPLAIN expression, a SELECT."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "expression": False}
+
+
+class Source(exp.Table):
+    """A stream or a layer, its alias, and the windows in brackets behind it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.Table.arg_types, "windows": False}
+
+
+class Bracket(exp.Expression):
+    """[RANGE this, SLIDE slide], each a reach."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "slide": False}
+
+
+class Reach(exp.Expression):
+    """How far a window goes back or on: a quantity or a region, `by` "space", "time" or "rows"."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "by": True}
+
+
+class Inside(exp.Expression):
+    """A region: (expressions), CIRCLE (expressions), FEATURE (expressions), 'WKT', or a name; `form` says which."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "form": True}
+
+
+class Comparing(exp.Expression):
+    """COMPARE WITH (expressions), or COMPARE WITH NOT (expressions)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "negative": False}
+
+
+class Using(exp.Expression):
+    """USING this (expressions), ...: each step is one."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
+class Step(exp.Expression):
+    """this (expressions), a step of USING."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True}
 
 
 class Knn(exp.Expression):
@@ -71,12 +131,20 @@ class Intersects(exp.Expression):
 
 
 class Within(exp.Expression):
+    """ST_Within(this, expression), or ST_Contains(expression, this)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class Near(exp.Expression):
     """ST_DWithin(this, expression, distance with its unit)."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True, "distance": True}
 
 
-_LOCATED = (Inside, Knn, Lasting, Emit, Options, exp.Tuple, exp.Paren, exp.Identifier, exp.Literal)  # know all of it
+SPATIAL = {Intersects: "ST_Intersects", Within: "ST_Within", Near: "ST_DWithin"}
+_LOCATED = (Inside, Knn, Lasting, Emit, Options, Bracket, Reach, Comparing, Using, Step, exp.Tuple, exp.Paren,
+            exp.Identifier, exp.Literal)  # they know all that they take  # fmt: skip
 
 
 def span_of(node: Any) -> Span:

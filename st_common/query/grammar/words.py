@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 
 REGISTER, REPLACE, DROP = TokenType.INSTALL, TokenType.REPLACE, TokenType.DROP
 INSIDE, KNN, REVERSE_KNN, GROUP_KNN = TokenType.POLICY, TokenType.PREWHERE, TokenType.PACKAGE, TokenType.VOLUME
-EMIT = TokenType.POOL
+EMIT, COMPARE, USING = TokenType.POOL, TokenType.SUMMARIZE, TokenType.USING
 
 _OURS = {
     "REGISTER": REGISTER,
@@ -26,6 +26,7 @@ _OURS = {
     "REVERSE KNN": REVERSE_KNN,
     "GROUP KNN": GROUP_KNN,
     "EMIT": EMIT,
+    "COMPARE WITH": COMPARE,
 }
 TYPES = {
     "BIGINT": "BIGINT",
@@ -93,7 +94,22 @@ def is_plain(name: str) -> bool:
 
 def quoted(name: str) -> str:
     """The name as an identifier, in double quotes only where it needs them."""
-    return name if is_plain(name) else '"' + name.replace('"', '""') + '"'
+    return name if is_plain(name) else always_quoted(name)
+
+
+def always_quoted(name: str) -> str:
+    """The name in double quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_literal(value: str) -> str:
+    """The text in single quotes."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def number(value: float) -> str:
+    """A number as short as it can be."""
+    return repr(float(value)).removesuffix(".0")
 
 
 @cache

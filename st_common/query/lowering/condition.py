@@ -1,50 +1,148 @@
-"""WHERE: kinds of the joined layer beside a condition on the fix."""
+"""ON and WHERE: what joins, what is chosen of the joined layer, and conditions on the fix."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from sqlglot import exp
 
-from st_common.query.grammar.nodes import Refused, span_of
+from st_common.query.grammar.nodes import SPATIAL, Refused, span_of
 from st_common.query.lowering.expression import Term, and_of, conjuncts, term_of
+from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.scope import Scope
 from st_common.query.problem import did_you_mean
 
+OWN_COLUMNS = ("fid", "kind")  # of a feature; other columns are its tags
 _KIND = "kind"
 
 
-def condition_of(where: exp.Expr, scope: Scope) -> tuple[tuple[str, ...], Term | None]:
-    """The kinds that a WHERE chooses from the layer, and the condition on the fix (None when there is none)."""
-    kinds: tuple[str, ...] = ()
-    trees: list[exp.Expr] = []
-    for part in conjuncts(where.this):
-        if scope.joined != "layer" or not _is_about_layer(part, scope):
-            trees.append(part)
-        elif kinds:
-            raise Refused("the kinds are chosen twice", span_of(part), f"{scope.other_label}.kind IN ('a', 'b')")
-        else:
-            kinds = _kinds(part.unnest(), scope)
-    terms = [term_of(tree, scope, needs="boolean") for tree in trees]
-    return kinds, and_of(terms, trees) if terms else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The conditions of a query: those that join, and all others."""
+
+    joining: tuple[exp.Expr, ...] = ()
+    others: tuple[exp.Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What the others say: kinds and tags of the layer, and the condition on the fix (None when there is none)."""
+
+    kinds: list[str] = field(default_factory=list)
+    tags: list[tuple[str, str]] = field(default_factory=list)
+    terms: list[Term] = field(default_factory=list)
+    trees: list[exp.Expr] = field(default_factory=list)
+
+    @property
+    def term(self) -> Term | None:
+        """All conditions on the fix as one."""
+        return and_of(self.terms, self.trees) if self.terms else None
+
+
+def parts_of(join: exp.Expr | None, where: exp.Expr | None, scope: Scope) -> Parts:
+    """The conditions of ON and WHERE. Where a comma joins, those of WHERE that are about both join."""
+    others = tuple(conjuncts(where.this)) if where is not None else ()
+    if join is None:
+        return Parts(others=others)
+    if join.args.get("on") is not None:
+        on = tuple(conjuncts(join.args["on"]))
+        return Parts(joining=on, others=others) if scope.joined == "stream" else _split(on, others, scope)
+    joining = tuple(part for part in others if joins(part, scope))
+    if not joining:
+        like = f"WHERE {scope.label}.a = {scope.other_label}.a, or ST_DWithin({scope.label}, {scope.other_label}, 5 m)"
+        raise Refused(f"expected a condition in WHERE that joins {scope.other_label}", span_of(join.this), like)
+    return Parts(joining=joining, others=tuple(part for part in others if part not in joining))
+
+
+def joins(part: exp.Expr, scope: Scope) -> bool:
+    """Whether a condition joins: it is spatial, or says that something of both is equal."""
+    bare = part.unnest()
+    if isinstance(bare, tuple(SPATIAL)):
+        return True
+    if not isinstance(bare, exp.EQ):
+        return False
+    if scope.joined == "stream":
+        return len({scope.is_other(column) for column in bare.find_all(exp.Column)}) > 1
+    return any(_is_key(*sides, scope) for sides in ((bare.this, bare.expression), (bare.expression, bare.this)))
+
+
+def conditions_of(parts: Sequence[exp.Expr], scope: Scope, gathered: Gathered) -> Conditions:
+    """What conditions say that join nothing; each that is wrong is gathered."""
+    found = Conditions()
+    for part in parts:
+        gathered.attempt(partial(_read, part, scope, found), None)
+    return found
+
+
+def _split(on: tuple[exp.Expr, ...], others: tuple[exp.Expr, ...], scope: Scope) -> Parts:
+    """Of a join with a layer one part of ON joins; a text that equals a key does when nothing else is there."""
+    joining = tuple(part for part in on if joins(part, scope))
+    if not joining:
+        joining = tuple(part for part in on if isinstance(part.unnest(), exp.EQ) and _is_about_layer(part, scope))[:1]
+    return Parts(joining=joining or on[:1], others=(*(part for part in on if part not in joining), *others))
+
+
+def _is_key(column: exp.Expr, value: exp.Expr, scope: Scope) -> bool:
+    bare, other = column.unnest(), value.unnest()
+    text = isinstance(other, exp.Literal) and other.is_string
+    return isinstance(bare, exp.Column) and scope.is_other(bare) and not text and not _is_word(other)
+
+
+def _is_word(node: exp.Expr) -> bool:
+    """A word in double quotes, or a bare one, where a text in single quotes was meant."""
+    return isinstance(node, exp.Column) and not node.table
+
+
+def _read(part: exp.Expr, scope: Scope, into: Conditions) -> None:
+    if scope.joined != "layer" or not _is_about_layer(part, scope):
+        into.terms.append(term_of(part, scope, needs="boolean"))
+        into.trees.append(part)
+        return
+    name, texts = _choice(part.unnest(), scope)
+    if name == _KIND and into.kinds:
+        hint = f"{scope.other_label}.kind IN ('a', 'b')"
+        raise Refused("the kinds are chosen twice", span_of(part), hint)
+    if name == _KIND:
+        into.kinds.extend(texts)
+    else:
+        into.tags.append((name, texts[0]))
 
 
 def _is_about_layer(part: exp.Expr, scope: Scope) -> bool:
     return any(scope.is_other(column) for column in part.find_all(exp.Column))
 
 
-def _kinds(condition: exp.Expr, scope: Scope) -> tuple[str, ...]:
-    """The kinds of `layer.kind = 'a'` or `layer.kind IN ('a', 'b')`."""
+def _choice(condition: exp.Expr, scope: Scope) -> tuple[str, tuple[str, ...]]:
+    """The name and the texts of `layer.kind = 'a'`, `layer.kind IN ('a', 'b')` or `layer.tag = 'a'`."""
     column, texts = _sides(condition, scope)
     pattern = _pattern(scope)
     if not (isinstance(column, exp.Column) and scope.is_other(column)):
         raise Refused(f"expected {scope.other_label}.{_KIND}", span_of(column), pattern)
-    if column.name.lower() != _KIND:
-        hint = did_you_mean(column.name, (_KIND,)) or pattern
-        raise Refused(f"unknown column {column.name!r}", span_of(column), hint)
+    name = _name(column, pattern)
     for text in texts:
         if not (isinstance(text, exp.Literal) and text.is_string):
             hint = f"'{text.name}'" if isinstance(text, exp.Column) and not text.table else pattern
             raise Refused("expected a text in single quotes", span_of(text) or span_of(condition), hint)
-    if not texts or not all(text.this for text in texts):
+    if name == _KIND and (not texts or not all(text.this for text in texts)):
         raise Refused("expected at least one kind", span_of(condition), pattern)
-    return tuple(text.this for text in texts)
+    if name != _KIND and len(texts) != 1:
+        raise Refused("a tag equals one text", span_of(condition), f"{scope.other_label}.{name} = 'x'")
+    return name, tuple(text.this for text in texts)
+
+
+def _name(column: exp.Column, pattern: str) -> str:
+    """`kind`, or the name of a tag: one that looks like a column of features stands in double quotes."""
+    name, quoted = column.name, column.this.args.get("quoted")
+    if name == _KIND or (name.lower() == _KIND and not quoted):
+        return _KIND
+    if name.lower() == "fid" and (name == "fid" or not quoted):
+        raise Refused(f"unknown column {name!r}", span_of(column), pattern)
+    near = did_you_mean(name, OWN_COLUMNS)
+    if near and not quoted:
+        raise Refused(f"unknown column {name!r}", span_of(column), f"{near} A tag of this name stands in double quotes")
+    if not name:
+        raise Refused("expected the name of a tag", span_of(column))
+    return name
 
 
 def _sides(condition: exp.Expr, scope: Scope) -> tuple[exp.Expr, list[exp.Expr]]:
@@ -53,7 +151,8 @@ def _sides(condition: exp.Expr, scope: Scope) -> tuple[exp.Expr, list[exp.Expr]]
         return (text, [column]) if isinstance(column, exp.Literal) else (column, [text])
     if isinstance(condition, exp.In) and {key for key, value in condition.args.items() if value} <= _IN:
         return condition.this, condition.expressions
-    raise Refused("WHERE chooses kinds of the layer, and nothing else of it", span_of(condition), _pattern(scope))
+    message = "a condition chooses kinds and tags of the layer, and nothing else of it"
+    raise Refused(message, span_of(condition), _pattern(scope))
 
 
 _IN = {"this", "expressions"}

@@ -13,7 +13,8 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 
 from st_common.query.grammar import words
-from st_common.query.grammar.nodes import Intersects, Refused, Span, Within, span_of
+from st_common.query.grammar.nodes import SPATIAL, Refused, Span, span_of
+from st_common.query.grammar.units import WHAT, Domain
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
 from st_common.query.lowering.scope import Scope
 from st_common.query.problem import did_you_mean
@@ -28,6 +29,7 @@ _ALLOWED = frozenset((
     exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Cast, exp.TryCast, exp.DataType, exp.Extract, exp.Var,
 ))  # fmt: skip
 _PARTS = frozenset({"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "EPOCH", "DOW", "ISODOW", "DOY", "WEEK"})
+_MEASURES: dict[str, Domain] = {"speed_mps": "speed", "elapsed_s": "time"}
 _DUCKDB = DuckDB()
 _EXTRAS = ("query", "unnest", "field", "symmetric", "is_global")  # of IN and BETWEEN
 
@@ -93,6 +95,8 @@ def _check(node: exp.Expr, whole: Span) -> None:
     check = _CHECKS.get(type(node).__name__)
     if check is not None:
         check(node, whole)
+    if isinstance(node, _COMPARISONS):
+        _check_units(node)
     loose = (*_COMPARISONS, exp.Not) if isinstance(node, (*_COMPARISONS, *_ARITHMETIC)) else ()
     for side in node.iter_expressions() if loose else ():
         if isinstance(side, loose) or (isinstance(side, exp.Paren) and "start" not in side.meta):
@@ -100,12 +104,24 @@ def _check(node: exp.Expr, whole: Span) -> None:
             raise Refused("this can be read in two ways", _place(side, whole), hint)
 
 
+def _check_units(node: exp.Expr) -> None:
+    """A number with a unit beside a column whose unit is known."""
+    sides = [side.this if isinstance(side, exp.Neg) else side for side in node.iter_expressions()]
+    columns = [side.name.lower() for side in sides if isinstance(side, exp.Column)]
+    wanted = next((_MEASURES[name] for name in columns if name in _MEASURES), None)
+    for side in sides if wanted is not None else ():
+        given = side.meta.get("domain") if isinstance(side, exp.Literal) else None
+        if given is not None and wanted is not None and given != wanted:
+            raise Refused(
+                f"expected {WHAT[wanted]}, not {WHAT[given]}", span_of(side), f"{columns[0]} is {WHAT[wanted]}"
+            )
+
+
 def _refuse_kind(node: exp.Expr, whole: Span) -> None:
-    if isinstance(node, Within | Intersects):
-        name = "ST_DWithin" if isinstance(node, Within) else "ST_Intersects"
-        raise Refused(
-            f"{name} has no place here", _place(node, whole), f"it stands after ON: JOIN layer ON {name}(...)"
-        )
+    name = next((name for kind, name in SPATIAL.items() if isinstance(node, kind)), None)
+    if name is not None:
+        hint = f"it stands after ON: JOIN layer ON {name}(...)"
+        raise Refused(f"{name} has no place here", _place(node, whole), hint)
     if isinstance(node, exp.Star):
         raise Refused("* has no place here", _place(node, whole), "COUNT(*) counts, SELECT * takes everything")
     if isinstance(node, exp.Distinct):

@@ -2,7 +2,8 @@
 
 from types import MappingProxyType
 
-AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "AVGSPD")
+STAMPS = "STAMPS"
 _MANY = 100
 
 FUNCTIONS = MappingProxyType({

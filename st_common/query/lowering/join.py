@@ -1,43 +1,54 @@
 """JOIN: pairs with the features of a layer, or with the other objects of the stream."""
 
+from collections.abc import Sequence
+from functools import partial
+
 from sqlglot import exp
 
-from st_common.query.grammar.dialect import SPATIAL
-from st_common.query.grammar.nodes import Intersects, Refused, Span, Within, span_of
-from st_common.query.lowering.expression import Term, conjuncts, term_of
+from st_common.query.grammar.nodes import SPATIAL as NAMES
+from st_common.query.grammar.nodes import Intersects, Near, Refused, Span, Within, span_of
+from st_common.query.grammar.sources import SPATIAL
+from st_common.query.lowering.condition import OWN_COLUMNS, Conditions
+from st_common.query.lowering.expression import Term, term_of
 from st_common.query.lowering.quantity import metres
 from st_common.query.lowering.scope import Scope
 from st_common.query.plan import LayerJoin, PairJoin
 from st_common.query.problem import did_you_mean
 
-_OWN_COLUMNS = ("fid", "kind")  # of a feature; other columns are its tags
 
-
-def layer_join_of(join: exp.Expr, scope: Scope, kinds: tuple[str, ...]) -> tuple[LayerJoin, tuple[Term, ...]]:
+def layer_join_of(
+    layer: str, parts: Sequence[exp.Expr], scope: Scope, chosen: Conditions
+) -> tuple[LayerJoin, tuple[Term, ...]]:
     """The join with a layer, and the expression whose value a key of the layer must equal."""
-    layer = join.this.name
-    condition = join.args["on"].unnest()
+    if len(parts) > 1:
+        hint = "the others are about the stream alone, or choose kinds and tags of the layer"
+        raise Refused("one condition joins a layer", span_of(parts[1]), hint)
+    condition = parts[0].unnest()
+    narrowed = partial(LayerJoin, layer=layer, kinds=tuple(chosen.kinds), tags=tuple(chosen.tags))
     if isinstance(condition, Intersects):
         _check_sides(condition, scope)
-        return LayerJoin(layer=layer, predicate="intersects", kinds=kinds), ()
+        return narrowed(predicate="intersects"), ()
     if isinstance(condition, Within):
         _check_sides(condition, scope)
-        far = metres(condition.args["distance"])
-        return LayerJoin(layer=layer, predicate="dwithin", distance_m=far, kinds=kinds), ()
+        _check_within(condition, scope)
+        return narrowed(predicate="within"), ()
+    if isinstance(condition, Near):
+        _check_sides(condition, scope)
+        return narrowed(predicate="dwithin", distance_m=metres(condition.args["distance"])), ()
     if isinstance(condition, exp.EQ):
         left, right = _key(condition, scope)
-        return LayerJoin(layer=layer, predicate="equals", kinds=kinds, left=left.text, right=right), (left,)
-    hint = f"or {scope.label}.a = {scope.other_label}.fid; it stands alone after ON"
-    raise Refused(f"expected {' or '.join(SPATIAL)}", span_of(condition), hint)
+        return narrowed(predicate="equals", left=left.text, right=right), (left,)
+    listed = f"{', '.join(SPATIAL[:-1])} or {SPATIAL[-1]}"
+    raise Refused(f"expected {listed}", span_of(condition), f"or {scope.label}.a = {scope.other_label}.fid")
 
 
-def pair_join_of(join: exp.Expr, scope: Scope) -> tuple[PairJoin, tuple[Term, ...]]:
+def pair_join_of(parts: Sequence[exp.Expr], scope: Scope) -> tuple[PairJoin, tuple[Term, ...]]:
     """The join of a stream with itself: a distance, keys that are equal on both sides, or both."""
     distance_m: float | None = None
     keys: list[Term] = []
-    for part in conjuncts(join.args["on"]):
+    for part in parts:
         condition = part.unnest()
-        if isinstance(condition, Within) and distance_m is None:
+        if isinstance(condition, Near) and distance_m is None:
             _check_sides(condition, scope)
             distance_m = metres(condition.args["distance"])
         elif isinstance(condition, exp.EQ):
@@ -47,14 +58,21 @@ def pair_join_of(join: exp.Expr, scope: Scope) -> tuple[PairJoin, tuple[Term, ..
     return PairJoin(distance_m=distance_m, keys=tuple(key.text for key in keys)), tuple(keys)
 
 
+def _check_within(condition: Within, scope: Scope) -> None:
+    """What lies within is the object, a point."""
+    if condition.this.name.casefold() not in scope.own:
+        hint = f"ST_Within({scope.label}, {scope.other_label}), or ST_Contains({scope.other_label}, {scope.label})"
+        raise Refused("an object contains nothing", span_of(condition.this), hint)
+
+
 def _refuse_pairing(condition: exp.Expr, scope: Scope) -> None:
     span = span_of(condition)
-    if isinstance(condition, Within):
+    if isinstance(condition, Near):
         raise Refused("there is a distance already", span)
     like = f"ST_DWithin({scope.label}, {scope.other_label}, 1 km), or {scope.label}.a = {scope.other_label}.a"
-    if isinstance(condition, Intersects):
+    if isinstance(condition, Intersects | Within):
         hint = "two objects pair by ST_DWithin; of a layer with the stream's name say JOIN LAYER"
-        raise Refused("ST_Intersects needs a layer", span, hint)
+        raise Refused(f"{NAMES[type(condition)]} needs a layer", span, hint)
     raise Refused("expected a distance or a key", span, like)
 
 
@@ -62,11 +80,11 @@ def _check_sides(condition: exp.Expr, scope: Scope) -> None:
     """One side must name the stream, the other what it joins, each by its alias or its own name."""
     sides = [condition.this, condition.expression]
     for one, other in (sides, sides[::-1]):
-        if one.name in scope.own and other.name in scope.other:
+        if one.name.casefold() in scope.own and other.name.casefold() in scope.other:
             return
     known = scope.own | scope.other
-    wrong = next((side for side in sides if side.name not in known), sides[1])
-    hint = did_you_mean(wrong.name, known - {wrong.name}) or f"{scope.label} and {scope.other_label}"
+    wrong = next((side for side in sides if side.name.casefold() not in known), sides[1])
+    hint = did_you_mean(wrong.name, known - {wrong.name.casefold()}) or f"{scope.label} and {scope.other_label}"
     what = "the stream and the layer" if scope.joined == "layer" else f"{scope.label} and {scope.other_label}"
     raise Refused(f"expected {what}, not {wrong.name!r}", span_of(wrong), hint)
 
@@ -78,7 +96,7 @@ def _key(condition: exp.EQ, scope: Scope) -> tuple[Term, str]:
         if isinstance(column, exp.Column) and scope.is_other(column):
             _check_single(left)
             name = column.name
-            if name.lower() in _OWN_COLUMNS and not column.this.args.get("quoted"):
+            if name.lower() in OWN_COLUMNS and not column.this.args.get("quoted"):
                 name = name.lower()
             if not name:
                 raise Refused("expected the name of a tag", span_of(column))

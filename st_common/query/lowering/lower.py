@@ -2,24 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any
 
 from sqlglot import exp
 
-from st_common.query.grammar.nodes import Emit, Lasting, Options, Refused, Span, span_of
-from st_common.query.lowering.condition import condition_of
+from st_common.query.areas import Areas
+from st_common.query.grammar.nodes import Emit, Lasting, Refused, Span, span_of
+from st_common.query.grammar.units import TUPLES
+from st_common.query.lowering.comparing import compare_of, transforms_of
+from st_common.query.lowering.condition import conditions_of, parts_of
 from st_common.query.lowering.expression import Term
+from st_common.query.lowering.frame import frame_of, refuse_windows
+from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.join import layer_join_of, pair_join_of
-from st_common.query.lowering.quantity import TUPLES, seconds, whole
+from st_common.query.lowering.options import options_of
+from st_common.query.lowering.quantity import seconds, whole
 from st_common.query.lowering.scope import Scope, scope_of
-from st_common.query.lowering.select import selected_of
+from st_common.query.lowering.select import Selected, selected_of
 from st_common.query.lowering.space import neighbours_of, region_of
 from st_common.query.plan import Emit as EmitMode
-from st_common.query.plan import LayerJoin, Order, PairJoin, Plan, Window
-from st_common.query.problem import did_you_mean
+from st_common.query.plan import Plan, Window
 
-_PLAN = "plan"
-_CLAUSES = ("where", "group", "inside", "knn", "window", "emit", "options")
+_CLAUSES = ("where", "group", "inside", "knn", "window", "compare", "using", "emit", "options")
 _MOST_TUPLES = 1_000_000_000
 
 
@@ -32,69 +36,84 @@ class Lowered:
     spans: Mapping[str, Span]
 
 
-def lowered(select: exp.Expr) -> Lowered:
-    """The plan of a parsed SELECT.
-
-    Raises:
-        Refused: at the first thing that a continuous query cannot have.
-    """
-    source, joins = _sources(select)
-    scope = scope_of(source, joins[0] if joins else None)
-    where = select.args.get("where")
-    kinds, condition = condition_of(where, scope) if where else ((), None)
-    join, pairs, keys = _joined(joins, scope, kinds)
-    selected = selected_of(select, scope)
-    inside, knn, window, emit, options = (select.args.get(key) for key in _CLAUSES[2:])
-    plan = Plan(
-        stream=source.name,
-        inside=region_of(inside) if inside else None,
-        neighbours=neighbours_of(knn) if knn else None,
-        join=join,
-        pairs=pairs,
-        where=condition.text if condition else None,
-        window=_window(window) if window else None,
-        aggregate=selected.aggregate,
-        columns=selected.columns,
-        valid_until=bool(emit and emit.args.get("valid_until")),
-        order=_order(options),
-        emit=_mode(emit),
-    )
-    conditions = (condition,) if condition else ()
-    return Lowered(plan=plan, terms=(*conditions, *keys, *selected.terms), spans=_spans(select, source, joins))
-
-
-def _sources(select: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
-    joins = select.args.get("joins") or []
+def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | None:
+    """The plan of a parsed SELECT; None when something was refused, all of which is gathered."""
+    source, joins = select.args["from_"].this, select.args.get("joins") or []
+    fields = _alone(select, source, areas, gathered)
     if len(joins) > 1:
-        raise Refused("a query joins one layer, or its own stream", span_of(joins[1]))
-    return select.args["from_"].this, joins
+        gathered.found.append(Refused("a query joins one layer, or its own stream", span_of(joins[1])))
+    scope = gathered.attempt(lambda: scope_of(source, joins[0] if joins else None), None)
+    related = _related(select, joins[0] if joins else None, scope, gathered) if scope is not None else None
+    if gathered.found or related is None:
+        return None
+    more, terms = related
+    plan = Plan(stream=source.name, **fields, **more)
+    return Lowered(plan=plan, terms=terms, spans=_spans(select, source, joins))
 
 
-def _joined(
-    joins: Sequence[exp.Expr], scope: Scope, kinds: tuple[str, ...]
-) -> tuple[LayerJoin | None, PairJoin | None, tuple[Term, ...]]:
-    if scope.joined == "layer":
-        join, keys = layer_join_of(joins[0], scope, kinds)
-        return join, None, keys
-    if scope.joined == "stream":
-        pairs, keys = pair_join_of(joins[0], scope)
-        return None, pairs, keys
-    return None, None, ()
+def _alone(select: exp.Expr, source: exp.Expr, areas: Areas, gathered: Gathered) -> dict[str, Any]:
+    """The fields of a plan that need no names of columns; each clause is read by itself."""
+    inside, knn, window, compare, using, emit, options = (select.args.get(key) for key in _CLAUSES[2:])
+    attempt = gathered.attempt
+    chosen = options_of(options, gathered)
+    return {
+        "inside": attempt(lambda: region_of(inside, areas), None) if inside else None,
+        "neighbours": attempt(lambda: neighbours_of(knn), None) if knn else None,
+        "window": attempt(lambda: _window(window), None) if window else None,
+        "frame": frame_of(source.args.get("windows") or (), chosen, areas, gathered),
+        "transforms": transforms_of(using, gathered) if using else (),
+        "compare": attempt(lambda: compare_of(compare), None) if compare else None,
+        "valid_until": bool(emit and emit.args.get("valid_until")),
+        "order": chosen.order,
+        "emit": attempt(lambda: _mode(select.args.get("kind"), emit), "changes"),
+    }
 
 
-def _spans(select: exp.Expr, source: exp.Expr, joins: list[exp.Expr]) -> dict[str, Span]:
+def _related(
+    select: exp.Expr, join: exp.Expr | None, scope: Scope, gathered: Gathered
+) -> tuple[dict[str, Any], tuple[Term, ...]] | None:
+    """The fields of a plan that depend on what its names mean, and their expressions; None when they cannot be read."""
+    if join is not None:
+        gathered.attempt(lambda: refuse_windows(join.this, layer=scope.joined == "layer"), None)
+    selected = gathered.attempt(lambda: selected_of(select, scope, gathered), Selected())
+    parts = gathered.attempt(lambda: parts_of(join, select.args.get("where"), scope), None)
+    if parts is None:
+        return None
+    chosen = conditions_of(parts.others, scope, gathered)
+    fields: dict[str, Any] = {"aggregate": selected.aggregate, "columns": selected.columns}
+    keys: tuple[Term, ...] = ()
+    if join is not None and scope.joined == "layer":
+        joined = gathered.attempt(lambda: layer_join_of(join.this.name, parts.joining, scope, chosen), None)
+        fields["join"], keys = joined or (None, ())
+    elif join is not None:
+        paired = gathered.attempt(lambda: pair_join_of(parts.joining, scope), None)
+        fields["pairs"], keys = paired or (None, ())
+    condition = chosen.term
+    fields["where"] = condition.text if condition else None
+    return fields, (*((condition,) if condition else ()), *keys, *selected.terms)
+
+
+def _spans(select: exp.Expr, source: exp.Expr, joins: Sequence[exp.Expr]) -> dict[str, Span]:
     spans = {"stream": span_of(source.this), "select": span_of(select.expressions[0])}
     if joins:
         spans["layer"] = span_of(joins[0].this.this)
-    for clause in _CLAUSES:
-        node = select.args.get(clause)
-        if node is not None:
-            spans[clause] = span_of(node)
-    return spans
+    windows = source.args.get("windows")
+    if windows:
+        spans["frame"] = span_of(windows[0])[0], span_of(windows[-1])[1]
+    nodes = {clause: select.args.get(clause) for clause in _CLAUSES}
+    nodes["emit"] = nodes["emit"] or select.args.get("kind")
+    return spans | {clause: span_of(node) for clause, node in nodes.items() if node is not None}
 
 
-def _mode(emit: Emit | None) -> EmitMode:
-    return "every" if emit and emit.this.name == "every" else "changes"
+def _mode(told: exp.Expr | None, emit: Emit | None) -> EmitMode:
+    """What EMIT says, or ISTREAM, DSTREAM and RSTREAM after SELECT."""
+    every = emit is not None and emit.this.name == "every"
+    if told is None:
+        return "every" if every else "changes"
+    if every:
+        raise Refused(f"{told.name.upper()} and EMIT EVERY exclude each other", span_of(emit))
+    streams: dict[str, EmitMode] = {"istream": "istream", "dstream": "dstream", "rstream": "rstream"}
+    return streams[told.name]
 
 
 def _window(lasting: Lasting) -> Window:
@@ -103,21 +122,3 @@ def _window(lasting: Lasting) -> Window:
         quantity.set("unit", None)
         return Window(tuples=whole(quantity, "the number of tuples", _MOST_TUPLES))
     return Window(seconds=seconds(quantity))
-
-
-def _order(options: Options | None) -> Order:
-    order: Order = "auto"
-    seen = False
-    for option in options.expressions if options else ():
-        name, text = option.this, option.expression
-        if name.name.lower() != _PLAN or seen:
-            hint = did_you_mean(name.name, (_PLAN,)) if not seen else ""
-            raise Refused(
-                f"unknown option {name.name!r}" if not seen else "there is a plan already", span_of(name), hint
-            )
-        known = get_args(Order)
-        if text.this not in known:
-            hint = did_you_mean(text.this, known) or f"one of {', '.join(known)}"
-            raise Refused(f"unknown plan {text.this!r}", span_of(text), hint)
-        order, seen = next(each for each in known if each == text.this), True
-    return order

@@ -2,22 +2,19 @@
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 from sqlglot import exp
 
+from st_common.query.frame import Extent
 from st_common.query.grammar.nodes import Quantity, Refused, span_of
+from st_common.query.grammar.units import METRES, SECONDS, SHOWN, TUPLES, WHAT, Domain, domain_of
 from st_common.query.problem import did_you_mean
 
-METRES = {"m": 1.0, "km": 1000.0, "ft": 0.3048, "mi": 1609.344, "nmi": 1852.0}
-_SECONDS = {
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1e-3),
-    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
-    **dict.fromkeys(("min", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("h", "hour", "hours"), 3600.0),
-    **dict.fromkeys(("d", "day", "days"), 86_400.0),
-}
-TUPLES = ("tuple", "tuples")
 _LONGEST_S = 3.2e9  # a hundred years: microseconds of it still fit
+_LONGEST_M = 1e12  # micrometres of it still fit
+_MOST_ROWS = 1_000_000_000
+_LEAST = 1e-6
 
 
 def plain(part: exp.Expr) -> float:
@@ -41,11 +38,7 @@ def metres(part: exp.Expr, what: str = "a distance") -> float:
     """A distance with its unit, in metres; without a unit it is metres already."""
     if not isinstance(part, Quantity):
         raise Refused(f"expected a number, not {shown(part)}", span_of(part))
-    unit = part.args.get("unit")
-    if unit is not None and unit.name.lower() not in METRES:
-        hint = did_you_mean(unit.name, METRES) or f"one of {', '.join(METRES)}"
-        raise Refused(f"unknown unit {unit.name!r}", span_of(unit), hint)
-    value = _finite(part.this) * (METRES[unit.name.lower()] if unit is not None else 1.0)
+    value = _finite(part.this) * _factor(part, "space")
     if not 0 <= value < math.inf:
         raise Refused(f"{what} is 0 or more, and finite", span_of(part.this))
     return abs(value)  # no -0.0
@@ -53,15 +46,47 @@ def metres(part: exp.Expr, what: str = "a distance") -> float:
 
 def seconds(part: Quantity) -> float:
     """A time with its unit, in seconds: above 0."""
-    unit = part.args["unit"]
-    if unit.name.lower() not in _SECONDS:
-        known = (*_SECONDS, *TUPLES)
-        hint = did_you_mean(unit.name, known) or "s, min, hours, days, or TUPLES"
-        raise Refused(f"unknown unit {unit.name!r}", span_of(unit), hint)
-    value = _finite(part.this) * _SECONDS[unit.name.lower()]
-    if not 1e-6 <= value <= _LONGEST_S:
+    value = _finite(part.this) * _factor(part, "time", more=TUPLES)
+    if not _LEAST <= value <= _LONGEST_S:
         raise Refused("a window is at least a microsecond and at most a hundred years", span_of(part))
     return value
+
+
+def moment(part: Quantity) -> float:
+    """Seconds since 1970, also before."""
+    return _finite(part.this) * _factor(part, "time")
+
+
+def extent_of(part: exp.Expr, by: Literal["space", "time", "rows"]) -> Extent:
+    """How far a window reaches: metres, seconds or fixes, above 0."""
+    if by == "rows":
+        return Extent(by=by, amount=float(whole(part, "a number of fixes", _MOST_ROWS)))
+    if part.args.get("unit") is None:
+        example = "50 km" if by == "space" else "10 min"
+        raise Refused(f"expected {WHAT[by]} with its unit", span_of(part), f"such as {example}")
+    amount = _finite(part.args["this"]) * _factor(part, by)
+    if not _LEAST <= amount <= (_LONGEST_M if by == "space" else _LONGEST_S):
+        least, most = (
+            ("a micrometre", "a billion kilometres") if by == "space" else ("a microsecond", "a hundred years")
+        )
+        raise Refused(f"an extent is at least {least} and at most {most}", span_of(part))
+    return Extent(by=by, amount=amount)
+
+
+def _factor(part: exp.Expr, domain: Domain, more: Sequence[str] = ()) -> float:
+    """By what a number of this unit is multiplied; without a unit it is metres already, or seconds."""
+    unit = part.args.get("unit")
+    if unit is None:
+        return 1.0
+    known = METRES if domain == "space" else SECONDS
+    if unit.name.lower() in known:
+        return known[unit.name.lower()]
+    listed = f"one of {SHOWN[domain]}{', or TUPLES' if more else ''}"
+    other = domain_of(unit.name)
+    if other is not None:
+        message = f"expected {WHAT[domain]}, and {unit.name!r} is a unit of {WHAT[other].removeprefix('a ')}"
+        raise Refused(message, span_of(unit), listed)
+    raise Refused(f"unknown unit {unit.name!r}", span_of(unit), did_you_mean(unit.name, (*known, *more)) or listed)
 
 
 def expect(parts: Sequence[exp.Expr], count: int, like: str) -> None:
@@ -78,14 +103,14 @@ def is_moving(parts: Sequence[exp.Expr]) -> bool:
     return isinstance(first, exp.Identifier | exp.Literal) and first.name.strip().upper() == "M"
 
 
-def object_id(part: exp.Expr) -> str:
-    """The id of a focal object: a text, or a number as it is written."""
+def object_id(part: exp.Expr, what: str = "of an object", like: str = "('M', 'id', ...)") -> str:
+    """The id of a focal object, or `what`: a text, or a number as it is written."""
     if isinstance(part, exp.Literal) and part.this:
         return str(part.this)
     if isinstance(part, Quantity) and part.args.get("unit") is None and isinstance(part.this, exp.Literal):
         return str(part.this.this)
-    hint = f"'{part.name}'" if isinstance(part, exp.Identifier) else "('M', 'id', ...)"
-    raise Refused("expected the id of an object in single quotes", span_of(part), hint)
+    hint = f"'{part.name}'" if isinstance(part, exp.Identifier) else like
+    raise Refused(f"expected the id {what} in single quotes", span_of(part), hint)
 
 
 def shown(part: exp.Expr) -> str:

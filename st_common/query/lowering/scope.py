@@ -13,7 +13,7 @@ Joined = Literal["nothing", "layer", "stream"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """`label` and `other_label` are how errors call the stream and what it joins."""
+    """The names of both, in small letters; `label` and `other_label` are how errors call them."""
 
     label: str
     own: frozenset[str]
@@ -24,9 +24,9 @@ class Scope:
     def is_other(self, column: exp.Column) -> bool:
         """Whether a column belongs to what is joined; an unqualified one is the stream's."""
         table = column.args.get("table")
-        if table is None or table.name in self.own:
+        if table is None or table.name.casefold() in self.own:
             return False
-        if table.name in self.other:
+        if table.name.casefold() in self.other:
             return True
         known = self.own | self.other
         hint = did_you_mean(table.name, known) or f"known: {', '.join(sorted(known))}"
@@ -35,21 +35,23 @@ class Scope:
 
 def scope_of(source: exp.Expr, join: exp.Expr | None) -> Scope:
     """The names of a FROM and of a JOIN behind it."""
-    own = frozenset({source.name, source.alias_or_name})
+    name, alias = source.name.casefold(), source.alias_or_name.casefold()
+    own = frozenset({name, alias})
     if join is None:
         return Scope(label=source.alias_or_name, own=own)
     other = join.this
-    if source.alias_or_name == other.alias_or_name:
+    other_name, other_alias = other.name.casefold(), other.alias_or_name.casefold()
+    if alias == other_alias:
         message = f"two things are called {other.alias_or_name!r}"
         raise Refused(message, span_of(other), "give the second one an alias: JOIN name alias ON ...")
-    names = frozenset({other.name, other.alias_or_name})
-    if source.name == other.name:  # only the labels tell them apart
-        own, names = frozenset({source.alias_or_name}), frozenset({other.alias_or_name})
-    pairs = source.name == other.name and not join.args.get("kind")
+    names = frozenset({other_name, other_alias})
+    if name == other_name:  # only the labels tell them apart
+        own, names = frozenset({alias}), frozenset({other_alias})
+    pairs = name == other_name and not join.args.get("kind")
     return Scope(
         label=source.alias_or_name,
-        own=own - {other.alias_or_name},
+        own=own - {other_alias},
         joined="stream" if pairs else "layer",
         other_label=other.alias_or_name,
-        other=names - {source.alias_or_name},
+        other=names - {alias},
     )

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlglot import exp
 
-from st_common.query.grammar.nodes import Refused, span_of
+from st_common.query.grammar.nodes import Refused, Span, span_of
 from st_common.query.lowering.expression import Term, term_of
-from st_common.query.lowering.functions import AGGREGATES
+from st_common.query.lowering.functions import AGGREGATES, STAMPS
+from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.scope import Scope
 from st_common.query.plan import Aggregate, Function
 
+_Column = tuple[str, Term, Span]
+_STAMPS = ("x", "y", "event_ts")  # the spatial and the temporal stamp of a fix (SPEC W7)
 _FUNCTIONS: dict[str, Function] = {"COUNT": "count", "SUM": "sum", "AVG": "avg", "MIN": "min", "MAX": "max"}
 
 
@@ -23,8 +27,8 @@ class Selected:
     terms: tuple[Term, ...] = ()
 
 
-def selected_of(select: exp.Expr, scope: Scope) -> Selected:
-    """What SELECT and GROUP BY ask for."""
+def selected_of(select: exp.Expr, scope: Scope, gathered: Gathered) -> Selected:
+    """What SELECT and GROUP BY ask for; columns that are wrong are gathered."""
     items: Sequence[exp.Expr] = select.expressions[0].expressions
     group = select.args.get("group")
     starred = isinstance(items[0], exp.Star)
@@ -36,7 +40,7 @@ def selected_of(select: exp.Expr, scope: Scope) -> Selected:
     if group is not None:
         hint = "SELECT COUNT(*) FROM ... GROUP BY ..."
         raise Refused("GROUP BY needs an aggregate after SELECT", span_of(group), hint)
-    return Selected() if starred else _columns(items, scope)
+    return Selected() if starred else _columns(items, scope, gathered)
 
 
 def _is_aggregate(item: exp.Expr) -> bool:
@@ -58,6 +62,8 @@ def _aggregate(items: Sequence[exp.Expr], calls: Sequence[exp.Expr], group: exp.
     if len(calls) > 1:
         raise Refused("a query has one aggregate", span_of(calls[1]), "register a second query for it")
     _refuse_alias(calls[0], "its value is the column `value` of a change")
+    if calls[0].name.upper() == "AVGSPD":
+        return _speed(items, calls[0], group, scope)
     grouped = _group_term(group.expressions[0], scope) if group is not None else None
     for item in items:
         if item is not calls[0]:
@@ -67,6 +73,28 @@ def _aggregate(items: Sequence[exp.Expr], calls: Sequence[exp.Expr], group: exp.
         function=function, argument=argument.text if argument else None, group=grouped.text if grouped else None
     )
     return Selected(aggregate=made, terms=tuple(term for term in (argument, grouped) if term))
+
+
+def _speed(items: Sequence[exp.Expr], call: exp.Expr, group: exp.Expr | None, scope: Scope) -> Selected:
+    """AVGSPD of the stream: one value for each object, whatever words stand beside it."""
+    if group is not None:
+        raise Refused("AVGSPD and GROUP BY exclude each other", span_of(group), "it is told for each object")
+    argument = call.expressions[0] if len(call.expressions) == 1 else call
+    named = isinstance(argument, exp.Column) and not argument.table and argument.name.casefold() in scope.own
+    if not (named or isinstance(argument, exp.Star)):
+        span = span_of(argument) if span_of(argument)[1] else span_of(call)
+        raise Refused("AVGSPD is of a stream", span, f"AVGSPD({scope.label}), or AVGSPD(*)")
+    terms = [_beside_speed(item, scope) for item in items if item is not call]
+    return Selected(aggregate=Aggregate(function="avgspd"), terms=tuple(terms))
+
+
+def _beside_speed(item: exp.Expr, scope: Scope) -> Term:
+    """A literal, or a word: `object`, or a text that is no column (SPEC W8)."""
+    _refuse_alias(item, "the object of a change is whose speed it is")
+    if not isinstance(item.unnest(), exp.Literal | exp.Column):
+        span = span_of(item)
+        raise Refused("beside AVGSPD stand literals and the object alone", span, "SELECT object, AVGSPD(*)")
+    return term_of(item, scope)
 
 
 def _check_beside(item: exp.Expr, grouped: Term | None, scope: Scope) -> None:
@@ -116,20 +144,39 @@ def _call(call: exp.Expr, scope: Scope) -> tuple[Function, Term | None]:
     return "count_distinct" if distinct else _FUNCTIONS[name], term
 
 
-def _columns(items: Sequence[exp.Expr], scope: Scope) -> Selected:
+def _columns(items: Sequence[exp.Expr], scope: Scope, gathered: Gathered) -> Selected:
     columns: dict[str, str] = {}
     terms: list[Term] = []
     for item in items:
-        alias = item.args["alias"] if isinstance(item, exp.Alias) else None
-        bare = item.this if isinstance(item, exp.Alias) else item
-        term = term_of(bare, scope)
-        name = alias.name if alias is not None else _name(bare, term)
-        if name in columns:
-            span = span_of(alias) if alias is not None else term.span
-            raise Refused(f"two columns are called {name!r}", span, "give one of them another name: ... AS name")
-        columns[name] = term.text
-        terms.append(term)
+        for name, term, span in gathered.attempt(partial(_column, item, scope), ()):
+            if name in columns:
+                hint = "give one of them another name: ... AS name"
+                gathered.found.append(Refused(f"two columns are called {name!r}", span, hint))
+            columns[name] = term.text
+            terms.append(term)
     return Selected(columns=tuple(columns.items()), terms=tuple(terms))
+
+
+def _column(item: exp.Expr, scope: Scope) -> Sequence[_Column]:
+    """The name, the term and the place of a column; of STAMPS(*) those of three (SPEC W7)."""
+    alias = item.args["alias"] if isinstance(item, exp.Alias) else None
+    bare = item.this if isinstance(item, exp.Alias) else item
+    if isinstance(bare, exp.Anonymous) and bare.name.upper() == STAMPS:
+        return _stamps(bare, alias)
+    term = term_of(bare, scope)
+    if alias is not None:
+        return [(alias.name, term, span_of(alias))]
+    return [(_name(bare, term), term, term.span)]
+
+
+def _stamps(call: exp.Expr, alias: exp.Expr | None) -> Sequence[_Column]:
+    span = span_of(call)
+    if alias is not None:
+        raise Refused("this needs no name", span_of(alias), f"it gives the columns {', '.join(_STAMPS)}")
+    if len(call.expressions) != 1 or not isinstance(call.expressions[0], exp.Star):
+        raise Refused(f"expected {STAMPS}(*)", span, "it gives where and when a fix was")
+    terms = [Term(text=name, needs="any", span=span, columns=((name, span),)) for name in _STAMPS]
+    return [(name, term, span) for name, term in zip(_STAMPS, terms, strict=True)]
 
 
 def _name(node: exp.Expr, term: Term) -> str:

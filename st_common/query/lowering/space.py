@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from sqlglot import exp
 
+from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import Inside, Knn, Refused, span_of
 from st_common.query.lowering.area import area_of
 from st_common.query.lowering.quantity import expect, is_moving, metres, object_id, plain, shown, whole
@@ -17,19 +18,54 @@ _MOVING_BOX = 4
 _Total = Literal["sum", "max", "min"]
 
 
-def region_of(inside: Inside) -> Region:
-    """The region of an INSIDE clause."""
-    parts = inside.expressions
-    if inside.args.get("circle"):
-        expect(parts, 3, "INSIDE CIRCLE (x, y, 500 m)")
+def region_of(inside: Inside, areas: Areas) -> Region:
+    """A region as it is written; named areas and features are those of now."""
+    parts, form = inside.expressions, inside.args["form"].name
+    if form == "circle":
+        expect(parts, 3, "CIRCLE (x, y, 500 m)")
         return Circle(x=plain(parts[0]), y=plain(parts[1]), radius_m=metres(parts[2], "a radius"))
+    if form == "wkt":
+        return area_of(parts[0])
+    if form == "name":
+        return _named(parts[0], areas)
+    if form == "feature":
+        return _feature(parts, areas)
     if is_moving(parts):
         return _moving(parts)
     if len(parts) == 1 and isinstance(parts[0], exp.Literal):
         return area_of(parts[0])
     hint = "INSIDE CIRCLE (x, y, radius), or two corners" if len(parts) == len("xyr") else ""
-    expect(parts, 4, hint or "INSIDE (x1, y1, x2, y2): two corners")
+    return box_of(parts, hint or "INSIDE (x1, y1, x2, y2): two corners")
+
+
+def box_of(parts: Sequence[exp.Expr], like: str = "(x1, y1, x2, y2): two corners") -> Box:
+    """The box between two corners."""
+    expect(parts, 4, like)
     return Box.of_corners(*(plain(part) for part in parts))
+
+
+def _named(name: exp.Expr, areas: Areas) -> Region:
+    found = areas.named(name.name)
+    if found is None:
+        hint = did_you_mean(name.name, areas.names()) or f"CREATE AREA {name.name} AS (x1, y1, x2, y2)"
+        raise Refused(f"unknown area {name.name!r}", span_of(name), hint)
+    return found
+
+
+def _feature(parts: Sequence[exp.Expr], areas: Areas) -> Region:
+    expect(parts, 2, "FEATURE (layer, 'fid')")
+    layer, fid = parts
+    if not isinstance(layer, exp.Identifier):
+        raise Refused("expected the name of a layer", span_of(layer), "FEATURE (layer, 'fid')")
+    known = {name.casefold(): name for name in areas.layers()}
+    if layer.name.casefold() not in known:
+        hint = did_you_mean(layer.name, known.values()) or "fairway layer load brings a layer in"
+        raise Refused(f"unknown layer {layer.name!r}", span_of(layer), hint)
+    called = object_id(fid, "of a feature", "FEATURE (layer, 'fid')")
+    found = areas.feature(known[layer.name.casefold()], called)
+    if found is None:
+        raise Refused(f"layer {layer.name} has no feature {called!r} that covers anything", span_of(fid))
+    return found
 
 
 def neighbours_of(knn: Knn) -> Neighbours:
