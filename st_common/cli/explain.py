@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.query import statements_of
+from st_common.cli.statements import statements_of, write_explained, write_notices
 from st_common.errors import ConfigError, QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from st_common.query.explain import Estimates
     from st_common.query.plan import Plan
-    from st_common.settings import StreamSettings
 
 
 def explain(
@@ -27,39 +25,25 @@ def explain(
     text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="The statements themselves.")] = None,
 ) -> None:
     """Show how a query is carried out: its operators, their stages and order, the tuples that are expected."""
-    from st_common.query.explain import explain as explained
-    from st_common.query.explain import lines
-
-    streams = context.streams(ctx)
     for number, (query, plan) in enumerate(_plans(ctx, name, file, text)):
-        if plan.stream not in streams:
-            raise ConfigError(f"unknown stream {plan.stream!r}", hint="conf/streams.toml describes the streams")
-        stream = streams[plan.stream]
-        known = _estimates(ctx, stream, plan)
         if number:
             typer.echo("")
-        for line in lines(explained(plan, query, tick_s=stream.tick_s, estimates=known)):
-            typer.echo(line)
+        write_explained(ctx, query, plan)
 
 
 def _plans(ctx: typer.Context, name: str | None, file: Path | None, text: str | None) -> "Iterator[tuple[str, Plan]]":
     """The plans to explain, with the names of their queries."""
-    from st_common.query.registry import find, misfits
+    from st_common.query.registry import find, fitted
 
     if name is None:
-        statements = statements_of(file, text)
-        misfits(context.home(ctx), context.streams(ctx), statements)
-        yield from ((each.name, each.plan) for each in statements if each.plan is not None)
+        statements = statements_of(ctx, file, text)
+        known, notices = fitted(context.home(ctx), context.streams(ctx), statements)
+        write_notices(notices)
+        yield from ((each.name, each.plan) for each in known if each.plan is not None)
         return
     if file is not None or text is not None:
         raise ConfigError("a query by its name, or statements", hint="name one of them")
     row = find(context.home(ctx, must_exist=True), name)
     if row.plan is None:
         raise QueryError(f"query {name!r} was dropped", hint="see fairway query list")
-    yield name, row.plan
-
-
-def _estimates(ctx: typer.Context, stream: "StreamSettings", plan: "Plan") -> "Estimates":
-    from st_common.serving.estimates import estimates_of
-
-    return estimates_of(context.home(ctx), stream, plan)
+    yield row.name, row.plan

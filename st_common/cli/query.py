@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.errors import ConfigError, FairwayError, QueryError
+from st_common.cli.statements import statements_of, when, write_notices, write_outcome, write_queries
+from st_common.errors import FairwayError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from st_common.query.control import QueryRow
-    from st_common.query.text import Statement
+    from st_common.query.registry import Outcome
 
 _FILE = Annotated[
     Path | None,
@@ -24,24 +22,32 @@ _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of a query.
 
 
 def register(ctx: typer.Context, file: _FILE = None, text: _TEXT = None) -> None:
-    """Carry out REGISTER, REPLACE and DROP statements: all of them, or none."""
-    from st_common.query.registry import register as carry_out
+    """Carry out statements, all of them or none: REGISTER, REPLACE, DROP, CREATE AREA, SHOW, EXPLAIN."""
+    carried_out(ctx, file, text)
 
-    statements = statements_of(file, text)
-    rows = carry_out(context.home(ctx), context.streams(ctx), statements, owner=getpass.getuser())
-    _roll_forward(ctx)
-    for op, done in (("register", "registered"), ("replace", "replaced"), ("drop", "dropped")):
-        names = [f"{row.name} (version {row.version})" for row in rows if row.op == op]
-        if names:
-            typer.echo(f"{done} {_few(names)}")
+
+def carried_out(ctx: typer.Context, file: Path | None, text: str | None) -> "Outcome":
+    """Carries out the statements of a file or of a text, and writes what they did; the shell does the same.
+
+    Raises:
+        TextError: what is wrong with them; nothing is done.
+    """
+    from st_common.query.registry import carry_out
+
+    statements = statements_of(ctx, file, text)
+    done = carry_out(context.home(ctx), context.streams(ctx), statements, owner=getpass.getuser())
+    if done.rows:
+        _roll_forward(ctx)
+    write_outcome(ctx, done)
+    return done
 
 
 def check(ctx: typer.Context, file: _FILE = None, text: _TEXT = None) -> None:
-    """Say what is wrong with statements; register nothing."""
+    """Say everything that is wrong with statements; carry out nothing."""
     from st_common.query.registry import check as check_all
 
-    statements = statements_of(file, text)
-    check_all(context.home(ctx), context.streams(ctx), statements)
+    statements = statements_of(ctx, file, text)
+    write_notices(check_all(context.home(ctx), context.streams(ctx), statements))
     typer.echo(f"{len(statements)} statement{'' if len(statements) == 1 else 's'}, nothing wrong")
 
 
@@ -52,34 +58,36 @@ def list_queries(
     ] = None,
 ) -> None:
     """List the registered queries: name, version, stream, who registered it, text."""
-    from st_common.cli.output import write_columns
     from st_common.query.registry import queries
 
-    rows = queries(context.home(ctx, must_exist=True), None if stream is None else [stream])
-    write_columns(
-        ("query", "version", "stream", "owner", "text"),
-        [(row.name, str(row.version), row.stream, row.owner or "", " ".join((row.text or "").split())) for row in rows],
-    )
+    write_queries(queries(context.home(ctx, must_exist=True), None if stream is None else [stream]))
 
 
-def show(ctx: typer.Context, name: _NAME) -> None:
+def show(
+    ctx: typer.Context,
+    name: _NAME,
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="N", help="This version, also when it was replaced or dropped.")
+    ] = None,
+) -> None:
     """Show one query: its text, its canonical text, its plan, and its history."""
     import json
 
-    from st_common.query.registry import find, history
+    from st_common.query.registry import find, history, version_of
     from st_common.query.text import to_text
 
     home = context.home(ctx, must_exist=True)
-    newest = find(home, name)
-    if newest.plan is not None:
-        typer.echo(f"{name} (version {newest.version}) on stream {newest.stream}, by {newest.owner or 'unknown'}")
-        typer.echo(f"text      {newest.text}")
-        typer.echo(f"canonical {to_text(newest.plan, name)}")
-        typer.echo(f"plan      {json.dumps(newest.plan.to_json())}")
+    shown = find(home, name) if version is None else version_of(home, name, version)
+    if shown.plan is not None:
+        typer.echo(f"{shown.name} (version {shown.version}) on stream {shown.stream}, by {shown.owner or 'unknown'}")
+        typer.echo(f"text      {shown.text}")
+        typer.echo(f"canonical {to_text(shown.plan, shown.name)}")
+        typer.echo(f"plan      {json.dumps(shown.plan.to_json())}")
     else:
-        typer.echo(f"{name} was dropped")
-    for row in history(home, name):
-        typer.echo(f"history   {_when(row)} {row.op} version {row.version} at position {row.position} of {row.stream}")
+        typer.echo(f"{shown.name} was dropped")
+    for row in history(home, shown.name):
+        did = f"{row.op} version {row.version} at position {row.position} of {row.stream}"
+        typer.echo(f"history   {when(row.arrival_us)} {did}")
 
 
 def drop(ctx: typer.Context, name: _NAME) -> None:
@@ -91,32 +99,6 @@ def drop(ctx: typer.Context, name: _NAME) -> None:
     typer.echo(f"dropped {row.name} (version {row.version})")
 
 
-def statements_of(file: Path | None, text: str | None) -> "Sequence[Statement]":
-    """The statements of a file or of a text, of which one is given; there is at least one statement."""
-    from st_common.query.text import parse
-
-    if (file is None) == (text is None):
-        raise ConfigError("statements come from a file or from --text", hint="name one of them; - is standard input")
-    if file is None:
-        statements = parse(text or "")
-    else:
-        name = "standard input" if str(file) == "-" else str(file)
-        statements = parse(_read(file), file=name)
-    if not statements:
-        raise QueryError("the text has no statement", hint="REGISTER QUERY name AS SELECT * FROM stream ...")
-    return statements
-
-
-def _read(file: Path) -> str:
-    try:
-        content = typer.get_binary_stream("stdin").read() if str(file) == "-" else file.read_bytes()
-        return content.decode("utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise QueryError(f"{file} is not UTF-8: byte {error.start}", hint="save it as UTF-8") from None
-
-
 def _roll_forward(ctx: typer.Context) -> None:
     """Brings the derived table up to date, for those who read it by other tools; the logs have the queries already."""
     from st_common.query.derived import roll_forward
@@ -125,13 +107,3 @@ def _roll_forward(ctx: typer.Context) -> None:
         roll_forward(context.home(ctx))
     except FairwayError as error:
         typer.echo(f"note: the table of queries will follow later: {error}", err=True)
-
-
-def _few(names: "Sequence[str]") -> str:
-    return ", ".join(names) if len(names) <= 3 else f"{len(names)} queries, {names[0]} to {names[-1]}"
-
-
-def _when(row: "QueryRow") -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(row.arrival_us / 1e6, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

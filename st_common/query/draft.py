@@ -1,13 +1,16 @@
-"""What statements would do to the registered queries: the control rows that they make, and what is wrong with them."""
+"""What statements would do to a home: the control rows and areas that they make, and what is wrong with them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from st_common.query.checks import complaints
+from st_common.query.area_store import NamedArea
+from st_common.query.checks import complaints, complaints_of_area
 from st_common.query.control import QueryRow
+from st_common.query.names import LayerTags, found, resolved
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
+from st_common.query.shown import Explained, ShownAreas, ShownQueries, ShownStreams, ToShow
 from st_common.query.terms import Types, problems_of, types_of
 
 if TYPE_CHECKING:
@@ -21,8 +24,9 @@ _HINTED = 5  # problems: a hint compares a name with all others
 class Draft:
     """The statements carried out on paper, in their order.
 
-    `latest` is the newest control row of every name, before and then after the statements. Rows that are only drafted
-    have position -1 and no version of their layer.
+    `latest` is the newest control row of every name, and `areas` the named areas by their names in small letters,
+    before and then after the statements. Rows that are only drafted have position -1 and no version of their layer.
+    `created` and `removed` are the names of areas; `shown` is what SHOW and EXPLAIN ask for, each at its place.
     """
 
     streams: "Mapping[str, StreamSettings]"
@@ -30,35 +34,59 @@ class Draft:
     latest: dict[str, QueryRow]
     owner: str
     arrival_us: int
+    tags_of: LayerTags
+    areas: dict[str, NamedArea] = field(default_factory=dict)
     rows: list[QueryRow] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    shown: list[ToShow] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    notices: list[Problem] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
     types: Types = field(default_factory=dict)
 
 
 def draft_all(draft: Draft, statements: "Sequence[Statement]") -> None:
     """Carries out each statement on the draft; what cannot be done becomes a problem and does nothing."""
-    draft.types.update(types_of(statements, draft.streams))
-    for statement in statements:
-        if not _refused(draft, statement):
-            _carry_out(draft, statement)
-
-
-def check_plans(draft: Draft, statements: "Sequence[Statement]") -> None:
-    """Looks at the plans of statements alone; what does not fit its stream becomes a problem."""
-    draft.types.update(types_of(statements, draft.streams))
-    for statement in statements:
+    for statement in _resolved(draft, statements):
+        count = len(draft.problems)
+        _CHECKS[statement.op](draft, statement)
         if statement.plan is not None:
             _check_plan(draft, statement, statement.plan)
+        if len(draft.problems) == count:
+            _ACTIONS[statement.op](draft, statement)
+
+
+def check_plans(draft: Draft, statements: "Sequence[Statement]") -> "list[Statement]":
+    """The statements with their names resolved; what does not fit its stream becomes a problem.
+
+    What is registered by the names of queries is not looked at.
+    """
+    known = _resolved(draft, statements)
+    for statement in known:
+        if statement.plan is not None:
+            _check_plan(draft, statement, statement.plan)
+    return known
+
+
+def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statement]":
+    known: list[Statement] = []
+    for statement in statements:
+        done = resolved(statement, draft.streams, draft.layers, draft.tags_of)
+        known.append(done.statement)
+        draft.notices.extend(done.notices)
+    draft.types.update(types_of(known, draft.streams))
+    return known
 
 
 def _carry_out(draft: Draft, statement: "Statement") -> None:
-    before = draft.latest.get(statement.name)
+    name = found(statement.name, draft.latest)
+    before = draft.latest.get(name)
     version = before.version if before else 0
     row = QueryRow(
-        name=statement.name,
+        name=name,
         version=version if statement.plan is None else version + 1,
-        op=statement.op,
+        op="drop" if statement.plan is None else "replace" if statement.op == "replace" else "register",
         stream=statement.plan.stream if statement.plan else before.stream if before else "",
         position=-1,
         arrival_us=draft.arrival_us,
@@ -66,35 +94,77 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
         text=statement.text if statement.plan else None,
         owner=draft.owner if statement.plan else None,
     )
-    draft.latest[statement.name] = row
-    draft.places[statement.name] = statement.line
+    draft.latest[name] = row
+    draft.places[name] = statement.line
     draft.rows.append(row)
 
 
-def _refused(draft: Draft, statement: "Statement") -> bool:
-    """Whether something is wrong with a statement; it was added to the problems then."""
-    count = len(draft.problems)
-    _check_name(draft, statement)
+def _create_area(draft: Draft, statement: "Statement") -> None:
+    if statement.region is None:
+        return
+    area = NamedArea(name=statement.name, region=statement.region, owner=draft.owner, created_us=draft.arrival_us)
+    draft.areas[statement.name.casefold()] = area
+    draft.created.append(statement.name)
+
+
+def _drop_area(draft: Draft, statement: "Statement") -> None:
+    draft.removed.append(draft.areas.pop(statement.name.casefold()).name)
+
+
+def _show(draft: Draft, statement: "Statement") -> None:
+    live = sorted((row for row in draft.latest.values() if row.live), key=lambda row: row.name)
+    shown: dict[str, ToShow] = {
+        "queries": ShownQueries(rows=tuple(live)),
+        "areas": ShownAreas(areas=tuple(draft.areas[name] for name in sorted(draft.areas))),
+        "streams": ShownStreams(streams=tuple(draft.streams.values())),
+    }
+    draft.shown.append(shown[statement.what])
+
+
+def _explain(draft: Draft, statement: "Statement") -> None:
     if statement.plan is not None:
-        _check_plan(draft, statement, statement.plan)
-    return len(draft.problems) > count
+        draft.shown.append(Explained(name=statement.name, plan=statement.plan))
+        return
+    row = draft.latest[found(statement.name, draft.latest)]
+    if row.plan is not None:
+        draft.shown.append(Explained(name=row.name, plan=row.plan))
 
 
-def _check_name(draft: Draft, statement: "Statement") -> None:
-    before = draft.latest.get(statement.name)
+def _check_query(draft: Draft, statement: "Statement") -> None:
+    """Whether the name is free for REGISTER, and stands for a live query for all others."""
+    if statement.op == "explain" and statement.plan is not None:
+        return
+    name = found(statement.name, draft.latest)
+    before = draft.latest.get(name)
     live = before is not None and before.live
     if statement.op == "register" and live:
-        line = draft.places.get(statement.name)
+        line = draft.places.get(name)
         here = f" in line {line}" if line else ""
-        hint = "give each its own name" if line else f"REPLACE QUERY {statement.name}, or drop it first"
-        draft.problems.append(statement.problem(f"query {statement.name!r} is registered already{here}", hint=hint))
+        hint = "give each its own name" if line else f"REPLACE QUERY {name}, or drop it first"
+        draft.problems.append(statement.problem(f"query {name!r} is registered already{here}", hint=hint))
     elif statement.op != "register" and not live:
-        dropped = f"query {statement.name!r} was dropped" if before else f"unknown query {statement.name!r}"
+        dropped = f"query {name!r} was dropped" if before else f"unknown query {name!r}"
         names = [name for name, row in draft.latest.items() if row.live]
         draft.problems.append(statement.problem(dropped, hint=_near(draft, statement.name, names)))
     elif statement.op == "replace" and before and statement.plan and before.stream != statement.plan.stream:
-        message = f"query {statement.name!r} is on stream {before.stream!r}"
+        message = f"query {name!r} is on stream {before.stream!r}"
         draft.problems.append(statement.problem(message, at="stream", hint="drop it, then register it there"))
+
+
+def _check_area(draft: Draft, statement: "Statement") -> None:
+    before = draft.areas.get(statement.name.casefold())
+    if statement.op == "create_area" and before is not None:
+        hint = f"DROP AREA {before.name} first; queries keep the region that they have"
+        draft.problems.append(statement.problem(f"area {before.name!r} exists already", hint=hint))
+    elif statement.op == "drop_area" and before is None:
+        hint = _near(draft, statement.name, [area.name for area in draft.areas.values()])
+        draft.problems.append(statement.problem(f"unknown area {statement.name!r}", hint=hint or "see SHOW AREAS"))
+    for each in complaints_of_area(statement.region) if statement.region is not None else ():
+        draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
+
+
+def _check_nothing(draft: Draft, statement: "Statement") -> None:
+    """SHOW has nothing that could be wrong."""
 
 
 def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
@@ -107,12 +177,26 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
             draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
         draft.problems.extend(problems_of(statement, stream, draft.types))
     if plan.join is not None and plan.join.layer not in draft.layers:
-        is_stream = (
-            "it is a stream; a query joins layers, or its own stream" if plan.join.layer in draft.streams else ""
-        )
-        hint = is_stream or _near(draft, plan.join.layer, draft.layers) or "fairway layer load brings a layer in"
-        draft.problems.append(statement.problem(f"unknown layer {plan.join.layer!r}", at="layer", hint=hint))
+        _unknown_layer(draft, statement, plan.join.layer)
+
+
+def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:
+    is_stream = found(layer, draft.streams) in draft.streams
+    hint = "it is a stream; a query joins layers, or its own stream" if is_stream else ""
+    hint = hint or _near(draft, layer, draft.layers) or "fairway layer load brings a layer in"
+    draft.problems.append(statement.problem(f"unknown layer {layer!r}", at="layer", hint=hint))
 
 
 def _near(draft: Draft, name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known) if len(draft.problems) < _HINTED else ""
+
+
+_Step = Callable[[Draft, "Statement"], None]
+_CHECKS: dict[str, _Step] = {
+    "register": _check_query, "replace": _check_query, "drop": _check_query, "explain": _check_query,
+    "create_area": _check_area, "drop_area": _check_area, "show": _check_nothing,
+}  # fmt: skip
+_ACTIONS: dict[str, _Step] = {
+    "register": _carry_out, "replace": _carry_out, "drop": _carry_out, "explain": _explain,
+    "create_area": _create_area, "drop_area": _drop_area, "show": _show,
+}  # fmt: skip

@@ -6,9 +6,10 @@ replay. What is registered now is the fold of those rows; the Delta table `queri
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -16,14 +17,62 @@ from st_common.capture.log import Log, Segment
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.position import position_of
+from st_common.query.area_store import FILE as AREAS
+from st_common.query.area_store import areas
+from st_common.query.area_store import encoded as areas_file
 from st_common.query.commit import commit, completed, registry_locked
 from st_common.query.control import QueryRow, encoded, payloads, rows_of
 from st_common.query.draft import Draft, check_plans, draft_all
-from st_common.query.problem import TextError, did_you_mean
+from st_common.query.names import found
+from st_common.query.problem import Problem, TextError, did_you_mean
+from st_common.query.shown import ToShow
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement
     from st_common.settings import StreamSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What statements did: control rows with their positions, names of areas, what is to be shown, and notices."""
+
+    rows: tuple[QueryRow, ...]
+    created: tuple[str, ...]
+    removed: tuple[str, ...]
+    shown: tuple[ToShow, ...]
+    notices: tuple[Problem, ...]
+
+
+def carry_out(
+    home: Home,
+    streams: "Mapping[str, StreamSettings]",
+    statements: "Sequence[Statement]",
+    *,
+    owner: str,
+    now_us: int | None = None,
+) -> Outcome:
+    """Carries out the statements in their order, all or none, and says what they did.
+
+    A name that was dropped may be registered again: its versions count on. Without statements that change something
+    nothing is written. `now_us` is the arrival of the rows (UTC microseconds), by default the time of the call.
+
+    Raises:
+        TextError: a name that is taken or unknown, an unknown stream or layer, a box off the Earth; it points at every
+            place, and nothing is done.
+    """
+    with registry_locked(home):
+        arrival_us = time.time_ns() // 1000 if now_us is None else now_us
+        draft = _drafted(home, streams, statements, owner=owner, arrival_us=arrival_us)
+        changed = draft.created or draft.removed
+        files = {AREAS: areas_file(draft.areas.values())} if changed else {}
+        rows = _written(home, draft.rows, arrival_us, files)
+    return Outcome(
+        rows=tuple(rows),
+        created=tuple(draft.created),
+        removed=tuple(draft.removed),
+        shown=tuple(draft.shown),
+        notices=tuple(draft.notices),
+    )
 
 
 def register(
@@ -34,33 +83,48 @@ def register(
     owner: str,
     now_us: int | None = None,
 ) -> list[QueryRow]:
-    """Carries out the statements in their order, all or none, and gives the control rows that it wrote.
+    """The control rows that `carry_out` wrote for these statements."""
+    return list(carry_out(home, streams, statements, owner=owner, now_us=now_us).rows)
 
-    A name that was dropped may be registered again: its versions count on. Without statements nothing is written.
-    `now_us` is the arrival of the rows (UTC microseconds), by default the time of the call.
+
+def check(
+    home: Home, streams: "Mapping[str, StreamSettings]", statements: "Sequence[Statement]"
+) -> tuple[Problem, ...]:
+    """Raises what `carry_out` would raise, and does nothing; gives the notices."""
+    return tuple(_drafted(home, streams, statements, owner="", arrival_us=0).notices)
+
+
+def fitted(
+    home: Home, streams: "Mapping[str, StreamSettings]", statements: "Sequence[Statement]"
+) -> "tuple[list[Statement], tuple[Problem, ...]]":
+    """The statements with their names as they are declared, and notices, whatever is registered by their names.
 
     Raises:
-        TextError: a name that is taken or unknown, an unknown stream or layer, a box off the Earth; it points at every
-            place, and nothing is registered.
+        TextError: what is wrong with their plans on their streams.
     """
-    with registry_locked(home):
-        arrival_us = time.time_ns() // 1000 if now_us is None else now_us
-        draft = _drafted(home, streams, statements, owner=owner, arrival_us=arrival_us)
-        return _written(home, draft.rows, arrival_us)
-
-
-def check(home: Home, streams: "Mapping[str, StreamSettings]", statements: "Sequence[Statement]") -> None:
-    """Raises what `register` would raise, and registers nothing."""
-    _drafted(home, streams, statements, owner="", arrival_us=0)
-
-
-def misfits(home: Home, streams: "Mapping[str, StreamSettings]", statements: "Sequence[Statement]") -> None:
-    """Raises what is wrong with the plans of statements on their streams, whatever is registered by their names."""
-    known_layers = tuple(layers(home)) if any(one.plan and one.plan.join for one in statements) else ()
-    draft = Draft(streams=streams, layers=known_layers, latest={}, owner="", arrival_us=0)
-    check_plans(draft, statements)
+    draft = _draft(home, streams, statements, {}, owner="", arrival_us=0)
+    known = check_plans(draft, statements)
     if draft.problems:
         raise TextError(draft.problems)
+    return known, tuple(draft.notices)
+
+
+@contextmanager
+def with_misfits(home: Home, streams: "Callable[[], Mapping[str, StreamSettings]]") -> Iterator[None]:
+    """What cannot be understood in a text is told together with what does not fit its stream in the rest of it.
+
+    Only plans are looked at: whether a name is free depends on statements that were not understood.
+    """
+    try:
+        yield
+    except TextError as error:
+        understood = [one for one in error.understood if one.plan is not None]
+        if not understood:
+            raise
+        draft = _draft(home, streams(), understood, {}, owner="", arrival_us=0)
+        check_plans(draft, understood)
+        problems = sorted([*error.problems, *draft.problems], key=lambda each: (each.line, each.column))
+        raise TextError(problems) from None
 
 
 def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
@@ -72,10 +136,10 @@ def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
     with registry_locked(home):
         row = find(home, name)
         if not row.live:
-            raise QueryError(f"query {name!r} was dropped already", hint="see fairway query list")
+            raise QueryError(f"query {row.name!r} was dropped already", hint="see fairway query list")
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
         dropped = replace(row, op="drop", arrival_us=arrival_us, plan=None, text=None, owner=None, layer_version=None)
-        return _written(home, [dropped], arrival_us)[0]
+        return _written(home, [dropped], arrival_us, {})[0]
 
 
 def queries(home: Home, streams: Iterable[str] | None = None) -> list[QueryRow]:
@@ -100,15 +164,30 @@ def history(home: Home, name: str | None = None) -> list[QueryRow]:
 
 
 def find(home: Home, name: str) -> QueryRow:
-    """The newest control row of a query, also when it was dropped since.
+    """The newest control row of a query, also when it was dropped since. The case of the name does not count.
 
     Raises:
         QueryError: no query was ever registered by that name.
     """
     latest = _latest(history(home))
-    if name not in latest:
+    called = found(name, latest)
+    if called not in latest:
         raise QueryError(f"unknown query {name!r}", hint=did_you_mean(name, latest) or "see fairway query list")
-    return latest[name]
+    return latest[called]
+
+
+def version_of(home: Home, name: str, version: int) -> QueryRow:
+    """The control row that made a version of a query, which may be replaced or dropped since.
+
+    Raises:
+        QueryError: there was never such a query, or it has no such version.
+    """
+    called = find(home, name).name
+    made = {row.version: row for row in history(home, called) if row.live}
+    if version not in made:
+        hint = f"its versions are {', '.join(map(str, sorted(made)))}"
+        raise QueryError(f"query {called!r} has no version {version}", hint=hint)
+    return made[version]
 
 
 def logged_streams(home: Home) -> list[str]:
@@ -132,13 +211,34 @@ def _drafted(
     owner: str,
     arrival_us: int,
 ) -> Draft:
-    known_layers = tuple(layers(home)) if any(one.plan and one.plan.join for one in statements) else ()
-    latest = _latest(history(home))
-    draft = Draft(streams=streams, layers=known_layers, latest=latest, owner=owner, arrival_us=arrival_us)
+    draft = _draft(home, streams, statements, _latest(history(home)), owner=owner, arrival_us=arrival_us)
+    draft.areas.update({area.name.casefold(): area for area in areas(home)})
     draft_all(draft, statements)
     if draft.problems:
         raise TextError(draft.problems)
     return draft
+
+
+def _draft(
+    home: Home,
+    streams: "Mapping[str, StreamSettings]",
+    statements: "Sequence[Statement]",
+    latest: dict[str, QueryRow],
+    *,
+    owner: str,
+    arrival_us: int,
+) -> Draft:
+    known = tuple(layers(home)) if any(one.plan and one.plan.join for one in statements) else ()
+    tags_of = partial(_tags_of, home)
+    return Draft(streams=streams, layers=known, latest=latest, owner=owner, arrival_us=arrival_us, tags_of=tags_of)
+
+
+def _tags_of(home: Home, layer: str) -> set[str]:
+    """The names of the tags that the features of a layer have."""
+    from st_common import tables
+
+    tags = tables.read(home.table("layers", layer), columns=["tags"])["tags"]
+    return {name for chunk in tags.chunks for name in chunk.keys.unique().to_pylist()}
 
 
 def _latest(rows: Iterable[QueryRow]) -> dict[str, QueryRow]:
@@ -151,8 +251,8 @@ def _latest(rows: Iterable[QueryRow]) -> dict[str, QueryRow]:
     return latest
 
 
-def _written(home: Home, rows: Sequence[QueryRow], arrival_us: int) -> list[QueryRow]:
-    """Writes rows into the logs of their streams and gives them with their positions.
+def _written(home: Home, rows: Sequence[QueryRow], arrival_us: int, files: Mapping[str, bytes]) -> list[QueryRow]:
+    """Writes rows into the logs of their streams, and files of the registry; gives the rows with their positions.
 
     The logs stay locked from reading the layers' versions to writing: so a version that is loaded meanwhile is
     announced after the rows, and no query keeps an old one.
@@ -166,7 +266,7 @@ def _written(home: Home, rows: Sequence[QueryRow], arrival_us: int) -> list[Quer
         for row in pinned:
             lines[row.stream].append(encoded(row))
         parts = {stream: payloads(of_stream) for stream, of_stream in lines.items()}
-        return _placed(pinned, parts, commit(home, logs, parts, arrival_us=arrival_us))
+        return _placed(pinned, parts, commit(home, logs, parts, arrival_us=arrival_us, files=files))
 
 
 def _pinned(home: Home, rows: Sequence[QueryRow]) -> list[QueryRow]:

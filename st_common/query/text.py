@@ -84,7 +84,8 @@ def parse(text: str, *, file: str | None = None, areas: Areas | None = None) -> 
     `areas` are what a region may name, beside the areas that the text itself creates before.
 
     Raises:
-        TextError: with all that is wrong in all statements (a QueryError); `file` is named in it.
+        TextError: with all that is wrong in all statements (a QueryError), and with those that could be read; `file` is
+            named in it.
     """
     source = Source(text, file)
     known = KnownAreas(areas)
@@ -120,7 +121,7 @@ def _all(source: Source, parsed: Sequence[tuple[list[Token], _Parse]], known: Kn
         placed = [(each.span if each.span[1] else whole, each) for each in gathered.found]
         problems += [source.problem(each.message, span, each.hint) for span, each in sorted(placed, key=itemgetter(0))]
     if problems:
-        raise TextError(problems)
+        raise TextError(problems, understood=statements)
     return statements
 
 

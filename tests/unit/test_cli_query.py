@@ -13,6 +13,7 @@ CONF = """
 [streams.taxis]
 format = "csv"
 columns = { object = "id", x = "lon", y = "lat" }
+attributes = { type = "string", speed = "double" }
 """
 
 
@@ -113,3 +114,105 @@ def test_a_missing_streams_file_is_named(run, home: Home):
     found = run("register", "--text", "REGISTER QUERY a AS SELECT * FROM taxis")
     assert found.exit_code == 2
     assert "streams.toml does not exist" in found.stderr
+
+
+@pytest.mark.spec("W8")
+@pytest.mark.parametrize("command", ["register", "check"])
+def test_how_a_bare_word_is_read_is_told(run, command: str):
+    text = "REGISTER QUERY a AS SELECT *\nFROM taxis WHERE Type = Car"
+    found = run(command, "--text", text)
+    assert found.exit_code == 0
+    assert found.stderr == "note: line 2, column 25: Car is no column of taxis: read as the text 'Car'\n"
+    Path("q.sql").write_text(text.replace("QUERY a", "QUERY b"), encoding="utf-8")
+    assert run(command, "q.sql").stderr.startswith("note: q.sql:2:25: Car is no column")
+
+
+def test_show_and_explain_print_what_stands_at_their_place(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("time.time_ns", lambda: 1_700_000_000_000_000_000)
+    found = run(
+        "register",
+        "--text",
+        "CREATE AREA MyArea AS (1, 1, 0, 0); SHOW AREAS; REGISTER QUERY a AS SELECT * FROM taxis INSIDE myarea;"
+        "SHOW QUERIES; EXPLAIN A; DROP AREA MyArea; SHOW AREAS; DROP QUERY a; SHOW QUERIES; SHOW STREAMS;"
+        "EXPLAIN SELECT * FROM taxis WHERE Type = Car",
+    )
+    assert found.exit_code == 0, found.output
+    blocks = found.stdout.split("\n\n")
+    registered = "a      1        taxis   ada    REGISTER QUERY a AS SELECT * FROM taxis INSIDE myarea"
+    assert blocks[0].splitlines() == [
+        "registered a (version 1)", "dropped a (version 1)", "created area MyArea", "dropped area MyArea"
+    ]  # fmt: skip
+    assert blocks[1].splitlines() == [
+        "area    owner  created               region",
+        "MyArea  ada    2023-11-14T22:13:20Z  (0, 0, 1, 1)",
+    ]
+    assert blocks[2].splitlines() == ["query  version  stream  owner  text", registered]
+    assert blocks[3].startswith("query     REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)\n")
+    assert "inside box 0 0, 1 1" in blocks[4]
+    assert [len(block.splitlines()) for block in blocks[5:7]] == [1, 1]
+    assert blocks[7].splitlines()[1].split() == ["taxis", "csv", "EPSG:4326", "yes", "type,", "speed"]
+    assert blocks[8].startswith("query     SELECT * FROM taxis WHERE type = 'Car'\n")
+    assert "Car is no column of taxis" in found.stderr
+
+
+def test_explain_of_a_query_is_what_the_explain_command_says(run, home: Home):
+    run("register", "--text", "REGISTER QUERY a AS SELECT * FROM taxis")
+    shown = run("register", "--text", "EXPLAIN a").stdout
+    assert shown == CliRunner().invoke(app, ["explain", "A"]).stdout
+    assert run("register", "--text", "SHOW QUERIES").stdout == run("list").stdout
+
+
+@pytest.mark.spec("P4")
+def test_check_says_every_error_of_a_file_and_does_nothing(run, home: Home):
+    text = (
+        "REGISTER QUERY a AS SELECT * FROM taxi;\nREGISTER QUERY b AS SELECT * FROM taxis INSDE (1, 1, 2, 2);\n"
+        "REGISTER QUERY c AS SELECT sped FROM taxis;\nSHOW QUERYS;\nCREATE AREA x AS 'POINT(1 2)'"
+    )
+    Path("q.sql").write_text(text, encoding="utf-8")
+    found = run("check", "q.sql")
+    assert found.exit_code == 2
+    lines = [line for line in found.stderr.splitlines() if line.startswith("q.sql:")]
+    assert [int(line.split(":")[1]) for line in lines] == [1, 2, 3, 4, 5]
+    assert "did you mean taxis?" in lines[0]
+    assert "did you mean INSIDE?" in lines[1]
+    assert "did you mean speed?" in lines[2]
+    assert run("register", "q.sql").stderr == found.stderr
+    assert queries(home) == []
+
+
+def test_check_carries_nothing_out(run, home: Home):
+    text = "CREATE AREA x AS (0, 0, 1, 1); REGISTER QUERY a AS SELECT * FROM taxis INSIDE X; EXPLAIN a; SHOW AREAS"
+    assert run("check", "--text", text).stdout == "4 statements, nothing wrong\n"
+    assert queries(home) == []
+    assert not (home.root / "registry" / "areas.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("EXPLAIN nobody", "unknown query 'nobody'"),
+        ("REGISTER QUERY a AS SELECT * FROM taxis; DROP QUERY a; EXPLAIN a", "query 'a' was dropped"),
+        ("EXPLAIN SELECT * FROM taxi", "unknown stream 'taxi'"),
+        ("DROP AREA nowhere", "unknown area 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_shown_is_pointed_at(run, text: str, says: str):
+    found = run("register", "--text", text)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert says in found.stderr
+
+
+@pytest.mark.spec("X5")
+def test_an_older_version_can_still_be_looked_at(run):
+    run("register", "--text", "REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)")
+    run("register", "--text", "REPLACE QUERY A AS SELECT * FROM taxis INSIDE (5, 5, 6, 6)")
+    assert "INSIDE (5, 5, 6, 6)" in run("show", "a").stdout
+    old = run("show", "A", "--version", "1").stdout
+    assert "a (version 1) on stream taxis, by ada\n" in old
+    assert "text      REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)\n" in old
+    assert '"maxx": 1.0' in old
+    run("drop", "a")
+    assert "INSIDE (5, 5, 6, 6)" in run("show", "a", "--version", "2").stdout
+    missing = run("show", "a", "--version", "3")
+    assert missing.exit_code == 2
+    assert "query 'a' has no version 3 (its versions are 1, 2)" in missing.stderr

@@ -10,6 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common import tables
 from st_common.capture.log import Log
 from st_common.contracts import load_contract, require_match
 from st_common.errors import LogError, QueryError
@@ -291,6 +292,47 @@ def test_a_broken_control_row_is_named(home: Home):
     Log(home.log("taxis")).append(b'{"op":"clock","ts":1}\n{"op":"drop","query":"a"}\n', arrival_us=1, control=True)
     with pytest.raises(LogError, match=r"000000000000-.*-c\.seg of stream taxis: row 2 is no control row"):
         queries(home)
+
+
+def test_names_of_queries_streams_and_layers_are_found_in_any_case(home: Home):
+    add_layer_with_tags(home, "parks")
+    do(home, "REGISTER QUERY Centre AS SELECT * FROM TAXIS T JOIN Parks P ON ST_Intersects(T, P)")
+    (row,) = queries(home)
+    assert (row.name, row.stream, row.plan.join.layer, row.layer_version) == ("Centre", "taxis", "parks", 1)
+    for text, says in (
+        ("REGISTER QUERY centre AS SELECT * FROM ships", "query 'Centre' is registered already"),
+        ("REGISTER QUERY n AS SELECT * FROM ships; REGISTER QUERY N AS SELECT * FROM ships", "'n' is registered"),
+        ("REPLACE QUERY CENTRE AS SELECT * FROM ships", "query 'Centre' is on stream 'taxis'"),
+    ):
+        with pytest.raises(TextError, match=says):
+            do(home, text)
+    assert do(home, "REPLACE QUERY CENTRE AS SELECT * FROM Taxis") == [("replace", "Centre", 2, "taxis")]
+    assert find(home, "centRE").name == "Centre"
+    assert do(home, "DROP QUERY centre") == [("drop", "Centre", 2, "taxis")]
+    assert do(home, "REGISTER QUERY CENTRE AS SELECT * FROM ships") == [("register", "Centre", 3, "ships")]
+    assert drop(home, "CENTRE").version == 3
+
+
+def test_a_key_of_the_papers_is_the_features_id_in_the_plan(home: Home):
+    add_layer_with_tags(home, "cars")
+    do(home, "REGISTER QUERY a AS SELECT M.ObjectID FROM taxis M JOIN cars F ON M.ObjectID = F.ObjectID")
+    (row,) = queries(home)
+    assert (row.plan.join.left, row.plan.join.right, row.plan.columns) == ("object", "fid", (("object", "object"),))
+
+
+def add_layer_with_tags(home: Home, name: str) -> None:
+    contract = load_contract("layers")
+    edges = dict.fromkeys(("minx", "miny", "maxx", "maxy"), 0.0)
+    row = {
+        **edges,
+        "region_id": "0",
+        "home": True,
+        "fid": "w1",
+        "kind": "car",
+        "tags": [("name", "A")],
+        "geometry": b"",
+    }
+    tables.replace(home.table("layers", name), pa.Table.from_pylist([row], contract.arrow_schema()), contract)
 
 
 @given(steps=st.lists(st.tuples(st.sampled_from(("register", "replace", "drop")), st.sampled_from("ab")), max_size=12))

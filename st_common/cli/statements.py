@@ -1,0 +1,141 @@
+"""Statements from files, texts and standard input, and what they say on the terminal."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from st_common.cli import context
+from st_common.cli.output import write_columns
+from st_common.errors import ConfigError, QueryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from st_common.query.area_store import NamedArea
+    from st_common.query.control import QueryRow
+    from st_common.query.plan import Plan
+    from st_common.query.problem import Problem
+    from st_common.query.registry import Outcome
+    from st_common.query.shown import ToShow
+    from st_common.query.text import Statement
+
+
+def statements_of(ctx: typer.Context, file: Path | None, text: str | None) -> "Sequence[Statement]":
+    """The statements of a file or of a text, of which one is given; there is at least one statement.
+
+    Raises:
+        TextError: with every place that cannot be understood, and with what does not fit its stream elsewhere.
+    """
+    from st_common.query.area_store import HomeAreas
+    from st_common.query.registry import with_misfits
+    from st_common.query.text import parse
+
+    if (file is None) == (text is None):
+        raise ConfigError("statements come from a file or from --text", hint="name one of them; - is standard input")
+    content = _read(file) if file is not None else text or ""
+    name = None if file is None else "standard input" if str(file) == "-" else str(file)
+    home = context.home(ctx)
+    with with_misfits(home, lambda: context.streams(ctx)):
+        statements = parse(content, file=name, areas=HomeAreas(home))
+    if not statements:
+        raise QueryError("the text has no statement", hint="REGISTER QUERY name AS SELECT * FROM stream ...")
+    return statements
+
+
+def write_notices(notices: "Iterable[Problem]") -> None:
+    """Tells on stderr how something was understood."""
+    for notice in notices:
+        typer.echo(f"note: {notice}", err=True)
+
+
+def write_outcome(ctx: typer.Context, done: "Outcome") -> None:
+    """Says what statements did, and shows what they asked for."""
+    write_notices(done.notices)
+    for op, verb in (("register", "registered"), ("replace", "replaced"), ("drop", "dropped")):
+        names = [f"{row.name} (version {row.version})" for row in done.rows if row.op == op]
+        if names:
+            typer.echo(f"{verb} {_few(names, 'queries')}")
+    for verb, names in (("created area", list(done.created)), ("dropped area", list(done.removed))):
+        if names:
+            typer.echo(f"{verb}{'s' if len(names) > 1 else ''} {_few(names, 'areas')}")
+    for number, shown in enumerate(done.shown):
+        if number or done.rows or done.created or done.removed:
+            typer.echo("")
+        write_shown(ctx, shown)
+
+
+def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
+    """Writes what a SHOW or an EXPLAIN asked for."""
+    from st_common.query.shown import Explained, ShownAreas, ShownQueries
+
+    if isinstance(shown, Explained):
+        write_explained(ctx, shown.name, shown.plan)
+    elif isinstance(shown, ShownQueries):
+        write_queries(shown.rows)
+    elif isinstance(shown, ShownAreas):
+        write_areas(shown.areas)
+    else:
+        rows = [
+            (one.name, one.format, one.crs, "yes" if one.moving else "no", _attributes(one.attributes))
+            for one in shown.streams
+        ]
+        write_columns(("stream", "format", "crs", "moving", "attributes"), rows)
+
+
+def write_queries(rows: "Sequence[QueryRow]") -> None:
+    """Queries as a table: name, version, stream, who registered it, text."""
+    write_columns(
+        ("query", "version", "stream", "owner", "text"),
+        [(row.name, str(row.version), row.stream, row.owner or "", " ".join((row.text or "").split())) for row in rows],
+    )
+
+
+def write_areas(areas: "Sequence[NamedArea]") -> None:
+    """Named areas as a table: name, who created it and when, region."""
+    from st_common.query.printed import region_text
+
+    rows = [(area.name, area.owner, when(area.created_us), region_text(area.region)) for area in areas]
+    write_columns(("area", "owner", "created", "region"), rows)
+
+
+def write_explained(ctx: typer.Context, name: str, plan: "Plan") -> None:
+    """How a plan is carried out, as a tree.
+
+    Raises:
+        ConfigError: no settings describe its stream.
+    """
+    from st_common.query.explain import explain, lines
+    from st_common.serving.estimates import estimates_of
+
+    stream = context.streams(ctx).get(plan.stream)
+    if stream is None:
+        raise ConfigError(f"unknown stream {plan.stream!r}", hint="conf/streams.toml describes the streams")
+    known = estimates_of(context.home(ctx), stream, plan)
+    for line in lines(explain(plan, name, tick_s=stream.tick_s, estimates=known)):
+        typer.echo(line)
+
+
+def when(time_us: int) -> str:
+    """A time in microseconds as ISO 8601 to the second, UTC."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(time_us / 1e6, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _attributes(attributes: "Iterable[str]") -> str:
+    return ", ".join(attributes)
+
+
+def _read(file: Path) -> str:
+    try:
+        content = typer.get_binary_stream("stdin").read() if str(file) == "-" else file.read_bytes()
+        return content.decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise QueryError(f"{file} is not UTF-8: byte {error.start}", hint="save it as UTF-8") from None
+
+
+def _few(names: "Sequence[str]", what: str) -> str:
+    return ", ".join(names) if len(names) <= 3 else f"{len(names)} {what}, {names[0]} to {names[-1]}"

@@ -1,0 +1,43 @@
+"""What SHOW and EXPLAIN ask for, as it is at their place in a text."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from st_common.query.area_store import NamedArea
+from st_common.query.control import QueryRow
+from st_common.query.plan import Plan
+
+if TYPE_CHECKING:
+    from st_common.settings import StreamSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownQueries:
+    """SHOW QUERIES: the live queries, by name; those of the same text have position -1."""
+
+    rows: tuple[QueryRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownAreas:
+    """SHOW AREAS: the named areas, by name."""
+
+    areas: tuple[NamedArea, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownStreams:
+    """SHOW STREAMS: the streams that the settings describe, in their order."""
+
+    streams: "tuple[StreamSettings, ...]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """EXPLAIN: a plan, and the name of its query (empty for a SELECT without one)."""
+
+    name: str
+    plan: Plan
+
+
+ToShow = ShownQueries | ShownAreas | ShownStreams | Explained
