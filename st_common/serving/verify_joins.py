@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ from shapely import affinity
 
 from st_common import tables
 from st_common.home import Home
-from st_common.query.plan import LayerJoin, PairJoin
+from st_common.query.plan import LayerJoin, PairJoin, Plan
+from st_common.serving.verify_comparing import Boxes, column_of, having, stepped, tagged
 from st_common.serving.verify_expressions import values_of
 from st_common.serving.verify_places import Members, distances, within
 
@@ -31,22 +33,47 @@ def features_of(home: Home, join: LayerJoin, version: int) -> pd.DataFrame:
     """The features of one version of a layer that a join may meet, each once."""
     rows = tables.read(home.table("layers", join.layer), version=version).to_pandas()
     kept = rows["home"] & (rows["kind"].isin(join.kinds) if join.kinds else True)
+    for name, value in join.tags:
+        kept &= column_of(name, rows) == value
     found: pd.DataFrame = rows[kept].reset_index(drop=True)
     return found
 
 
 def with_features(
-    join: LayerJoin, frame: pd.DataFrame, features: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
+    plan: Plan, frame: pd.DataFrame, features: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
 ) -> Joined:
-    """The pairs of objects and features."""
-    if not len(frame) or not len(features):
+    """The pairs of fixes and features; those that filters look for properties on either side, too."""
+    join = plan.join
+    if join is None or not len(frame) or not len(features):
         return _sure(np.empty(0, np.int64), np.empty(0, object))
-    fids = features["fid"].to_numpy()
+    steps = stepped(plan, frame, attributes, geographic=geographic)
+    shapes = shapely.from_wkb(features["geometry"].to_numpy())
     if join.predicate == "equals":
         point, feature = _by_key(join, frame, features, attributes, geographic=geographic)
-        return _sure(point, fids[feature])
-    point, feature = _by_place(join, frame, shapely.from_wkb(features["geometry"].to_numpy()), geographic=geographic)
-    return _sure(point, fids[feature])
+        sure = np.ones(len(point), bool)
+    elif join.predicate == "dwithin":
+        point, feature = _near_by(join, frame, shapes, geographic=geographic)
+        sure = np.ones(len(point), bool)
+    else:
+        point, feature, sure = _meeting(join, steps.boxes, shapes)
+    keep = np.ones(len(point), bool)
+    for text in steps.properties:
+        keep &= having(text, frame, attributes, geographic=geographic)[point] | tagged(text, features)[feature]
+    return Joined(row=point[keep], partner=features["fid"].to_numpy()[feature[keep]], sure=sure[keep])
+
+
+def _meeting(join: LayerJoin, boxes: Boxes, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs of boxes (or points) and features that they meet or lie within, and whether that is beyond doubt."""
+    tree = shapely.STRtree(shapes)
+    predicate: Literal["within", "intersects"] = "within" if join.predicate == "within" else "intersects"
+    point, feature = tree.query(boxes.shapes(boxes.doubt), predicate=predicate)
+    if not boxes.doubt:
+        return point, feature, np.ones(len(point), bool)
+    others = tree.query(boxes.shapes(-boxes.doubt), predicate=predicate)
+    large, small = (set(zip(*pairs, strict=True)) for pairs in ((point, feature), others))
+    pairs = np.array(sorted(large | small), np.int64).reshape(-1, 2)
+    sure = np.array([pair in large and pair in small for pair in map(tuple, pairs)], bool)
+    return pairs[:, 0], pairs[:, 1], sure
 
 
 def _sure(row: np.ndarray, partner: np.ndarray) -> Joined:
@@ -57,23 +84,17 @@ def _by_key(
     join: LayerJoin, frame: pd.DataFrame, features: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     left = values_of(frame, [f"CAST({join.left} AS VARCHAR)"], attributes, geographic=geographic)["0"]
-    if join.right in ("fid", "kind"):
-        right = features[join.right]
-    else:
-        right = features["tags"].map(lambda tags: dict(tags).get(join.right))
+    right = column_of(str(join.right), features)
     mine = pd.DataFrame({"key": left.to_numpy(object), "row": np.arange(len(left))}).dropna()
     theirs = pd.DataFrame({"key": right.to_numpy(object), "feature": np.arange(len(right))}).dropna()
     found = mine.merge(theirs, on="key")
     return found["row"].to_numpy(np.int64), found["feature"].to_numpy(np.int64)
 
 
-def _by_place(
+def _near_by(
     join: LayerJoin, alive: pd.DataFrame, shapes: np.ndarray, *, geographic: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     points, tree = shapely.points(alive["x"], alive["y"]), shapely.STRtree(shapes)
-    if join.predicate == "intersects":
-        point, feature = tree.query(points, predicate="intersects")
-        return point, feature
     if not geographic:
         point, feature = tree.query(points, predicate="dwithin", distance=join.distance_m)
         return point, feature

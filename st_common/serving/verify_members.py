@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from st_common.query.plan import Plan
+from st_common.serving.verify_comparing import stepped
 from st_common.serving.verify_expressions import is_true
 from st_common.serving.verify_joins import with_features, with_objects
 from st_common.serving.verify_places import Members, certain, inside, nearest
@@ -41,15 +42,18 @@ def partnered(plan: Plan, frame: pd.DataFrame, features: Features, of: Lookup) -
     """The rows, each with every partner that it has; all of them with None where the plan joins no layer."""
     if plan.join is None:
         return frame.assign(partner=None)
-    found = with_features(plan.join, frame, features(plan), of.attributes, geographic=of.geographic)
-    return frame.iloc[found.row].assign(partner=found.partner)
+    found = with_features(plan, frame, features(plan), of.attributes, geographic=of.geographic)
+    sure = frame["sure"].to_numpy(bool)[found.row] & found.sure
+    return frame.iloc[found.row].assign(partner=found.partner, sure=sure)
 
 
 def qualified(plan: Plan, frame: pd.DataFrame, of: Lookup) -> Members:
-    """The fixes that are inside the plan's region and satisfy its condition."""
+    """The fixes that are inside the plan's region, get through its steps and satisfy its condition."""
     found = certain(np.ones(len(frame), bool))
     if plan.inside is not None:
         found &= inside(plan.inside, frame, geographic=of.geographic)
+    if plan.transforms or plan.compare is not None:
+        found &= stepped(plan, frame, of.attributes, geographic=of.geographic).members
     if plan.where is not None and len(frame):
         found &= certain(is_true(frame, plan.where, of.attributes, geographic=of.geographic))
     return found
