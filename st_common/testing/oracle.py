@@ -8,7 +8,8 @@ word by word; where that leaves a choice, the docstrings of these modules make i
     oracle_members      who satisfies a plan                      oracle_values         aggregates, valid until
     oracle_world        clock, objects, queries                   oracle_answers        answers as a whole
     oracle_ticks        what is judged at ticks                   oracle_frames         windows along a way
-    oracle_comparing    what is done to the box of a fix      oracle                the rows, one by one
+    oracle_streams      what is told again                        oracle_comparing      the boxes of fixes
+    oracle              the rows, one by one
 """
 
 from collections.abc import Iterable, Mapping

@@ -65,13 +65,13 @@ def counting(world: World, query: Query, known: Known) -> set[str] | None:
     return {name for name, _ in found}
 
 
-def below(world: World, query: Query, known: Known, at_us: int) -> set[Below]:
+def below(world: World, query: Query, known: Known, at_us: int) -> dict[Below, Counted]:
     """What is below an aggregate, or would be: rows of a frame, entries of a window, or members."""
     plan = query.plan
     if plan.frame is not None:
-        return {(*row.pair, row.reading.fix.event_us) for row in _rows(world, query, plan.frame, known)}
-    is_member = plan.window is None
-    return {(r.fix.object, p, 0 if is_member else r.fix.event_us) for r, p in counted(world, query, known, at_us)}
+        return {(*row.pair, 0): (row.reading, None) for row in _rows(world, query, plan.frame, known)}
+    found = counted(world, query, known, at_us)
+    return {(r.fix.object, p, 0 if plan.window is None else r.fix.event_us): (r, p) for r, p in found}
 
 
 def fix_us_of(query: Query, pair: Pair, known: Known, at_us: int) -> int:

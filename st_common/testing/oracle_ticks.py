@@ -7,7 +7,8 @@ from st_common.testing.oracle_frames import advance, own_ticks, remember
 from st_common.testing.oracle_members import joined, qualifies
 from st_common.testing.oracle_readings import Reading
 from st_common.testing.oracle_rows import Pair
-from st_common.testing.oracle_world import TICK, Below, Entry, Event, Query, World
+from st_common.testing.oracle_streams import told_again
+from st_common.testing.oracle_world import TICK, Entry, Event, Query, World
 
 
 def happened(world: World, event_us: int, name: str, reading: Reading | None, cause: str | None) -> None:
@@ -63,35 +64,17 @@ def _judge(world: World, tick: int) -> None:
             world.ticked.take(event.reading)
         else:
             world.ticked.end(event.name, event.cause or "")
-    moved = {event.name for event in events if event.reading is not None}
     for query in world.judged_at(ticks=True):
-        came, was = moved if tick > query.first_tick else set(), query.below
+        moved, was = set[str](), query.below
         if query.plan.frame is not None:
-            came = advance(query.frames, query.plan.frame, tick, world.rules, happened=bool(events))
+            moved = advance(query.frames, query.plan.frame, tick, world.rules, happened=bool(events))
         stayed = judge_anew(
             world, query, world.ticked, tick, plus="enter", minus=partial(_minus, world, query),
             changed="value", rank=TICK,
         )  # fmt: skip
-        if query.plan.emit in ("every", "rstream"):
-            _confirm(world, query, _again(query, stayed, came, was), tick)
+        _confirm(world, query, told_again(query, stayed, events=events, moved=moved, was=was, tick=tick), tick)
         if _aging(query):
             query.entries = [entry for entry in query.entries if _too_old(world, query, entry) > tick]
-
-
-def _again(query: Query, stayed: set[Pair], came: set[str], was: set[Below]) -> set[Pair]:
-    """The members that stayed and are told again.
-
-    `came`: who had a fix in the tick (not in the first one, some fixes of which came before the query), or with a frame
-    whose windows moved. Rows of a frame are told again object by object, all else for the query as a whole.
-    """
-    changed = {name for name, *_ in was ^ query.below}
-    if query.plan.emit == "every":
-        return {pair for pair in stayed if pair[0] in came}
-    if query.plan.frame is None:
-        return stayed if changed or any(name in came for name, *_ in query.below) else set()
-    if query.plan.aggregate is None or query.plan.aggregate.function == "avgspd":
-        return {pair for pair in stayed if pair[0] in came | changed}
-    return stayed if came | changed else set()
 
 
 def _minus(world: World, query: Query, pair: Pair) -> str:
@@ -113,8 +96,8 @@ def _minus(world: World, query: Query, pair: Pair) -> str:
 
 
 def _confirm(world: World, query: Query, pairs: set[Pair], tick: int) -> None:
-    """Members that stay and had a fix in the tick, for queries that want every one."""
-    now = answer_of(world, query, world.ticked, tick)
+    """Members that stay and are told again."""
+    now = answer_of(world, query, world.ticked, tick) if pairs else {}
     for pair in pairs:
         fix_us = fix_us_of(query, pair, world.ticked, tick)
         told = now[pair]

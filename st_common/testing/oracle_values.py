@@ -22,13 +22,19 @@ def groups(aggregate: Aggregate, counted: Sequence[Counted]) -> dict[str, float 
     parts: dict[str, list[Counted]] = {}
     if aggregate.group is None and aggregate.function in ("count", "count_distinct"):
         parts["*"] = []
-    for reading, partner in counted:
-        group = "*" if aggregate.group is None else text_of(value_of(aggregate.group, reading, partner))
-        parts.setdefault(group, []).append((reading, partner))
+    for one in counted:
+        parts.setdefault(group_of(aggregate, one), []).append(one)
     if aggregate.function == "distinct":
         return dict.fromkeys(parts)
     values = {group: _value(aggregate, part) for group, part in parts.items()}
     return {group: value for group, value in values.items() if value is not None}
+
+
+def group_of(aggregate: Aggregate, counted: Counted) -> str:
+    """The group that a member or an entry is in."""
+    if aggregate.function == "avgspd":
+        return counted[0].fix.object
+    return "*" if aggregate.group is None else text_of(value_of(aggregate.group, *counted))
 
 
 def _value(aggregate: Aggregate, counted: Sequence[Counted]) -> float | None:

@@ -9,6 +9,7 @@ from st_common.query.plan import Plan
 from st_common.testing.oracle_frames import Frames
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import NEVER, Change, Feature, Fix, Layers, Pair, Rules
+from st_common.testing.oracle_values import Counted
 
 EXPIRY, FIX, TICK = 0, 1, 2
 """In which order changes of one row and one event time come."""
@@ -50,7 +51,7 @@ class Query:
     answer: dict[Pair, float | None] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     frames: Frames = field(default_factory=Frames)
-    below: set[Below] = field(default_factory=set)  # what it was judged on last, below an aggregate
+    below: dict[Below, Counted] = field(default_factory=dict)  # what it was judged on last, below an aggregate
     judged: tuple[Known, int] | None = None  # what it was judged on last, as a whole, and for when
 
 

@@ -1,0 +1,38 @@
+"""What is told again without a change: every further fix (EMIT EVERY), or all that stays (RSTREAM, SPEC W6)."""
+
+from collections.abc import Mapping
+
+from st_common.testing.oracle_rows import Pair
+from st_common.testing.oracle_values import Counted, group_of
+from st_common.testing.oracle_world import Below, Event, Query
+
+
+def told_again(
+    query: Query, stayed: set[Pair], *, events: list[Event], moved: set[str], was: Mapping[Below, Counted], tick: int
+) -> set[Pair]:
+    """The pairs that stayed in an answer and are told again at a tick.
+
+    `moved` are the objects whose windows moved, where the query has a frame; `was` is what was below its answer before.
+    """
+    plan = query.plan
+    if plan.emit == "every":  # of the first tick some fixes came before the query
+        names = {event.name for event in events if event.reading is not None} if tick > query.first_tick else set()
+        return {pair for pair in stayed if pair[0] in names}
+    if plan.emit != "rstream":
+        return set()
+    changed = was.keys() ^ query.below.keys()
+    if plan.frame is not None:
+        return _of_frame(query, stayed, moved | {name for name, *_ in changed}, was)
+    if plan.window is not None and plan.aggregate is not None:
+        return stayed if changed or any(entry.tick == tick for entry in query.entries) else set()
+    names = {event.name for event in events}
+    return stayed if changed or any(name in names for name, *_ in query.below) else set()
+
+
+def _of_frame(query: Query, stayed: set[Pair], names: set[str], was: Mapping[Below, Counted]) -> set[Pair]:
+    """The rows of those whose result is told anew, or the groups that these rows are in, or were."""
+    if query.plan.aggregate is None:
+        return {pair for pair in stayed if pair[0] in names}
+    rows = {**was, **query.below}
+    groups = {group_of(query.plan.aggregate, counted) for row, counted in rows.items() if row[0] in names}
+    return {pair for pair in stayed if pair[0] in groups}
