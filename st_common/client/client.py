@@ -10,6 +10,7 @@ from pathlib import Path
 from st_common.client.registration import QueryId, Registration
 from st_common.errors import FairwayError, QueryError
 from st_common.home import Home
+from st_common.query.area_store import HomeAreas
 from st_common.query.builder import QueryBuilder
 from st_common.query.control import QueryRow
 from st_common.query.derived import roll_forward
@@ -103,7 +104,7 @@ class Client:
         return statement
 
     def _one(self, text: str) -> Statement:
-        statements = parse(text)
+        statements = parse(text, areas=HomeAreas(self._home))
         if len(statements) != 1 or statements[0].plan is None:
             hint = "SELECT ..., or REGISTER QUERY name AS SELECT ..."
             raise QueryError("expected one statement that registers a query", hint=hint)

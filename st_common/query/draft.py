@@ -118,7 +118,7 @@ def _show(draft: Draft, statement: "Statement") -> None:
         "areas": ShownAreas(areas=tuple(draft.areas[name] for name in sorted(draft.areas))),
         "streams": ShownStreams(streams=tuple(draft.streams.values())),
     }
-    draft.shown.append(shown[statement.what])
+    draft.shown.append(shown[statement.what or ""])
 
 
 def _explain(draft: Draft, statement: "Statement") -> None:

@@ -86,10 +86,20 @@ def resolved(
     if stream is None:
         return Resolved(statement=replace(statement, plan=plan))
     rewritten = _Rewritten()
+    words_too = beside_speed(statement)
     for term in statement.terms:
-        _rewrite(statement, term, _names_of(stream, term), rewritten)
+        _rewrite(statement, term, _names_of(stream, term), rewritten, is_word=term in words_too)
     changed = replace(statement, plan=_with_texts(plan, rewritten.texts), terms=tuple(rewritten.terms))
     return Resolved(statement=changed, notices=tuple(rewritten.notices))
+
+
+def beside_speed(statement: "Statement") -> tuple[Term, ...]:
+    """What stands beside AVGSPD after SELECT: the last terms of a statement, behind its condition and its key."""
+    plan = statement.plan
+    if plan is None or plan.aggregate is None or plan.aggregate.function != "avgspd":
+        return ()
+    others = (plan.where is not None) + (plan.join is not None and plan.join.left is not None)
+    return statement.terms[others:]
 
 
 def _join(join: LayerJoin, layers: Collection[str], tags_of: LayerTags) -> LayerJoin:
@@ -104,8 +114,8 @@ def _names_of(stream: "StreamSettings", term: Term) -> _Names:
     return _Names(stream=stream.name, columns=columns, known={name.casefold(): name for name, _ in columns})
 
 
-def _rewrite(statement: "Statement", term: Term, names: _Names, done: _Rewritten) -> None:
-    """Adds a term as it is with its names resolved."""
+def _rewrite(statement: "Statement", term: Term, names: _Names, done: _Rewritten, *, is_word: bool) -> None:
+    """Adds a term as it is with its names resolved; `is_word`: a name alone may be a text as well."""
     if all(names.means(name) == name for name, _ in term.columns):
         done.terms.append(term)
         return
@@ -114,7 +124,7 @@ def _rewrite(statement: "Statement", term: Term, names: _Names, done: _Rewritten
     bare = {name for name, _ in term.columns} - {
         name for name, span in term.columns if not _is_bare(statement, name, span)
     }
-    texts = {id(node): node for node in nodes if node.name in bare and _is_text(node, names)}
+    texts = {id(node): node for node in nodes if node.name in bare and _is_text(node, names, is_word=is_word)}
     for node in nodes:
         meant = names.means(node.name)
         if meant is not None:
@@ -134,14 +144,16 @@ def _is_bare(statement: "Statement", name: str, span: tuple[int, int]) -> bool:
     return statement.text[slice(*span)] == name
 
 
-def _is_text(node: exp.Column, names: _Names) -> bool:
-    """Whether a bare word that is no column is compared with a text."""
+def _is_text(node: exp.Column, names: _Names, *, is_word: bool) -> bool:
+    """Whether a bare word that is no column is compared with a text, or stands alone where it `is_word`."""
     if names.means(node.name) is not None:
         return False
     side: exp.Expr = node
     while isinstance(side.parent, exp.Paren):
         side = side.parent
     beside = side.parent
+    if beside is None:
+        return is_word
     if not isinstance(beside, _COMPARISONS):
         return False
     others = [each for each in beside.iter_expressions() if each is not side]

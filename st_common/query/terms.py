@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from st_common.query.binding import Bound, Columns, bound, columns_of
 from st_common.query.lowering.expression import Term
+from st_common.query.names import beside_speed
 from st_common.query.problem import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ def types_of(statements: "Iterable[Statement]", streams: "Mapping[str, StreamSet
 
 def problems_of(statement: "Statement", stream: "StreamSettings", types: Types) -> Iterator[Problem]:
     """What is wrong with the expressions of a statement on this stream."""
+    for term in beside_speed(statement):
+        if any(known and name != "object" for name, known in _found(term, _columns(term, stream))):
+            hint = "SELECT object, AVGSPD(*)"
+            yield statement.problem("beside AVGSPD stand literals and the object alone", at=term.span, hint=hint)
     for term in statement.terms:
         columns = _columns(term, stream)
         unknown = list(_unknown(term, columns))
@@ -57,6 +62,11 @@ def problems_of(statement: "Statement", stream: "StreamSettings", types: Types) 
 
 def _columns(term: Term, stream: "StreamSettings | None") -> Columns:
     return columns_of(stream.attributes if stream else {}, partner=term.partner)
+
+
+def _found(term: Term, columns: Columns) -> Iterator[tuple[str, bool]]:
+    known = {name for name, _ in columns}
+    return ((name, name in known) for name, _ in term.columns)
 
 
 def _unknown(term: Term, columns: Columns) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -131,3 +131,12 @@ def test_a_name_that_is_written_as_it_is_known_is_preferred():
     assert found("B", ["b", "B"]) == "B"
     assert found("B", ["a", "b"]) == "b"
     assert found("c", ["a", "b"]) == "c"
+
+
+@pytest.mark.spec("W8")
+def test_a_word_beside_an_average_speed_is_a_text():
+    way = "[RANGE BY '50 km' RATTR SPACE, SLIDE BY '10 km' SATTR SPACE]"
+    statement, notices = meant(f"SELECT RStream (mycar, AvgSpd(R), ObjectID, 'x') FROM R=Taxis {way} WHERE ID=mycar")
+    assert statement.plan.aggregate == Aggregate(function="avgspd")
+    assert [term.text for term in statement.terms] == ["object = 'mycar'", "'mycar'", "object", "'x'"]
+    assert [notice.partition(": ")[2][:5] for notice in notices] == ["mycar", "mycar"]
