@@ -154,6 +154,10 @@ coverage: marks ## write docs/coverage.md: which row of the specification is pro
 coverage-check: marks ## docs/coverage.md is fresh, and every row that is claimed has a test
 	@$(BIN)/python tools/coverage.py --check $(MARKS)
 
+.PHONY: grammar
+grammar: $(VENV)/.ready ## write docs/grammar.md from the grammar of the query language
+	@$(BIN)/python tools/grammar.py
+
 # --- to run ------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
