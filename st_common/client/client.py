@@ -17,7 +17,7 @@ from st_common.query.derived import roll_forward
 from st_common.query.grammar.words import quoted
 from st_common.query.plan import Plan
 from st_common.query.registry import drop, find, register
-from st_common.query.text import Statement, parse, to_text
+from st_common.query.text import Statement, parse, select_of, to_text
 from st_common.serving.follow import POLL_S
 from st_common.settings import StreamSettings, conf_dir, load_streams
 
@@ -96,6 +96,7 @@ class Client:
             plan = what.build() if isinstance(what, QueryBuilder) else what
             return self._one(to_text(plan, name or _made_name()))
         if _SELECT.match(what):
+            select_of(what, areas=HomeAreas(self._home))  # errors point into what was given
             return self._one(f"REGISTER QUERY {quoted(name or _made_name())} AS {what}")
         statement = self._one(what)
         if name not in (None, statement.name):

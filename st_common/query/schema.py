@@ -19,7 +19,7 @@ _TAGGED: dict[type[Any], str] = {
     Box: "box", Circle: "circle", Area: "area", MovingBox: "moving_box", MovingCircle: "moving_circle",
     Nearest: "nearest", ReverseNearest: "reverse", GroupNearest: "group",
 }  # fmt: skip
-_NAME = r"^[a-z][a-z0-9_-]{0,62}$"
+_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,62}$"
 _LONGEST_S = 3.2e9
 _MOST_ROWS = 1_000_000_000
 

@@ -9,13 +9,15 @@ from sqlglot import exp
 from st_common.query.builder.refusing import refuse_unless, told_by
 from st_common.query.frame import Extent
 from st_common.query.grammar.nodes import Quantity
+from st_common.query.grammar.units import METRES, SECONDS, TUPLES, domain_of
 from st_common.query.lowering import quantity
+from st_common.query.problem import did_you_mean
 
 Amount = float | str
 """A number, or a text with a number and perhaps a unit."""
 
 _WRITTEN = re.compile(r"\s*([+-]?)(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)\s*([^\W\d_]*)\s*")
-_ROWS = ("row", "rows", *quantity.TUPLES)
+_ROWS = ("row", "rows", *TUPLES)
 _LIKE = '"50 km", "10 minutes" or "100 rows"'
 _MOST_ROWS = 1_000_000_000
 
@@ -62,17 +64,18 @@ def rows_of(value: Amount, step: str) -> int | None:
 def extent_of(value: str, what: str, step: str) -> Extent:
     """A length along an object's way, whose domain its unit says: space, time or rows."""
     refuse_unless(isinstance(value, str), step, f"{what} is a text with a unit, not {value!r}", _LIKE)
-    rows = rows_of(value, step)
-    if rows is not None:
-        return Extent(by="rows", amount=float(rows))
     part = _read(value, what, step)
     unit = part.args.get("unit")
     refuse_unless(unit is not None, step, f"{what} needs a unit", _LIKE)
-    if unit is not None and unit.name.lower() not in quantity.METRES:
-        return Extent(by="time", amount=seconds_of(value, what, step))
-    metres = metres_of(value, what, step)
-    refuse_unless(metres > 0, step, f"{what} is above 0")
-    return Extent(by="space", amount=metres)
+    name = unit.name if unit is not None else ""
+    with told_by(step):
+        if _counts(part):
+            part.set("unit", None)
+            return quantity.extent_of(part, "rows")
+        measured = domain_of(name)
+        known = measured in ("space", "time")
+        refuse_unless(known, step, f"{name!r} is no unit of {what}", did_you_mean(name, (*METRES, *SECONDS)) or _LIKE)
+        return quantity.extent_of(part, "space" if measured == "space" else "time")
 
 
 def _counts(part: Quantity) -> bool:

@@ -17,10 +17,13 @@ class FrameSteps(Step):
     __slots__ = ()
 
     def last(self, extent: str, *, every: str | None = None) -> Self:
-        """RANGE BY extent, SLIDE BY every: the last "50 km", "10 minutes" or "100 rows" of every object."""
+        """RANGE BY extent, SLIDE BY every: the last "50 km", "10 minutes" or "100 rows" of every object.
+
+        Slides count along any of the three: `last("50 km", every="10 minutes")`.
+        """
         step = "last(..)"
-        slide = None if every is None else extent_of(every, "the slide", step)
-        window = Sliding(range=extent_of(extent, "the range", step), slide=slide)
+        length, slide = extent_of(extent, "the range", step), extent_of(every, "the slide", step) if every else None
+        window = Sliding(range=length, slide=slide)
         frame = self.plan.frame or Frame()
         return self._next(step, frame=replace(frame, sliding=(*frame.sliding, window)))
 

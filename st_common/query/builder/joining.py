@@ -10,6 +10,7 @@ from st_common.query.builder.expressions import term
 from st_common.query.builder.refusing import name_of, refuse_unless, text_of_user
 from st_common.query.builder.step import Step
 from st_common.query.grammar.words import quoted
+from st_common.query.lowering.condition import OWN_COLUMNS
 from st_common.query.plan import LayerJoin, PairJoin
 
 _Built = TypeVar("_Built", bound=Step)
@@ -63,16 +64,22 @@ class JoinSteps(Step):
 
     def join(self, name: str, alias: str | None = None) -> Joining[Self]:
         """The layer of this name, or the other objects of the stream when it is the stream's own name."""
-        if name == self.plan.stream:
-            return self._joining(name, "other", is_layer=False)
+        step = "join(..)"
+        if name_of(name, "layer", step).casefold() == self.plan.stream.casefold():
+            return self._joining(self.plan.stream, "other", is_layer=False)
         return self.join_layer(name, alias)
 
     def join_layer(self, name: str, alias: str | None = None) -> Joining[Self]:
         """The layer of this name, also when the stream is called the same; expressions call it `alias`."""
         step = "join(..)"
         layer = name_of(name, "layer", step)
-        label = alias or (layer if layer != self.plan.stream else "features")
-        refuse_unless(label != self.plan.stream, step, f"two things are called {label!r}", "give the layer an alias")
+        label = alias or _label(layer, self.plan.stream)
+        refuse_unless(
+            label.casefold() != self.plan.stream.casefold(),
+            step,
+            f"two things are called {label!r}",
+            "give the layer an alias",
+        )
         return self._joining(layer, label, is_layer=True)
 
     def kinds(self, *kinds: str) -> Self:
@@ -85,7 +92,9 @@ class JoinSteps(Step):
     def tag(self, name: str, value: str) -> Self:
         """Only features whose tag `name` has this value; several tags must all fit."""
         step = "tag(..)"
-        found = text_of_user(name, "the name of a tag", step), text_of_user(value, "the value of a tag", step)
+        key = text_of_user(name, "the name of a tag", step)
+        refuse_unless(key not in OWN_COLUMNS, step, f"{key!r} is no tag", "kinds(..) chooses features by their kind")
+        found = key, text_of_user(value, "the value of a tag", step) if value else ""
         join = self._layer(step)
         return self._next(step, join=replace(join, tags=(*join.tags, found)))
 
@@ -116,3 +125,10 @@ class JoinSteps(Step):
         hint = f"such as {quoted('line')}"
         refuse_unless(bool(found.columns), step, "expected a column of the stream", hint)
         return found.text
+
+
+def _label(layer: str, stream: str) -> str:
+    """What expressions call a layer without an alias: its name, unless that is the stream's."""
+    if layer.casefold() != stream.casefold():
+        return layer
+    return "features" if stream.casefold() != "features" else "features_"

@@ -45,10 +45,10 @@ class RangeSteps(Step):
         step = "filter_box(..)"
         return self._through(step, Transform(kind="box", box=box_of(box, step)))
 
-    def filter(self, name: str, value: str = "") -> Self:
+    def filter(self, name: str, value: str | None = None) -> Self:
         """Only what the filter `name` lets through, given its custom value."""
         step = "filter(..)"
-        custom = text_of_user(value, "a value", step) if value != "" else ""
+        custom = text_of_user(value, "a value", step) if value else value
         return self._through(step, Transform(kind="filter", name=text_of_user(name, "a filter", step), text=custom))
 
     def compare_with(self, box: BoxLike) -> Self:

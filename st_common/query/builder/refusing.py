@@ -28,12 +28,13 @@ def refuse_unless(fits: bool, step: str, message: str, hint: str = "") -> None: 
 
 
 def name_of(name: object, what: str, step: str) -> str:
-    """The name of a stream or a layer, which is a folder's name."""
+    """The name of a stream or a layer, which is a folder's name; a registry finds it in any case."""
     refuse_unless(isinstance(name, str), step, f"the name of a {what} is a text, not {name!r}")
     try:
-        return checked_name(str(name), what)
+        checked_name(str(name).lower(), what)
     except ConfigError as error:
         raise QueryError(f"{step}: {error.message}", hint=error.hint) from None
+    return str(name)
 
 
 def text_of_user(value: object, what: str, step: str) -> str:
