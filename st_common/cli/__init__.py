@@ -14,6 +14,7 @@ import typer
 
 from st_common.cli import capture, deliver, explain, layer, past, query, read, run, streams, why
 from st_common.cli.frame import FairwayCommand, FairwayGroup
+from st_common.cli.shell.command import shell
 
 app = typer.Typer(name="fairway", cls=FairwayGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -64,6 +65,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "changes"): read.changes,
     (app, "answer"): past.answer,
     (app, "objects"): past.objects,
+    (app, "shell"): shell,
     (app, "why"): why.why,
     (app, "sql"): read.sql,
     (app, "run"): run.run,

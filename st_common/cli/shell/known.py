@@ -1,0 +1,48 @@
+"""The names that a home knows, for completion: read when they are asked for, and again after each statement."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from st_common.home import Home
+from st_common.settings import StreamSettings
+
+FIX = ("object", "event_ts", "x", "y", "elapsed_s", "speed_mps")  # what every stream's fixes have
+
+
+class Known:
+    """Names by what they are names of."""
+
+    def __init__(self, home: Home, streams: Mapping[str, StreamSettings]) -> None:
+        self._home = home
+        self.streams = streams
+
+    @cached_property
+    def queries(self) -> list[str]:
+        """The registered queries."""
+        from st_common.query.registry import queries
+
+        return [row.name for row in queries(self._home)]
+
+    @cached_property
+    def layers(self) -> list[str]:
+        """The layers that are loaded."""
+        from st_common.query.registry import layers
+
+        return sorted(layers(self._home))
+
+    @cached_property
+    def areas(self) -> list[str]:
+        """The named areas."""
+        from st_common.query.area_store import areas
+
+        return [area.name for area in areas(self._home)]
+
+    def columns(self, stream: str | None) -> list[str]:
+        """What conditions on a stream may name."""
+        found = next((one for name, one in self.streams.items() if name.lower() == (stream or "").lower()), None)
+        return [*FIX, *(found.attributes if found else ())]
+
+    def forget(self) -> None:
+        """The names may have changed."""
+        for name in ("queries", "layers", "areas"):
+            self.__dict__.pop(name, None)
