@@ -242,7 +242,7 @@ class Frames:
         return Judged(
             minus=index[left], plus=index[now & ~before], stays=index[same],
             ended=np.where(stays[left], 0, np.maximum(self.ends_of(who[left]), 1)).astype(np.int8),
-            uncounted=kept[left] & ~counts[left], moved=(moved | touched)[at[same]],
+            uncounted=~counts[left], moved=(moved | touched)[at[same]],
         )  # fmt: skip
 
     def _too_many(self, kept: np.ndarray, at: np.ndarray, changed: np.ndarray) -> np.ndarray:
