@@ -73,8 +73,9 @@ def test_layers_by_region_tell_what_brute_force_tells_and_answers_hold(case):
 
 
 LATITUDES = (-84.3, -33.9, 0.2, 41.1, 60.2, 84.9)
-STEPS_M = (31.0, 530.0, 2900.0, 9100.0)  # how far fixes are from a corner, on either axis and to either side
 EXTENTS_M = (100.0, 2000.0, 7300.0)
+STEPS_M = (49.85, 50.15, 997.0, 1003.0, 3640.0, 3660.0, 4637.0, 4663.0)
+"""How far fixes are from a corner on either axis, to either side: 0.3 % less or more than boxes reach."""
 LONGITUDE = 20.0
 SIDE = 0.5  # degrees, of the boxes that are met: farther than any step
 
