@@ -88,13 +88,18 @@ def _lines(found: "Why") -> list[tuple[str, str]]:
 
 
 def _query(found: "Why") -> list[tuple[str, str]]:
+    from st_common.query.printed import to_text
+
     row, name = found.registered, found.change["query"]
     if row is None:
         return [("query", f"{name}, version {found.change['query_version']}: no log knows its registration")]
     how = "registered" if row.op == "register" else "replaced an older one"
+    newest = "" if found.newest == row.version else f"; the newest is version {found.newest}"
+    by = f"{how} by {row.owner or 'unknown'} at position {row.position}"
     return [
-        ("query", f"{name}, version {row.version}, {how} by {row.owner or 'unknown'} at position {row.position}"),
+        ("query", f"{name}, version {row.version}, {by}{newest}"),
         ("text", " ".join((row.text or "").split())),
+        ("plan", to_text(row.plan, row.name) if row.plan is not None else "unknown"),
     ]
 
 

@@ -65,6 +65,12 @@ def frame_steps(frame: Frame, where: str | None) -> Iterator[Step]:
         yield Step(stage="EVALUATE", operator="restrict", detail=f"fixes with {where}")
 
 
+def windows_in_words(frame: Frame) -> Iterator[str]:
+    """Where the fixes of a frame lie, window after window."""
+    yield from (_sliding(window, full=frame.full) for window in frame.sliding)
+    yield from (f"the {shape(region)}" for region in frame.regions)
+
+
 def frame_in_words(frame: Frame) -> str:
     """What kind of window a frame is: window over space, over time and fixes, of a region."""
     words = {"space": "way", "time": "time", "rows": "fixes"}
@@ -76,7 +82,7 @@ def frame_in_words(frame: Frame) -> str:
 def transform_steps(plan: Plan) -> Iterator[Step]:
     """What a fix goes through, and the box that it must meet then (BBoxDB: theta, then tau and beta)."""
     for transform in plan.transforms:
-        yield Step(stage="EVALUATE", operator="transform", detail=_transform(transform))
+        yield Step(stage="EVALUATE", operator="transform", detail=transform_in_words(transform))
     if plan.compare is not None:
         must = "must not meet" if plan.compare.negative else "must meet"
         yield Step(stage="EVALUATE", operator="compare", detail=f"what is left {must} the {shape(plan.compare.box)}")
@@ -95,7 +101,8 @@ def _extent(extent: Extent) -> str:
     return f"{number(extent.amount)}{unit}"
 
 
-def _transform(transform: Transform) -> str:
+def transform_in_words(transform: Transform) -> str:
+    """What a step does with the box of a fix."""
     if transform.kind == "box":
         return f"only what meets the {shape(transform.box)}" if transform.box is not None else ""
     if transform.kind == "filter":

@@ -27,9 +27,6 @@ def complaints_of_transforms(plan: Plan, *, geographic: bool) -> Iterator[Compla
     if grows and plan.join is not None and plan.join.predicate == "dwithin":
         hint = "ST_Intersects joins what the enlarged box meets"
         yield Complaint(at="layer", message="ST_DWithin and an enlargement exclude each other", hint=hint)
-    if grows and plan.join is not None and plan.join.predicate == "within":
-        hint = "ST_Intersects joins what the enlarged box meets"
-        yield Complaint(at="layer", message="ST_Within and an enlargement exclude each other", hint=hint)
 
 
 def _enlargement(step: Transform, *, geographic: bool) -> Iterator[Complaint]:

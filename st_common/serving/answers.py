@@ -60,7 +60,7 @@ def answered(home: Home, query: str, at: datetime | None = None) -> Answered:
     Raises:
         QueryError: no query was ever registered by that name.
     """
-    find(home, query)
+    query = find(home, query).name
     streams = sorted({row.stream for row in history(home, query)})  # dropped here, registered there: one at a time
     found = [_of_stream(home, stream, query, at) for stream in streams]
     rows = pa.concat_tables([members.select(ANSWER.names) for members, _ in found]).cast(ANSWER)

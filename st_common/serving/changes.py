@@ -88,6 +88,7 @@ def passed_changes(
         QueryError: no query was ever registered by that name.
     """
     streams = _streams(home, query) if stream is None else [stream]
+    query = query if query is None else find(home, query).name
     found = [Outlet(home, one).passed(stream_changes(home, one, query, since=since)) for one in streams]
     return pa.concat_tables([load_contract("changes").arrow_schema().empty_table(), *found])
 
@@ -96,8 +97,7 @@ def _streams(home: Home, query: str | None) -> list[str]:
     """The streams on which a query is or was; without one all that have changes."""
     if query is None:
         return changed_streams(home)
-    find(home, query)
-    return sorted({row.stream for row in history(home, query)})
+    return sorted({row.stream for row in history(home, find(home, query).name)})
 
 
 def changed_streams(home: Home) -> list[str]:

@@ -145,7 +145,7 @@ def follow(
         QueryError: no query was ever registered by that name.
     """
     if query is not None:
-        find(home, query)
+        query = find(home, query).name
     after = FIRST if since is None else (since, LAST_SEQ)
     followers: dict[str, tuple[Follower, Outlet]] = {}
     end_s = None if seconds is None else time.monotonic() + seconds

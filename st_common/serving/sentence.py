@@ -21,6 +21,8 @@ class _Case:
     @property
     def who(self) -> str:
         partner = self.change["partner"]
+        if self.plan is not None and self.plan.frame is not None:
+            return f"A fix of {self.change['object']} ({moment(self.change['fix_ts'])})"
         return f"{self.change['object']}{f' with {partner}' if partner is not None else ''}"
 
     @property
@@ -77,6 +79,8 @@ def sentence(
     )
     if plan is not None and plan.aggregate is not None:
         return _aggregate(case, plan)
+    if plan is not None and plan.frame is not None and change["cause"] in _FRAMED:
+        return _FRAMED[change["cause"]](case)
     return _SENTENCES[change["cause"]](case)
 
 
@@ -160,6 +164,24 @@ def _layer(case: _Case) -> str:
         f"{case.query}{case.criteria}."
     )
 
+
+def _framed_enter(case: _Case) -> str:
+    return f"{case.who} came into the answer of {case.query}{case.at_tick}{case.criteria}."
+
+
+def _framed_aged(case: _Case) -> str:
+    return f"{case.who} left the answer of {case.query}{case.at_tick}: it lies in the windows no more{case.criteria}."
+
+
+def _framed_leave(case: _Case) -> str:
+    who = case.change["object"]
+    return f"{case.who} left the answer of {case.query}{case.at_tick}: {who} itself counts no more{case.criteria}."
+
+
+_FRAMED: dict[str, Callable[[_Case], str]] = {
+    "enter": _framed_enter, "aged": _framed_aged, "leave": _framed_leave
+}  # fmt: skip
+"""Of a query with CQL's windows, whose members are fixes."""
 
 _SENTENCES: dict[str, Callable[[_Case], str]] = {
     "registered": _registered, "enter": _enter, "leave": _leave, "inside": _inside, "gone": _gone, "expired": _expired,

@@ -42,13 +42,15 @@ class Why:
 
     `fix` is the one that the object was judged by, None for a group of an aggregate and while it is not archived.
     `tick` is the tick of event time at which the query was judged, None for a query that is judged fix by fix; `focals`
-    are the objects that the query goes with, each with its fix at that tick (None: none was known).
+    are the objects that the query goes with, each with its fix at that tick (None: none was known). `registered` is the
+    control row of the version that was judged, `newest` the number of the newest one.
     """
 
     stream: str
     change: dict[str, Any]
     batch: Batch
     registered: QueryRow | None
+    newest: int
     fix: Fix | None
     joined: Joined | None
     tick: datetime | None
@@ -99,7 +101,7 @@ def why(
     Raises:
         QueryError: there is no such query, or it has no such change; the hint names the nearest that there is.
     """
-    find(home, query)
+    query = find(home, query).name  # as it is registered, whatever the case
     rows = history(home, query)
     of, change = _change(home, sorted({row.stream for row in rows}), query, name, at, partner)
     registered = next((r for r in rows if r.live and (r.stream, r.version) == (of, change["query_version"])), None)
@@ -116,6 +118,7 @@ def why(
         change=change,
         batch=batch_of(home, of, change["position"], change["seq"]),
         registered=registered,
+        newest=max(row.version for row in rows),
         fix=fix,
         joined=_joined(home, plan, change),
         tick=change["event_ts"] if by_ticks and change["cause"] not in _AT_ONCE else None,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import singledispatch
 
+from st_common.query.explain_steps import transform_in_words, windows_in_words
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import LayerJoin, PairJoin, Plan, Window
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
@@ -23,14 +24,14 @@ def asked(plan: Plan) -> str:
 
 
 def _parts(plan: Plan) -> Iterator[str]:
-    if plan.neighbours is not None:
-        yield _worded(plan.neighbours)
-    if plan.inside is not None:
-        yield _worded(plan.inside)
-    if plan.join is not None:
-        yield _worded(plan.join)
-    if plan.pairs is not None:
-        yield _worded(plan.pairs)
+    clauses = (plan.neighbours, plan.inside, plan.join, plan.pairs)
+    yield from (_worded(clause) for clause in clauses if clause is not None)
+    for step in plan.transforms:
+        yield transform_in_words(step)
+    if plan.compare is not None:
+        yield f"{'not ' if plan.compare.negative else ''}meeting {_worded(plan.compare.box).removeprefix('inside ')}"
+    if plan.frame is not None:
+        yield f"fixes in {' and in '.join(windows_in_words(plan.frame))}"
     if plan.where is not None:
         yield f"where {plan.where}"
     if plan.window is not None:
@@ -41,6 +42,8 @@ def value_of(plan: Plan) -> str:
     """What the value of an aggregate's row is: "count", "avg of speed"."""
     if plan.aggregate is None:
         return "value"
+    if plan.aggregate.function == "avgspd":
+        return "average speed"
     of = f" of {plan.aggregate.argument}" if plan.aggregate.argument else ""
     return f"{plan.aggregate.function.replace('_', ' ')}{of}"
 
@@ -102,9 +105,11 @@ def _(part: LayerJoin) -> str:
     kinds = f" of kind {' or '.join(part.kinds)}" if part.kinds else ""
     if part.predicate == "equals":
         return f"with {part.left} equal to {part.right} of a feature of {part.layer}{kinds}"
+    tags = "".join(f" with {name} = {value}" for name, value in part.tags)
     if part.predicate == "dwithin":
-        return f"within {part.distance_m:g} m of a feature of {part.layer}{kinds}"
-    return f"in a feature of {part.layer}{kinds}"
+        return f"within {part.distance_m:g} m of a feature of {part.layer}{kinds}{tags}"
+    border = " and not on its border" if part.predicate == "within" else ""
+    return f"in a feature of {part.layer}{kinds}{tags}{border}"
 
 
 @_worded.register

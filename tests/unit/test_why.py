@@ -161,6 +161,27 @@ def test_a_dropped_query_still_explains(home):
     assert (earlier.change["query_version"], earlier.registered.owner) == (1, "ada")
 
 
+def test_a_change_of_an_older_version_names_its_own_text_and_plan(home, run):
+    streams = load_streams(home.root / "conf")
+    newer = LEFT.replace("REGISTER QUERY left_side", "REPLACE QUERY Left_Side").replace("5, 10", "10, 10")
+    register(home, streams, parse(newer), owner="bob")
+    engine, archive = LocalEngine(home, streams["taxis"]), Archive(home, streams["taxis"])
+    commit(engine, archive)
+    engine.close()
+    for at, version, text, corner in (
+        ("2024-05-01T12:00:50", 1, LEFT, "(0, 0, 5, 10)"),
+        ("2024-05-01T13:00:00", 2, newer, "(0, 0, 10, 10)"),
+    ):
+        found = json.loads(run("why", "LEFT_SIDE", "taxi-2", "--at", at, "--json").stdout)
+        assert found["change"]["query_version"] == found["registered"]["version"] == version
+        assert (found["registered"]["text"], found["newest"]) == (text, 2)
+        assert found["registered"]["plan"]["inside"]["maxx"] == (5.0 if version == 1 else 10.0)
+        words = " ".join(run("why", "left_side", "taxi-2", "--at", at).stdout.split())
+        assert f"text {text}" in words
+        assert f"plan REGISTER QUERY left_side AS SELECT * FROM taxis INSIDE {corner}" in words
+        assert ("the newest is version 2" in words) == (version == 1)
+
+
 @pytest.mark.parametrize(
     ("query", "name", "more", "says"),
     [
