@@ -211,3 +211,49 @@ def test_the_command_says_what_it_cannot_explain(run, args: tuple[str, ...], say
     found = run(*args)
     assert found.exit_code == 2
     assert says in found.output
+
+
+def steps_of(select: str) -> tuple[str, list[tuple[str, str]]]:
+    """The kind of a SELECT, and its operators with their details from the fixes up."""
+    (statement,) = parse(f"REGISTER QUERY q AS {select}")
+    assert statement.plan is not None
+    found = explain(statement.plan, "q")
+    return found.kind, [(step.operator, step.detail) for step in found.steps]
+
+
+def test_windows_in_brackets_come_before_the_condition_and_the_stream_last():
+    kind, steps = steps_of(
+        "SELECT RSTREAM(AVGSPD(*)) FROM ships [RANGE BY 50 km RATTR SPACE, SLIDE BY 10 min SATTR TIME] [ROWS 100]"
+        " [RANGE BY (0, 0, 1, 1) RATTR SPACE] WHERE kind = 'ferry' INSIDE CIRCLE (1, 2, 3 km)"
+        " WITH (windows = 'full', min_step = '10 m')"
+    )
+    assert kind == "window over way and fixes, window of a region, of objects that count by: circle"
+    assert steps == [
+        ("fixes", "of ships: every fix that is not late"),
+        ("track", "the way of every object since its first fix, steps below 10 m count nothing"),
+        ("window", "the last 50000 m of its way, moving on every 600 s of time, once all of it lies behind"),
+        ("window", "the last 100 fixes, once all of it lies behind"),
+        ("window", "fixes in: box 0 0, 1 1"),
+        ("restrict", "fixes with kind = 'ferry'"),
+        ("inside", "circle of 3000 m around 1 2"),
+        ("average speed", "way over time between the fixes of each object, in metres per second"),
+        ("changes", "of all shards in one order: + and -"),
+        ("rstream", "what stays is told as well, whenever something moved: 0"),
+    ]
+
+
+def test_transformations_come_in_their_order_and_the_comparison_after_them():
+    kind, steps = steps_of(
+        "SELECT * FROM ships INSIDE (0, 0, 9, 9) COMPARE WITH NOT (1, 1, 2, 2)"
+        " USING enlarge(50 m), key('a'), box(0, 0, 1, 1), filter('wkt', 'POINT(0 0)'), enlarge_factor(0.5)"
+    )
+    assert kind == "box, then negative comparison with a box"
+    assert [detail for operator, detail in steps if operator in ("transform", "compare")] == [
+        "boxes grow by 50 m",
+        "only a",
+        "only what meets the box 0 0, 1 1",
+        "only what the filter wkt lets through: POINT(0 0)",
+        "boxes grow by the factor 0.5",
+        "what is left must not meet the box 1 1, 2 2",
+    ]
+    assert steps[-1] == ("changes", "of all shards in one order: + and -")
