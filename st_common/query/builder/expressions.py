@@ -1,9 +1,11 @@
 """Expressions of a builder: read, checked and brought to their canonical text by the code that reads them in texts."""
 
+from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import TokenType
 
 from st_common.query.builder.refusing import refuse_unless
-from st_common.query.grammar.dialect import expression_of
+from st_common.query.grammar.dialect import Fairway, expression_of
 from st_common.query.grammar.nodes import Refused
 from st_common.query.lowering.expression import Needs, Term, and_of, conjuncts, term_of
 from st_common.query.lowering.scope import Scope
@@ -29,7 +31,7 @@ def _read(text: str, scope: Scope, step: str, *, needs: Needs, partner: bool, pa
     source = Source(text, step)
     try:
         text.encode()
-        tree = expression_of(text)
+        tree = _tree(text)
         if not parts:
             return term_of(tree, scope, needs=needs, partner=partner)
         trees = list(conjuncts(tree))
@@ -39,5 +41,15 @@ def _read(text: str, scope: Scope, step: str, *, needs: Needs, partner: bool, pa
         raise TextError([source.problem(refused.message, span, refused.hint)]) from None
     except RecursionError:
         raise TextError([source.problem("nested too deeply", (0, len(text)))]) from None
-    except (ParseError, TokenError, UnicodeEncodeError):
+    except TokenError:
+        raise TextError([source.problem("a text in quotes, or a comment, is not closed", (0, len(text)))]) from None
+    except (ParseError, UnicodeEncodeError):
         raise TextError([source.problem("cannot be understood as an expression", (0, len(text)))]) from None
+
+
+def _tree(text: str) -> exp.Expr:
+    """The tree of one expression, behind which nothing stands."""
+    end = next((token for token in Fairway().tokenize(text) if token.token_type == TokenType.SEMICOLON), None)
+    if end is not None:
+        raise Refused("an expression has no ';'", (end.start, end.end + 1))
+    return expression_of(text)
