@@ -40,6 +40,7 @@ __all__ = ["Statement", "parse", "select_of", "to_text"]
 
 Op = Literal["register", "replace", "drop", "show", "explain", "create_area", "drop_area"]
 _Parse = Callable[[], Sequence[exp.Expr | None]]
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NAME_LENGTH = 128
 
 
@@ -129,6 +130,10 @@ def _attempted(
     source: Source, chunk: list[Token], trees: _Parse, known: KnownAreas, gathered: Gathered
 ) -> Statement | None:
     """The statement of a chunk; None when it cannot be read, which was gathered then."""
+    for token in chunk:
+        if token.token_type == TokenType.NUMBER and not _NUMBER.fullmatch(token.text):
+            gathered.found.append(Refused(f"{token.text!r} is no number", (token.start, token.end + 1)))
+            return None
     try:
         return gathered.attempt(lambda: _read(source, trees()[0], chunk, known, gathered), None)
     except (ParseError, RecursionError) as error:

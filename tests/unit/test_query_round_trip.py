@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from st_common.home import Home
 from st_common.query.binding import bound, columns_of
+from st_common.query.comparing import Compare, Transform
+from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.problem import TextError
@@ -96,6 +98,27 @@ neighbours = st.one_of(
     st.builds(GroupNearest, k=ks, total=totals, places=st.lists(places, min_size=1, max_size=3).map(tuple)),
 )
 kinds = st.lists(texts, max_size=3).map(tuple)
+tag_names = st.one_of(texts, st.sampled_from(("KIND", "kinds", "Fid", "name"))).filter(
+    lambda name: name not in ("kind", "fid")
+)
+tags = st.lists(st.tuples(tag_names, texts | st.just("")), max_size=2).map(tuple)
+extents = st.one_of(
+    st.builds(Extent, by=st.just("space"), amount=st.floats(1e-6, 1e12)),
+    st.builds(Extent, by=st.just("time"), amount=st.floats(1e-6, 3.2e9)),
+    st.builds(Extent, by=st.just("rows"), amount=st.integers(1, 10**9).map(float)),
+)
+sliding = st.lists(st.builds(Sliding, range=extents, slide=st.none() | extents), max_size=3).map(tuple)
+amounts = st.floats(0, 1e300).map(abs)
+filters = st.builds(Transform, kind=st.just("filter"), name=texts, text=st.none() | texts | st.just(""))
+transforms = st.lists(
+    st.one_of(
+        st.builds(Transform, kind=st.sampled_from(("factor", "value", "metres")), amount=amounts),
+        st.builds(Transform, kind=st.just("key"), text=texts),
+        st.builds(Transform, kind=st.just("box"), box=st.deferred(lambda: boxes)),
+        filters,
+    ),
+    max_size=3,
+).map(tuple)
 windows = st.builds(Window, seconds=st.floats(1e-6, 3.2e9)) | st.builds(Window, tuples=st.integers(1, 10**9))
 
 
@@ -110,9 +133,17 @@ def areas(draw: st.DrawFn) -> Area:
     return plan.inside
 
 
+compares = st.builds(Compare, box=boxes, negative=st.booleans())
+origins = st.one_of(numbers, st.integers(-(10**10), 10**11).map(float), st.floats(-1e10, 1e10)).map(lambda s: s or 0.0)
+frames = st.builds(
+    Frame, sliding=sliding, regions=st.lists(boxes | circles | areas(), max_size=2).map(tuple), full=st.booleans(),
+    min_step_m=lengths, origin_s=origins,
+).filter(lambda frame: frame.sliding or frame.regions)  # fmt: skip
+
+
 @st.composite
 def joins(draw: st.DrawFn) -> dict[str, object]:
-    layer, which = draw(names), draw(st.sampled_from(("none", "intersects", "dwithin", "equals", "pairs")))
+    layer, which = draw(names), draw(st.sampled_from(("none", "intersects", "within", "dwithin", "equals", "pairs")))
     if which == "none":
         return {}
     if which == "pairs":
@@ -122,13 +153,15 @@ def joins(draw: st.DrawFn) -> dict[str, object]:
     more: dict[str, object] = {"distance_m": draw(lengths)} if which == "dwithin" else {}
     if which == "equals":
         more = {"left": draw(canonical), "right": draw(texts)}
-    return {"join": LayerJoin(layer=layer, predicate=which, kinds=draw(kinds), **more)}
+    return {"join": LayerJoin(layer=layer, predicate=which, kinds=draw(kinds), tags=draw(tags), **more)}
 
 
 @st.composite
 def aggregates(draw: st.DrawFn, partner: bool) -> Aggregate:
     group = draw(groups | (st.just("partner") if partner else groups))
-    function = draw(st.sampled_from(("count", "count_distinct", "sum", "avg", "min", "max", "distinct")))
+    function = draw(st.sampled_from(("count", "count_distinct", "sum", "avg", "min", "max", "distinct", "avgspd")))
+    if function == "avgspd":
+        return Aggregate(function=function)
     if function == "distinct":
         return Aggregate(function=function, group=group)
     argument = draw(arguments | st.none()) if function in ("count", "count_distinct") else draw(arguments)
@@ -152,7 +185,10 @@ def plans(draw: st.DrawFn) -> Plan:
         window=draw(st.none() | windows),
         valid_until=draw(st.booleans()),
         order=draw(st.sampled_from(("auto", "space_first", "select_first"))),
-        emit=draw(st.sampled_from(("changes", "every"))),
+        frame=draw(st.none() | frames),
+        transforms=draw(transforms),
+        compare=draw(st.none() | compares),
+        emit=draw(st.sampled_from(("changes", "every", "istream", "dstream", "rstream"))),
         **joined,
         **chosen,
     )
@@ -166,6 +202,8 @@ def _where_or_none(text: str) -> str | None:
 
 
 @pytest.mark.spec("P4")
+@pytest.mark.spec("W2")
+@pytest.mark.spec("B10")
 @given(plan=plans(), name=query_names)
 def test_the_canonical_text_of_a_plan_means_the_plan(plan: Plan, name: str):
     text = to_text(plan, name)
@@ -175,6 +213,7 @@ def test_the_canonical_text_of_a_plan_means_the_plan(plan: Plan, name: str):
     assert to_text(statement.plan, name) == text
 
 
+@pytest.mark.spec("B14")
 @given(plan=plans())
 def test_a_plan_survives_json(plan: Plan):
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
@@ -187,10 +226,11 @@ def test_the_canonical_form_of_a_condition_is_its_own_canonical_form(text: str):
     assert where_of(found) == found
 
 
-GOLDEN = [
-    re.findall(r"'[^']*'|\"[^\"]*\"|[\w.]+|\S", path.read_text(encoding="utf-8").split("\n\n")[0].partition("\n")[2])
+TEXTS = [
+    path.read_text(encoding="utf-8").split("\n\n")[0].partition("\n")[2]
     for path in sorted((Path(__file__).resolve().parents[1] / "golden").glob("*.sql"))
 ]
+GOLDEN = [re.findall(r"'[^']*'|\"[^\"]*\"|[\w.]+|\S", text) for text in TEXTS]
 WORDS = sorted({word for words in GOLDEN for word in words})
 
 
@@ -219,6 +259,37 @@ def test_a_text_that_is_nearly_right_gives_plans_or_an_error_that_points_into_it
             if statement.plan is not None:
                 again = parse(to_text(statement.plan, statement.name))[0]
                 assert again.plan == statement.plan
+
+
+LETTERS = "".join(sorted(set("".join(TEXTS)))) + "\0\t\u2028é\u2018\u201d{}#$@^~`|\\;"
+
+
+@st.composite
+def misspelt(draw: st.DrawFn) -> str:
+    """A golden text with some of its letters dropped, replaced, doubled or put in."""
+    text = draw(st.sampled_from(TEXTS))
+    for _ in range(draw(st.integers(1, 4))):
+        at, length = draw(st.integers(0, len(text))), draw(st.integers(0, 3))
+        text = text[:at] + draw(st.text(st.sampled_from(LETTERS), max_size=2)) + text[at + length :]
+    return text
+
+
+@pytest.mark.spec("P4")
+@given(text=misspelt())
+def test_a_misspelt_text_gives_statements_or_errors_that_point_into_it(text: str):
+    try:
+        statements = parse(text)
+    except TextError as error:
+        lines = text.split("\n")
+        for problem in error.problems:
+            assert 1 <= problem.line <= len(lines)
+            assert 1 <= problem.column <= len(lines[problem.line - 1]) + 1
+            assert problem.message
+            assert problem.snippet.split("\n")[1].strip("^ ") == ""
+    else:
+        for statement in statements:
+            if statement.plan is not None:
+                assert parse(to_text(statement.plan, statement.name or "q"))[0].plan == statement.plan
 
 
 STREAMS = {

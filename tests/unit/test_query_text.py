@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from st_common.errors import QueryError
+from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
 from st_common.query.problem import TextError
-from st_common.query.text import parse, to_text
+from st_common.query.region import Area, Box, Region
+from st_common.query.text import parse, select_of, to_text
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 VOCABULARY = """
@@ -19,8 +22,12 @@ REGISTER REPLACE DROP QUERY q AS SELECT * FROM s l JOIN ON WHERE l.kind = 'a' IN
 NULL CASE WITH BETWEEN INTERVAL LIMIT OVER ST_DWithin 5 -1.5e3 1e999 nan m km INSIDE EMIT CHANGES EVERY é
 KNN REVERSE GROUP GROUP_BY GPAC-IN CIRCLE 'M' WINDOW TUPLES hour VALID UNTIL plan = + - / % || :: [ ] COUNT SUM DISTINCT
 AND OR NOT IN IS LIKE CAST INT EXISTS ANY ALL WHEN THEN END fid partner object speed > < LOWER LAYER s. 'POLYGON((0'
+[ ] RANGE ROWS SLIDE BY RATTR SATTR SPACE TIME '50 km' R= ISTREAM( STAMPS(*) AVGSPD(s) COMPARE USING enlarge( filter(
+CREATE AREA a FEATURE( SHOW QUERIES EXPLAIN min_step origin windows 'full' km/h kn ST_Within( [ROWS COMPARE_WITH tag
 """
-WORDS = (*VOCABULARY.split(), "(1, 2, 3, 4)", "ST_Intersects(s, l)", "\0", "\n", "\u2028")
+START = "REGISTER QUERY q AS SELECT * FROM s "
+PHRASES = ("COMPARE WITH (1, 2, 3, 4)", "[RANGE BY 5 km RATTR SPACE]", "[ROWS 5]", START)
+WORDS = (*VOCABULARY.split(), *PHRASES, "(1, 2, 3, 4)", "ST_Intersects(s, l)", "\0", "\n", "\u2028")
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -35,7 +42,8 @@ def plan_of(text: str) -> Plan:
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.sql")), ids=lambda path: path.stem)
 def test_a_golden_text_gives_its_plan_and_its_canonical_text(path: Path):
     text, plan, canonical = path.read_text(encoding="utf-8").strip().split("\n\n")
-    (statement,) = parse(text)
+    *areas, statement = parse(text)
+    assert {each.op for each in areas} <= {"create_area"}
     assert statement.plan is not None
     assert json.loads(json.dumps(statement.plan.to_json())) == json.loads(plan)
     assert to_text(statement.plan, statement.name) == canonical
@@ -66,6 +74,8 @@ def test_two_corners_in_any_order_are_one_box(x1: float, y1: float, x2: float, y
 @example("x{#")
 @example("ELSE")
 @example("BEGIN; END")
+@example("REGISTER QUERY q AS SELECT * FROM s " + "[ROWS 5] " * 500)
+@example("CREATE AREA a AS " + "(" * 5000)
 def test_any_text_gives_statements_or_one_error_that_points_into_it(text: str):
     try:
         statements = parse(text)
@@ -103,6 +113,151 @@ def test_a_distance_is_stored_in_metres(unit: str, metres: float):
     plan = plan_of(f"REGISTER QUERY q AS SELECT * FROM s JOIN l ON ST_DWithin(s, l, 7 {unit})")
     assert plan.join is not None
     assert math.isclose(plan.join.distance_m, metres, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("written", "stored"),
+    [
+        ("5 kms", 5000), ("2 metres", 2), ("0.5 Miles", 804.672), ("1 min", 60), ("2 hours", 7200), ("250 ms", 0.25),
+        ("36 km/h", 10), ("10 kn", 18520 / 3600), ("1 mph", 1609.344 / 3600), ("7 m/s", 7), ("-3 m/s", -3),
+        (".5 km", 500), ("90 ft/min", 0.4572),
+    ],
+)  # fmt: skip
+def test_a_number_with_a_unit_is_in_metres_and_seconds(written: str, stored: float):
+    where = plan_of(f"REGISTER QUERY q AS SELECT * FROM s WHERE a > {written}").where
+    assert where is not None
+    assert math.isclose(float(where.removeprefix("a > ")), stored, rel_tol=1e-12)
+
+
+@pytest.mark.spec("W2")
+@pytest.mark.parametrize(
+    "window",
+    [
+        "[RANGE BY 50 km RATTR SPACE, SLIDE BY 10 km SATTR SPACE]",
+        "[RANGE BY '50 kms' RATTR SPACE, SLIDE BY '10000m' SATTR SPACE]",
+        "[range by 50000 M rattr space , slide by ' +1e1 km ' sattr space]",
+    ],
+)
+def test_extents_of_windows_are_metres_in_any_spelling(window: str):
+    frame = plan_of(f"REGISTER QUERY q AS SELECT * FROM s {window}").frame
+    slide = Extent(by="space", amount=10_000.0)
+    assert frame == Frame(sliding=(Sliding(range=Extent(by="space", amount=50_000.0), slide=slide),))
+
+
+WORDS_OF_WINDOWS = "range rows slide rattr sattr space compare area istream feature circle stamps explain key filter"
+
+
+@pytest.mark.parametrize("word", [*WORDS_OF_WINDOWS.split(), "enlarge", "avgspd"])
+def test_words_of_windows_stay_names_elsewhere(word: str):
+    text = f"REGISTER QUERY {word} AS SELECT {word} FROM {word} {word} WHERE {word}.{word} = 1 INSIDE (1, 2, 3, 4)"
+    plan = plan_of(text)
+    assert (plan.stream, plan.columns, plan.where) == (word, ((word, word),), f"{word} = 1")
+
+
+def test_other_statements_say_what_they_are_about():
+    statements = parse("SHOW QUERIES; show areas; SHOW streams; EXPLAIN q; EXPLAIN SELECT * FROM s; DROP AREA a")
+    assert [(s.op, s.name, s.what) for s in statements] == [
+        ("show", "", "queries"), ("show", "", "areas"), ("show", "", "streams"), ("explain", "q", None),
+        ("explain", "", None), ("drop_area", "a", None),
+    ]  # fmt: skip
+    assert [statement.plan for statement in statements] == [None, None, None, None, Plan(stream="s"), None]
+
+
+class Home:
+    """Areas and layers of a home."""
+
+    def named(self, name: str) -> Region | None:
+        return BOX if name.lower() == "centre" else None
+
+    def feature(self, layer: str, fid: str) -> Region | None:
+        return Area(wkt="POLYGON ((0 0, 0 1, 1 1, 0 0))") if (layer, fid) == ("parks", "p1") else None
+
+    def names(self) -> Collection[str]:
+        return ["centre"]
+
+    def layers(self) -> Collection[str]:
+        return ["parks"]
+
+
+BOX = Box(minx=1.0, miny=2.0, maxx=3.0, maxy=4.0)
+
+
+@pytest.mark.spec("P4")
+def test_a_named_area_is_the_region_that_it_names_there():
+    text = """REGISTER QUERY a AS SELECT * FROM s INSIDE Centre;
+        CREATE AREA "Centre" AS (5, 6, 7, 8); CREATE AREA again AS CENTRE;
+        REGISTER QUERY b AS SELECT * FROM s [RANGE BY centre RATTR SPACE] INSIDE Again;
+        CREATE AREA p AS FEATURE (Parks, 'p1')"""
+    first, created, again, second, feature = parse(text, areas=Home())
+    assert first.plan is not None
+    assert first.plan.inside == BOX
+    new = Box(minx=5.0, miny=6.0, maxx=7.0, maxy=8.0)
+    assert (created.op, created.name, created.region, again.region) == ("create_area", "Centre", new, new)
+    assert second.plan is not None
+    assert (second.plan.inside, second.plan.frame) == (new, Frame(regions=(new,)))
+    assert feature.region == Home().feature("parks", "p1")
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "says"),
+    [
+        ("REGISTER QUERY q AS SELECT * FROM s INSIDE centr", "centr", "unknown area 'centr' (did you mean centre?)"),
+        ("REGISTER QUERY q AS SELECT * FROM s INSIDE zz", "zz", "CREATE AREA zz AS (x1, y1, x2, y2)"),
+        ("DROP AREA centre; REGISTER QUERY q AS SELECT * FROM s INSIDE centre", "centre", "unknown area 'centre'"),
+        ("CREATE AREA a AS FEATURE (park, 'p1')", "park,", "unknown layer 'park' (did you mean parks?)"),
+        ("CREATE AREA a AS FEATURE (parks, 'p2')", "'p2'", "layer parks has no feature 'p2'"),
+        ("CREATE AREA a AS FEATURE (parks)", "parks", "expected 2 parts, not 1"),
+        ("CREATE AREA a AS FEATURE ('parks', 'p1')", "'parks'", "expected the name of a layer"),
+        ("CREATE AREA a (1, 2, 3, 4)", "(1", "expected AS and a region"),
+        ("CREATE AREA a AS SELECT", "SELECT", "expected (x1, y1, x2, y2), or another region"),
+        ("CREATE AREA a AS (1, 2, 3)", "1, 2", "expected 4 numbers, not 3"),
+        ("CREATE AREA a AS (1, 2, 3, 4) WHERE x", "WHERE", "expected ';'"),
+        ("SHOW QUERY", "QUERY", "did you mean QUERIES?"),
+        ("EXPLAIN", None, "expected the name of a query, or SELECT"),
+        ("DROP ARIA a", "ARIA", "did you mean AREA?"),
+    ],
+)
+def test_an_error_of_an_area_points_at_its_place(text: str, at: str | None, says: str):
+    with pytest.raises(TextError) as caught:
+        parse(text, areas=Home())
+    (problem,) = caught.value.problems
+    assert says in str(problem)
+    assert problem.column == (len(text) if at is None else text.rindex(at)) + 1
+
+
+def test_an_area_that_was_refused_is_not_refused_again_where_it_is_used():
+    text = "CREATE AREA a AS (1, 2); REGISTER QUERY q AS SELECT * FROM s INSIDE a; REGISTER QUERY r AS SELECT * FROM s"
+    with pytest.raises(TextError) as caught:
+        parse(text)
+    assert len(caught.value.problems) == 1
+    assert [statement.name for statement in caught.value.understood] == ["q", "r"]
+
+
+def test_a_select_alone_is_read_for_who_explains_it():
+    statement = select_of("SELECT a FROM s INSIDE centre;", areas=Home())
+    assert (statement.op, statement.name) == ("explain", "")
+    assert statement.plan == Plan(stream="s", inside=BOX, columns=(("a", "a"),))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "DROP QUERY a", "SELECT * FROM s; SELECT * FROM s", "SELECT * FROM s x y", "SELECT * FROM s INSIDE b"]
+)
+def test_what_is_no_select_is_none(text: str):
+    with pytest.raises(TextError):
+        select_of(text)
+
+
+@pytest.mark.spec("P4")
+def test_all_that_is_wrong_with_the_clauses_of_a_statement_comes_at_once():
+    text = """REGISTER QUERY q AS SELECT a + now(), lower(), b AS a FROM s [RANGE BY 5 min RATTR SPACE] [RANGE 0 s]
+        JOIN l [ROWS 5] ON ST_Intersects(s, ll) WHERE rand() > 1 AND speed_mps > 5 km AND l.kid = 'x' AND l.fid = 'x'
+        INSIDE (1, 2) KNN (0, 1, 1) WINDOW 5 kn COMPARE WITH (1, 2, 3) USING enlarge(5), enlrge(5 m), filter(5)
+        EMIT EVERY WITH (plan = 'x', pln = 'y', min_step = 'z', origin = 'w', windows = 'v', plan = 'auto')"""
+    with pytest.raises(TextError) as caught:
+        parse(text)
+    places = [(problem.line, problem.column) for problem in caught.value.problems]
+    assert places == sorted(places)
+    assert [sum(line == at for at, _ in places) for line in (1, 2, 3, 4)] == [4, 6, 7, 6]
 
 
 def test_replace_and_drop_are_statements_and_blanks_are_none():
@@ -166,7 +321,7 @@ JOIN = REGISTER + "JOIN l ON ST_Intersects(s, l) "
         ("DROP TABLE x", "TABLE", "expected QUERY"),
         ("DROP QUERY a b", "b", "expected ';'"),
         ('DROP QUERY "\t"', '"\t"', "is no name for a query"),
-        ("SELECT 1", "SELECT", "expected REGISTER QUERY, REPLACE QUERY, DROP QUERY, CREATE AREA, DROP AREA, SHOW or EXPLAIN"),
+        ("SELECT 1", "SELECT", "QUERY, REPLACE QUERY, DROP QUERY, CREATE AREA, DROP AREA, SHOW or EXPLAIN, not"),
     ],
 )
 def test_an_error_points_at_the_place_and_says_what_was_expected(text: str, at: str | None, says: str | None):

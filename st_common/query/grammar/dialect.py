@@ -112,7 +112,7 @@ class FairwayParser(SourceParser):
             self._expected("AREA")
         name = self._parse_name("a name for the area")
         if not self._match(TokenType.ALIAS):
-            self._expected("AS and a region", ("AS",))
+            self._expected("AS and a region")
         return self.expression(CreateArea(this=name, expression=self._located(self._parse_region)))
 
     def _parse_shown(self) -> exp.Expr:
