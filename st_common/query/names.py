@@ -140,8 +140,11 @@ def _rewrite(statement: "Statement", term: Term, names: _Names, done: _Rewritten
 
 
 def _is_bare(statement: "Statement", name: str, span: tuple[int, int]) -> bool:
-    """Whether a column was written as a word alone: without a dot before it, and without quotes."""
-    return statement.text[slice(*span)] == name
+    """Whether a column was written as a word alone: without a dot before it.
+
+    In double quotes it may be, as GPAC prints its texts.
+    """
+    return statement.text[slice(*span)] in (name, f'"{name}"')
 
 
 def _is_text(node: exp.Column, names: _Names, *, is_word: bool) -> bool:

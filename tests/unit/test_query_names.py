@@ -35,6 +35,7 @@ def meant(select):
     ("condition", "now", "words"),
     [
         ("type = Car", "Type = 'Car'", ["Car"]),
+        ('type = "Car"', "Type = 'Car'", ["Car"]),  # as GPAC prints it
         ("Car = t.TYPE", "'Car' = Type", ["Car"]),
         ("t.ID = mycar", "object = 'mycar'", ["mycar"]),
         ("ObjectID <> o1 AND oid >= O2", "object <> 'o1' AND object >= 'O2'", ["o1", "O2"]),
@@ -53,7 +54,7 @@ def test_a_bare_word_beside_a_text_is_a_text_and_is_told(condition, now, words):
     ]
     for word, notice in zip(words, notices, strict=True):
         column = int(notice.partition("column ")[2].partition(":")[0])
-        assert statement.text[column - 1 :].startswith(word)
+        assert statement.text[column - 1 :].startswith((word, f'"{word}"'))
     assert {name for term in statement.terms for name, _ in term.columns} <= {*ATTRIBUTES, "object"}
 
 
@@ -62,7 +63,7 @@ def test_a_bare_word_beside_a_text_is_a_text_and_is_told(condition, now, words):
     [
         "speed > fast",  # a number is not compared with a word
         "stat = 'free'",  # two texts are not worth comparing: a column was meant
-        'Type = "Car"',  # in double quotes it is a name
+        'Type = t."Car"',
         "Type = t.Car",  # so it is behind a dot
         "Type = Car || 'x'",  # a part of an expression
         "foo = bar",
