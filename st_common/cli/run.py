@@ -32,7 +32,7 @@ def run(
     rate = round(summary.fixes / summary.seconds) if summary.seconds else 0
     typer.echo(
         f"{stream}: {summary.fixes:,} fixes ({rate:,}/s), {summary.rejects:,} rejects, {summary.late:,} late, "
-        f"{summary.double:,} double, {summary.changes:,} changes in {summary.seconds} s"
+        f"{summary.double:,} double, {summary.cut:,} cut, {summary.changes:,} changes in {summary.seconds} s"
     )
     typer.echo("tuples: " + ", ".join(f"{count:,} {name}" for name, count in summary.operators.items()))
 
@@ -75,12 +75,12 @@ def status(ctx: typer.Context) -> None:
     for name in context.streams(ctx):
         found, end = read_status(home.stream(name)), Log(home.log(name)).end()
         if found is None:
-            rows.append((name, "never run", "", f"0/{end}", "", "", "", "", ""))
+            rows.append((name, "never run", "", f"0/{end}", "", "", "", "", "", ""))
             continue
         at = segment_of(found.position)
-        counts = (found.fixes, found.rejects, found.late, found.double, found.changes)
+        counts = (found.fixes, found.rejects, found.late, found.double, found.cut, found.changes)
         rows.append((name, found.state, found.engine, f"{at}/{end}", *(f"{count:,}" for count in counts)))
-    names = ("stream", "state", "engine", "segments", "fixes", "rejects", "late", "double", "changes")
+    names = ("stream", "state", "engine", "segments", "fixes", "rejects", "late", "double", "cut", "changes")
     write_columns(names, rows)
 
 

@@ -15,7 +15,7 @@ from st_common.ops.status import StreamStatus, read_status, write_exit, write_st
 from st_common.ops.stop import stop_wanted
 
 BEAT_S = 1.0
-_COUNTS = ("fixes", "rejects", "late", "double", "changes")
+_COUNTS = ("fixes", "rejects", "late", "double", "cut", "changes")
 
 
 def now_us() -> int:

@@ -65,7 +65,7 @@ def _beat(engine: LocalEngine, owner: Owner, state: str, *, force: bool = False)
     counters = engine.totals.counters
     owner.counts = {
         "fixes": counters.fixes, "rejects": engine.totals.rejects, "late": counters.late, "double": counters.double,
-        "changes": engine.totals.changes,
+        "cut": counters.cut, "changes": engine.totals.changes,
     }  # fmt: skip
     max_event = engine.state.max_event
     now_ts = None if max_event == NEVER else max_event - engine.settings.lateness_us

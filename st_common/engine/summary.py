@@ -19,6 +19,7 @@ class RunSummary:
     rejects: int
     late: int
     double: int
+    cut: int
     changes: int
     position: int
     operators: dict[str, int]

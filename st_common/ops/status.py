@@ -36,6 +36,7 @@ class StreamStatus:
     rejects: int = 0
     late: int = 0
     double: int = 0
+    cut: int = 0
     changes: int = 0
 
 

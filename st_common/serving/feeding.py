@@ -20,6 +20,7 @@ from st_common.capture.log import Log, Segment
 from st_common.errors import ConfigError, QueryError
 from st_common.home import Home
 from st_common.ops.records import read_record, write_record
+from st_common.query.control import QueryRow
 from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
 from st_common.query.registry import find
@@ -60,14 +61,14 @@ class Feed:
     def __init__(
         self, home: Home, query: str, target: StreamSettings, *, clock: Callable[[], int] = wall_clock
     ) -> None:
-        self.stream = _source(home, query, target)
-        self.records = 0
-        self._query, self._target, self._clock = query, target, clock
+        row = _source(home, query, target)
+        self.stream, self.records = row.stream, 0
+        self._query, self._target, self._clock = row.name, target, clock
         self._log = Log(home.log(target.name))
-        self._path = feed_folder(home, target.name) / f"{self.stream}.{quote(query, safe='')}.json"
+        self._path = feed_folder(home, target.name) / f"{self.stream}.{quote(row.name, safe='')}.json"
         self._outlet = Outlet(home, self.stream)
         with self._log.locked():
-            self._follower = Follower(home, self.stream, after=self._place(), query=query)
+            self._follower = Follower(home, self.stream, after=self._place(), query=row.name)
 
     def run(self, *, follow: bool = False, seconds: float | None = None) -> None:
         """Feeds what is committed; with `follow` also what comes, for so many seconds or until it is interrupted.
@@ -150,8 +151,8 @@ def feed_folder(home: Home, stream: str) -> Path:
     return home.log(stream) / "feeds"
 
 
-def _source(home: Home, query: str, target: StreamSettings) -> str:
-    """The stream of the query, when its elements can be the target's fixes."""
+def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
+    """The query, when its elements can be the target's fixes."""
     row = find(home, query)
     if row.plan is None:
         raise QueryError(f"query {query!r} was dropped", hint="`fairway query list` names those that run")
@@ -164,7 +165,7 @@ def _source(home: Home, query: str, target: StreamSettings) -> str:
     if row.stream == target.name:
         raise ConfigError(f"query {query!r} reads stream {target.name!r} itself", hint="feed another stream")
     _check_target(row.plan, target)
-    return row.stream
+    return row
 
 
 def _check_target(plan: Plan, target: StreamSettings) -> None:

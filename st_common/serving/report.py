@@ -97,6 +97,7 @@ class Report:
     rejects: dict[str, int]
     late: int
     double: int
+    cut: int
     changes: int
     queries: tuple[QueryFacts, ...]
     layers: tuple[LayerFacts, ...]
@@ -129,6 +130,7 @@ def collect(home: Home, stream: StreamSettings, *, steps: Sequence[Step] = (), n
         rejects=_rejects(home, stream.name),
         late=status.late,
         double=status.double,
+        cut=status.cut,
         changes=len(changes),
         queries=tuple(_query_facts(row, changes, answer) for row in asked),
         layers=tuple(_layer_facts(home, name, version) for name, version in layers(home).items()),

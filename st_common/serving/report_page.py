@@ -101,6 +101,7 @@ def _tiles(report: Report) -> str:
         ("", f"{len(report.queries):,}", "continuous queries"),
         ("", f"{sum(report.rejects.values()):,}", "rejects, kept with reasons"),
         ("", f"{report.late:,} + {report.double:,}", "late and double fixes"),
+        *([("", f"{report.cut:,}", "fixes cut from windows")] if report.cut else []),
         ("", f"{len(report.regions.rows) if report.regions else 1:,}", "regions"),
     ]
     if report.latency_s:

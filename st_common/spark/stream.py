@@ -133,7 +133,7 @@ class Sink:
         counts = self.owner.counts
         for meta in metas:
             self.counters.update(meta["counters"])
-        for name in ("fixes", "late", "double"):
+        for name in ("fixes", "late", "double", "cut"):
             counts[name] += sum(meta["counters"][name] for meta in metas)
         counts["rejects"] += metas[0]["rejects"]
         counts["changes"] += changes
