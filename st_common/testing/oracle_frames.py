@@ -2,6 +2,11 @@
 
 A query with a frame remembers the way of every object since it was registered, and every row of it. At a tick its
 windows move on, or they stand still; what is in them is looked up anew among all rows whenever it is asked for.
+
+What happens to an object in a query depends on no other query, nor on whether others have rows in it:
+- a window that slides by time moves at the first tick from each slide on, whether there are rows or not;
+- a window of time without a slide moves at every tick at which something happened in the stream. In between it lets go
+  of rows that get too old, but it does not open then (`full`), and nothing else is told because of it.
 """
 
 import math
@@ -113,9 +118,9 @@ def _is_row(plan: Plan, frame: Frame, reading: Reading, rules: Rules) -> bool:
 
 def own_ticks(frames: Frames, frame: Frame, rules: Rules) -> set[int]:
     """The next ticks at which a window moves by time alone: one of a slide, one for every row that will be too old."""
-    rows = [row for way in frames.ways.values() for row in way.rows]
-    if not rows:
+    if not frames.ways:
         return set()
+    rows = [row for way in frames.ways.values() for row in way.rows]
     found = set()
     for window in frame.sliding:
         if window.slide is not None and window.slide.by == "time":
@@ -131,10 +136,8 @@ def own_ticks(frames: Frames, frame: Frame, rules: Rules) -> set[int]:
 def advance(frames: Frames, frame: Frame, tick: int, rules: Rules, *, happened: bool) -> set[str]:
     """Brings the windows to a tick; gives back whose windows moved.
 
-    `happened`: there was an event of the stream, of whatever object. Otherwise it is a tick of the query only when the
-    query itself asked for it.
+    `happened`: there was an event of the stream, of whatever object.
     """
-    is_own = happened or tick in own_ticks(frames, frame, rules)
     frames.ended = {}
     here = [mark for mark in frames.marks if mark.tick <= tick]
     frames.marks = [mark for mark in frames.marks if mark.tick > tick]
@@ -148,9 +151,10 @@ def advance(frames: Frames, frame: Frame, tick: int, rules: Rules, *, happened: 
             frames.cut += max(0, len(way.rows) - rules.window_rows)
             way.rows = way.rows[-rules.window_rows :]
         for window, span in zip(frame.sliding, way.spans, strict=True):
-            by_time = is_own and _moves_at(window, frame, tick, rules)
-            if (name in touched or by_time) and _move(window, span, way, frame, tick):
-                moved.add(name)
+            if name in touched or _moves_at(window, frame, tick, rules, happened=happened):
+                moved |= {name} if _move(window, span, way, frame, tick) else set()
+            elif window.slide is None and window.range.by == "time" and span.holds:
+                _move(window, span, way, frame, tick)
     return moved
 
 
@@ -186,10 +190,10 @@ def _start(window: Sliding) -> Span:
     return Span(high=-1 if window.slide is None else 0)
 
 
-def _moves_at(window: Sliding, frame: Frame, tick: int, rules: Rules) -> bool:
-    """Whether a window moves at this tick by time alone: without a slide always, else at the first after each slide."""
+def _moves_at(window: Sliding, frame: Frame, tick: int, rules: Rules, *, happened: bool) -> bool:
+    """Whether a window moves at this tick by time alone, whatever its object does."""
     if window.slide is None:
-        return window.range.by == "time"
+        return happened and window.range.by == "time"
     if window.slide.by != "time":
         return False
     step, origin = units(window.slide), _origin(frame)
