@@ -11,6 +11,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.geometry.enlarged import POINT, Growth
 from st_common.layers.features import checked
 from st_common.layers.geojson import read_geojson
 from st_common.layers.index import LayerIndex
@@ -96,6 +97,43 @@ def test_match_gives_every_true_pair_once_and_in_order(tmp_path_factory, geometr
     assert point.dtype == feature.dtype == np.int64
     assert list(zip(point.tolist(), feature.tolist(), strict=True)) == wanted
     assert index.fids.tolist() == features.fids.tolist()
+
+
+@pytest.mark.spec("B9", "B10")
+@given(
+    st.lists(SHAPES, min_size=1, max_size=8),
+    st.lists(st.tuples(PLACE, PLACE), max_size=12),
+    st.sampled_from([POINT, Growth(value=1.0), Growth(value=1.0, metres=3.0)]),
+    st.booleans(),
+)
+def test_boxes_around_points_meet_or_lie_within_features(tmp_path_factory, geometries, points, growth, within):
+    geometries = [shape for shape in geometries if shape.is_valid]
+    features = features_of(tmp_path_factory.mktemp("some"), geometries)
+    if not len(features.fids):
+        return
+    index, _, _ = index_of(features, geographic=False)
+    half, test = (growth.value + growth.metres) / 2, shapely.within if within else shapely.intersects
+    around = lambda p: shapely.box(p.x - half, p.y - half, p.x + half, p.y + half) if half else p
+    x, y = np.array(points, float).reshape(-1, 2).T
+    point, feature = index.match(x.copy(), y.copy(), growth=growth, within=within)
+    wanted = every_pair(features.geometries, points, lambda p, g: test(around(p), g))
+    assert list(zip(point.tolist(), feature.tolist(), strict=True)) == wanted
+
+
+@pytest.mark.spec("B9")
+def test_tags_choose_features(tmp_path):
+    box = shapely.box(0, 0, 1, 1)
+    tags = {"bridge": ["yes", None, "yes"], "lanes": ["2", "2", None]}
+    features = features_of(tmp_path, [box, box, box], ["road", "road", "lake"])
+    index, _, _ = index_of(features, read_tag=lambda name: pa.array(tags.get(name, [None] * 3), pa.string()))
+    x, y = np.array([0.5]), np.array([0.5])
+    assert index.match(x, y, tags=[("bridge", "yes")])[1].tolist() == [0, 2]
+    assert index.match(x, y, tags=[("bridge", "yes"), ("lanes", "2")])[1].tolist() == [0]
+    assert index.match(x, y, tags=[("bridge", "yes")], kinds=["lake"])[1].tolist() == [2]
+    assert index.match(x, y, tags=[("bridge", "no")])[1].tolist() == []
+    assert index.match(x, y, tags=[("height", "3")])[1].tolist() == []
+    assert index.keyed(pa.array(["2"]), "lanes", tags=[("bridge", "yes")])[1].tolist() == [0]
+    assert index.values("kind").to_pylist() == ["road", "road", "lake"]
 
 
 @pytest.mark.spec("B3")
