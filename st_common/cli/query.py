@@ -19,10 +19,21 @@ _FILE = Annotated[
 ]
 _TEXT = Annotated[str | None, typer.Option("--text", metavar="TEXT", help="The statements themselves.")]
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of a query.")]
+_PLAN = Annotated[Path | None, typer.Option("--plan", metavar="FILE", help="A plan as JSON instead of statements.")]
+_CALLED = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The name of the plan's query.")]
+_REPLACE = Annotated[bool, typer.Option("--replace", help="Replace the query of this name by the plan.")]
+_JSON = Annotated[bool, typer.Option("--json", help="Only the plan, as JSON.")]
 
 
-def register(ctx: typer.Context, file: _FILE = None, text: _TEXT = None) -> None:
-    """Carry out statements, all of them or none: REGISTER, REPLACE, DROP, CREATE AREA, SHOW, EXPLAIN."""
+def register(
+    ctx: typer.Context, file: _FILE = None, text: _TEXT = None, plan: _PLAN = None, name: _CALLED = None,
+    replace: _REPLACE = False,  # noqa: FBT002 - a flag
+) -> None:  # fmt: skip
+    """Carry out statements, all of them or none: REGISTER, REPLACE, DROP, CREATE AREA, SHOW, EXPLAIN; or a plan."""
+    if plan is not None or name is not None or replace:
+        from st_common.cli.plans import text_of_plan
+
+        text = text_of_plan(plan, name, replace=replace, alone=file is None and text is None)
     carried_out(ctx, file, text)
 
 
@@ -69,6 +80,7 @@ def show(
     version: Annotated[
         int | None, typer.Option("--version", metavar="N", help="This version, also when it was replaced or dropped.")
     ] = None,
+    as_json: _JSON = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Show one query: its text, its canonical text, its plan, and its history."""
     import json
@@ -78,6 +90,11 @@ def show(
 
     home = context.home(ctx, must_exist=True)
     shown = find(home, name) if version is None else version_of(home, name, version)
+    if as_json:
+        from st_common.cli.plans import write_plan
+
+        write_plan(shown)
+        return
     if shown.plan is not None:
         typer.echo(f"{shown.name} (version {shown.version}) on stream {shown.stream}, by {shown.owner or 'unknown'}")
         typer.echo(f"text      {shown.text}")

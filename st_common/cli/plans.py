@@ -1,0 +1,56 @@
+"""Plans as JSON on the command line: from a file to a statement, and from the registry to the terminal."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from st_common.errors import ConfigError, QueryError
+
+if TYPE_CHECKING:
+    from st_common.query.control import QueryRow
+
+
+def text_of_plan(file: Path | None, name: str | None, *, replace: bool, alone: bool) -> str:
+    """The statement that registers, or replaces, the query `name` by the plan of a JSON file; `-` is standard input.
+
+    `alone` says that no statements were given beside it.
+
+    Raises:
+        QueryError: what is wrong with the plan, each mistake with its place in the JSON.
+    """
+    from st_common.query.plan_json import plan_from_json
+    from st_common.query.text import to_text
+
+    if file is None or not alone:
+        raise ConfigError("a plan stands alone", hint="--plan FILE --name NAME, and no statements")
+    if not name:
+        raise ConfigError("a plan has no name of its own", hint="--plan FILE --name NAME")
+    try:
+        plan = plan_from_json(_read(file))
+    except QueryError as error:
+        raise QueryError(f"{file}: {error.message}", hint=error.hint) from None
+    text = to_text(plan, name)
+    return text.replace("REGISTER", "REPLACE", 1) if replace else text
+
+
+def write_plan(row: "QueryRow") -> None:
+    """Writes the plan of a query as JSON, which `--plan` reads.
+
+    Raises:
+        QueryError: the query was dropped: it has no plan any more.
+    """
+    if row.plan is None:
+        raise QueryError(f"query {row.name!r} was dropped", hint="--version N shows an older plan")
+    typer.echo(json.dumps(row.plan.to_json(), indent=2, ensure_ascii=False))
+
+
+def _read(file: Path) -> str:
+    try:
+        content = typer.get_binary_stream("stdin").read() if str(file) == "-" else file.read_bytes()
+        return content.decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise QueryError(f"{file} is not UTF-8: byte {error.start}", hint="save it as UTF-8") from None
