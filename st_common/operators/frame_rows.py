@@ -55,6 +55,16 @@ class FrameRows:
         """The number of the object of each row."""
         return self.key & MASK
 
+    def queries(self, index: np.ndarray) -> np.ndarray:
+        """The numbers of the queries of some rows."""
+        numbers: np.ndarray = self.key[index] >> SHIFT
+        return numbers
+
+    def objects(self, index: np.ndarray) -> np.ndarray:
+        """The numbers of the objects of some rows."""
+        numbers: np.ndarray = self.key[index] & MASK
+        return numbers
+
     def take(self, index: np.ndarray) -> "FrameRows":
         """Some of the rows, by place."""
         columns = {name: getattr(self, name)[index] for name in _ROW_ARRAYS}

@@ -20,7 +20,7 @@ _RANK = 2  # after expiries and fixes of the same event time
 
 def tell_rows(turn: Turn, frames: Frames, judged: Judged, at: At) -> pa.Table:
     """Rows of changes for the fixes that left and entered results, and on request (RSTREAM) for those that stay."""
-    told = judged.stays[judged.moved & turn.known.retelling[frames.rows.query[judged.stays]]]
+    told = judged.stays[judged.moved & turn.known.retelling[frames.rows.queries(judged.stays)]]
     sign = np.repeat([-1, 1, 0], [len(judged.minus), len(judged.plus), len(told)])
     index = np.concatenate([judged.minus, judged.plus, told])
     cause = np.concatenate([
@@ -32,9 +32,9 @@ def tell_rows(turn: Turn, frames: Frames, judged: Judged, at: At) -> pa.Table:
 
 def row_changes(turn: Turn, frames: Frames, index: np.ndarray, sign: np.ndarray, cause: np.ndarray, at: At) -> pa.Table:
     """Rows of changes for fixes in frames of queries that do not count; the partner is the fix's event time."""
-    plain = ~turn.known.grouped[frames.rows.query[index]]
+    plain = ~turn.known.grouped[frames.rows.queries(index)]
     index, sign, cause = index[plain], sign[plain], cause[plain]
-    ts, query = frames.rows.ts[index], frames.rows.query[index]
+    ts, query = frames.rows.ts[index], frames.rows.queries(index)
     times, code = np.unique(ts, return_inverse=True)
     names = Names(
         queries=turn.queries, targets=Targets(query, code), objects=turn.objects,
@@ -43,7 +43,7 @@ def row_changes(turn: Turn, frames: Frames, index: np.ndarray, sign: np.ndarray,
     shown = pc.if_else(pa.array(sign >= 0), frames.rows.fields.take(pa.array(index)), pa.scalar(None, pa.string()))
     return change_rows(
         names, position=at.rows(query), event_ts=np.full(len(index), at.tick), fix_ts=ts,
-        rank=np.full(len(index), _RANK if at.plus is None else 1), objects=frames.rows.object[index],
+        rank=np.full(len(index), _RANK if at.plus is None else 1), objects=frames.rows.objects(index),
         target=np.arange(len(index)), sign=sign, cause=cause, fields=shown,
     )  # fmt: skip
 
@@ -63,11 +63,9 @@ def _leaving(judged: Judged, at: At) -> np.ndarray:
 
 def regroup(turn: Turn, frames: Frames, judged: Judged, before: Groups) -> tuple[Regrouped, Groups]:
     """What changes among the groups over frames, and those that are told again without a change (RSTREAM)."""
-    grouped = turn.known.grouped[frames.rows.query]
-    index = np.concatenate([judged.minus, judged.plus])
-    index = index[grouped[index]]
-    by_object = frames.specs.by_object[frames.specs.place[frames.rows.query[index]]]
-    slots, whole = frames.slots_of(index[by_object]), np.unique(frames.rows.query[index[~by_object]])
+    index = _grouped(turn, frames, np.concatenate([judged.minus, judged.plus]))
+    by_object = frames.specs.by_object[frames.specs.place[frames.rows.queries(index)]]
+    slots, whole = frames.slots_of(index[by_object]), np.unique(frames.rows.queries(index[~by_object]))
     rows, _ = frames.rows_of(slots)
     rows = np.concatenate([rows[frames.held[rows]], frames.held_of(frames.specs.place[whole])])
     fresh = _reduced(turn, frames, rows)
@@ -78,23 +76,29 @@ def regroup(turn: Turn, frames: Frames, judged: Judged, before: Groups) -> tuple
         _targets(turn, frames, index), before.target[is_whole[turn.numbering.targets.query[before.target]]]
     )
     changed = relational.regrouped_targets(before, targets, fresh)
-    again = np.concatenate([index, judged.stays[judged.moved]])
-    again = _targets(turn, frames, again[grouped[again] & turn.known.retelling[frames.rows.query[again]]])
+    again = np.concatenate([index, _grouped(turn, frames, judged.stays[judged.moved])])
+    again = _targets(turn, frames, again[turn.known.retelling[frames.rows.queries(again)]])
     return changed, before.among(np.setdiff1d(again, np.concatenate([changed.removed, changed.added.target])))
+
+
+def _grouped(turn: Turn, frames: Frames, index: np.ndarray) -> np.ndarray:
+    """Those of some rows whose query counts."""
+    grouped: np.ndarray = index[turn.known.grouped[frames.rows.queries(index)]]
+    return grouped
 
 
 def _targets(turn: Turn, frames: Frames, index: np.ndarray) -> np.ndarray:
     """The targets (query and group) of some rows, each once."""
-    query, group = frames.rows.query[index], frames.rows.group[index]
+    query, group = frames.rows.queries(index), frames.rows.group[index]
     return np.unique(turn.numbering.targets_of(query, group))
 
 
 def _reduced(turn: Turn, frames: Frames, index: np.ndarray) -> Groups:
     """One value per query and group over some rows; average speeds here, all others as over members."""
-    query = frames.rows.query[index]
+    query = frames.rows.queries(index)
     is_speed = turn.known.function[query] == "avgspd"
     plain, speeds = index[~is_speed], index[is_speed]
-    found = relational.reduced(turn, frames.rows.query[plain], frames.rows.group[plain], frames.rows.value[plain])
+    found = relational.reduced(turn, frames.rows.queries(plain), frames.rows.group[plain], frames.rows.value[plain])
     return relational.joined(found, _speeds(turn, frames, np.sort(speeds)))
 
 
@@ -111,10 +115,10 @@ def _speeds(turn: Turn, frames: Frames, index: np.ndarray) -> Groups:
     way = np.add.reduceat(np.where(follows, np.diff(rows.way[index], prepend=0), 0), starts)
     time_us = np.add.reduceat(np.where(follows, np.diff(rows.ts[index], prepend=0), 0), starts)
     legs = np.add.reduceat(follows.astype(np.int64), starts)
-    window_s = frames.specs.seconds[frames.specs.place[rows.query[index[starts]]]]
+    window_s = frames.specs.seconds[frames.specs.place[rows.queries(index[starts])]]
     seconds = np.where(np.isnan(window_s), time_us / 1e6, window_s)
     with np.errstate(divide="ignore", invalid="ignore"):
         speed = np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan)
-    target = turn.numbering.targets_of(rows.query[index[starts]], rows.group[index[starts]])
+    target = turn.numbering.targets_of(rows.queries(index[starts]), rows.group[index[starts]])
     order = np.argsort(target)
     return Groups(target=target[order], value=speed[order])

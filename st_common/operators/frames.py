@@ -74,6 +74,8 @@ class Frames:
         self._ends = np.zeros(self._objects, np.int8)
         self._ends[state.pending.objects] = state.pending.ended
         self._counted = self.counting(state.tick_answer)
+        # Without a window that slides, a result follows every event.
+        self._unbound = ~(self.specs.slide_by != NONE).any(axis=1)[:, None]
 
     def _put(self, tracks: Tracks) -> None:
         frame = self.specs.place[tracks.key >> SHIFT]
@@ -140,12 +142,16 @@ class Frames:
 
     def slots_of(self, index: np.ndarray) -> np.ndarray:
         """The slots of some rows, each once."""
-        return np.unique(self.specs.place[self.rows.query[index]] * self._objects + self.rows.object[index])
+        return np.unique(self.specs.place[self.rows.queries(index)] * self._objects + self.rows.objects(index))
 
     def held_of(self, frames: np.ndarray) -> np.ndarray:
         """The places of the rows in the results of whole queries, given their places among the frames."""
+        if not len(frames):
+            return frames
         wanted = np.append(np.isin(np.arange(len(self.specs.numbers)), frames), False)  # the last is for NONE
-        return np.flatnonzero(self.held & self._live & wanted[self.specs.place[self.rows.query]])
+        index = np.flatnonzero(self.held & self._live)
+        found: np.ndarray = index[wanted[self.specs.place[self.rows.queries(index)]]]
+        return found
 
     def counting(self, answer: np.ndarray) -> np.ndarray:
         """bool[f, objects]: which objects count in each frame, by the answer of the queries below."""
@@ -206,10 +212,17 @@ class Frames:
     def judge(self, answer: np.ndarray, tick: int, changed: np.ndarray) -> Judged:
         """The results at a tick, when objects changed (bool[n]) and these are the answers below frames."""
         counted = self.counting(answer)
-        slots = np.broadcast_to(changed, counted.shape) | (counted != self._counted)
-        slots |= frame_bounds.by_the_clock(self.bounds, self.specs, self.ways, tick)
+        moving = np.broadcast_to(changed, counted.shape) | frame_bounds.by_the_clock(
+            self.bounds, self.specs, self.ways, tick
+        )
+        frame, who = np.nonzero(moving)
+        moved = np.zeros(counted.shape, bool)
+        moved[frame, who] = frame_bounds.move(self.bounds, self.specs, self.ways, frame, who, tick)
+        other = (counted != self._counted) | (changed & (self._ends > 0)) | (changed & self._unbound)
+        crowded = changed & (self.counts.reshape(counted.shape) > self.turn.settings.window_rows)
         self._counted = counted
-        judged = self._judged(np.flatnonzero(slots.ravel()), tick, changed)
+        slots = np.flatnonzero((moved | other | crowded).ravel())
+        judged = self._judged(slots, tick, changed, moved.ravel()[slots])
         self._ends[:] = 0
         return judged
 
@@ -218,12 +231,12 @@ class Frames:
         counted = self.counting(answer)
         slots = np.flatnonzero((counted != self._counted).ravel())
         self._counted = counted
-        return self._judged(slots, before_us - 1, np.zeros(self._objects, bool), np.zeros(len(slots), bool))
+        return self._judged(slots, before_us - 1, np.zeros(self._objects, bool), None)
 
-    def _judged(self, slots: np.ndarray, tick: int, changed: np.ndarray, moved: np.ndarray | None = None) -> Judged:
+    def _judged(self, slots: np.ndarray, tick: int, changed: np.ndarray, moved: np.ndarray | None) -> Judged:
+        """The results of some slots; `moved` says whose windows moved, None: at a row of the log between ticks."""
         frame, who = np.divmod(slots, max(self._objects, 1))
-        if moves := moved is None:
-            moved = frame_bounds.move(self.bounds, self.specs, self.ways, frame, who, tick)
+        moves = moved is not None
         index, at = self.rows_of(slots)
         known = self.rows.tick[index] <= tick
         index, at = index[known], at[known]
@@ -236,13 +249,13 @@ class Frames:
         now = kept & counts & ((inside & stays) | (before & (not moves)))
         self._live[index[~kept]] = False
         self.held[index] = now
-        touched = np.zeros(len(slots), bool)
+        touched = np.zeros(len(slots), bool) if moved is None else moved.copy()
         touched[at[before != now]] = True
         left, same = before & ~now, before & now
         return Judged(
             minus=index[left], plus=index[now & ~before], stays=index[same],
             ended=np.where(stays[left], 0, np.maximum(self.ends_of(who[left]), 1)).astype(np.int8),
-            uncounted=~counts[left], moved=(moved | touched)[at[same]],
+            uncounted=~counts[left], moved=touched[at[same]],
         )  # fmt: skip
 
     def _too_many(self, kept: np.ndarray, at: np.ndarray, changed: np.ndarray) -> np.ndarray:
