@@ -39,8 +39,8 @@ from st_common.query.region import Region
 __all__ = ["Statement", "parse", "select_of", "to_text"]
 
 Op = Literal["register", "replace", "drop", "show", "explain", "create_area", "drop_area"]
-_Parse = Callable[[], Sequence[exp.Expr | None]]
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_QUOTE = re.compile("[\u2018-\u201f\u00b4]")  # as printed papers have them
 _NAME_LENGTH = 128
 
 
@@ -90,8 +90,9 @@ def parse(text: str, *, file: str | None = None, areas: Areas | None = None) -> 
     """
     source = Source(text, file)
     known = KnownAreas(areas)
-    parser = Fairway().parser()
-    return _all(source, [(chunk, partial(parser.parse, chunk, text)) for chunk in _chunks(_tokens(source))], known)
+    parser = FairwayParser(dialect=Fairway())
+    reader = _Reader(source=source, known=known, parser=parser, parse=lambda chunk: parser.parse(chunk, text)[0])
+    return _all(reader, list(_chunks(_tokens(source))))
 
 
 def select_of(text: str, *, file: str | None = None, areas: Areas | None = None) -> Statement:
@@ -106,40 +107,62 @@ def select_of(text: str, *, file: str | None = None, areas: Areas | None = None)
         place = chunks[1][0].start if chunks else 0
         raise TextError([source.problem("expected one SELECT", (place, place), "SELECT * FROM stream")])
     parser = FairwayParser(dialect=Fairway())
-    (found,) = _all(source, [(chunks[0], lambda: [parser.parse_select(chunks[0], text)])], KnownAreas(areas))
+    reader = _Reader(
+        source=source, known=KnownAreas(areas), parser=parser, parse=lambda chunk: parser.parse_select(chunk, text)
+    )
+    (found,) = _all(reader, chunks)
     return found
 
 
-def _all(source: Source, parsed: Sequence[tuple[list[Token], _Parse]], known: KnownAreas) -> list[Statement]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """Where tokens come from, what areas are known, and how the tokens of a statement become a tree."""
+
+    source: Source
+    known: KnownAreas
+    parser: FairwayParser
+    parse: Callable[[list[Token]], exp.Expr | None]
+
+
+def _all(reader: _Reader, chunks: Sequence[list[Token]]) -> list[Statement]:
     statements: list[Statement] = []
     problems: list[Problem] = []
-    for chunk, trees in parsed:
+    for chunk in chunks:
         gathered = Gathered()
-        found = _attempted(source, chunk, trees, known, gathered)
+        found = _attempted(reader, chunk, gathered)
         if found is not None and not gathered.found:
             statements.append(found)
         whole = chunk[0].start, chunk[-1].end + 1
         placed = [(each.span if each.span[1] else whole, each) for each in gathered.found]
-        problems += [source.problem(each.message, span, each.hint) for span, each in sorted(placed, key=itemgetter(0))]
+        placed.sort(key=itemgetter(0))
+        problems += [reader.source.problem(each.message, span, each.hint) for span, each in placed]
     if problems:
         raise TextError(problems, understood=statements)
     return statements
 
 
-def _attempted(
-    source: Source, chunk: list[Token], trees: _Parse, known: KnownAreas, gathered: Gathered
-) -> Statement | None:
+def _attempted(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement | None:
     """The statement of a chunk; None when it cannot be read, which was gathered then."""
-    for token in chunk:
-        if token.token_type == TokenType.NUMBER and not _NUMBER.fullmatch(token.text):
-            gathered.found.append(Refused(f"{token.text!r} is no number", (token.start, token.end + 1)))
-            return None
+    gathered.found.extend(refused for token in chunk if (refused := _odd(token)) is not None)
+    if gathered.found:
+        return None
     try:
-        return gathered.attempt(lambda: _read(source, trees()[0], chunk, known, gathered), None)
+        return gathered.attempt(lambda: _read(reader, chunk, gathered), None)
     except (ParseError, RecursionError) as error:
         message = "nested too deeply" if isinstance(error, RecursionError) else "cannot be understood"
         gathered.found.append(Refused(message, (chunk[0].start, chunk[-1].end + 1)))
         return None
+
+
+def _odd(token: Token) -> Refused | None:
+    """What sqlglot takes for a number or a name, and is none."""
+    span = token.start, token.end + 1
+    if token.token_type == TokenType.NUMBER and not _NUMBER.fullmatch(token.text):
+        return Refused(f"{token.text!r} is no number", span)
+    if token.token_type == TokenType.VAR and (quote := _QUOTE.search(token.text)):
+        hint = "a text stands in ', a name in \" where it needs to"
+        return Refused(f"{quote[0]} is no quote here", (token.start + quote.start(), token.start + quote.end()), hint)
+    return None
 
 
 def _tokens(source: Source) -> list[Token]:
@@ -169,10 +192,13 @@ def _chunks(tokens: list[Token]) -> Iterator[list[Token]]:
         yield chunk
 
 
-def _read(
-    source: Source, tree: exp.Expr | None, chunk: list[Token], known: KnownAreas, gathered: Gathered
-) -> Statement | None:
+def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement | None:
+    try:
+        tree = reader.parse(chunk)
+    finally:
+        gathered.found.extend(reader.parser.refusals)
     assert tree is not None  # noqa: S101 - the dialect refuses what is no statement
+    known = reader.known
     select = tree.args.get("expression") if isinstance(tree, Register | Explain) else None
     found = lowered(select, known, gathered) if select is not None else None
     region = _area(tree, known, gathered)
@@ -184,7 +210,7 @@ def _read(
         gathered.attempt(partial(_check_name, found.plan.join.layer, "layer", found.spans["layer"]), None)
     if select is not None and found is None:
         return None
-    return _statement(source, tree, chunk, found, region)
+    return _statement(reader.source, tree, chunk, found, region)
 
 
 def _area(tree: exp.Expr, known: KnownAreas, gathered: Gathered) -> Region | None:

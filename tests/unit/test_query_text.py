@@ -260,6 +260,37 @@ def test_all_that_is_wrong_with_the_clauses_of_a_statement_comes_at_once():
     assert [sum(line == at for at, _ in places) for line in (1, 2, 3, 4)] == [4, 6, 7, 6]
 
 
+@pytest.mark.spec("P4")
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("SELECT a b FROM s INSIDE (1, 2) KNN (0, 1, 1)", ("b", "1, 2)", "0, 1")),
+        ("SELECT EXTRACT(foo, FROM t), 1 + FROM s WHERE a = l.b WINDOW 5", ("FROM t", None)),
+        ("SELECT * FROM s JOIN l ON ST_Intersect(s, l) WHERE l.kind = 'x' INSIDE (1, 2", ("ST_Intersect", None)),
+        ("SELECT * FROM s INSDE (1, 2) WHERE a = EMIT EVRY WITH (plan = x)", ("INSDE", "EMIT", "EVRY", "x)")),
+        ("SELECT * FROM s EMIT CHANGE WITH VALID UNTIL KNN (3, 1)", ("CHANGE", "3, 1")),
+        ("SELECT * FROM s INSIDE (1, 2, 3, 4) INSIDE (1, 2, 3, 4) WINDOW 5 kn", ("INSIDE (1, 2, 3, 4) W", "kn")),
+        ("SELECT * FROM s [ROWS] WHERE", ("]",)),
+        ("SELECT * FROM s WHERE a > 5 kmm INSIDE x", ("kmm", "x")),
+        ("SELECT COUNT(*), a FROM s GROUP BY INSIDE (1, 2, 3)", ("INSIDE", "1, 2")),
+        ("SELECT * FROM s INSIDE (1, 2 DROP QUERY a", ("DROP",)),
+    ],
+)
+def test_behind_a_clause_that_cannot_be_read_the_next_one_is(text: str, places: tuple[str | None, ...]):
+    with pytest.raises(TextError) as caught:
+        parse("REGISTER QUERY q AS\n" + text)
+    found = [problem.column for problem in caught.value.problems]
+    assert found == [len(text) + 1 if place is None else text.rindex(place) + 1 for place in places]
+
+
+@pytest.mark.parametrize("quote", ["\u2018", "\u2019", "\u201d", "\u00b4"])
+def test_a_quote_as_papers_print_it_is_named(quote: str):
+    with pytest.raises(TextError) as caught:
+        parse(f"REGISTER QUERY q AS SELECT * FROM s WHERE a = {quote}b{quote} AND b = '{quote}'")
+    assert [problem.column for problem in caught.value.problems] == [47]
+    assert f"{quote} is no quote here" in str(caught.value)
+
+
 def test_replace_and_drop_are_statements_and_blanks_are_none():
     statements = parse(";; DROP QUERY a; -- a comment\nREPLACE QUERY b AS SELECT * FROM s;;")
     assert [(s.op, s.name, s.plan) for s in statements] == [("drop", "a", None), ("replace", "b", Plan(stream="s"))]

@@ -11,13 +11,17 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from st_common.query.grammar import words
-from st_common.query.grammar.nodes import CreateArea, DropArea, Explain, Register, Show, Unregister
+from st_common.query.grammar.nodes import INCOMPLETE, CreateArea, DropArea, Explain, Refused, Register, Show, Unregister
 from st_common.query.grammar.sources import SPATIAL, SourceParser
 from st_common.query.grammar.units import METRES, SECONDS, SPEEDS, Domain, domain_of
 
 STATEMENTS = ("REGISTER QUERY", "REPLACE QUERY", "DROP QUERY", "CREATE AREA", "DROP AREA", "SHOW", "EXPLAIN")
 STREAMS = ("ISTREAM", "DSTREAM", "RSTREAM")
 _CLAUSES = ("JOIN", "WHERE", "INSIDE", "KNN", "GROUP BY", "WINDOW", "COMPARE WITH", "USING", "EMIT", "WITH")
+_ALONE = frozenset((  # clauses that others do not lean on
+    words.INSIDE, words.KNN, words.REVERSE_KNN, words.GROUP_KNN, TokenType.WINDOW, words.COMPARE, words.USING,
+    words.EMIT, TokenType.WITH,
+))  # fmt: skip
 _SHOWN = ("QUERIES", "AREAS", "STREAMS")
 _BASE = parser.Parser
 _Tree = exp.Expr | None
@@ -72,6 +76,11 @@ class FairwayParser(SourceParser):
         "ST_DWITHIN": lambda self: self._parse_spatial("ST_DWITHIN"),
     }
 
+    def reset(self) -> None:
+        """Forgets what was parsed; `refusals` holds what was refused of a statement that could be read on."""
+        super().reset()
+        self.refusals: list[Refused] = []
+
     def parse_expression(self, raw_tokens: Sequence[Token], sql: str) -> exp.Expr:
         """The tree of a single expression, of which nothing may be left over."""
         found = self._parse(lambda _: self._parse_condition_of("nothing"), list(raw_tokens), sql)[0]
@@ -103,8 +112,7 @@ class FairwayParser(SourceParser):
 
     def _to_the_end(self, statement: exp.Expr) -> exp.Expr:
         if self._curr:
-            more = statement.args.get("expression") is not None and not isinstance(statement, CreateArea)
-            self._expected(f"{', '.join(_CLAUSES)} or ';'" if more else "';'", _CLAUSES if more else ())
+            self._expected("';'")
         return statement
 
     def _parse_create_area(self) -> exp.Expr:
@@ -141,7 +149,26 @@ class FairwayParser(SourceParser):
         return self.expression(Register(this=name, expression=self._parse_selected(), replace=replace))
 
     def _parse_selected(self) -> exp.Expr:
-        """SELECT [DISTINCT] items, or SELECT ISTREAM ([DISTINCT] items), then FROM and clauses."""
+        """SELECT [DISTINCT] items, or SELECT ISTREAM ([DISTINCT] items), then FROM and clauses.
+
+        What is wrong is kept in `refusals`, and reading goes on behind it.
+        """
+        start = self._index
+        try:
+            select = self._parse_projection()
+        except Refused as refused:
+            self._retreat(self._from_behind(start, refused))
+            self._advance()
+            self.refusals.append(refused)
+            select = exp.Select(expressions=[exp.Tuple(expressions=[exp.Star()])])
+            select.meta[INCOMPLETE] = True
+        self._parse_sources(select)
+        self._attempt_clause(select, self._parse_joined)
+        while self._curr:
+            self._attempt_clause(select, self._parse_clause)
+        return select
+
+    def _parse_projection(self) -> exp.Select:
         told = self._match_told()
         distinct = self._match(TokenType.DISTINCT)
         items = self._located(lambda: exp.Tuple(expressions=self._parse_items()))
@@ -150,9 +177,48 @@ class FairwayParser(SourceParser):
         if not self._match(TokenType.FROM):
             starred = told is not None or isinstance(items.expressions[0], exp.Star)
             self._expected("FROM" if starred else "',', AS or FROM", ("FROM",))
-        select = exp.Select(expressions=[items], kind=told, distinct=exp.Distinct() if distinct else None)
-        self._parse_sources(select)
-        return self._parse_query_modifiers(select)
+        return exp.Select(expressions=[items], kind=told, distinct=exp.Distinct() if distinct else None)
+
+    def _from_behind(self, start: int, refused: Refused) -> int:
+        """Where FROM stands behind a wrong list of items; the refusal goes on when there is none."""
+        depth = 0
+        for index in range(start, len(self._tokens)):
+            kind = self._tokens[index].token_type
+            depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+            if kind == TokenType.FROM and depth <= 0:
+                return index
+        raise refused
+
+    def _attempt_clause(self, select: exp.Select, parse: Callable[[exp.Select], None]) -> None:
+        """Parses a clause; a refusal is kept, and the next clause goes on."""
+        first, index = self._curr, self._index
+        try:
+            parse(select)
+        except Refused as refused:
+            self.refusals.append(refused)
+            if first.token_type not in _ALONE:
+                select.meta[INCOMPLETE] = True
+            ends = self._curr.token_type in self.STATEMENT_PARSERS
+            while self._curr and (ends or self._index == index or not self._starts_clause()):
+                self._advance()
+
+    def _starts_clause(self) -> bool:
+        options = self._curr.token_type != TokenType.WITH or self._next.token_type == TokenType.L_PAREN
+        return self._curr.token_type in self.QUERY_MODIFIER_PARSERS and options
+
+    def _parse_joined(self, select: exp.Select) -> None:
+        for join in iter(self._parse_join, None):
+            select.append("joins", join)
+
+    def _parse_clause(self, select: exp.Select) -> None:
+        token = self._curr
+        if token.token_type not in self.QUERY_MODIFIER_PARSERS:
+            units = (*METRES, *SECONDS, *SPEEDS) if self._prev.token_type == TokenType.NUMBER else ()
+            self._expected(f"{', '.join(_CLAUSES)} or ';'", (*_CLAUSES, *units))
+        key, clause = self.QUERY_MODIFIER_PARSERS[token.token_type](self)
+        if select.args.get(key):
+            self._refuse(f"Found multiple '{token.text.upper()}' clauses", token)
+        select.set(key, clause)
 
     def _match_told(self) -> exp.Expr | None:
         """CQL's ISTREAM, DSTREAM or RSTREAM before parentheses."""

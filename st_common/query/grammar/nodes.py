@@ -6,6 +6,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 Span = tuple[int, int]
+INCOMPLETE = "incomplete"  # in the meta of a SELECT of which something that other clauses lean on was refused
 
 
 class Refused(ParseError):  # noqa: N818 - not an error for people: it becomes a Problem

@@ -7,7 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from st_common.query.areas import Areas
-from st_common.query.grammar.nodes import Emit, Lasting, Refused, Span, span_of
+from st_common.query.grammar.nodes import INCOMPLETE, Emit, Lasting, Refused, Span, span_of
 from st_common.query.grammar.units import TUPLES
 from st_common.query.lowering.comparing import compare_of, transforms_of
 from st_common.query.lowering.condition import conditions_of, parts_of
@@ -42,6 +42,8 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
     fields = _alone(select, source, areas, gathered)
     if len(joins) > 1:
         gathered.found.append(Refused("a query joins one layer, or its own stream", span_of(joins[1])))
+    if select.meta.get(INCOMPLETE):
+        return None  # what is left leans on what was refused
     scope = gathered.attempt(lambda: scope_of(source, joins[0] if joins else None), None)
     related = _related(select, joins[0] if joins else None, scope, gathered) if scope is not None else None
     if gathered.found or related is None:
