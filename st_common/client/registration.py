@@ -19,6 +19,7 @@ from st_common.ops.status import read_status
 from st_common.position import position_of, segment_of
 from st_common.query.control import OPS, QueryRow
 from st_common.serving.follow import LAST_SEQ, POLL_S, Follower
+from st_common.serving.outlets import Outlet
 
 _LOOK_S = 0.5  # between two looks for a drop while nothing comes
 
@@ -33,6 +34,8 @@ class QueryId(NamedTuple):
 class Registration:
     """Iterating it blocks until the next change of the query and gives a MultiTuple.
 
+    Of an ISTREAM query only what enters is given, of a DSTREAM query only what leaves, of an RSTREAM query what is in.
+
     The iteration ends when the query is dropped or replaced, by whomever, and all changes of this version were given;
     at once when it is closed or cancelled by its client. One thread iterates; any thread may close.
     """
@@ -44,6 +47,7 @@ class Registration:
         self.plan = row.plan
         self._home, self._row, self._poll_s = home, row, poll_s
         self._follower = Follower(home, row.stream, after=(row.position - 1, LAST_SEQ), query=row.name)
+        self._outlet = Outlet(home, row.stream)
         self._features = FeatureCache(home, row.plan.join.layer) if tags and row.plan.join else None
         self._log, self._looked = Log(home.log(row.stream)), segment_of(row.position)
         self._end: int | None = None
@@ -105,7 +109,8 @@ class Registration:
         return bool(self._waiting)
 
     def _multi_tuples(self, rows: pa.Table) -> Iterator[MultiTuple]:
-        mine = rows.filter(pc.equal(rows["query_version"], self.id.version))
+        passed = self._outlet.passed(rows)
+        mine = passed.filter(pc.equal(passed["query_version"], self.id.version))
         features = self._features.of(mine) if self._features is not None and len(mine) else {}
         return (multi_tuple(row, self.plan, features) for row in mine.to_pylist())
 

@@ -53,6 +53,13 @@ class MultiTuple:
     position: int
     seq: int
 
+    @property
+    def element(self) -> Element:
+        """The first tuple: the stream's."""
+        first = self.tuples[0]
+        assert isinstance(first, Element)  # noqa: S101 - so it was made
+        return first
+
     def __iter__(self) -> Iterator[Element | Feature]:
         return iter(self.tuples)
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from st_common.capture.log import Log
-from st_common.client import Client, Element, Feature, MultiTuple
+from st_common.client import Client, Element, Feature, MultiTuple, Registration
 from st_common.engine.run import run
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.layers.load import load
 from st_common.ops.stop import place_marker
 from st_common.query.builder import query
+from st_common.query.builder.answering import StreamKind
 from st_common.query.registry import find, history, queries
 from st_common.query.text import to_text
 from st_common.serving.changes import stream_changes
@@ -49,22 +50,26 @@ def fixes(home: Home, *lines: str) -> None:
 
 
 @contextmanager
-def running(home: Home) -> Iterator[None]:
+def running(home: Home, stream: StreamSettings = CARS) -> Iterator[None]:
     """The local engine follows the log in a thread of its own, as `fairway run` does in a process."""
-    thread = threading.Thread(target=run, args=(home, CARS), kwargs={"until_idle": False})
+    thread = threading.Thread(target=run, args=(home, stream), kwargs={"until_idle": False})
     thread.start()
     try:
         yield
     finally:
-        place_marker(home.stream("cars"), now_us=0)
+        place_marker(home.stream(stream.name), now_us=0)
         thread.join(LONG_S)
         assert not thread.is_alive()
 
 
+def soon(changes: Registration) -> MultiTuple:
+    found = changes.next(LONG_S)
+    assert found is not None
+    return found
+
+
 def told(change: MultiTuple) -> tuple[object, ...]:
-    element = change[0]
-    assert isinstance(element, Element)
-    return element.object, change.sign, change.cause
+    return change.element.object, change.sign, change.cause
 
 
 @pytest.mark.spec("B14")
@@ -78,7 +83,7 @@ def test_an_iterator_blocks_until_the_next_change(home: Home, client: Client):
         first = next(changes)
         assert time.monotonic() - started_s > 0.4
         fixes(home, "a,2,60,5,12")
-        second = next(changes)
+        second = soon(changes)
     assert [told(first), told(second)] == [("a", 1, "enter"), ("a", -1, "leave")]
     (element,) = first
     assert element == Element(
@@ -134,7 +139,7 @@ def test_what_others_drop_or_replace_ends_after_its_last_change(home: Home, clie
     changes = client.register(SQUARE, "square")
     with running(home):
         fixes(home, "a,1,5,5,12")
-        first = next(changes)
+        first = soon(changes)
         other = Client(home, streams={"cars": CARS}, owner="another")
         if how == "drop":
             other.cancel(changes.id)
@@ -160,8 +165,8 @@ def test_a_join_gives_the_element_then_its_partner(home: Home, client: Client, t
     pairs = client.register(query("cars").join("cars").on_dwithin(3), "pairs")
     with running(home):
         fixes(home, "a,1,2,2,12", "b,2,60,60,12", "b,3,4,3,12", "b,9,70,60,12")
-        found = [next(changes) for changes in (plain, tagged)]
-        element, other = next(pairs)
+        found = [soon(changes) for changes in (plain, tagged)]
+        element, other = soon(pairs)
     assert [each[1] for each in found] == [
         Feature(fid="p1", layer="parks"),
         Feature(fid="p1", layer="parks", kind="park", tags={"leisure": "park", "name": "Elm"}),
@@ -170,6 +175,42 @@ def test_a_join_gives_the_element_then_its_partner(home: Home, client: Client, t
     assert len(found[0]) == 2
     assert isinstance(other, Element)
     assert {element.object, other.object} == {"a", "b"}
+
+
+@pytest.mark.spec("B14", "W6")
+@pytest.mark.parametrize(("kind", "signs"), [("istream", [1, 1]), ("dstream", [-1])])
+def test_of_a_stream_query_only_its_elements_come(home: Home, client: Client, kind: StreamKind, signs: list[int]):
+    changes = client.register(SQUARE.as_stream(kind))
+    with running(home):
+        fixes(home, "a,1,5,5,12", "a,2,50,5,12", "a,3,6,5,12")
+        found = [soon(changes) for _ in signs]
+        assert changes.next(0.1) is None
+    assert [change.sign for change in found] == signs
+    assert {(element.object, element.x is not None) for (element,) in found} == {("a", True)} or kind == "dstream"
+
+
+@pytest.mark.spec("B14")
+def test_real_ships_come_as_the_table_has_them(home: Home, shared: Path):
+    ships = StreamSettings(
+        name="ships", format="csv", time_unit="%d/%m/%Y %H:%M:%S", max_ahead_s=None, attributes={"SOG": "double"},
+        columns=Columns(object="MMSI", event_ts="# Timestamp", x="Longitude", y="Latitude"),
+    )  # fmt: skip
+    client = Client(home, streams={"ships": ships}, poll_s=0.01)
+    changes = client.register(
+        query("ships").in_space((10, 55, 13, 57)).where("SOG > 5").select("SOG", "x").emit_every(), "sound"
+    )
+    log = Log(home.log("ships"))
+    log.append((shared / "data" / "ais-denmark" / "aisdk-2026-04-26-first20000.csv").read_bytes(), arrival_us=0)
+    with running(home, ships):
+        table = [soon(changes) for _ in range(100)]
+        client.register("REPLACE QUERY sound AS SELECT * FROM ships INSIDE (0, 0, 1, 1)")
+        table += list(changes)
+    stored = [row for row in stream_changes(home, "ships", "sound").to_pylist() if row["query_version"] == 1]
+    assert len(stored) > 500
+    assert [(each.element.object, each.element.event_ts, each.sign, each.position) for each in table] == [
+        (row["object"], row["fix_ts"] or row["event_ts"], row["sign"], row["position"]) for row in stored
+    ]
+    assert all(10 <= each.element.x <= 13 and each.element.fields["SOG"] > 5 for each in table if each.sign > 0)
 
 
 def test_a_timeout_gives_nothing_and_a_closed_one_ends(home: Home, client: Client):
