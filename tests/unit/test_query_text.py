@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from st_common.errors import QueryError
 from st_common.query.frame import Extent, Frame, Sliding
-from st_common.query.plan import Plan
+from st_common.query.plan import LayerJoin, Plan
 from st_common.query.problem import TextError
 from st_common.query.region import Area, Box, Region
 from st_common.query.text import parse, select_of, to_text
@@ -161,6 +161,24 @@ def test_other_statements_say_what_they_are_about():
         ("explain", "", None), ("drop_area", "a", None),
     ]  # fmt: skip
     assert [statement.plan for statement in statements] == [None, None, None, None, Plan(stream="s"), None]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "JOIN l ON line = l.ref AND l.kind = 'a' AND l.t = 'x' AND s.a > 1 WHERE b",
+        "JOIN l ON l.kind = 'a' AND s.a > 1 AND line = l.ref WHERE b AND l.t = 'x'",
+        "JOIN L x ON X.t = 'x' AND X.ref = S.line AND s.a > 1 AND b AND x.KIND IN ('a')",
+        ", l x WHERE x.kind = 'a' AND a > 1 AND b AND x.t = 'x' AND line = x.ref",
+    ],
+)
+def test_conditions_join_or_choose_in_any_order_and_place(text: str):
+    plan = plan_of(f"REGISTER QUERY q AS SELECT * FROM s {text}")
+    assert plan.join is not None
+    join = LayerJoin(
+        layer=plan.join.layer, predicate="equals", kinds=("a",), left="line", right="ref", tags=(("t", "x"),)
+    )
+    assert (plan.join, plan.where) == (join, "a > 1 AND b")
 
 
 class Home:

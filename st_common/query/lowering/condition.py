@@ -47,14 +47,20 @@ def parts_of(join: exp.Expr | None, where: exp.Expr | None, scope: Scope) -> Par
     if join.args.get("on") is not None:
         on = tuple(conjuncts(join.args["on"]))
         return Parts(joining=on, others=others) if scope.joined == "stream" else _split(on, others, scope)
-    joining = tuple(part for part in others if joins(part, scope))
+    joining = _joining(others, scope)
     if not joining:
         like = f"WHERE {scope.label}.a = {scope.other_label}.a, or ST_DWithin({scope.label}, {scope.other_label}, 5 m)"
         raise Refused(f"expected a condition in WHERE that joins {scope.other_label}", span_of(join.this), like)
     return Parts(joining=joining, others=tuple(part for part in others if part not in joining))
 
 
-def joins(part: exp.Expr, scope: Scope) -> bool:
+def _joining(parts: tuple[exp.Expr, ...], scope: Scope) -> tuple[exp.Expr, ...]:
+    """Those that join; a word alone beside a key is a column when nothing else joins."""
+    clear = tuple(part for part in parts if _joins(part, scope, words=False))
+    return clear or tuple(part for part in parts if _joins(part, scope, words=True))
+
+
+def _joins(part: exp.Expr, scope: Scope, *, words: bool) -> bool:
     """Whether a condition joins: it is spatial, or says that something of both is equal."""
     bare = part.unnest()
     if isinstance(bare, tuple(SPATIAL)):
@@ -63,7 +69,9 @@ def joins(part: exp.Expr, scope: Scope) -> bool:
         return False
     if scope.joined == "stream":
         return len({scope.is_other(column) for column in bare.find_all(exp.Column)}) > 1
-    return any(_is_key(*sides, scope) for sides in ((bare.this, bare.expression), (bare.expression, bare.this)))
+    return any(
+        _is_key(*sides, scope, words=words) for sides in ((bare.this, bare.expression), (bare.expression, bare.this))
+    )
 
 
 def conditions_of(parts: Sequence[exp.Expr], scope: Scope, gathered: Gathered) -> Conditions:
@@ -76,16 +84,16 @@ def conditions_of(parts: Sequence[exp.Expr], scope: Scope, gathered: Gathered) -
 
 def _split(on: tuple[exp.Expr, ...], others: tuple[exp.Expr, ...], scope: Scope) -> Parts:
     """Of a join with a layer one part of ON joins; a text that equals a key does when nothing else is there."""
-    joining = tuple(part for part in on if joins(part, scope))
+    joining = _joining(on, scope)
     if not joining:
         joining = tuple(part for part in on if isinstance(part.unnest(), exp.EQ) and _is_about_layer(part, scope))[:1]
     return Parts(joining=joining or on[:1], others=(*(part for part in on if part not in joining), *others))
 
 
-def _is_key(column: exp.Expr, value: exp.Expr, scope: Scope) -> bool:
+def _is_key(column: exp.Expr, value: exp.Expr, scope: Scope, *, words: bool) -> bool:
     bare, other = column.unnest(), value.unnest()
     text = isinstance(other, exp.Literal) and other.is_string
-    return isinstance(bare, exp.Column) and scope.is_other(bare) and not text and not _is_word(other)
+    return isinstance(bare, exp.Column) and scope.is_other(bare) and not text and (words or not _is_word(other))
 
 
 def _is_word(node: exp.Expr) -> bool:
