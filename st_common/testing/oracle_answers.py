@@ -7,8 +7,8 @@ from st_common.query.frame import Frame
 from st_common.testing.oracle_expressions import fields_of
 from st_common.testing.oracle_frames import FrameRow, framed, speeds, time_of
 from st_common.testing.oracle_members import members
-from st_common.testing.oracle_readings import Known
-from st_common.testing.oracle_rows import Pair
+from st_common.testing.oracle_readings import Known, Reading
+from st_common.testing.oracle_rows import Fix, Pair
 from st_common.testing.oracle_values import Counted, groups, stays_until
 from st_common.testing.oracle_world import FIX, Below, Entry, Query, World
 
@@ -30,7 +30,8 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
         values = groups(plan.aggregate, counted(world, query, known, at_us))
         return {(group, None): Told(value=value) for group, value in values.items()}
     if plan.window is not None:
-        return {(r.fix.object, partner): Told() for r, partner in counted(world, query, known, at_us)}
+        pairs = {(reading.fix.object, partner) for reading, partner in counted(world, query, known, at_us)}
+        return {pair: Told(fields=fields_of(plan, _last(known, pair[0]))) for pair in pairs}
     found = members(plan, known, world.features(query), world.rules)
     until = plan.inside if plan.valid_until else None
     return {
@@ -40,6 +41,12 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
         )
         for pair, reading in found.items()
     }
+
+
+def _last(known: Known, name: str) -> Reading:
+    """The last reading of an object; nothing is known any more of one that lives no longer."""
+    nothing = Fix(position=0, object=name, event_us=known.last_us[name], gone=True)
+    return known.alive.get(name, Reading(fix=nothing))
 
 
 def _framed(world: World, query: Query, frame: Frame, known: Known) -> dict[Pair, Told]:

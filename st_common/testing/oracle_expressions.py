@@ -88,7 +88,10 @@ CONDITIONS: dict[str, Meaning] = {
 }
 """For WHERE."""
 
-PLACES: dict[str, Meaning] = {"x": lambda reading, _: reading.fix.x, "y": lambda reading, _: reading.fix.y}
+PLACES: dict[str, Meaning] = {
+    "x": lambda reading, _: None if reading.fix.gone else reading.fix.x,
+    "y": lambda reading, _: None if reading.fix.gone else reading.fix.y,
+}
 """For columns."""
 
 NUMBERS: dict[str, Meaning] = {

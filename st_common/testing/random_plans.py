@@ -99,8 +99,8 @@ def _neighbours(rng: Random) -> Neighbours:
             return Nearest(k=k, place=_place(rng))
 
 
-def _where(rng: Random) -> str | None:
-    return rng.choice(sorted(CONDITIONS)) if rng.random() < 0.3 else None
+def _where(rng: Random, share: float = 0.3) -> str | None:
+    return rng.choice(sorted(CONDITIONS)) if rng.random() < share else None
 
 
 def _columns(rng: Random) -> tuple[tuple[str, str], ...]:
@@ -109,7 +109,12 @@ def _columns(rng: Random) -> tuple[tuple[str, str], ...]:
 
 
 def _emit(rng: Random) -> Emit:
-    return rng.choice(("changes", "changes", "every"))
+    return rng.choice(("changes", "changes", "every", "every", _stream(rng)))
+
+
+def _stream(rng: Random) -> Emit:
+    """What may be written of every kind: changes, or one of CQL's streams."""
+    return rng.choice(("changes", "changes", "istream", "dstream", "rstream", "rstream"))
 
 
 def _aggregate(rng: Random, *, joined: bool) -> Aggregate:
@@ -183,7 +188,7 @@ def _windows(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     window = Window(seconds=rng.choice((0.5, 1.0, 2.0, 3.5, 10.0))) if seconds else Window(tuples=rng.randint(1, 4))
     return Plan(
         stream=STREAM, inside=rng.choice((None, _still(rng))), where=_where(rng), join=join, window=window,
-        aggregate=_aggregate(rng, joined=join is not None) if rng.random() < 0.6 else None,
+        aggregate=_aggregate(rng, joined=join is not None) if rng.random() < 0.6 else None, emit=_stream(rng),
     )  # fmt: skip
 
 
@@ -192,7 +197,7 @@ def _counts(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     below = rng.choice((_fixes, _fixes, _moves, _near, _pairs))(rng, layers)
     return Plan(
         stream=STREAM, inside=below.inside, neighbours=below.neighbours, join=below.join, pairs=below.pairs,
-        where=below.where, aggregate=_aggregate(rng, joined=below.join is not None),
+        where=below.where, aggregate=_aggregate(rng, joined=below.join is not None), emit=_stream(rng),
     )  # fmt: skip
 
 
@@ -205,11 +210,12 @@ def _extent(rng: Random, by: Domain) -> Extent:
 
 
 def _sliding(rng: Random) -> Sliding:
-    """Of one domain or of two, with a slide or without."""
-    by = rng.choice(DOMAINS)
+    """Of one domain or of two, with a slide or without. Time moves on by itself, so there is much of it."""
+    by = rng.choice((*DOMAINS, "time"))
     if rng.random() < 0.3:
         return Sliding(range=_extent(rng, by))
-    return Sliding(range=_extent(rng, by), slide=_extent(rng, by if rng.random() < 0.5 else rng.choice(DOMAINS)))
+    other = rng.choice((*DOMAINS, "time"))
+    return Sliding(range=_extent(rng, by), slide=_extent(rng, by if rng.random() < 0.4 else other))
 
 
 def _frame(rng: Random) -> Frame:
@@ -231,8 +237,8 @@ def _frames(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
         aggregate = Aggregate(function="avgspd") if rng.random() < 0.5 else _aggregate(rng, joined=False)
     return Plan(
         stream=STREAM, frame=_frame(rng), inside=now.inside, neighbours=now.neighbours, join=now.join,
-        where=_where(rng), aggregate=aggregate, columns=_columns(rng) if aggregate is None else (),
-        emit=rng.choice(("changes", "changes", "istream", "dstream", "rstream", "rstream")),
+        where=_where(rng, 0.5), aggregate=aggregate, columns=_columns(rng) if aggregate is None else (),
+        emit=_stream(rng),
     )  # fmt: skip
 
 
@@ -256,7 +262,7 @@ def _transform(rng: Random) -> Transform:
 
 def _comparing(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Boxes of fixes that are enlarged, filtered and compared, fix by fix or as a condition of other kinds."""
-    below = rng.choice((_fixes, _fixes, _fixes, _moves, _near, _pairs, _windows, _counts))(rng, layers)
+    below = rng.choice((_fixes, _fixes, _fixes, _moves, _near, _pairs, _windows, _counts, _frames))(rng, layers)
     steps = tuple(_transform(rng) for _ in range(rng.choice((0, 1, 1, 2, 3))))
     compare = Compare(box=box(rng), negative=rng.random() < 0.4) if not steps or rng.random() < 0.8 else None
     inside = below.inside if rng.random() < 0.6 or below.focals else None
@@ -272,5 +278,5 @@ _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "counting": _counts, "frames": _frames, "comparing": _comparing,
 }  # fmt: skip
 
-KINDS = tuple(kind for kind in _MAKE if kind != "frames")
+KINDS = tuple(_MAKE)
 """The kinds of plans: `fixes` are judged fix by fix, all others at ticks."""
