@@ -21,7 +21,7 @@ from st_common.query.text import Statement, parse, select_of, to_text
 from st_common.serving.follow import POLL_S
 from st_common.settings import StreamSettings, conf_dir, load_streams
 
-_SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+_SELECT = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*SELECT\b", re.IGNORECASE | re.DOTALL)  # behind comments
 
 
 class Client:

@@ -99,7 +99,8 @@ def test_an_iterator_blocks_until_the_next_change(home: Home, client: Client):
 def test_text_builder_and_plan_register_equal_plans(home: Home, client: Client):
     plan = SQUARE.where("line = '12'").build()
     text = to_text(plan, "by_text")
-    for number, what in enumerate((plan, SQUARE.where("line = '12'"), text.partition(" AS ")[2])):
+    select = text.partition(" AS ")[2]
+    for number, what in enumerate((plan, SQUARE.where("line = '12'"), select, f"-- why\n/* how */ {select};")):
         assert client.register(what, f"q{number}").id == (f"q{number}", 1)
     assert client.register(text).id == ("by_text", 1)
     assert {row.plan for row in queries(home)} == {plan}
@@ -233,6 +234,7 @@ def test_a_timeout_gives_nothing_and_a_closed_one_ends(home: Home, client: Clien
         (query("trains"), None, "unknown stream 'trains'"),
         (query("cars").where("sped > 1"), None, "unknown column 'sped'"),
         ("REGISTER QUERY a AS SELECT * FROM cars; DROP QUERY a", None, "expected one statement"),
+        ("SELECT * FROM cars WHERE line >", None, "line 1, column 32: expected an expression"),
         ("DROP QUERY taken", None, "expected one statement"),
         ("REGISTER QUERY a AS SELECT * FROM cars", "b", "calls the query 'a', not 'b'"),
         (SQUARE, "taken", "registered already"),
