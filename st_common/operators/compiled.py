@@ -20,7 +20,9 @@ from st_common.query.region import MovingBox, MovingCircle
 
 
 def kind_of(plan: Plan) -> str | None:
-    """The kind of the skeleton that judges a plan; None where its region stands still and it has no neighbours."""
+    """The kind of the skeleton that judges a plan, or `pairs`; None where it stands still and has no neighbours."""
+    if plan.pairs is not None or (plan.join is not None and isinstance(plan.inside, MovingBox | MovingCircle)):
+        return "pairs"
     if plan.neighbours is not None:
         if isinstance(plan.neighbours, Nearest):
             return "nearest"
@@ -36,7 +38,8 @@ class Compiled:
 
     `fixwise` are judged fix by fix, by the shard that owns the object. The others are judged at ticks by the shard
     that owns the query: `still` have a region that stands still, `windows` and `frames` hold fixes, `kinds` go through
-    the skeleton, `pairs` join objects with objects (see `is_spread`); what a frame asks of last fixes is among these.
+    the skeleton, `pairs` join objects with objects (see `is_spread`), or with a layer below a region that
+    moves; `following` are those of them that go with an object. What a frame asks of last fixes is among these.
     The other columns have a flag per query: further fixes of members are told, an aggregate stands above, there is a
     window or a frame, there is a frame, everything is told again at each result, columns are selected, members are told
     with the time until which they stay, objects are paired, the query is this shard's. Then, per query:
@@ -50,6 +53,7 @@ class Compiled:
     frames: FrameSpecs
     kinds: dict[str, KindQueries]
     pairs: np.ndarray
+    following: KindQueries
     every: np.ndarray
     grouped: np.ndarray
     windowed: np.ndarray
@@ -104,7 +108,7 @@ def compile_shard(
     kinds: dict[str, list[int]] = {}
     for number in rest:
         plan = below[number].plan
-        kinds.setdefault("pairs" if plan.pairs is not None else kind_of(plan) or "still", []).append(number)
+        kinds.setdefault(kind_of(plan) or "still", []).append(number)
     sets = [
         compile_queries(
             below,
@@ -115,7 +119,8 @@ def compile_shard(
         for of in (fixwise, kinds.pop("still", []), windows)
     ]
     return Compiled(
-        fixwise=sets[0], still=sets[1], windows=sets[2], pairs=np.array(kinds.pop("pairs", []), np.int64),
+        fixwise=sets[0], still=sets[1], windows=sets[2], pairs=np.array(pairs := kinds.pop("pairs", []), np.int64),
+        following=kind_queries(below, [n for n in pairs if below[n].plan.focals]),
         kinds={name: kind_queries(below, of) for name, of in kinds.items()},
         frames=compile_frames(queries, frames, geographic=settings.geographic),
         every=np.array([q.plan.emit == "every" for q in queries], bool),

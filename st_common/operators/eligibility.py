@@ -37,7 +37,7 @@ def masks_of(
     moving = {n: r for n, rule in enumerate(known.rules, 1) if isinstance(r := rule.region, MovingBox | MovingCircle)}
     whole = masks.copy() if moving else masks
     for number, region in moving.items():
-        whole[number] &= _moving_mask(region, world, objects)
+        whole[number] &= moving_mask(region, world, objects)
     return masks, whole
 
 
@@ -59,7 +59,8 @@ def _fresh(known: KindQueries, fixes: LastFixes, world: World, objects: Interner
     return out
 
 
-def _moving_mask(region: MovingBox | MovingCircle, world: World, objects: Interner) -> np.ndarray:
+def moving_mask(region: MovingBox | MovingCircle, world: World, objects: Interner) -> np.ndarray:
+    """The living objects in a region that moves, without its focal object; none when that does not live."""
     mask = np.zeros(len(world.x), bool)
     focal = np.array([objects.number_of(region.focal)], np.int64)
     nowhere = np.array([np.nan])

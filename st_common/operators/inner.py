@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from st_common.operators import pairing, readings
+from st_common.operators import moving_joins, pairing, readings
 from st_common.operators.eligibility import masks_of
 from st_common.operators.fixes import ALIVE, LastFixes
 from st_common.operators.kind_queries import KindQueries
@@ -57,7 +57,9 @@ def inner_answer(turn: Turn, fixes: LastFixes, answer: np.ndarray, memo: Memo, c
         kinds[name], looked, filled = _kind(scope, turn, fixes, world, name, queries, memo.kinds.get(name))
         touched, refills = touched + looked, refills + filled
     for number in known.pairs.tolist():
-        touched += pairing.judge_pairs(scope, turn, fixes, world, number)
+        pairs = turn.queries[number].plan.pairs is not None
+        judge_join = pairing.judge_pairs if pairs else moving_joins.judge_moving_join
+        touched += judge_join(scope, turn, fixes, world, number)
     minus, plus = scope.differences(len(turn.numbering.targets))
     return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), touched=touched, refills=refills)
 

@@ -222,8 +222,11 @@ def index_of(regions: Sequence[Any], *, geographic: bool) -> Index:
     return _INDEX[type(regions[0])](regions, geographic=geographic)
 
 
-def match(queries: QuerySet, points: Points, *, layer_of: LayerOf, numbering: Numbering) -> Hits:
-    """All pairs of a point and what it satisfies. Points with NaN satisfy nothing; borders are closed."""
+def match(queries: QuerySet, points: Points, *, layer_of: LayerOf, numbering: Numbering, first: int = 0) -> Hits:
+    """All pairs of a point and what it satisfies. Points with NaN satisfy nothing; borders are closed.
+
+    `first` is the number of the first query of the set.
+    """
     found: list[Triples] = []
     probed = 0
     for unit in queries.units:
@@ -236,7 +239,7 @@ def match(queries: QuerySet, points: Points, *, layer_of: LayerOf, numbering: Nu
         wanted = queries.predicate[number]
         true = (wanted < 0) | points.masks[np.maximum(wanted, 0), point]
         point, number, partner = point[true], number[true], partner[true]
-    return Hits(point=point, target=numbering.targets_of(number, partner), probed=probed, matched=matched)
+    return Hits(point=point, target=numbering.targets_of(number + first, partner), probed=probed, matched=matched)
 
 
 def _concat(parts: list[np.ndarray]) -> np.ndarray:

@@ -9,6 +9,7 @@ from st_common.operators import expressions, readings
 from st_common.operators.compiled import is_spread
 from st_common.operators.fixes import LastFixes
 from st_common.operators.match import compile_queries, match
+from st_common.operators.moving_joins import has_moved, inside, is_moving
 from st_common.operators.points import points_of
 from st_common.operators.scope import Scope
 from st_common.operators.targets import NO_PARTNER
@@ -25,10 +26,12 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: LastFixes, world: World, number
     """
     alive = np.flatnonzero(world.alive)
     left = _left(turn, fixes, world, alive, number)
-    join = turn.queries[number].plan.pairs
+    plan = turn.queries[number].plan
+    join = plan.pairs
     assert join is not None  # noqa: S101 - only such queries come here
     codes = _codes(join, turn, fixes, world, alive)
-    changed, found, tested = scope.changed, [], 0
+    moved = is_moving(plan) and has_moved(plan, turn, scope.changed)
+    changed, found, tested = scope.changed | moved, [], 0
     for mine, theirs in ((left[changed[left]], alive), (left[~changed[left]], alive[changed[alive]])):
         one, other = _near(join, world, codes, mine, theirs)
         tested += len(one)
@@ -39,6 +42,8 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: LastFixes, world: World, number
             circle = world.x[one], world.y[one], np.full(len(one), join.distance_m)
             keep &= within(*circle, world.x[other], world.y[other], geographic=world.geographic)
         found.append((one[keep], other[keep]))
+    if moved:
+        scope.whole(np.flatnonzero(turn.numbering.targets.query == number))
     _tell(scope, turn, number, np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]))
     return tested
 
@@ -48,6 +53,8 @@ def _left(turn: Turn, fixes: LastFixes, world: World, alive: np.ndarray, number:
     settings, plan = turn.settings, turn.queries[number].plan
     if settings.shards > 1 and is_spread(plan):
         alive = alive[turn.objects.hashes[alive] % np.uint64(settings.shards) == settings.shard]
+    if is_moving(plan):
+        alive = np.intersect1d(alive, inside(plan, turn, world), assume_unique=True)
     if plan.where is None and plan.inside is None and plan.compare is None and not plan.transforms:
         return alive
     alone = compile_queries(turn.queries, [number], geographic=world.geographic)

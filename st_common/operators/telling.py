@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from st_common.operators import readings
 from st_common.operators.agenda import ticks_of
-from st_common.operators.changes import CAUSES, Names, change_rows
+from st_common.operators.changes import CAUSES, SHARD_SCHEMA, Names, change_rows
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import ALIVE, NEVER, SILENT, LastFixes
 from st_common.operators.groups import Groups
@@ -104,7 +104,7 @@ def _leaving(turn: Turn, fixes: LastFixes, minus: np.ndarray) -> np.ndarray:
         partner = turn.numbering.targets.partner[target[partnered]]
         names, hashes = turn.numbering.partners.ids.take(pa.array(partner)), turn.numbering.partners.hashes[partner]
         status[partnered] = fixes.status[turn.objects.find(hashes, names)]
-    for known in turn.known.kinds.values():
+    for known in (*turn.known.kinds.values(), turn.known.following):
         status = _by_focal(turn, fixes, known, query, status)
     cause = np.where(status == ALIVE, _CAUSE["leave"], np.where(status == SILENT, _CAUSE["expired"], _CAUSE["gone"]))
     return np.where(turn.known.windowed[query], _CAUSE["aged"], cause)
@@ -138,6 +138,8 @@ def tell_groups(turn: Turn, before: Groups, changed: Regrouped, at: At, *, again
     removed, added, stays = changed.removed, changed.added, again or Groups.empty()
     old = before.value[np.searchsorted(before.target, removed)]
     target = np.concatenate([removed, added.target, stays.target])
+    if not len(target):
+        return SHARD_SCHEMA.empty_table()
     query, group = turn.numbering.targets.query[target], turn.numbering.targets.partner[target]
     is_update = np.concatenate([np.isin(removed, added.target), np.isin(added.target, removed), stays.target < 0])
     sign = np.repeat([-1, 1, 0], [len(removed), len(added), len(stays)])

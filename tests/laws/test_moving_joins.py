@@ -1,0 +1,54 @@
+"""The laws for joins of what is inside a region that goes with an object: with a layer, with other objects."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan
+from st_common.query.region import MovingBox, MovingCircle
+from st_common.testing import oracle
+from st_common.testing.laws import run_steps, told, told_by_oracle
+from st_common.testing.random_plans import FOCALS, LAYER, RADII, SIDES, STREAM
+from st_common.testing.strategies import case_of, segmentations
+
+JOINS = (
+    {"pairs": PairJoin(distance_m=5.0)}, {"pairs": PairJoin(keys=("kind",))}, {"pairs": PairJoin(distance_m=2.5)},
+    {"join": LayerJoin(layer=LAYER, predicate="intersects")}, {"join": LayerJoin(layer=LAYER, predicate="within")},
+    {"join": LayerJoin(layer=LAYER, predicate="dwithin", distance_m=2.5, kinds=("park", "road"))},
+    {"join": LayerJoin(layer=LAYER, predicate="equals", left="object", right="fid")},
+)  # fmt: skip
+ABOVE = (
+    {}, {"emit": "every"}, {"where": "NOT free"}, {"columns": (("c", "load"),)},
+    {"aggregate": Aggregate(function="count")}, {"aggregate": Aggregate(function="max", argument="load", group="kind")},
+)  # fmt: skip
+
+
+def plan_of(rng):
+    focal = rng.choice(FOCALS)
+    inside = rng.choice((
+        MovingBox(focal=focal, width=rng.choice(SIDES), height=rng.choice(SIDES)),
+        MovingCircle(focal=focal, radius_m=rng.choice(RADII)),
+    ))  # fmt: skip
+    return Plan(stream=STREAM, inside=inside, **rng.choice(JOINS), **rng.choice(ABOVE))
+
+
+def with_plans(seed):
+    case, rng, rows = case_of(seed, kind="fixes", layers=True), Random(seed), []
+    for row in case.rows:
+        is_query = not isinstance(row, oracle.Fix) and "plan" in row.row
+        control = {"layer_version": 0, **row.row, "plan": plan_of(rng).to_json()} if is_query else None
+        rows.append(row if control is None else replace(row, row=control))
+    return replace(case, rows=tuple(rows))
+
+
+@pytest.mark.spec("G4", "G9", "B9", "X1")
+@settings(max_examples=30)
+@given(st.integers(0, (1 << 48) - 1), st.data(), st.sampled_from((1, 3)))
+def test_any_batching_and_shards_tell_what_brute_force_tells(seed, data, shards):
+    case = with_plans(seed)
+    changes, _, order = run_steps(case, data.draw(segmentations(len(case.rows))), shards=shards)
+    expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
+    assert told(changes, order) == told_by_oracle(expected.changes)
