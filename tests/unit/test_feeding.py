@@ -15,7 +15,8 @@ from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.decode import decode
 from st_common.engine.local import LocalEngine
-from st_common.errors import ConfigError, QueryError
+from st_common.engine.run import run
+from st_common.errors import ConfigError, QueryError, TransientError
 from st_common.home import Home
 from st_common.query.plan import Aggregate, Box, Plan
 from st_common.serving.changes import passed_changes
@@ -54,8 +55,8 @@ def streams(home):
     return load_streams(home.root / "conf")
 
 
-def register(home, name, plan, stream="cars"):
-    row = {"op": "register", "query": name, "version": 1, "plan": plan.to_json(), "text": "", "owner": "t"}
+def register(home, name, plan, stream="cars", version=1):
+    row = {"op": "register", "query": name, "version": version, "plan": plan.to_json(), "text": "", "owner": "t"}
     Log(home.log(stream)).append(json.dumps(row).encode(), arrival_us=0, control=True)
 
 
@@ -105,6 +106,28 @@ def test_what_a_query_gives_is_a_stream_that_another_query_reads(home):
         pass
     engine.close()
     assert passed_changes(home, "crowd")["object"].to_pylist() == ["a", "b"]
+
+
+@pytest.mark.spec("W6")
+def test_what_went_is_where_its_object_was_then(home, monkeypatch):
+    monkeypatch.setattr("st_common.serving.places.WAIT_S", 0.0)
+    row = Plan(stream="cars", inside=ZONE, emit="dstream")
+    register(home, "went", row)
+    lines = "a,1,5,1,bus\na,2,20,2,bus\nb,2,6,1,car\na,3,7,1,bus\na,4,30,4,bus\na,5,40,5,bus\n"
+    log = Log(home.log("cars"))
+    log.append(b"id,t,x,y,kind\n" + lines.encode(), arrival_us=0)
+    log.append(json.dumps({"op": "drop", "query": "went"}).encode(), arrival_us=0, control=True)
+    register(home, "went", row, version=2)
+    engine = LocalEngine(home, streams(home)["cars"])
+    while engine.batch():
+        pass
+    engine.close()
+    with pytest.raises(TransientError, match="archive of stream 'cars' is behind"):
+        feed(home, "WENT", attributes={}).run()
+    run(home, streams(home)["cars"], until_idle=True)
+    feed(home, "WENT", attributes={}).run()
+    went = [(one["object"], one["x"], one["y"], one["cause"], one["sign"]) for one in fed(home)]
+    assert went == [("a", 20, 2, "leave", -1), ("a", 30, 4, "leave", -1), ("b", 6, 1, "dropped", -1)]
 
 
 @pytest.mark.spec("W6", "X7")
