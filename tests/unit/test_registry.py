@@ -161,6 +161,9 @@ def test_a_layer_that_is_loaded_meanwhile_is_announced_behind_the_query(home: Ho
         ("DROP QUERY new", "new", "unknown query 'new'"),
         ("DROP QUERY old; DROP QUERY old", "old", "was dropped"),
         ("REGISTER QUERY n AS SELECT * FROM taxis INSIDE (60, 124, 61, 125)", "INSIDE", "longitude first"),
+        ("REGISTER QUERY n AS SELECT sped FROM taxis WHERE speed_mps > 3", "sped FROM", "unknown column 'sped'"),
+        ("REGISTER QUERY n AS\nSELECT * FROM taxis WHERE\nspeed_mph > 3", "speed_mph", "did you mean speed_mps?"),
+        ("EXPLAIN OLE", "OLE", "unknown query 'OLE' (did you mean old?)"),
     ],
 )
 def test_one_wrong_statement_registers_nothing_and_is_pointed_at(home: Home, text: str, at: str, says: str):
@@ -192,6 +195,28 @@ def test_all_wrong_statements_are_named_at_once(home: Home):
     with pytest.raises(TextError) as caught:
         do(home, text)
     assert len(caught.value.problems) == 3
+
+
+@pytest.mark.spec("P4")
+@pytest.mark.parametrize(
+    ("region", "at", "says"),
+    [
+        ("'POLYGON((0 0, 1 1, 0 1, 1 0, 0 0))'", "'POLYGON", "the area is not valid: Self-intersection"),
+        ("'POLYGON((0 0, 1 1)'", "'POLYGON", "this is no WKT"),
+        ("(1, 2, 3)", "1, 2, 3)", "expected 4 numbers, not 3"),
+        ("CIRCLE (1, 2, -3)", "-3", "a radius is 0 or more"),
+        ("nowhere", "nowhere", "unknown area 'nowhere'"),
+    ],
+)
+def test_a_bad_geometry_is_pointed_at_before_anything_is_done(home: Home, region: str, at: str, says: str):
+    text = f"REGISTER QUERY good AS SELECT * FROM ships;\nREGISTER QUERY n AS SELECT * FROM taxis INSIDE {region}"
+    with pytest.raises(TextError) as caught:
+        do(home, text)
+    assert says in str(caught.value)
+    assert len(caught.value.problems) == 1
+    assert caught.value.line == 2
+    assert caught.value.column == text.rindex(at) - text.index("\n")
+    assert queries(home) == []
 
 
 @pytest.mark.spec("P4")
