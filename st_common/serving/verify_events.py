@@ -16,12 +16,16 @@ FIX, GONE, EXPIRED = 0, 1, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """A stream's settings in microseconds; metres are geodesic where it is `geographic`."""
+    """A stream's settings in microseconds; metres are geodesic where it is `geographic`.
+
+    `window_rows` is how many fixes of an object a query with windows keeps.
+    """
 
     lateness_us: int
     silence_us: int | None
     tick_us: int
     geographic: bool
+    window_rows: int = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
