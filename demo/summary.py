@@ -34,7 +34,7 @@ def answers(report: Report) -> Table:
     """The queries with the sizes of their answers and how many changes they had."""
     table = Table(title="Queries and their answers at the end", title_justify="left")
     table.add_column("query", style="bold")
-    for name in ("objects", "pairs", "+", "-", "0"):
+    for name in ("objects", "rows", "+", "-", "0"):
         table.add_column(name, justify="right")
     table.add_column("values")
     for query in report.queries:

@@ -28,7 +28,7 @@ from st_common.settings import StreamSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFacts:
-    """A query and its answer: `pairs` of object and partner, `objects` in them; its changes by sign.
+    """A query and its answer: `pairs` of object and partner (of windows: fixes), `objects` in them; changes by sign.
 
     `values` are those of an aggregate, by group.
     """
@@ -252,13 +252,17 @@ def _scene(
 
 
 def _asked(row: QueryRow, answer: pa.Table, box: Mapping[str, Any]) -> Asked:
+    """What the map shows of a query; rows of windows have times as partners, which are no features."""
     mine = answer.filter(pc.equal(answer["query"], row.name))
-    partners = frozenset(mine["partner"].drop_null().to_pylist())
+    frame = row.plan.frame if row.plan is not None else None
+    partners = frozenset(mine["partner"].drop_null().to_pylist()) if frame is None else frozenset()
     inside = row.plan.inside if row.plan is not None else None
     edges = {edge: box[edge] for edge in ("minx", "miny", "maxx", "maxy")}
     drawn = not isinstance(inside, Area) and None not in edges.values()
+    framed = [region for region in frame.regions if isinstance(region, Box)] if frame and inside is None else []
+    area = Box(**edges) if drawn else framed[0] if len(framed) == 1 else None
     return Asked(
-        name=row.name, area=Box(**edges) if drawn else None, round=isinstance(inside, Circle | MovingCircle),
+        name=row.name, area=area, round=isinstance(inside, Circle | MovingCircle),
         objects=frozenset(mine["object"].to_pylist()), partners=partners,
     )  # fmt: skip
 

@@ -123,7 +123,7 @@ def _queries(report: Report) -> str:
          query.pairs, query.plus, query.minus, query.again]
         for query in report.queries
     ]  # fmt: skip
-    head = ("query", "objects", "pairs", "+", "−", "0")  # noqa: RUF001 - a minus as long as the plus
+    head = ("query", "objects", "rows", "+", "−", "0")  # noqa: RUF001 - a minus as long as the plus
     marks = [f"q{number}" for number in range(len(rows))]
     return _card("Queries and their answers now", _table(head, rows, marks=marks) if rows else _none("No query."))
 

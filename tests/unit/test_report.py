@@ -12,10 +12,12 @@ import pytest
 import shapely
 
 from st_common import tables
+from st_common.capture.control import write_end
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.run import run
 from st_common.home import Home
+from st_common.query.region import Box
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.report import Report, RuleFacts, Step, collect
@@ -68,6 +70,26 @@ def store_parks(home: Home) -> None:
 @pytest.fixture(scope="module")
 def report(home: Home) -> Report:
     return collect(home, STREAM, steps=[Step(name="load", what="a <layer>", seconds=1.25)], note="© someone")
+
+
+@pytest.mark.spec("W3")
+def test_a_window_is_shown_by_its_fixes_and_its_region(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    text = """
+        REGISTER QUERY trail AS SELECT * FROM cars [RANGE BY (0, 0, 5, 10) RATTR SPACE];
+        REGISTER QUERY now AS SELECT * FROM cars [ROWS 2] INSIDE (0, 0, 20, 20);
+    """
+    register(home, {"cars": STREAM}, parse(text), owner="me", now_us=1_000_000)
+    Log(home.log("cars")).append(FIXES.encode(), arrival_us=2_000_000)
+    write_end(Log(home.log("cars")), arrival_us=2_000_000)
+    run(home, STREAM, until_idle=True)
+    found = collect(home, STREAM)
+    assert {one.name: (one.objects, one.pairs) for one in found.queries} == {"trail": (2, 3), "now": (2, 4)}
+    assert [(one.name, one.area, one.partners) for one in found.scene.queries] == [
+        ("now", Box(minx=0, miny=0, maxx=20, maxy=20), frozenset()),
+        ("trail", Box(minx=0, miny=0, maxx=5, maxy=10), frozenset()),
+    ]
+    assert "RATTR SPACE" in page(found, title="cars")
 
 
 def test_counts(report: Report) -> None:
