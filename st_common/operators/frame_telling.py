@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.operators import relational
-from st_common.operators.changes import CAUSES, Names, change_rows
+from st_common.operators.changes import CAUSES, SHARD_SCHEMA, Names, change_rows
 from st_common.operators.frames import Frames, Judged
 from st_common.operators.groups import Groups
 from st_common.operators.intern import Interner
@@ -20,7 +20,10 @@ _RANK = 2  # after expiries and fixes of the same event time
 
 def tell_rows(turn: Turn, frames: Frames, judged: Judged, at: At) -> pa.Table:
     """Rows of changes for the fixes that left and entered results, and on request (RSTREAM) for those that stay."""
-    told = judged.stays[judged.moved & turn.known.retelling[frames.rows.queries(judged.stays)]]
+    told = judged.stays[judged.moved]
+    told = told[turn.known.retelling[frames.rows.queries(told)]]
+    if not len(judged.minus) and not len(judged.plus) and not len(told):
+        return SHARD_SCHEMA.empty_table()
     sign = np.repeat([-1, 1, 0], [len(judged.minus), len(judged.plus), len(told)])
     index = np.concatenate([judged.minus, judged.plus, told])
     cause = np.concatenate([
@@ -34,6 +37,8 @@ def row_changes(turn: Turn, frames: Frames, index: np.ndarray, sign: np.ndarray,
     """Rows of changes for fixes in frames of queries that do not count; the partner is the fix's event time."""
     plain = ~turn.known.grouped[frames.rows.queries(index)]
     index, sign, cause = index[plain], sign[plain], cause[plain]
+    if not len(index):
+        return SHARD_SCHEMA.empty_table()
     ts, query = frames.rows.ts[index], frames.rows.queries(index)
     times, code = np.unique(ts, return_inverse=True)
     names = Names(
@@ -64,6 +69,9 @@ def _leaving(judged: Judged, at: At) -> np.ndarray:
 def regroup(turn: Turn, frames: Frames, judged: Judged, before: Groups) -> tuple[Regrouped, Groups]:
     """What changes among the groups over frames, and those that are told again without a change (RSTREAM)."""
     index = _grouped(turn, frames, np.concatenate([judged.minus, judged.plus]))
+    again = _grouped(turn, frames, judged.stays[judged.moved])
+    if not len(index) and not len(again):
+        return Regrouped(removed=index, added=Groups.empty()), Groups.empty()
     by_object = frames.specs.by_object[frames.specs.place[frames.rows.queries(index)]]
     slots, whole = frames.slots_of(index[by_object]), np.unique(frames.rows.queries(index[~by_object]))
     rows, _ = frames.rows_of(slots)
@@ -76,7 +84,7 @@ def regroup(turn: Turn, frames: Frames, judged: Judged, before: Groups) -> tuple
         _targets(turn, frames, index), before.target[is_whole[turn.numbering.targets.query[before.target]]]
     )
     changed = relational.regrouped_targets(before, targets, fresh)
-    again = np.concatenate([index, _grouped(turn, frames, judged.stays[judged.moved])])
+    again = np.concatenate([index, again])
     again = _targets(turn, frames, again[turn.known.retelling[frames.rows.queries(again)]])
     return changed, before.among(np.setdiff1d(again, np.concatenate([changed.removed, changed.added.target])))
 

@@ -177,14 +177,44 @@ class Frames:
         slide, size, origin = int(specs.slide[frame, window]), int(specs.range[frame, window]), int(specs.origin[frame])
         timed = specs.range_by[frame, window] == TIME
         if not slide:
-            ages: np.ndarray = np.maximum(ticks_past(ts + size, tick_us), self.rows.tick[rows])
-            return ages
+            return self._ages(frame, window, rows)
         query = self.turn.queries[specs.numbers[frame]]
         if timed or query.plan.emit != "rstream":  # nothing changes after that
             until = min(until, int(ts.max()) + slide + (size if timed else 0) + tick_us)
         start = max(first, int(ts.min())) - origin
         found: np.ndarray = np.arange(start - start % slide - slide, until - origin + slide, slide) + origin
         return ticks_of(found, tick_us)
+
+    def _asked(self, tick: int) -> np.ndarray:
+        """bool[f]: which frames are judged at a tick without an event: other queries' ticks make no result of theirs.
+
+        It can be seen only where everything is told again at each result, and windows of time move with every tick.
+        """
+        specs = self.specs
+        loose = ((specs.slide_by == TIME) & (specs.slide == 0)).any(axis=1) & self.turn.known.retelling[specs.numbers]
+        asked: np.ndarray = ~loose
+        for frame in np.flatnonzero(loose).tolist():
+            number = specs.numbers[frame]
+            first, end = np.searchsorted(self.rows.key, [number << SHIFT, (number + 1) << SHIFT])
+            rows = first + np.flatnonzero(self._live[first:end] & (self.rows.tick[first:end] <= tick))
+            asked[frame] = bool(len(rows)) and self._asks(frame, rows, tick)
+        return asked
+
+    def _asks(self, frame: int, rows: np.ndarray, tick: int) -> bool:
+        specs, tick_us = self.specs, self.turn.settings.tick_us
+        for window in np.flatnonzero(specs.slide_by[frame] == TIME).tolist():
+            slide, since = int(specs.slide[frame, window]), tick - int(specs.origin[frame])
+            if slide and since // slide > (since - tick_us) // slide:
+                return True
+            if not slide and (self._ages(frame, window, rows) == tick).any():
+                return True
+        return False
+
+    def _ages(self, frame: int, window: int, rows: np.ndarray) -> np.ndarray:
+        """The ticks at which rows are too old for a window of time that moves with every tick."""
+        end = ticks_past(self.rows.ts[rows] + self.specs.range[frame, window], self.turn.settings.tick_us)
+        ages: np.ndarray = np.maximum(end, self.rows.tick[rows])
+        return ages
 
     def advance(self, events: np.ndarray) -> None:
         """Takes the ways on to after some events (their places, ascending)."""
@@ -209,12 +239,16 @@ class Frames:
         ends: np.ndarray = self._ends[objects]
         return ends
 
-    def judge(self, answer: np.ndarray, tick: int, changed: np.ndarray) -> Judged:
-        """The results at a tick, when objects changed (bool[n]) and these are the answers below frames."""
+    def judge(self, answer: np.ndarray, tick: int, changed: np.ndarray) -> Judged | None:
+        """The results at a tick, when objects changed (bool[n]) and these are the answers below frames.
+
+        None: no window moved, and nobody began or ceased to count.
+        """
         counted = self.counting(answer)
-        moving = np.broadcast_to(changed, counted.shape) | frame_bounds.by_the_clock(
-            self.bounds, self.specs, self.ways, tick
-        )
+        moving = frame_bounds.by_the_clock(self.bounds, self.specs, self.ways, tick)
+        if not changed.any():
+            moving &= self._asked(tick)[:, None]
+        moving |= changed
         frame, who = np.nonzero(moving)
         moved = np.zeros(counted.shape, bool)
         moved[frame, who] = frame_bounds.move(self.bounds, self.specs, self.ways, frame, who, tick)
@@ -222,7 +256,7 @@ class Frames:
         crowded = changed & (self.counts.reshape(counted.shape) > self.turn.settings.window_rows)
         self._counted = counted
         slots = np.flatnonzero((moved | other | crowded).ravel())
-        judged = self._judged(slots, tick, changed, moved.ravel()[slots])
+        judged = self._judged(slots, tick, changed, moved.ravel()[slots]) if len(slots) else None
         self._ends[:] = 0
         return judged
 

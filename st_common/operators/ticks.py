@@ -123,6 +123,8 @@ class _Work:
 
     def _frame(self, frames: Frames, tick: int, changed: np.ndarray, at: relational.At) -> None:
         judged = frames.judge(self._answer, tick, changed)
+        if judged is None:
+            return
         self._changes.append(frame_telling.tell_rows(self._turn, frames, judged, at))
         groups, again = frame_telling.regroup(self._turn, frames, judged, self._groups)
         self._changes.append(tell_groups(self._turn, self._groups, groups, at, again=again))
