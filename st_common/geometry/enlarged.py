@@ -55,6 +55,11 @@ class Growth:
         """
         return half_sides(self.value, self.metres, scales(latitude, geographic=geographic))
 
+    def rounded(self) -> "Growth":
+        """One that is as large or up to twice as large: of those there are few, so that indexes can be kept."""
+        value, metres = (2.0 ** np.ceil(np.log2(part)) if part > 0 else 0.0 for part in (self.value, self.metres))
+        return Growth(value=float(value), metres=float(metres))
+
     def stands(self, *, geographic: bool) -> bool:
         """Whether extents are the same everywhere."""
         return not (geographic and self.metres)

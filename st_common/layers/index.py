@@ -88,7 +88,8 @@ class LayerIndex:
             `(point_idx, feature_idx)`, int64, sorted by point, then feature; each pair once, also when the feature
             stands in several regions or beyond the border of the point's region.
         """
-        grid, features = self._grid((tuple(sorted(set(kinds))), tuple(sorted(set(tags)))), distance_m, growth)
+        chosen = tuple(sorted(set(kinds))), tuple(sorted(set(tags)))
+        grid, features = self._grid(chosen, distance_m, growth.rounded())
         points, found = grid.probe(x, y)
         found = features[found]
         half = None if growth.is_point else growth.half_sides(y, geographic=self._geographic)

@@ -79,6 +79,9 @@ def test_extents_grow_as_the_paper_says():
     assert POINT.by_factor(5) == POINT  # a point has nothing that could grow
     assert two.by_factor(-1).is_point
     assert POINT.by_value(2).by_metres(3).by_factor(1) == Growth(value=4, metres=6)
+    assert Growth(value=0.3, metres=50).rounded() == Growth(value=0.5, metres=64)
+    assert Growth(value=2, metres=1).rounded() == Growth(value=2, metres=1)
+    assert POINT.rounded() == POINT
 
 
 @pytest.mark.spec("B8", "B10")
