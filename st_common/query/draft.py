@@ -44,6 +44,20 @@ class Draft:
     notices: list[Problem] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
     types: Types = field(default_factory=dict)
+    _folded: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._folded.update({name.casefold(): name for name in self.latest})
+
+    def called(self, name: str) -> str:
+        """The name of a query as it was first registered, whatever the case; a new name as it is."""
+        return name if name in self.latest else self._folded.get(name.casefold(), name)
+
+    def add(self, row: QueryRow) -> None:
+        """Takes a row for carried out."""
+        self.latest[row.name] = row
+        self._folded.setdefault(row.name.casefold(), row.name)
+        self.rows.append(row)
 
 
 def draft_all(draft: Draft, statements: "Sequence[Statement]") -> None:
@@ -80,7 +94,7 @@ def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
 
 
 def _carry_out(draft: Draft, statement: "Statement") -> None:
-    name = found(statement.name, draft.latest)
+    name = draft.called(statement.name)
     before = draft.latest.get(name)
     version = before.version if before else 0
     row = QueryRow(
@@ -94,9 +108,8 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
         text=statement.text if statement.plan else None,
         owner=draft.owner if statement.plan else None,
     )
-    draft.latest[name] = row
     draft.places[name] = statement.line
-    draft.rows.append(row)
+    draft.add(row)
 
 
 def _create_area(draft: Draft, statement: "Statement") -> None:
@@ -125,7 +138,7 @@ def _explain(draft: Draft, statement: "Statement") -> None:
     if statement.plan is not None:
         draft.shown.append(Explained(name=statement.name, plan=statement.plan))
         return
-    row = draft.latest[found(statement.name, draft.latest)]
+    row = draft.latest[draft.called(statement.name)]
     if row.plan is not None:
         draft.shown.append(Explained(name=row.name, plan=row.plan))
 
@@ -134,7 +147,7 @@ def _check_query(draft: Draft, statement: "Statement") -> None:
     """Whether the name is free for REGISTER, and stands for a live query for all others."""
     if statement.op == "explain" and statement.plan is not None:
         return
-    name = found(statement.name, draft.latest)
+    name = draft.called(statement.name)
     before = draft.latest.get(name)
     live = before is not None and before.live
     if statement.op == "register" and live:

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from st_common.capture.log import Log, Segment
-from st_common.errors import QueryError
+from st_common.errors import ConfigError, QueryError
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.area_store import FILE as AREAS
@@ -121,7 +121,10 @@ def with_misfits(home: Home, streams: "Callable[[], Mapping[str, StreamSettings]
         understood = [one for one in error.understood if one.plan is not None]
         if not understood:
             raise
-        draft = _draft(home, streams(), understood, {}, owner="", arrival_us=0)
+        try:
+            draft = _draft(home, streams(), understood, {}, owner="", arrival_us=0)
+        except ConfigError:
+            raise error from None  # without settings there is nothing to fit
         check_plans(draft, understood)
         problems = sorted([*error.problems, *draft.problems], key=lambda each: (each.line, each.column))
         raise TextError(problems) from None

@@ -216,3 +216,10 @@ def test_an_older_version_can_still_be_looked_at(run):
     missing = run("show", "a", "--version", "3")
     assert missing.exit_code == 2
     assert "query 'a' has no version 3 (its versions are 1, 2)" in missing.stderr
+
+
+def test_without_settings_a_text_is_still_judged_as_a_text(run, home: Home):
+    (home.root / "conf" / "streams.toml").unlink()
+    found = run("check", "--text", "REGISTER QUERY a AS SELECT * FROM taxis; REGISTER b")
+    assert found.exit_code == 2
+    assert found.stderr.startswith("error: line 1, column 51: expected QUERY")
