@@ -129,7 +129,8 @@ def _ended(case: _Case) -> str | None:
     """Who is gone: the object, else the first focal object whose last record says so."""
     if case.plan is None or not case.plan.by_ticks or (case.fix is not None and case.fix.gone):
         return str(case.change["object"])
-    return next((name for name, fix in case.focals.items() if fix is not None and fix.gone), None)
+    focal = next((name for name, fix in case.focals.items() if fix is not None and fix.gone), None)
+    return focal or (str(case.change["object"]) if case.plan.frame is not None else None)
 
 
 def _expired(case: _Case) -> str:

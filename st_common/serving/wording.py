@@ -31,7 +31,7 @@ def _parts(plan: Plan) -> Iterator[str]:
     if plan.compare is not None:
         yield f"{'not ' if plan.compare.negative else ''}meeting {_worded(plan.compare.box).removeprefix('inside ')}"
     if plan.frame is not None:
-        yield f"fixes in {' and in '.join(windows_in_words(plan.frame))}"
+        yield f"in {' and in '.join(windows_in_words(plan.frame))}"
     if plan.where is not None:
         yield f"where {plan.where}"
     if plan.window is not None:

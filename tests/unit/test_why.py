@@ -19,6 +19,7 @@ from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.serving.batch import batch_of
 from st_common.serving.evidence import fix_at, fix_of
+from st_common.serving.sentence import sentence
 from st_common.serving.why import why
 from st_common.settings import load_streams
 
@@ -248,3 +249,33 @@ def test_the_command_gives_programs_json(run):
     wrong = run("why", "left_side", "taxi3")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert wrong.stderr == "error: 'taxi3' was never in the answer of 'left_side' (did you mean taxi-3?)\n"
+
+
+@pytest.mark.parametrize(
+    ("cause", "says"),
+    [
+        (
+            "enter",
+            "came into the answer of version 1 of way at the tick of 2024-05-01 12:00:05 UTC (in the last 5000 m of",
+        ),
+        (
+            "aged",
+            "left the answer of version 1 of way at the tick of 2024-05-01 12:00:05 UTC: it lies in the windows no",
+        ),
+        ("leave", "taxi-1 itself counts no more"),
+        ("gone", "the feed said that taxi-1 is gone"),
+        ("inside", "stayed in the answer of version 1 of way at the tick of 2024-05-01 12:00:05 UTC"),
+    ],
+)
+def test_of_windows_in_brackets_a_change_is_about_a_fix(cause, says):
+    (statement,) = parse(
+        "REGISTER QUERY way AS SELECT * FROM taxis [RANGE BY 5 km RATTR SPACE, SLIDE BY 1 km SATTR SPACE]"
+    )
+    change = {
+        "object": "taxi-1", "partner": "2024-05-01T12:00:02.000000Z", "query": "way", "query_version": 1, "value": None,
+        "sign": 1, "cause": cause, "event_ts": T0 + timedelta(seconds=5), "fix_ts": T0 + timedelta(seconds=2),
+        "layer_version": None,
+    }  # fmt: skip
+    said = sentence(change, statement.plan, None, {}, None)
+    assert said.startswith("A fix of taxi-1 (2024-05-01 12:00:02 UTC) ")
+    assert says in said
