@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from st_common.query.grammar.dialect import Fairway
 from st_common.query.grammar.ebnf import KINDS, ONCE, grammar
 from st_common.query.grammar.expected import expected_after, is_sentence
-from st_common.query.grammar.notation import Alt, Kind, Many, Part, Ref, Seq, Word, productions
+from st_common.query.grammar.notation import Alt, Kind, Many, Part, Ref, Seq, Word
+from st_common.query.grammar.notation import productions as productions_of
 from st_common.query.problem import TextError
 from st_common.query.text import parse
 
@@ -22,34 +24,41 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = {
     "WORD": ("taxis", "parks", "speed", "t1", "Car", "_x"),
     "QUOTED": ('"ships-dk"', '"a ""b"""', '"select"'),
-    "NUMBER": ("0", "7", "41.5", ".5", "1e3"),
+    "NUMBER": ("0", "7", "41.5", "0.25", "1e3"),
     "STRING": ("'free'", "'it''s'", "''", "'M'"),
     "EXTENT": ("'50 km'", "'60 minutes'", "'1.5e3m'"),
     "WKT": ("'POLYGON((0 0, 1 0, 1 1, 0 0))'",),
 }
-DEPTH = 9
+DEPTH = 16
 
 
-def sentence(part: Part, rng: random.Random, depth: int = 0) -> list[str]:
+def sentence(
+    part: Part, rng: random.Random, depth: int = 0, productions: Mapping[str, Part] | None = None
+) -> list[str]:
     """Tokens that the part derives; deeper down the shortest choices are made."""
+    known = grammar() if productions is None else productions
+
+    def of(one: Part, deeper: int = 0) -> list[str]:
+        return sentence(one, rng, depth + deeper, known)
+
     match part:
         case Word(text):
             return [rng.choice((text, text.lower(), text.title()))]
         case Kind(name):
             return [rng.choice(SAMPLES[name])]
         case Ref(name):
-            return sentence(grammar()[name], rng, depth + 1)
+            return of(known[name], 1)
         case Seq(parts):
-            return [token for one in parts for token in sentence(one, rng, depth)]
+            return [token for one in parts for token in of(one)]
         case Alt(parts):
             chosen = rng.choice(parts) if depth < DEPTH else min(parts, key=lambda one: weight(one, ()))
-            return sentence(chosen, rng, depth)
+            return of(chosen)
         case Many(Ref(name), _, _) if name == ONCE:
-            clauses = grammar()[name].parts
-            return [token for one in rng.sample(clauses, rng.randint(0, 4)) for token in sentence(one, rng, depth)]
+            clauses = known[name].parts
+            return [token for one in rng.sample(clauses, rng.randint(0, 4)) for token in of(one)]
         case Many(one, least, most):
-            times = least if depth >= DEPTH else rng.randint(least, least + 2 if most is None else most)
-            return [token for _ in range(times) for token in sentence(one, rng, depth)]
+            times = least if depth >= DEPTH else rng.choice((least, least, least, least + 2 if most is None else most))
+            return [token for _ in range(times) for token in of(one)]
 
 
 def weight(part: Part, above: tuple[str, ...]) -> float:
@@ -73,10 +82,26 @@ def weight(part: Part, above: tuple[str, ...]) -> float:
 def test_whatever_the_grammar_derives_is_parsed(seed: int):
     rng = random.Random(seed)
     text = " ".join(sentence(grammar()["statement"], rng))
-    Fairway().parser().parse(Fairway().tokenize(text), text)  # refuses what is wrong by its form alone
+    parser = Fairway().parser()
+    parser.parse(Fairway().tokenize(text), text)  # refuses what is wrong by its form alone
+    assert parser.refusals == []
     with contextlib.suppress(TextError):  # about names and values
         parse(text)
     assert is_sentence(text)
+
+
+def test_random_sentences_come_from_every_production():
+    seen: set[str] = set()
+
+    class Noted(dict):
+        def __getitem__(self, name):
+            seen.add(name)
+            return super().__getitem__(name)
+
+    noted = Noted(grammar())
+    for seed in range(400):
+        sentence(noted["statement"], random.Random(seed), productions=noted)
+    assert set(grammar()) - seen == {"statements"}
 
 
 def examples() -> list[str]:
@@ -132,7 +157,7 @@ def test_every_production_is_used():
 @pytest.mark.parametrize("wrong", ["a ::= b", "a b", "a ::= ( 'x'", "a ::= )"])
 def test_what_is_no_grammar_is_refused(wrong: str):
     with pytest.raises((ValueError, IndexError)):
-        productions(wrong)
+        productions_of(wrong)
 
 
 def test_the_page_is_fresh():

@@ -3,6 +3,7 @@
 import os
 import pty
 import select
+import signal
 import sys
 import time
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from st_common.cli.shell.completing import Completing
 from st_common.cli.shell.prompt import HISTORY_FILE, run
 from st_common.cli.shell.texts import is_ended, statement_at, stream_of
 from st_common.engine.local import LocalEngine
+from st_common.errors import LogError
 from st_common.home import Home
 from st_common.query.registry import queries
 from st_common.settings import load_streams
@@ -210,6 +212,16 @@ def test_columns_before_from_are_those_of_the_stream_behind_it(home):
     assert "driver" in completions(home, text, text.index(" FROM"))
 
 
+def test_what_cannot_be_read_completes_nothing(home, monkeypatch):
+    def broken(*_):
+        raise LogError("a hole")
+
+    monkeypatch.setattr("st_common.query.registry.queries", broken)
+    assert completions(home, "DROP QUERY ") == []
+    assert completions(home, "\\watch ") == []
+    assert "QUERY" in completions(home, "DROP ")
+
+
 @pytest.mark.spec("P4")
 def test_without_a_terminal_statements_come_from_standard_input(home):
     text = f"-- a file\n{CENTRE}\n\nSHOW QUERIES;\n\\answer centre\n\\q\nnever read"
@@ -233,8 +245,13 @@ def terminal(home):
     try:
         yield descriptor
     finally:
+        deadline = time.monotonic() + 10
+        while (ended := os.waitpid(child, os.WNOHANG)[0]) == 0 and time.monotonic() < deadline:
+            time.sleep(0.05)
         os.close(descriptor)
-        os.waitpid(child, 0)
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def read_until(descriptor, wanted, seconds=60.0):

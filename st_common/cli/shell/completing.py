@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -9,6 +10,7 @@ from prompt_toolkit.document import Document
 from st_common.cli.shell.carrying_out import COMMANDS, NAMING
 from st_common.cli.shell.known import Known
 from st_common.cli.shell.texts import is_command, statement_at, stream_of, typed_at
+from st_common.errors import FairwayError
 from st_common.query.grammar.ebnf import ONCE
 from st_common.query.grammar.expected import Expected, expected_after
 from st_common.query.grammar.units import METRES, SECONDS, SHOWN, SPEEDS
@@ -38,7 +40,7 @@ class Completing(Completer):
         expected = expected_after(before[: len(before) - len(typed)])
         if expected is None:
             return
-        for meta, names in self._names(expected, whole):
+        for meta, names in _readable(self._names(expected, whole)):
             yield from _fitting((quoted(name) for name in names), typed, meta)
         yield from _fitting(sorted(_words(expected, whole)), typed, "", lower=typed.islower())
 
@@ -61,7 +63,17 @@ class Completing(Completer):
         command, _, rest = before.lstrip().partition(" ")
         if not rest and not before.endswith(" "):
             return [name.removeprefix("\\") for name in COMMANDS]
-        return self._known.queries if command in NAMING else ()
+        return [name for _, names in _readable(self._queries(command)) for name in names]
+
+    def _queries(self, command: str) -> Iterator[tuple[str, Iterable[str]]]:
+        if command in NAMING:
+            yield "query", self._known.queries
+
+
+def _readable(found: Iterator[tuple[str, Iterable[str]]]) -> Iterator[tuple[str, Iterable[str]]]:
+    """The names up to what cannot be read: that is said when a statement is carried out, and not while it is typed."""
+    with suppress(FairwayError):
+        yield from found
 
 
 def _words(expected: Expected, whole: str) -> Iterator[str]:

@@ -43,7 +43,7 @@ explain ::= 'EXPLAIN' ( select | query )
 select ::= 'SELECT' selection 'FROM' source ( ',' joined alias? )? join? clause*
 selection ::= items | ( 'ISTREAM' | 'DSTREAM' | 'RSTREAM' ) '(' items ')'
 items ::= 'DISTINCT'? ( '*' | item ( ',' item )* )
-item ::= ( aggregate | stamps | expression ) ( 'AS' name )?
+item ::= stamps | ( aggregate | expression ) ( 'AS' name )?
 aggregate ::= 'COUNT' '(' ( '*' | 'DISTINCT'? expression ) ')'
     | ( 'SUM' | 'AVG' | 'MIN' | 'MAX' ) '(' expression ')'
     | 'AVGSPD' '(' ( '*' | name ) ')'
@@ -105,8 +105,8 @@ comparison ::= ( '=' | '<>' | '!=' | '<' | '<=' | '>' | '>=' ) sum
     | 'IS' 'NOT'? ( 'NULL' | 'DISTINCT' 'FROM' sum )
 sum ::= product ( ( '+' | '-' | '||' ) product )*
 product ::= factor ( ( '*' | '/' | '%' ) factor )*
-factor ::= '-'? value ( '::' type )*
-value ::= NUMBER ( length | time | speed )?
+factor ::= '-'? ( value ( '::' type )* | NUMBER ( length | time | speed ) )
+value ::= NUMBER
     | STRING
     | 'TRUE'
     | 'FALSE'
@@ -121,7 +121,7 @@ column ::= name ( '.' name )?
 function ::= WORD '(' ( expression ( ',' expression )* )? ')'
 case ::= 'CASE' expression? ( 'WHEN' expression 'THEN' expression )+ ( 'ELSE' expression )? 'END'
 cast ::= ( 'CAST' | 'TRY_CAST' ) '(' expression 'AS' type ')'
-extract ::= 'EXTRACT' '(' ( 'YEAR' | 'MONTH' | 'DAY' | 'HOUR' | 'MINUTE' | 'SECOND' | 'EPOCH' ) 'FROM' expression ')'
+extract ::= 'EXTRACT' '(' ( 'YEAR' | 'MONTH' | 'DAY' | 'HOUR' | 'MINUTE' | 'SECOND' | 'EPOCH' ) 'FROM' sum ')'
 type ::= {_any(TYPES)}
 """,
     "Names and units": f"""
