@@ -3,10 +3,10 @@
 A query with a frame remembers the way of every object since it was registered, and every row of it. At a tick its
 windows move on, or they stand still; what is in them is looked up anew among all rows whenever it is asked for.
 
-What happens to an object in a query depends on no other query, nor on whether others have rows in it:
+What happens in a query depends on no other query:
 - a window that slides by time moves at the first tick from each slide on, whether there are rows or not;
-- a window of time without a slide moves at every tick at which something happened in the stream. In between it lets go
-  of rows that get too old, but it does not open then (`full`), and nothing else is told because of it.
+- a window of time without a slide moves at every tick of its query: where something happened in the stream, where a row
+  of the query gets too old, where another of its windows slides by time.
 """
 
 import math
@@ -120,7 +120,7 @@ def own_ticks(frames: Frames, frame: Frame, rules: Rules) -> set[int]:
     """The next ticks at which a window moves by time alone: one of a slide, one for every row that will be too old."""
     if not frames.ways:
         return set()
-    rows = [row for way in frames.ways.values() for row in way.rows]
+    rows = [row for way in frames.ways.values() for row in way.rows if not _is_passed(frame, way, row)]
     found = set()
     for window in frame.sliding:
         if window.slide is not None and window.slide.by == "time":
@@ -138,6 +138,7 @@ def advance(frames: Frames, frame: Frame, tick: int, rules: Rules, *, happened: 
 
     `happened`: there was an event of the stream, of whatever object.
     """
+    happened = happened or tick in own_ticks(frames, frame, rules)
     frames.ended = {}
     here = [mark for mark in frames.marks if mark.tick <= tick]
     frames.marks = [mark for mark in frames.marks if mark.tick > tick]
@@ -153,8 +154,6 @@ def advance(frames: Frames, frame: Frame, tick: int, rules: Rules, *, happened: 
         for window, span in zip(frame.sliding, way.spans, strict=True):
             if name in touched or _moves_at(window, frame, tick, rules, happened=happened):
                 moved |= {name} if _move(window, span, way, frame, tick) else set()
-            elif window.slide is None and window.range.by == "time" and span.holds:
-                _move(window, span, way, frame, tick)
     return moved
 
 
@@ -237,9 +236,20 @@ def framed(frames: Frames, frame: Frame, counting: set[str] | None) -> list[Fram
     ]
 
 
+def _is_passed(frame: Frame, way: Way, row: FrameRow) -> bool:
+    """Whether a window has left a row behind for ever."""
+    return any(
+        span.seen > 0 and _measure(window, row) < span.low
+        for window, span in zip(frame.sliding, way.spans, strict=True)
+    )
+
+
+def _measure(window: Sliding, row: FrameRow) -> int:
+    return {"space": row.way_um, "rows": row.number, "time": row.reading.fix.event_us}[window.range.by]
+
+
 def _holds(window: Sliding, span: Span, row: FrameRow) -> bool:
-    measure = {"space": row.way_um, "rows": row.number, "time": row.reading.fix.event_us}[window.range.by]
-    return span.holds and row.number <= span.seen and span.low <= measure <= span.up
+    return span.holds and row.number <= span.seen and span.low <= _measure(window, row) <= span.up
 
 
 def speeds(frame: Frame, rows: Sequence[FrameRow]) -> dict[str, float | None]:
