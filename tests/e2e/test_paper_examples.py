@@ -555,7 +555,9 @@ def test_who_leaves_the_convoy(told):
 
 
 @pytest.mark.spec("X1")
-@pytest.mark.parametrize("stem", ["gpac-both-moving", "place-window", "bbox-range", "bbox-reef", "bbox-convoy"])
+@pytest.mark.parametrize(
+    "stem", ["gpac-both-moving", "place-window", "cql-q2", "cql-rows", "bbox-range", "bbox-reef", "bbox-convoy"]
+)
 def test_verify_finds_the_same(fairway, stem):
     run, _ = fairway
     assert "holds" in run("verify", stem).stdout
