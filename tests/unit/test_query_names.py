@@ -4,6 +4,7 @@ import pytest
 
 from st_common.query.names import found, resolved
 from st_common.query.plan import Aggregate, PairJoin
+from st_common.query.problem import TextError
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 
@@ -107,6 +108,14 @@ def test_groups_and_keys_are_declared_names():
     assert meant("SELECT COUNT(*) FROM taxis GROUP BY TYPE")[0].plan.aggregate.group == "Type"
     pairs = meant("SELECT * FROM taxis a JOIN taxis b ON a.TYPE = b.TYPE AND a.ID = b.ID")[0].plan.pairs
     assert pairs == PairJoin(keys=("Type", "object"))
+
+
+def test_what_must_be_the_same_is_so_in_any_case():
+    grouped = meant("SELECT Lower(tYPE), COUNT(*) FROM taxis GROUP BY LOWER(Type)")[0].plan.aggregate
+    assert grouped == Aggregate(function="count", group="LOWER(Type)")
+    assert meant("SELECT * FROM Taxis a, taxis b WHERE a.TYPE = b.type")[0].plan.pairs == PairJoin(keys=("Type",))
+    with pytest.raises(TextError, match="expected what the query is grouped by"):
+        meant("SELECT type || 'A', COUNT(*) FROM taxis GROUP BY type || 'a'")
 
 
 def test_a_declared_attribute_is_what_its_name_says():

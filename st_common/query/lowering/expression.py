@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 
 from st_common.query.grammar import words
+from st_common.query.grammar.dialect import expression_of
 from st_common.query.grammar.nodes import SPATIAL, Refused, Span, span_of
 from st_common.query.grammar.units import WHAT, Domain
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
@@ -66,6 +67,18 @@ def term_of(node: exp.Expr, scope: Scope, *, needs: Needs = "any", partner: bool
 def text_of(node: exp.Expr) -> str:
     """The text of a checked tree."""
     return _DUCKDB.generate(node, comments=False, copy=False)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two canonical texts say the same; names are the same in any case, texts in quotes are not."""
+    return one == other or _folded(one) == _folded(other)
+
+
+def _folded(text: str) -> str:
+    tree = expression_of(text)
+    for column in tree.find_all(exp.Column):
+        column.this.set("this", column.name.casefold())
+    return text_of(tree)
 
 
 def and_of(terms: list[Term], trees: list[exp.Expr]) -> Term:

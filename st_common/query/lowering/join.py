@@ -9,7 +9,7 @@ from st_common.query.grammar.nodes import SPATIAL as NAMES
 from st_common.query.grammar.nodes import Intersects, Near, Refused, Span, Within, span_of
 from st_common.query.grammar.sources import SPATIAL
 from st_common.query.lowering.condition import OWN_COLUMNS, Conditions
-from st_common.query.lowering.expression import Term, term_of
+from st_common.query.lowering.expression import Term, is_same, term_of
 from st_common.query.lowering.quantity import metres
 from st_common.query.lowering.scope import Scope
 from st_common.query.plan import LayerJoin, PairJoin
@@ -115,7 +115,7 @@ def _pair_key(condition: exp.EQ, scope: Scope) -> Term:
         name = scope.other_label if first else scope.label
         raise Refused(f"both sides of this key are of {name!r}", span_of(condition), like)
     terms = [_term_of_side(side, scope) for side, _ in sides]
-    if terms[0].text != terms[1].text:
+    if not is_same(terms[0].text, terms[1].text):
         message = f"the sides of a key say the same, not {terms[0].text} and {terms[1].text}"
         raise Refused(message, (spans[0][0], spans[1][1]), like)
     return terms[0]

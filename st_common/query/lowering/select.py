@@ -7,7 +7,7 @@ from functools import partial
 from sqlglot import exp
 
 from st_common.query.grammar.nodes import Refused, Span, span_of
-from st_common.query.lowering.expression import Term, term_of
+from st_common.query.lowering.expression import Term, is_same, term_of
 from st_common.query.lowering.functions import AGGREGATES, STAMPS
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.scope import Scope
@@ -104,7 +104,7 @@ def _check_beside(item: exp.Expr, grouped: Term | None, scope: Scope) -> None:
     if isinstance(item, exp.Star):
         raise Refused("* and an aggregate exclude each other", span_of(item), hint)
     term = term_of(item, scope, partner=True)
-    if grouped is None or term.text != grouped.text:
+    if grouped is None or not is_same(term.text, grouped.text):
         raise Refused("expected what the query is grouped by", term.span, hint)
 
 
