@@ -23,10 +23,10 @@ from st_common.query.plan import Plan
 from st_common.serving.changes import stream_changes
 from st_common.serving.verify_events import FIX, LATER, Clock, Times, alive, clock_of, events_of
 from st_common.serving.verify_expressions import ATTRIBUTE
-from st_common.serving.verify_frames import framed, speeds, stays
+from st_common.serving.verify_frames import framed, speeds, speeds_in_doubt, stays
 from st_common.serving.verify_joins import features_of
 from st_common.serving.verify_members import Lookup, members, partnered, qualified
-from st_common.serving.verify_places import inside
+from st_common.serving.verify_places import DOUBT, inside
 from st_common.serving.verify_values import counting, groups
 from st_common.settings import StreamSettings
 
@@ -39,8 +39,9 @@ _Answer = set[tuple[Any, ...]]
 class Verified:
     """What was found of one query at a log position: members that are missing from its answer, members too many.
 
-    A group of an aggregate that has another value is both. Not `checked` are values that depend on metres on degrees,
-    which engines measure to 0.01 %: average speeds, and whatever counts members that are in doubt.
+    A group of an aggregate that has another value is both. Metres on degrees are measured in two ways that differ by
+    up to 0.01 %: average speeds may differ by that, and objects of which a fix is in doubt by more. Not `checked` are
+    other values over members that are in doubt.
     """
 
     query: str
@@ -162,17 +163,30 @@ def _history(home: Home, stream: StreamSettings, controls: Controls, end: int) -
 
 
 def _verified(query: _Query, history: _History, changes: pd.DataFrame, end: int) -> Verified:
-    sure, maybe = _expected(query, history)
     mine = changes[changes["query"] == query.name].sort_values(["position", "seq"])
     last = mine[mine["sign"] != 0].assign(partner=mine["partner"].fillna("")).groupby(["object", "partner"]).tail(1)
     held = last[last["sign"] > 0]
-    if query.plan.aggregate is not None:
+    frame, aggregate = query.plan.frame, query.plan.aggregate
+    if frame is not None and aggregate is not None and aggregate.function == "avgspd" and history.of.geographic:
+        return _verified_speeds(query, speeds_in_doubt(frame, _rows(query, frame, history)), held, end)
+    sure, maybe = _expected(query, history)
+    if aggregate is not None:
         folded: _Answer = set(zip(held["object"], held["value"].map(_rounded), strict=True))
     else:
         folded = set(zip(held["object"], held["partner"], strict=True))
     extra = 0 if maybe is None else len(folded - maybe)
     return Verified(query=query.name, position=end, members=len(folded if maybe is None else maybe),
                     missing=len(sure - folded), extra=extra, checked=maybe is not None)  # fmt: skip
+
+
+def _verified_speeds(query: _Query, expected: pd.DataFrame, held: pd.DataFrame, end: int) -> Verified:
+    """Average speeds on degrees: equal up to how exactly metres are measured, where no fix is in doubt."""
+    told = held.set_index("object")["value"].reindex(expected.index)
+    same = np.isclose(told, expected["speed"], rtol=2 * DOUBT, atol=1e-9, equal_nan=True)
+    present = expected.index.isin(held["object"])
+    wrong = expected["sure"] & ~(same & present)
+    extra = int((~held["object"].isin(expected.index)).sum()) + int((wrong & present).sum())
+    return Verified(query=query.name, position=end, members=len(held), missing=int(wrong.sum()), extra=extra)
 
 
 def _rounded(value: float | None) -> str:
@@ -192,7 +206,6 @@ def _expected(query: _Query, history: _History) -> tuple[_Answer, _Answer | None
         return {pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure}, set(pairs)
     if plan.frame is not None and plan.aggregate.function == "avgspd":
         values = speeds(plan.frame, found)
-        found = found.assign(sure=not history.of.geographic)
     else:
         values = groups(plan.aggregate, found, history.of.attributes, geographic=history.of.geographic)
     told: _Answer = {(group, _rounded(value)) for group, value in values.items()}

@@ -160,3 +160,10 @@ def speeds(frame: Frame, rows: pd.DataFrame) -> dict[str, float | None]:
     seconds = legs["took"] / 1e6 if whole is None else pd.Series(whole, legs.index)
     speed = (legs["leg"] / 1e6 / seconds).where(seconds > 0)
     return {name: None if pd.isna(speed.get(name)) else float(speed[name]) for name in rows["object"].unique()}
+
+
+def speeds_in_doubt(frame: Frame, rows: pd.DataFrame) -> pd.DataFrame:
+    """By object its average `speed`, NaN for none, and whether it is `sure`: none of its fixes is in doubt."""
+    values = pd.Series(speeds(frame, rows), dtype=float)
+    sure = rows.groupby("object")["sure"].all().reindex(values.index)
+    return pd.DataFrame({"speed": values, "sure": sure.astype(bool)})
