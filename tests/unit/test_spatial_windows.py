@@ -27,10 +27,10 @@ def by_brute_force(rows, rules):
     return found
 
 
-def by_steps(rows, rules):
-    """In three shards, in segments of seven rows, two a batch."""
-    cut = Segmentation(cuts=tuple(range(7, len(rows), 7)), batches=(2,) * len(rows))
-    table, _, order = run_steps(Case(rows=tuple(rows), layers={}, rules=rules), cut, shards=3)
+def by_steps(rows, rules, *, every=7, at_once=2, shards=3):
+    """In segments of so many rows, so many a batch."""
+    cut = Segmentation(cuts=tuple(range(every, len(rows), every)), batches=(at_once,) * len(rows))
+    table, _, order = run_steps(Case(rows=tuple(rows), layers={}, rules=rules), cut, shards=shards)
     us = {
         name: [round(stamp.timestamp() * 1e6) for stamp in table[name].to_pylist()] for name in ("event_ts", "fix_ts")
     }
@@ -369,3 +369,27 @@ def test_aggregates_count_rows_of_all_objects_in_their_windows(tell):
         "6 @3 q -bus value =2", "6 @3 q +bus value =1", "6 @3 q -taxi value =1", "6 @3 q +taxi value =2",
         "7 @4 all -* value =3", "7 @4 all +* value =1", "7 @4 q -taxi leave =2",
     ]  # fmt: skip
+
+
+@pytest.mark.spec("W2", "W5", "X1")
+@pytest.mark.parametrize(("every", "at_once"), [(1, 1), (1, 9), (9, 1)])
+def test_a_slide_that_passed_before_a_late_fix_is_not_made_up_for_at_it(every, at_once):
+    """Slides are at 3.5, 7, .. 28 and 31.5; the fix of 29 comes at tick 30, so the window takes it in at 32."""
+    plan = framed(sliding(("rows", 1), ("time", 3.5)), where="object <> 'a'")
+    rows = log(register("q", plan), fix("b", 1), fix("a", 30), fix("b", 29), fix("a", 40))
+    wanted = [(1, 1, "enter", 1), (32, -1, "aged", 1), (32, 1, "enter", 29)]
+    for found in (by_brute_force(rows, Rules()), by_steps(rows, Rules(), every=every, at_once=at_once)):
+        assert [(c.event_us / 1e6, c.sign, c.cause, c.fix_us / 1e6) for c in found] == wanted
+
+
+@pytest.mark.spec("W5", "X1")
+def test_a_window_becomes_full_at_a_tick_of_its_query_whatever_other_queries_do():
+    """Ten seconds lie behind the car at 11, but the query has no tick there: the next is where its first fix is old."""
+    rows = [fix("car", 1), fix("car", 10), clock(40)]
+    queries = [register("q", framed(sliding(("time", 10.0)), full=True)),
+               register("other", framed(sliding(("time", 3.0), ("time", 1.0))))]  # fmt: skip
+    for registered in (queries[:1], queries):
+        whole = log(*registered, *rows)
+        for found in (by_brute_force(whole, Rules()), by_steps(whole, Rules(), shards=1)):
+            told = [(c.event_us / 1e6, c.sign, c.fix_us / 1e6) for c in found if c.query == "q"]
+            assert told == [(12, 1, 10), (21, -1, 10)]
