@@ -15,8 +15,10 @@ def told_again(
     `moved` are the objects whose windows moved, where the query has a frame; `was` is what was below its answer before.
     """
     plan = query.plan
-    if plan.emit == "every":  # of the first tick some fixes came before the query
-        names = {event.name for event in events if event.reading is not None} if tick > query.first_tick else set()
+    if tick <= query.first_tick and plan.frame is None:
+        events = []  # some of them came before the query
+    if plan.emit == "every":
+        names = {event.name for event in events if event.reading is not None}
         return {pair for pair in stayed if pair[0] in names}
     if plan.emit != "rstream":
         return set()
