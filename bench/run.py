@@ -53,6 +53,8 @@ ANY_ENGINE = {
     "fences": ["rounds", "--kind", "fences", "--objects", "10000", "--divisor", "250"],
     **{f"rate-{rate}": ["rate", "--rate", str(rate)] for rate in RATES},
     **{f"rate-moving-{rate}": ["rate", "--kind", "squares", "--rate", str(rate)] for rate in RATES},
+    "windows": ["windows"],
+    "windows-range": ["windows", "--ask", "range", "--warm", "10"],
     "profile-squares": ["profile_round"],
     "profile-stationary": ["profile_round", "--kind", "stationary"],
     "profile-knn": ["profile_round", "--kind", "nearest", "--queries", "5000", "--share", "0.5", "--divisor", "250"],

@@ -76,6 +76,12 @@ TABLES: dict[str, tuple[str, Columns]] = {
     "caches": (r"p9-cache-\d+-moving-\d+-\w+",
                {"moving": number("share", ".0%"), "cache share": number("cache_share", "g")} | ROUND
                | {"objects and pairs looked at": counter("touched"), "caches refilled": counter("refills")}),
+    "windows": (r"windows(-range)?-(local|spark)", {
+        "one query": lambda result: {"windows": "windows of 50 km, every 10 km", "range": "range"}[result["kind"]],
+        "engine": lambda result: result["engine"], "objects": number("objects", ","), "p50 s": number("p50_s"),
+        "p95 s": number("p95_s"), "rounds": number("rounds", "d"), "bare arrays s": number("bare_s"),
+        "memory MB": lambda result: format(result["peak_mb"]["driver"], ","),
+    }),
     "rates": (r"rate-\d+-\w+", RATE),
     "rates-moving": (r"rate-moving-\d+-\w+", RATE),
 }  # fmt: skip
@@ -101,14 +107,27 @@ def phases() -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def kernels() -> str:
+    """What BBoxDB's transformations and comparisons cost for all queries at once, beside plain ranges."""
+    (found,) = results_of("comparing-kernels")
+    lines = ["| case | pairs found | ms | times the plain range |\n", "| --- | --- | --- | --- |\n"]
+    for case in found["cases"]:
+        cells = (case["case"], f"{case['pairs']:,}", f"{case['seconds'] * 1e3:.0f}", f"{case['to_plain']:.2f}")
+        lines.append("| " + " | ".join(cells) + " |\n")
+    return "".join(lines)
+
+
 def written(text: str) -> str:
     """The text with all tables that have results."""
 
     def replaced(match: re.Match[str]) -> str:
-        made = phases() if match[2] == "phases" else table(match[2])
+        made = OTHERS[match[2]]() if match[2] in OTHERS else table(match[2])
         return match[1] + (made or match[3]) + match[4]
 
     return PLACE.sub(replaced, text)
+
+
+OTHERS: dict[str, Callable[[], str]] = {"phases": phases, "comparing": kernels}
 
 
 def main() -> None:
@@ -121,7 +140,8 @@ def main() -> None:
         return
     for name in TABLES:
         print(f"{name}\n\n{table(name)}")
-    print(f"phases\n\n{phases()}")
+    for name, made in OTHERS.items():
+        print(f"{name}\n\n{made()}")
 
 
 if __name__ == "__main__":

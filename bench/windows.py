@@ -59,8 +59,7 @@ def plan_of(ask: str, min_step_m: float) -> Plan:
 
 
 def expected(space: oldenburg.World, min_step_m: float) -> dict[str, float | None]:
-    """Each object's value after the last round, by looking at whole ways; the first report after the registration is
-    that of unit 1."""
+    """Each object's value after the last round, from its whole way, which begins with the report of unit 1."""
     found: dict[str, float | None] = {}
     for number in range(space.x.shape[1]):
         way, counted = [0.0], (space.x[1, number], space.y[1, number])
