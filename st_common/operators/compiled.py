@@ -175,5 +175,8 @@ def owners(queries: Queries, shards: int) -> np.ndarray:
 
 
 def is_spread(plan: Plan) -> bool:
-    """Whether a plan that is judged at ticks is judged by every shard for its own objects: pairs that nobody counts."""
-    return plan.pairs is not None and plan.aggregate is None
+    """Whether a plan that is judged at ticks is judged by every shard for its own objects: pairs that nobody counts.
+
+    A query that tells everything again when one of its members changed needs them all in one place (SPEC W6: RSTREAM).
+    """
+    return plan.pairs is not None and plan.aggregate is None and plan.emit != "rstream"

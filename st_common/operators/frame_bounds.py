@@ -42,7 +42,9 @@ def move(bounds: Bounds, specs: FrameSpecs, ways: Ways, frame: np.ndarray, who: 
         high = np.where(slide > 0, measure - measure % np.maximum(slide, 1), measure)
         before = bounds.high[frame, who, window]
         before = np.where((before == NEVER) & (by != TIME), np.where(slide > 0, 0, -1), before)
-        moves = np.flatnonzero((by != NONE) & ways.alive[frame, who] & (high > before))
+        # Without a slide a window follows every fix, also that of an object which stands still.
+        grows = (high > before) | ((slide == 0) & (by != TIME) & (high == before))
+        moves = np.flatnonzero((by != NONE) & ways.alive[frame, who] & grows)
         last = np.where(range_by == by, high + origin, _chosen(range_by, measures))
         low = last - size + (range_by == ROWS)
         reached = np.where(range_by == TIME, low >= ways.since[frame, who], last >= size)

@@ -13,6 +13,7 @@ from st_common.geometry.grid import ranges
 from st_common.operators import frame_bounds, relational
 from st_common.operators.agenda import ticks_of, ticks_past
 from st_common.operators.fields import fields_of
+from st_common.operators.fixes import NEVER
 from st_common.operators.frame_bounds import Bounds
 from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.frame_specs import NONE, TIME
@@ -54,6 +55,13 @@ class Closed:
     tracks_added: Tracks
 
 
+def first_ends(ends: np.ndarray, events: Events, which: np.ndarray) -> None:
+    """Writes into `ends` (int8 per object) by which kind of event each object's stay ended, the first one counts."""
+    over = which[events.kind[which] != FIX][::-1]  # the first is written last
+    over = over[ends[events.object[over]] == 0]
+    ends[events.object[over]] = events.kind[over]
+
+
 class Frames:
     """The frames of a shard in one run; its arrays change from tick to tick."""
 
@@ -71,6 +79,7 @@ class Frames:
         self._known = np.flatnonzero(slot >= 0)
         self.counts = np.bincount(slot[self._known], minlength=shape[0] * shape[1])
         self._starts = np.cumsum(self.counts) - self.counts
+        self._newest = int(max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER)))
         self._ends = np.zeros(self._objects, np.int8)
         self._ends[state.pending.objects] = state.pending.ended
         self._counted = self.counting(state.tick_answer)
@@ -180,7 +189,7 @@ class Frames:
             return self._ages(frame, window, rows)
         query = self.turn.queries[specs.numbers[frame]]
         if timed or query.plan.emit != "rstream":  # nothing changes after that
-            until = min(until, int(ts.max()) + slide + (size if timed else 0) + tick_us)
+            until = min(until, self._newest + slide + (size if timed else 0) + tick_us)
         start = max(first, int(ts.min())) - origin
         found: np.ndarray = np.arange(start - start % slide - slide, until - origin + slide, slide) + origin
         return ticks_of(found, tick_us)
@@ -188,10 +197,12 @@ class Frames:
     def _asked(self, tick: int) -> np.ndarray:
         """bool[f]: which frames are judged at a tick without an event: other queries' ticks make no result of theirs.
 
-        It can be seen only where everything is told again at each result, and windows of time move with every tick.
+        It can be seen only where windows of time move with every tick, and everything is told again at each result or
+        nothing is told before the windows are full.
         """
         specs = self.specs
-        loose = ((specs.slide_by == TIME) & (specs.slide == 0)).any(axis=1) & self.turn.known.retelling[specs.numbers]
+        loose = ((specs.slide_by == TIME) & (specs.slide == 0)).any(axis=1)
+        loose &= self.turn.known.retelling[specs.numbers] | specs.full
         asked: np.ndarray = ~loose
         for frame in np.flatnonzero(loose).tolist():
             number = specs.numbers[frame]
@@ -216,11 +227,12 @@ class Frames:
         ages: np.ndarray = np.maximum(end, self.rows.tick[rows])
         return ages
 
-    def advance(self, events: np.ndarray) -> None:
-        """Takes the ways on to after some events (their places, ascending)."""
+    def advance(self, events: np.ndarray, tick: int) -> None:
+        """Takes the ways on to after some events (their places, ascending), which belong to a tick."""
         objects = self.turn.events.object[events]
         last = events[np.r_[objects[1:] != objects[:-1], True]] if len(events) else events
         who = self.turn.events.object[last]
+        self._catch_up(who, tick - self.turn.settings.tick_us)
         begins = self.ways.alive[:, who] != self._after.alive[:, last]
         begins |= self.ways.since[:, who] != self._after.since[:, last]
         for name in Ways.__dataclass_fields__:
@@ -228,11 +240,16 @@ class Frames:
         frame, at = np.nonzero(begins)
         self.bounds.forget(frame, who[at])
 
+    def _catch_up(self, who: np.ndarray, tick: int) -> None:
+        """Slides of time that passed while nothing changed were not judged: they are of the ways as they were then."""
+        behind = frame_bounds.by_the_clock(self.bounds, self.specs, self.ways, tick)[:, who]
+        behind &= (self.bounds.high[:, who] != NEVER).any(axis=2)  # not a way that began in the tick that is open
+        frame, at = np.nonzero(behind)
+        frame_bounds.move(self.bounds, self.specs, self.ways, frame, who[at], tick)
+
     def ended(self, events: np.ndarray) -> None:
-        """Remembers which objects these events ended, until their tick is judged."""
-        kinds = self.turn.events.kind[events]
-        over = kinds != FIX
-        self._ends[self.turn.events.object[events[over]]] = kinds[over]
+        """Remembers how these events ended the stays of objects, until their tick is judged."""
+        first_ends(self._ends, self.turn.events, events)
 
     def ends_of(self, objects: np.ndarray) -> np.ndarray:
         """int8 per object: the kind of the event that ended its stay in the tick that is open, 0 for none."""
@@ -306,10 +323,11 @@ class Frames:
         self.cut += int(out.sum())
         return out
 
-    def closed(self, left: np.ndarray) -> "Closed":
+    def closed(self, left: np.ndarray, tick: int) -> "Closed":
         """What the run changes in the state; the events `left` belong to a tick that is not judged yet."""
-        self.advance(left)
         self.ended(left)
+        if len(left):
+            self.advance(left, tick)
         old, held = self._origin >= 0, self.held.astype(np.int8)
         flipped = old & self._live & (held != self.rows.held)
         rows = replace(self.rows, held=held)

@@ -51,7 +51,8 @@ class Readings:
         elapsed, speed = self.elapsed_s(), self.speed_mps(geographic=geographic)
         return pa.table({
             **self.attributes, "object": ids.take(pa.array(self.object)),
-            "event_ts": pa.array(self.ts).cast(pa.timestamp("us")), "x": self.x, "y": self.y,
+            "event_ts": pa.array(self.ts).cast(pa.timestamp("us")), "x": pa.array(self.x, from_pandas=True),
+            "y": pa.array(self.y, from_pandas=True),
             "elapsed_s": pa.array(elapsed, from_pandas=True), "speed_mps": pa.array(speed, from_pandas=True),
         })  # fmt: skip
 

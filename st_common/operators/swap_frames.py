@@ -41,7 +41,7 @@ def swap_frames(state: State, turn: Turn, change: Swap, answer: np.ndarray, at: 
         return Swapped()
     judged = frames.recount(answer, at.tick)
     groups, _ = regroup(turn, frames, judged, state.groups)
-    closed = frames.closed(turn.events.object)
+    closed = frames.closed(turn.events.object, at.tick)
     return Swapped(
         changes=tell_rows(turn, frames, judged, at), groups=groups,
         changed={"frame_rows_flipped": closed.rows_flipped, "frame_rows": closed.rows},

@@ -65,30 +65,40 @@ def _stays(  # noqa: PLR0917 - one tick, taken apart once
     """
     if not len(before):
         return before
-    return merged(_with_fixes(turn, fixes, before, minus, changed, tick), _retold(turn, before, minus, plus, changed))
+    counts = events_count(turn, tick)
+    fixed = _with_fixes(turn, fixes, before, minus, changed, counts)
+    return merged(fixed, _retold(turn, before, minus, plus, changed, counts))
 
 
-def _retold(turn: Turn, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray) -> np.ndarray:
+def events_count(turn: Turn, tick: int) -> np.ndarray:
+    """bool[q]: whether the events of a tick all came after the query; not in the tick in which it was registered."""
+    since = turn.known.since
+    known = since != NEVER
+    pending = ticks_of(np.where(known, since - turn.settings.lateness_us, 0), turn.settings.tick_us)
+    counts: np.ndarray = ~known | (pending < tick)
+    return counts
+
+
+def _retold(
+    turn: Turn, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray, counts: np.ndarray
+) -> np.ndarray:
     wanted = turn.known.retelling & ~turn.known.grouped & ~turn.known.framed
     if not wanted.any():
         return before[:0]
     of_target = turn.numbering.targets.query
     members = before[wanted[of_target[before >> SHIFT]]]
     touched = np.zeros(len(turn.queries), bool)
-    touched[of_target[np.concatenate([minus, plus, members[changed[members & MASK]]]) >> SHIFT]] = True
+    had_events = members[changed[members & MASK] & counts[of_target[members >> SHIFT]]]
+    touched[of_target[np.concatenate([minus, plus, had_events]) >> SHIFT]] = True
     return without(members[touched[of_target[members >> SHIFT]]], minus)
 
 
 def _with_fixes(
-    turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, changed: np.ndarray, tick: int
+    turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, changed: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
-    wanted = turn.known.every & ~turn.known.grouped & ~turn.known.windowed
+    wanted = turn.known.every & ~turn.known.grouped & ~turn.known.windowed & counts
     if not wanted.any():
         return before[:0]
-    since = turn.known.since
-    known = since != NEVER
-    pending = ticks_of(np.where(known, since - turn.settings.lateness_us, 0), turn.settings.tick_us)
-    wanted &= ~known | (pending < tick)
     who = before & MASK
     stays = before[wanted[turn.numbering.targets.query[before >> SHIFT]] & changed[who] & (fixes.status[who] == ALIVE)]
     return without(stays, minus)

@@ -9,13 +9,12 @@ from st_common.operators import frame_telling, relational, windows
 from st_common.operators.agenda import Agenda, agenda_of
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER, LastFixes
-from st_common.operators.frames import Closed, Frames
+from st_common.operators.frames import Closed, Frames, first_ends
 from st_common.operators.groups import Groups
 from st_common.operators.inner import Inner, Memo, inner_answer
-from st_common.operators.keys import differences, merged, unique, without
+from st_common.operators.keys import SHIFT, differences, merged, unique, without
 from st_common.operators.state import Pending, State
-from st_common.operators.telling import tell_groups, tell_pairs
-from st_common.operators.timeline import FIX
+from st_common.operators.telling import events_count, tell_groups, tell_pairs
 from st_common.operators.touched import rows_after
 from st_common.operators.turn import Turn
 
@@ -59,7 +58,7 @@ def run_ticks(state: State, turn: Turn) -> Ticked:
     for tick, position in zip(agenda.due.tolist(), agenda.position.tolist(), strict=True):
         # What happened in the pending tick belongs to it, and it is never later than the first one that is due.
         here = np.flatnonzero(agenda.tick == tick)
-        work.advance(here)
+        work.advance(here, tick)
         work.tick(tick, position, unique(np.concatenate([changed if tick >= pending.tick else changed[:0],
                                                          turn.events.object[here]])))  # fmt: skip
         changed = changed[:0] if tick >= pending.tick else changed
@@ -74,8 +73,7 @@ def _left(state: State, agenda: Agenda, turn: Turn, changed: np.ndarray, later: 
     ended = np.zeros(len(turn.objects), np.int8)
     if len(changed):
         ended[state.pending.objects] = state.pending.ended
-    over = later[turn.events.kind[later] != FIX]
-    ended[turn.events.object[over]] = turn.events.kind[over]
+    first_ends(ended, turn.events, later)
     objects = unique(np.concatenate([changed, turn.events.object[later]]))
     tick = int(agenda.tick[later[0]]) if len(later) else state.pending.tick
     return Pending(tick=tick, objects=objects, ended=ended[objects])
@@ -94,13 +92,13 @@ class _Work:
         self._ticks = self._touched = self._refills = 0
         self._diffs: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def advance(self, events: np.ndarray) -> None:
-        """Takes the last fixes on to after some events."""
+    def advance(self, events: np.ndarray, tick: int) -> None:
+        """Takes the last fixes on to after some events, those of a tick."""
         objects, rows = rows_after(self._turn.events, self._turn.readings, events)
         self._fixes = self._fixes.with_rows(objects, rows, total=len(self._turn.objects))
         if self._frames is not None:
             self._frames.ended(events)
-            self._frames.advance(events)
+            self._frames.advance(events, tick)
 
     def tick(self, tick: int, position: int, objects: np.ndarray) -> None:
         """Judges one tick, given the objects that something happened to since the one before."""
@@ -115,7 +113,9 @@ class _Work:
         told = tell_pairs(turn, self._fixes, before, minus, plus, changed, at)
         dirty = relational.dirty_queries(turn, self._answer, minus, plus, changed)
         groups = relational.groups_of_members(turn, self._fixes, self._answer, dirty)
-        self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at)
+        retold = events_count(turn, tick) | turn.known.windowed
+        retold[turn.numbering.targets.query[np.concatenate([minus, plus]) >> SHIFT]] = True
+        self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at, retold)
         if self._frames is not None:
             self._frame(self._frames, tick, changed, at)
         self._changes += [table for table in told if len(table)]
@@ -130,11 +130,12 @@ class _Work:
         self._changes.append(tell_groups(self._turn, self._groups, groups, at, again=again))
         self._groups = self._groups.changed(removed=groups.removed, added=groups.added)
 
-    def _regroup(self, dirty: np.ndarray, fresh: Groups, at: relational.At) -> None:
+    def _regroup(self, dirty: np.ndarray, fresh: Groups, at: relational.At, retold: np.ndarray) -> None:
+        """Tells what changes in the groups of `dirty` queries, of those in `retold` (bool[q]) on request all others."""
         if not len(dirty):
             return
         changed = relational.regrouped(self._turn, self._groups, dirty, fresh)
-        again = relational.retold(self._turn, self._groups, dirty, changed)
+        again = relational.retold(self._turn, self._groups, dirty[retold[dirty]], changed)
         self._changes.append(tell_groups(self._turn, self._groups, changed, at, again=again))
         self._groups = self._groups.changed(removed=changed.removed, added=changed.added)
 
@@ -155,7 +156,8 @@ class _Work:
             minus=minus, plus=plus, answer=self._answer, pending=pending, memo=self._memo,
             entries_removed=removed, entries_added=added,
             groups_removed=old.target[:0] if same else old.target, groups_added=Groups.empty() if same else new,
-            frames=self._frames.closed(later) if self._frames else None, cut=self._frames.cut if self._frames else 0,
+            frames=self._frames.closed(later, pending.tick) if self._frames else None,
+            cut=self._frames.cut if self._frames else 0,
             changes=tuple(self._changes), ticks=self._ticks, touched=self._touched, refills=self._refills,
         )  # fmt: skip
 

@@ -206,7 +206,8 @@ def _move(window: Sliding, span: Span, way: Way, frame: Frame, tick: int) -> boo
     high = now[by] - (origin if by == "time" else 0)
     if window.slide is not None:
         high = high // units(window.slide) * units(window.slide)
-    if span.high is not None and high <= span.high:
+    follows = window.slide is None and by != "time"  # every fix, also that of an object which stands still
+    if span.high is not None and (high < span.high if follows else high <= span.high):
         return False
     span.high, span.seen = high, way.number
     span.up = high + (origin if by == "time" else 0) if by == window.range.by else now[window.range.by]
