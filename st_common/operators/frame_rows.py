@@ -68,17 +68,26 @@ class FrameRows:
     def take(self, index: np.ndarray) -> "FrameRows":
         """Some of the rows, by place."""
         columns = {name: getattr(self, name)[index] for name in _ROW_ARRAYS}
-        return FrameRows(**columns, fields=self.fields.take(pa.array(index)))
+        return FrameRows(**columns, fields=_taken(self.fields, index))
 
     def joined(self, more: "FrameRows") -> tuple["FrameRows", np.ndarray]:
-        """These rows and later ones, sorted; with the place that each had among these (-1: it is one of the others)."""
+        """These rows and later ones, sorted as well; with the place that each had among these, -1 for the others."""
         place = np.arange(len(self))
         if not len(more):
             return self, place
-        columns = {name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in _ROW_ARRAYS}
-        whole = FrameRows(**columns, fields=pa.concat_arrays([self.fields, more.fields]))
-        order = np.argsort(whole.key, kind="stable")  # two sorted runs: timsort merges them in one pass
-        return whole.take(order), np.concatenate([place, np.full(len(more), -1)])[order]
+        at = np.searchsorted(self.key, more.key, side="right") + np.arange(len(more))
+        is_old = np.ones(len(self) + len(more), bool)
+        is_old[at] = False
+
+        def merged(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+            both = np.empty(len(is_old), old.dtype)
+            both[is_old], both[at] = old, new
+            return both
+
+        columns = {name: merged(getattr(self, name), getattr(more, name)) for name in _ROW_ARRAYS}
+        order = merged(place, len(self) + np.arange(len(more)))
+        fields = _taken(pa.concat_arrays([self.fields, more.fields]), order)
+        return FrameRows(**columns, fields=fields), np.where(is_old, order, -1)
 
     def changed(self, *, removed: np.ndarray, flipped: np.ndarray, added: "FrameRows") -> "FrameRows":
         """These rows with others: `removed` and `flipped` (whose `held` is the opposite now) are places."""
@@ -91,6 +100,11 @@ class FrameRows:
         columns = {name: getattr(self, name) for name in _ROW_ARRAYS} | {"held": held}
         whole = FrameRows(**columns, fields=self.fields)
         return (whole.take(np.flatnonzero(keep)) if len(removed) else whole).joined(added)[0]
+
+
+def _taken(fields: pa.Array, index: np.ndarray) -> pa.Array:
+    """Some of the texts; where nobody selects columns there are none, and nothing to copy."""
+    return pa.nulls(len(index), pa.string()) if fields.null_count == len(fields) else fields.take(pa.array(index))
 
 
 _ROW_ARRAYS = ("key", "ts", "tick", "n", "way", "group", "value", "held")

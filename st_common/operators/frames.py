@@ -75,10 +75,6 @@ class Frames:
         self._after = ways_of(self.ways, turn.events, self.specs.min_step, geographic=turn.settings.geographic)
         self.rows, self._origin = state.frame_rows.joined(self._opened(turn.events))
         self.held, self._live = self.rows.held.astype(bool), np.ones(len(self.rows), bool)
-        slot = self._slots()
-        self._known = np.flatnonzero(slot >= 0)
-        self.counts = np.bincount(slot[self._known], minlength=shape[0] * shape[1])
-        self._starts = np.cumsum(self.counts) - self.counts
         self._newest = int(max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER)))
         self._ends = np.zeros(self._objects, np.int8)
         self._ends[state.pending.objects] = state.pending.ended
@@ -137,15 +133,13 @@ class Frames:
                 inside[mine] &= region_mask(region, x[mine], y[mine], geographic=self.turn.settings.geographic)
         return inside
 
-    def _slots(self) -> np.ndarray:
-        """The slot of each row, -1 for those of queries that are not looked at."""
-        frame = self.specs.place[self.rows.query]
-        return np.where(frame == NONE, -1, frame * self._objects + self.rows.object)
-
     def rows_of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The places of the rows of some slots that are still remembered, and the place of each one's slot."""
-        index = self._known[ranges(self._starts[slots], self.counts[slots])]
-        at = np.repeat(np.arange(len(slots)), self.counts[slots])
+        frame, who = np.divmod(slots, max(self._objects, 1))
+        key = packed(self.specs.numbers[frame], who)
+        first = np.searchsorted(self.rows.key, key)
+        counts = np.searchsorted(self.rows.key, key, side="right") - first
+        index, at = ranges(first, counts), np.repeat(np.arange(len(slots)), counts)
         live = self._live[index]
         return index[live], at[live]
 
@@ -270,7 +264,7 @@ class Frames:
         moved = np.zeros(counted.shape, bool)
         moved[frame, who] = frame_bounds.move(self.bounds, self.specs, self.ways, frame, who, tick)
         other = (counted != self._counted) | (changed & (self._ends > 0)) | (changed & self._unbound)
-        crowded = changed & (self.counts.reshape(counted.shape) > self.turn.settings.window_rows)
+        crowded = changed & (self.ways.n > self.turn.settings.window_rows)
         self._counted = counted
         slots = np.flatnonzero((moved | other | crowded).ravel())
         judged = self._judged(slots, tick, changed, moved.ravel()[slots]) if len(slots) else None
