@@ -28,7 +28,9 @@ def told_again(
     if plan.window is not None and plan.aggregate is not None:
         return stayed if changed or any(entry.tick == tick for entry in query.entries) else set()
     names = {event.name for event in events}
-    return stayed if changed or any(name in names for name, *_ in query.below) else set()
+    # One fix of several in a window that is too old is nothing that happened to a member.
+    came_or_left = {row[:2] for row in was} != {row[:2] for row in query.below}
+    return stayed if came_or_left or any(name in names for name, *_ in query.below) else set()
 
 
 def _of_frame(query: Query, stayed: set[Pair], names: set[str], was: Mapping[Below, Counted]) -> set[Pair]:
