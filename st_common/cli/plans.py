@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from st_common.cli.text_file import read_text
 from st_common.errors import ConfigError, QueryError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def text_of_plan(file: Path | None, name: str | None, *, replace: bool, alone: b
     if not name:
         raise ConfigError("a plan has no name of its own", hint="--plan FILE --name NAME")
     try:
-        plan = plan_from_json(_read(file))
+        plan = plan_from_json(read_text(file))
     except QueryError as error:
         raise QueryError(f"{file}: {error.message}", hint=error.hint) from None
     text = to_text(plan, name)
@@ -44,13 +45,3 @@ def write_plan(row: "QueryRow") -> None:
     if row.plan is None:
         raise QueryError(f"query {row.name!r} was dropped", hint="--version N shows an older plan")
     typer.echo(json.dumps(row.plan.to_json(), indent=2, ensure_ascii=False))
-
-
-def _read(file: Path) -> str:
-    try:
-        content = typer.get_binary_stream("stdin").read() if str(file) == "-" else file.read_bytes()
-        return content.decode("utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise QueryError(f"{file} is not UTF-8: byte {error.start}", hint="save it as UTF-8") from None

@@ -7,6 +7,7 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.output import write_columns
+from st_common.cli.text_file import read_text
 from st_common.errors import ConfigError, QueryError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def statements_of(ctx: typer.Context, file: Path | None, text: str | None) -> "S
 
     if (file is None) == (text is None):
         raise ConfigError("statements come from a file or from --text", hint="name one of them; - is standard input")
-    content = _read(file) if file is not None else text or ""
+    content = read_text(file) if file is not None else text or ""
     name = None if file is None else "standard input" if str(file) == "-" else str(file)
     home = context.home(ctx)
     with with_misfits(home, lambda: context.streams(ctx)):
@@ -125,16 +126,6 @@ def when(time_us: int) -> str:
 
 def _attributes(attributes: "Iterable[str]") -> str:
     return ", ".join(attributes)
-
-
-def _read(file: Path) -> str:
-    try:
-        content = typer.get_binary_stream("stdin").read() if str(file) == "-" else file.read_bytes()
-        return content.decode("utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise QueryError(f"{file} is not UTF-8: byte {error.start}", hint="save it as UTF-8") from None
 
 
 def _few(names: "Sequence[str]", what: str) -> str:
