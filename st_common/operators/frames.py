@@ -169,11 +169,17 @@ class Frames:
         first = int(self.turn.clock.value[0])
         parts = [np.empty(0, np.int64)]
         for frame, window in np.argwhere(self.specs.slide_by == TIME).tolist():
-            rows = np.flatnonzero(self.rows.query == self.specs.numbers[frame])
+            rows = self._of_frame(frame)
             if len(rows):
                 parts.append(self._slides(frame, window, rows, first, until))
         ticks = np.unique(np.concatenate(parts))
         return ticks[(ticks >= first) & (ticks < until)]
+
+    def _of_frame(self, frame: int) -> np.ndarray:
+        """The places of all rows of a frame's query."""
+        number = int(self.specs.numbers[frame])
+        first, end = np.searchsorted(self.rows.key, [number << SHIFT, (number + 1) << SHIFT])
+        return np.arange(first, end)
 
     def _slides(self, frame: int, window: int, rows: np.ndarray, first: int, until: int) -> np.ndarray:
         specs, tick_us, ts = self.specs, self.turn.settings.tick_us, self.rows.ts[rows]
@@ -199,9 +205,8 @@ class Frames:
         loose &= self.turn.known.retelling[specs.numbers] | specs.full
         asked: np.ndarray = ~loose
         for frame in np.flatnonzero(loose).tolist():
-            number = specs.numbers[frame]
-            first, end = np.searchsorted(self.rows.key, [number << SHIFT, (number + 1) << SHIFT])
-            rows = first + np.flatnonzero(self._live[first:end] & (self.rows.tick[first:end] <= tick))
+            rows = self._of_frame(frame)
+            rows = rows[self._live[rows] & (self.rows.tick[rows] <= tick)]
             asked[frame] = bool(len(rows)) and self._asks(frame, rows, tick)
         return asked
 
