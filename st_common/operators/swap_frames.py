@@ -14,6 +14,7 @@ from st_common.operators.keys import SHIFT
 from st_common.operators.relational import At, Regrouped
 from st_common.operators.state import State
 from st_common.operators.swapping import Swap
+from st_common.operators.telling import tell_groups
 from st_common.operators.turn import Turn
 
 
@@ -42,8 +43,9 @@ def swap_frames(state: State, turn: Turn, change: Swap, answer: np.ndarray, at: 
     judged = frames.recount(answer, at.tick)
     groups, _ = regroup(turn, frames, judged, state.groups)
     closed = frames.closed(turn.events.object, at.tick)
+    told = [tell_rows(turn, frames, judged, at), tell_groups(turn, state.groups, groups, at)]
     return Swapped(
-        changes=tell_rows(turn, frames, judged, at), groups=groups,
+        changes=pa.concat_tables(told), groups=groups,
         changed={"frame_rows_flipped": closed.rows_flipped, "frame_rows": closed.rows},
     )  # fmt: skip
 
