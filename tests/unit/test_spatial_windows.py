@@ -7,13 +7,14 @@ second, written down or by plain arithmetic. Ticks are seconds.
 import json
 
 import pytest
+import shapely
 
 from st_common.query.frame import Extent, Frame, Sliding
-from st_common.query.plan import Aggregate, Plan
+from st_common.query.plan import Aggregate, LayerJoin, Plan
 from st_common.query.region import Box
-from st_common.testing.by_hand import clock, drop, end, fix, gone, lines, log, register
+from st_common.testing.by_hand import clock, drop, end, fix, gone, layer, lines, log, register
 from st_common.testing.laws import run_steps
-from st_common.testing.oracle import Change, Rules, agree, answer, changes, fold
+from st_common.testing.oracle import Change, Feature, Rules, agree, answer, changes, fold
 from st_common.testing.oracle_frames import time_of
 from st_common.testing.strategies import Case, Segmentation
 
@@ -21,16 +22,16 @@ BASE, KM, MIN = 7200, 1000.0, 60.0
 SPEED = Aggregate(function="avgspd")
 
 
-def by_brute_force(rows, rules):
-    found = changes(rows, rules=rules)
-    assert agree(fold(found), answer(rows, rules=rules))
+def by_brute_force(rows, rules, layers=None):
+    found = changes(rows, rules=rules, layers=layers)
+    assert agree(fold(found), answer(rows, rules=rules, layers=layers))
     return found
 
 
-def by_steps(rows, rules, *, every=7, at_once=2, shards=3):
+def by_steps(rows, rules, layers=None, *, every=7, at_once=2, shards=3):
     """In segments of so many rows, so many a batch."""
     cut = Segmentation(cuts=tuple(range(every, len(rows), every)), batches=(at_once,) * len(rows))
-    table, _, order = run_steps(Case(rows=tuple(rows), layers={}, rules=rules), cut, shards=shards)
+    table, _, order = run_steps(Case(rows=tuple(rows), layers=layers or {}, rules=rules), cut, shards=shards)
     us = {
         name: [round(stamp.timestamp() * 1e6) for stamp in table[name].to_pylist()] for name in ("event_ts", "fix_ts")
     }
@@ -47,7 +48,7 @@ def by_steps(rows, rules, *, every=7, at_once=2, shards=3):
 
 @pytest.fixture(params=(by_brute_force, by_steps), ids=("oracle", "step"))
 def tell(request):
-    return lambda rows, **rules: request.param(rows, Rules(**rules))
+    return lambda rows, layers=None, **rules: request.param(rows, Rules(**rules), layers)
 
 
 def space(range_km, slide_km=None, **more):
@@ -393,3 +394,23 @@ def test_a_window_becomes_full_at_a_tick_of_its_query_whatever_other_queries_do(
         for found in (by_brute_force(whole, Rules()), by_steps(whole, Rules(), shards=1)):
             told = [(c.event_us / 1e6, c.sign, c.fix_us / 1e6) for c in found if c.query == "q"]
             assert told == [(12, 1, 10), (21, -1, 10)]
+
+
+@pytest.mark.spec("W2", "X4")
+def test_a_layer_that_is_loaded_anew_says_at_once_who_counts(tell):
+    park = Feature("w1", "park", shapely.box(-1.0, -1.0, 3 * KM, 1.0), {})
+    road = Feature("w2", "park", shapely.box(100 * KM, 0.0, 101 * KM, 1.0), {})
+    joined = {"join": LayerJoin(layer="parks", predicate="intersects")}
+    rows = log(
+        register("speed", space(50, 1, aggregate=SPEED, **joined), layer_version=0),
+        register("fixes", space(50, 1, **joined), layer_version=0),
+        *(at("car", minute, minute * KM) for minute in range(3)),
+        clock(BASE + 2 * MIN + 1), layer("parks", 1), layer("parks", 2), at("car", 3, 3 * KM), end(),
+    )  # fmt: skip
+    found = tell(rows, layers={("parks", 0): [park], ("parks", 1): [road], ("parks", 2): [park]})
+    told = [(c.position, c.query, c.sign, c.cause) for c in found if c.position in (6, 7)]
+    assert sorted(told) == sorted(
+        [(at_row, "fixes", sign, "layer") for at_row, sign in ((6, -1), (7, 1)) for _ in range(3)]
+        + [(6, "speed", -1, "layer"), (7, "speed", 1, "layer")]
+    )
+    assert [c.value for c in found if c.query == "speed" and c.position in (6, 7)] == [KM / MIN, KM / MIN]
