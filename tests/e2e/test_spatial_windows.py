@@ -17,6 +17,7 @@ CONF = """
 [streams.trips]
 format = "csv"
 time_unit = "s"
+tick_s = 15
 max_ahead_s = "off"
 engine = "local"
 columns = { object = "id", event_ts = "t", x = "x", y = "y" }

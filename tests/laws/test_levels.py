@@ -133,9 +133,8 @@ def test_questions_about_any_time_are_answered_as_from_all_changes_and_fixes(his
         home, stream = Home(Path(folder)), settings_of(history)
         run(home, stream, history)
         last = max(t for _, t, *_ in history[0])
-        times = sorted(
-            {0, last, last + 30, *(t + d for _, t, *_ in history[0] for d in (-1, 0, 1)), *range(0, last, 10)}
-        )
+        near = sorted({*(t + d for _, t, *_ in history[0] for d in (-1, 0, 1)), *range(0, last, 10)})
+        times = sorted({0, last, last + 30, *data.draw(st.sets(st.sampled_from(near), max_size=10))})
         for at in (T0 + timedelta(seconds=t) for t in times):
             for query in ("left", "every"):
                 found = answered(home, query, at)
