@@ -79,7 +79,7 @@ TABLES: dict[str, tuple[str, Columns]] = {
     "windows": (r"windows(-range)?-(local|spark)", {
         "one query": lambda result: {"windows": "windows of 50 km, every 10 km", "range": "range"}[result["kind"]],
         "engine": lambda result: result["engine"], "objects": number("objects", ","), "p50 s": number("p50_s"),
-        "p95 s": number("p95_s"), "rounds": number("rounds", "d"), "bare arrays s": number("bare_s"),
+        "p95 s": number("p95_s"), "rounds": number("rounds", "d"), "bare arrays s": lambda result: number("bare_s")(result) if result["kind"] == "windows" else "-",
         "memory MB": lambda result: format(result["peak_mb"]["driver"], ","),
     }),
     "rates": (r"rate-\d+-\w+", RATE),
