@@ -79,6 +79,7 @@ class Frames:
         self._ends = np.zeros(self._objects, np.int8)
         self._ends[state.pending.objects] = state.pending.ended
         self._counted = self.counting(state.tick_answer)
+        self._timed = bool((self.specs.slide_by == TIME).any())
         # Without a window that slides, a result follows every event.
         self._unbound = ~(self.specs.slide_by != NONE).any(axis=1)[:, None]
 
@@ -241,6 +242,8 @@ class Frames:
 
     def _catch_up(self, who: np.ndarray, tick: int) -> None:
         """Slides of time that passed while nothing changed were not judged: they are of the ways as they were then."""
+        if not self._timed:
+            return
         behind = frame_bounds.by_the_clock(self.bounds, self.specs, self.ways, tick)[:, who]
         behind &= (self.bounds.high[:, who] != NEVER).any(axis=2)  # not a way that began in the tick that is open
         frame, at = np.nonzero(behind)
@@ -249,11 +252,6 @@ class Frames:
     def ended(self, events: np.ndarray) -> None:
         """Remembers how these events ended the stays of objects, until their tick is judged."""
         first_ends(self._ends, self.turn.events, events)
-
-    def ends_of(self, objects: np.ndarray) -> np.ndarray:
-        """int8 per object: the kind of the event that ended its stay in the tick that is open, 0 for none."""
-        ends: np.ndarray = self._ends[objects]
-        return ends
 
     def judge(self, answer: np.ndarray, tick: int, changed: np.ndarray) -> Judged | None:
         """The results at a tick, when objects changed (bool[n]) and these are the answers below frames.
@@ -304,7 +302,7 @@ class Frames:
         left, same = before & ~now, before & now
         return Judged(
             minus=index[left], plus=index[now & ~before], stays=index[same],
-            ended=np.where(stays[left], 0, np.maximum(self.ends_of(who[left]), 1)).astype(np.int8),
+            ended=np.where(stays[left], 0, np.maximum(self._ends[who[left]], 1)).astype(np.int8),
             uncounted=~counts[left], moved=touched[at[same]],
         )  # fmt: skip
 

@@ -3,15 +3,12 @@
 Who is inside is found anew for all objects when the focal object has moved.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from st_common.operators import readings
 from st_common.operators.eligibility import moving_mask
 from st_common.operators.fixes import LastFixes
-from st_common.operators.frame_specs import who_counts
-from st_common.operators.match import compile_queries, match
+from st_common.operators.match import match
 from st_common.operators.points import points_of
 from st_common.operators.scope import Scope
 from st_common.operators.turn import Turn
@@ -38,12 +35,9 @@ def has_moved(plan: Plan, turn: Turn, changed: np.ndarray) -> bool:
 
 def judge_moving_join(scope: Scope, turn: Turn, fixes: LastFixes, world: World, number: int) -> int:
     """Decides the pairs of one query that joins a layer; how many objects were looked at."""
-    query = turn.queries[number]
-    plan = who_counts(query.plan) if query.plan.frame is not None else query.plan
+    plan, known = turn.queries[number].plan, turn.known.alone[number]
     objects, moved = inside(plan, turn, world), has_moved(plan, turn, scope.changed)
     objects = objects if moved else objects[scope.changed[objects]]
-    alone = replace(query, plan=replace(plan, inside=None))
-    known = compile_queries((alone,), [0], geographic=world.geographic)
     points = points_of(known, readings.of_objects(fixes, objects), turn.objects, geographic=world.geographic)
     hits = match(known, points, layer_of=turn.layer_of, numbering=turn.numbering, first=number)
     scope.found(hits.target, objects[hits.point])

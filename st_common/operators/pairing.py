@@ -8,7 +8,7 @@ from st_common.geometry.grid import ranges
 from st_common.operators import expressions, readings
 from st_common.operators.compiled import is_spread
 from st_common.operators.fixes import LastFixes
-from st_common.operators.match import compile_queries, match
+from st_common.operators.match import match
 from st_common.operators.moving_joins import has_moved, inside, is_moving
 from st_common.operators.points import points_of
 from st_common.operators.scope import Scope
@@ -57,9 +57,9 @@ def _left(turn: Turn, fixes: LastFixes, world: World, alive: np.ndarray, number:
         alive = np.intersect1d(alive, inside(plan, turn, world), assume_unique=True)
     if plan.where is None and plan.inside is None and plan.compare is None and not plan.transforms:
         return alive
-    alone = compile_queries(turn.queries, [number], geographic=world.geographic)
+    alone = turn.known.alone[number]
     points = points_of(alone, readings.of_objects(fixes, alive), turn.objects, geographic=world.geographic)
-    hits = match(alone, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    hits = match(alone, points, layer_of=turn.layer_of, numbering=turn.numbering, first=number)
     return np.sort(alive[hits.point])
 
 

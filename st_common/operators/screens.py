@@ -6,6 +6,7 @@ Candidate pairs of a point and a query come from indexes; here they are tested a
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -171,10 +172,15 @@ def _fixes(one: Filtering, asked: Asked, point: np.ndarray) -> Fixes:
     return Fixes(readings=readings, ids=asked.objects.ids, geographic=asked.geographic, half_x=half_x, half_y=half_y)
 
 
+@lru_cache(maxsize=1024)
+def _alone(steps: Steps) -> Screens:
+    """The screens of one query, whose number is 0: ticks ask for the same ones again and again."""
+    return compile_screens(1, {0: steps}, {0: steps.meetings})
+
+
 def satisfied(steps: Steps, asked: Asked) -> np.ndarray:
     """Which of the points satisfy the steps of one query without a join; bool[n]."""
     total = len(asked.readings)
     if len(steps.keys) > 1:
         return np.zeros(total, bool)
-    alone = compile_screens(1, {0: steps}, {0: steps.meetings})
-    return passes(alone, asked, np.arange(total), np.zeros(total, np.int64))
+    return passes(_alone(steps), asked, np.arange(total), np.zeros(total, np.int64))
