@@ -12,6 +12,8 @@ from st_common.operators.registered import Registered
 from st_common.operators.targets import NO_PARTNER, Targets
 
 CAUSES = ("enter", "leave", "inside", "gone", "expired", "registered", "dropped", "replaced", "layer", "aged", "value")
+CAUSE = {name: number for number, name in enumerate(CAUSES)}
+TICK_RANK = 2  # of what is told at ticks: after expiries and fixes of the same event time
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 SHARD_SCHEMA = pa.schema([

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators import gpac, readings
-from st_common.operators.changes import CAUSES, Names, change_rows
+from st_common.operators.changes import CAUSE, Names, change_rows
 from st_common.operators.compiled import compiled
 from st_common.operators.delta import Delta
 from st_common.operators.fields import fields_of
@@ -27,8 +27,7 @@ from st_common.operators.turn import Turn
 
 __all__ = ["Counters", "Outcome", "Run", "Settings", "evaluate"]
 
-_CAUSE = {name: number for number, name in enumerate(CAUSES)}
-_LEAVE_CAUSE = np.array([_CAUSE["leave"], _CAUSE["gone"], _CAUSE["expired"]])  # by kind of event
+_LEAVE_CAUSE = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])  # by kind of event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +136,7 @@ def _changes(turn: Turn, cases: gpac.Cases) -> pa.Table:
     target = np.concatenate([cases.leaves[1], cases.enters[1], stay_target])
     counts = [len(cases.leaves[0]), len(cases.enters[0]), len(stay_event)]
     sign = np.repeat([-1, 1, 0], counts)
-    cause = np.repeat([-1, _CAUSE["enter"], _CAUSE["inside"]], counts)
+    cause = np.repeat([-1, CAUSE["enter"], CAUSE["inside"]], counts)
     cause[: counts[0]] = _LEAVE_CAUSE[events.kind[cases.leaves[0]]]
     query = numbering.targets.query[target]
     selecting = turn.known.selecting[query] & (sign >= 0)

@@ -106,4 +106,4 @@ def _seconds(frame: Frame) -> float:
 
 def _is_by_object(plan: Plan) -> bool:
     spec = plan.aggregate
-    return spec is not None and (spec.function == "avgspd" or (spec.group or "").lower() == "object")
+    return spec is not None and (spec.grouped_by or "").lower() == "object"

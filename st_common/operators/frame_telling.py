@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.operators import relational
-from st_common.operators.changes import CAUSES, SHARD_SCHEMA, Names, change_rows
+from st_common.operators.changes import CAUSE, SHARD_SCHEMA, TICK_RANK, Names, change_rows
 from st_common.operators.frames import Frames, Judged
 from st_common.operators.groups import Groups
 from st_common.operators.intern import Interner
@@ -13,9 +13,7 @@ from st_common.operators.relational import At, Regrouped
 from st_common.operators.targets import Targets
 from st_common.operators.turn import Turn
 
-_CAUSE = {name: number for number, name in enumerate(CAUSES)}
-_OF_END = np.array([_CAUSE["leave"], _CAUSE["gone"], _CAUSE["expired"]])
-_RANK = 2  # after expiries and fixes of the same event time
+_OF_END = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])
 
 
 def tell_rows(turn: Turn, frames: Frames, judged: Judged, at: At) -> pa.Table:
@@ -27,13 +25,15 @@ def tell_rows(turn: Turn, frames: Frames, judged: Judged, at: At) -> pa.Table:
     sign = np.repeat([-1, 1, 0], [len(judged.minus), len(judged.plus), len(told)])
     index = np.concatenate([judged.minus, judged.plus, told])
     cause = np.concatenate([
-        _leaving(judged, at), np.full(len(judged.plus), _CAUSE[at.plus or "enter"]),
-        np.full(len(told), _CAUSE["inside"]),
+        _leaving(judged, at), np.full(len(judged.plus), CAUSE[at.plus or "enter"]),
+        np.full(len(told), CAUSE["inside"]),
     ])  # fmt: skip
-    return row_changes(turn, frames, index, sign, cause, at)
+    return _row_changes(turn, frames, index, sign, cause, at)
 
 
-def row_changes(turn: Turn, frames: Frames, index: np.ndarray, sign: np.ndarray, cause: np.ndarray, at: At) -> pa.Table:
+def _row_changes(
+    turn: Turn, frames: Frames, index: np.ndarray, sign: np.ndarray, cause: np.ndarray, at: At
+) -> pa.Table:
     """Rows of changes for fixes in frames of queries that do not count; the partner is the fix's event time."""
     plain = ~turn.known.grouped[frames.rows.queries(index)]
     index, sign, cause = index[plain], sign[plain], cause[plain]
@@ -48,7 +48,7 @@ def row_changes(turn: Turn, frames: Frames, index: np.ndarray, sign: np.ndarray,
     shown = pc.if_else(pa.array(sign >= 0), frames.rows.fields.take(pa.array(index)), pa.scalar(None, pa.string()))
     return change_rows(
         names, position=at.rows(query), event_ts=np.full(len(index), at.tick), fix_ts=ts,
-        rank=np.full(len(index), _RANK if at.plus is None else 1), objects=frames.rows.objects(index),
+        rank=np.full(len(index), TICK_RANK if at.plus is None else 1), objects=frames.rows.objects(index),
         target=np.arange(len(index)), sign=sign, cause=cause, fields=shown,
     )  # fmt: skip
 
@@ -61,8 +61,8 @@ def times_as_text(ts: np.ndarray) -> pa.Array:
 
 def _leaving(judged: Judged, at: At) -> np.ndarray:
     if at.minus is not None:
-        return np.full(len(judged.minus), _CAUSE[at.minus])
-    plain = np.where(judged.uncounted, _CAUSE["leave"], _CAUSE["aged"])
+        return np.full(len(judged.minus), CAUSE[at.minus])
+    plain = np.where(judged.uncounted, CAUSE["leave"], CAUSE["aged"])
     return np.where(judged.ended > 0, _OF_END[judged.ended], plain)
 
 

@@ -5,7 +5,7 @@ minimum and maximum are right after the extreme has left, and sums do not drift:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -96,14 +96,12 @@ def contributions(turn: Turn, of: Readings, point: np.ndarray, target: np.ndarra
 
 def _group_numbers(turn: Turn, spec: Aggregate, table: pa.Table, point: np.ndarray, target: np.ndarray) -> np.ndarray:
     numbering = turn.numbering
-    if spec.function == "avgspd":
-        spec = replace(spec, group="object")
-    if spec.group is None:
+    if spec.grouped_by is None:
         return np.full(len(point), numbering.partners_of(pa.array([ALL]))[0])
-    if spec.group == PARTNER:
+    if spec.grouped_by == PARTNER:
         partner: np.ndarray = numbering.targets.partner[target]
         return partner
-    (names,) = expressions.texts([spec.group], table)
+    (names,) = expressions.texts([spec.grouped_by], table)
     numbers: np.ndarray = numbering.partners_of(names)[point] if len(names) else point
     return numbers
 

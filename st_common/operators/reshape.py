@@ -89,51 +89,34 @@ def _check(states: Sequence[State], *, moving: bool) -> None:
 
 def _renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _Answers:
     """What a state remembers with the targets and partners of a numbering and with other numbers of objects."""
-    entries, groups = state.entries, state.groups
-    counts_partners, counts_objects = _counting(state.queries)
-    query = state.targets.query[entries.target]
-    known = ~np.isnan(entries.value)
-    named, numbered = known & counts_partners[query], known & counts_objects[query]
+    entries, groups, rows = state.entries, state.groups, state.frame_rows
+    in_entries = _counted(state.queries, state.targets.query[entries.target], entries.value)
+    in_rows = _counted(state.queries, rows.query, rows.value)
     of_targets = np.unique(np.concatenate(
         [state.answer & MASK, state.tick_answer >> SHIFT, entries.target, groups.target]))  # fmt: skip
     partner = state.targets.partner[of_targets]
-    of_rows = _partners_in_rows(state, counts_partners)
-    of_partners = np.unique(np.concatenate([partner, entries.group, entries.value[named].astype(np.int64), of_rows]))
+    of_partners = np.unique(np.concatenate([
+        partner, entries.group, entries.value[in_entries.partners].astype(np.int64), rows.group,
+        rows.value[in_rows.partners].astype(np.int64),
+    ]))  # fmt: skip
     of_partners = of_partners[of_partners != NO_PARTNER]
     partner_of = np.full(len(state.partners) + 1, NO_PARTNER)  # the last is for none: its number is -1
     partner_of[of_partners] = numbering.partners_of(state.partners.ids.take(pa.array(of_partners)))
     target_of = np.full(len(state.targets), -1)
     target_of[of_targets] = numbering.targets_of(state.targets.query[of_targets], partner_of[partner])
-    value = entries.value.copy()
-    value[named] = partner_of[value[named].astype(np.int64)]
-    value[numbered] = object_of[value[numbered].astype(np.int64)]
     return _Answers(
         answer=np.sort(packed(object_of[state.answer >> SHIFT], target_of[state.answer & MASK])),
         tick_answer=np.sort(packed(target_of[state.tick_answer >> SHIFT], object_of[state.tick_answer & MASK])),
         entries=replace(entries, target=target_of[entries.target], object=object_of[entries.object],
-                        group=partner_of[entries.group], value=value),
+                        group=partner_of[entries.group],
+                        value=in_entries.renumbered(entries.value, partner_of, object_of)),
         groups=_groups([replace(groups, target=target_of[groups.target])]),
-        frame_rows=_renumbered_rows(state, partner_of, object_of),
+        frame_rows=_frame_rows([replace(
+            rows, key=packed(rows.query, object_of[rows.object]), group=partner_of[rows.group],
+            value=in_rows.renumbered(rows.value, partner_of, object_of),
+        )]),
         tracks=_tracks([_renumbered_tracks(state.tracks, object_of)]),
     )  # fmt: skip
-
-
-def _partners_in_rows(state: State, counts_partners: np.ndarray) -> np.ndarray:
-    """The numbers of partners that rows of frames name: as groups, and as values that are counted."""
-    rows = state.frame_rows
-    named = ~np.isnan(rows.value) & counts_partners[rows.query]
-    return np.concatenate([rows.group, rows.value[named].astype(np.int64)])
-
-
-def _renumbered_rows(state: State, partner_of: np.ndarray, object_of: np.ndarray) -> FrameRows:
-    rows = state.frame_rows
-    counts_partners, counts_objects = _counting(state.queries)
-    known, value = ~np.isnan(rows.value), rows.value.copy()
-    named, numbered = known & counts_partners[rows.query], known & counts_objects[rows.query]
-    value[named] = partner_of[value[named].astype(np.int64)]
-    value[numbered] = object_of[value[numbered].astype(np.int64)]
-    key = packed(rows.query, object_of[rows.object])
-    return _frame_rows([replace(rows, key=key, group=partner_of[rows.group], value=value)])
 
 
 def _renumbered_tracks(tracks: Tracks, object_of: np.ndarray) -> Tracks:
@@ -154,12 +137,28 @@ def _tracks(parts: Sequence[Tracks]) -> Tracks:
     return whole
 
 
-def _counting(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
-    """Which queries count different values: in their windows a value is the number of a partner, or of an object."""
-    specs = [query.plan.aggregate for query in queries]
-    distinct = [spec is not None and spec.function == "count_distinct" for spec in specs]
-    without = [spec is not None and spec.argument is None for spec in specs]
-    return np.array(distinct, bool) & ~np.array(without, bool), np.array(distinct, bool) & np.array(without, bool)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    """Which values are the numbers of partners, and which those of objects: different ones are counted by them."""
+
+    partners: np.ndarray
+    objects: np.ndarray
+
+    def renumbered(self, value: np.ndarray, partner_of: np.ndarray, object_of: np.ndarray) -> np.ndarray:
+        """The values with other numbers."""
+        out = value.copy()
+        for mine, number_of in ((self.partners, partner_of), (self.objects, object_of)):
+            out[mine] = number_of[value[mine].astype(np.int64)]
+        return out
+
+
+def _counted(queries: Queries, query: np.ndarray, value: np.ndarray) -> _Counted:
+    """What the values of some entries or rows of these queries are; NaN is no number."""
+    specs = [one.plan.aggregate for one in queries]
+    distinct = np.array([spec is not None and spec.function == "count_distinct" for spec in specs], bool)
+    without = np.array([spec is not None and spec.argument is None for spec in specs], bool)
+    known = ~np.isnan(value)
+    return _Counted(partners=known & (distinct & ~without)[query], objects=known & (distinct & without)[query])
 
 
 def _part(state: State, shard_of: np.ndarray, shard: int, shards: int, *, moving: bool) -> State:

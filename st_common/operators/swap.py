@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators import readings, relational
-from st_common.operators.changes import CAUSES, change_rows
+from st_common.operators.changes import CAUSE, change_rows
 from st_common.operators.compiled import compile_shard
 from st_common.operators.delta import Delta
 from st_common.operators.evaluate import Counters, Outcome, owned
@@ -27,8 +27,6 @@ from st_common.operators.telling import names_of, tell_groups
 from st_common.operators.timeline import Clock, Events
 from st_common.operators.turn import Turn
 from st_common.operators.valid import valid_until
-
-_CAUSE = {name: number for number, name in enumerate(CAUSES)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +140,7 @@ def _tell(state: State, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) -> pa.
     return change_rows(
         names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick), fix_ts=state.fixes.ts[who],
         rank=np.ones(len(keys)), objects=who, target=target, sign=sign,
-        cause=np.repeat([_CAUSE[at.minus or ""], _CAUSE[at.plus or ""]], counts),
+        cause=np.repeat([CAUSE[at.minus or ""], CAUSE[at.plus or ""]], counts),
         value=valid_until(turn, state.fixes, query, who, sign, at.tick), fields=fields,
     )  # fmt: skip
 

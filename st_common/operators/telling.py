@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from st_common.operators import readings
 from st_common.operators.agenda import ticks_of
-from st_common.operators.changes import CAUSES, SHARD_SCHEMA, Names, change_rows
+from st_common.operators.changes import CAUSE, SHARD_SCHEMA, TICK_RANK, Names, change_rows
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import ALIVE, NEVER, SILENT, LastFixes
 from st_common.operators.groups import Groups
@@ -15,9 +15,6 @@ from st_common.operators.relational import At, Regrouped
 from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
 from st_common.operators.valid import valid_until
-
-_CAUSE = {name: number for number, name in enumerate(CAUSES)}
-_RANK = 2  # after expiries and fixes of the same event time
 
 
 def tell_pairs(  # noqa: PLR0917 - one tick, taken apart once
@@ -33,12 +30,12 @@ def tell_pairs(  # noqa: PLR0917 - one tick, taken apart once
         return []
     counts = [len(minus), len(plus), len(stays)]
     sign, target, who = np.repeat([-1, 1, 0], counts), keys >> SHIFT, keys & MASK
-    cause = np.repeat([-1, _CAUSE["enter"], _CAUSE["inside"]], counts)
+    cause = np.repeat([-1, CAUSE["enter"], CAUSE["inside"]], counts)
     cause[: counts[0]] = _leaving(turn, fixes, minus)
     query = of_target[target]
     return [change_rows(
         names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick),
-        fix_ts=fixes.ts[who], rank=np.full(len(keys), _RANK), objects=who, target=target, sign=sign, cause=cause,
+        fix_ts=fixes.ts[who], rank=np.full(len(keys), TICK_RANK), objects=who, target=target, sign=sign, cause=cause,
         value=valid_until(turn, fixes, query, who, sign, at.tick), fields=_fields(turn, fixes, query, who, sign),
     )]  # fmt: skip
 
@@ -116,8 +113,8 @@ def _leaving(turn: Turn, fixes: LastFixes, minus: np.ndarray) -> np.ndarray:
         status[partnered] = fixes.status[turn.objects.find(hashes, names)]
     for known in (*turn.known.kinds.values(), turn.known.following):
         status = _by_focal(turn, fixes, known, query, status)
-    cause = np.where(status == ALIVE, _CAUSE["leave"], np.where(status == SILENT, _CAUSE["expired"], _CAUSE["gone"]))
-    return np.where(turn.known.windowed[query], _CAUSE["aged"], cause)
+    cause = np.where(status == ALIVE, CAUSE["leave"], np.where(status == SILENT, CAUSE["expired"], CAUSE["gone"]))
+    return np.where(turn.known.windowed[query], CAUSE["aged"], cause)
 
 
 def _by_focal(turn: Turn, fixes: LastFixes, known: KindQueries, query: np.ndarray, status: np.ndarray) -> np.ndarray:
@@ -153,10 +150,10 @@ def tell_groups(turn: Turn, before: Groups, changed: Regrouped, at: At, *, again
     query, group = turn.numbering.targets.query[target], turn.numbering.targets.partner[target]
     is_update = np.concatenate([np.isin(removed, added.target), np.isin(added.target, removed), stays.target < 0])
     sign = np.repeat([-1, 1, 0], [len(removed), len(added), len(stays)])
-    plain = np.array([_CAUSE["inside"], _CAUSE["enter"], _CAUSE["leave"]])[sign]  # by sign: 0, 1, -1
-    cause = np.where(is_update, _CAUSE["value"], plain)
+    plain = np.array([CAUSE["inside"], CAUSE["enter"], CAUSE["leave"]])[sign]  # by sign: 0, 1, -1
+    cause = np.where(is_update, CAUSE["value"], plain)
     if at.minus is not None and at.plus is not None:
-        cause = np.where(sign < 0, _CAUSE[at.minus], _CAUSE[at.plus])
+        cause = np.where(sign < 0, CAUSE[at.minus], CAUSE[at.plus])
     names = names_of(turn)
     plain = turn.numbering.targets_of(query, np.full(len(query), NO_PARTNER))
     names = Names(
@@ -165,6 +162,6 @@ def tell_groups(turn: Turn, before: Groups, changed: Regrouped, at: At, *, again
     ticks = np.full(len(target), at.tick)
     return change_rows(
         names, position=at.rows(query), event_ts=ticks, fix_ts=ticks,
-        rank=np.full(len(target), _RANK if at.plus is None else 1), objects=group, target=plain, sign=sign, cause=cause,
-        value=np.concatenate([old, added.value, stays.value]),
+        rank=np.full(len(target), TICK_RANK if at.plus is None else 1), objects=group, target=plain, sign=sign,
+        cause=cause, value=np.concatenate([old, added.value, stays.value]),
     )  # fmt: skip

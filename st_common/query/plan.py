@@ -82,6 +82,11 @@ class Aggregate:
     argument: str | None = None
     group: str | None = None
 
+    @property
+    def grouped_by(self) -> str | None:
+        """The expression whose values name the groups: `group`, of average speeds the object; None: there is one."""
+        return "object" if self.function == "avgspd" else self.group
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
