@@ -7,7 +7,8 @@
 
 A segment is written to a dot-file, fsynced and renamed, all under the lock. So a writer that dies leaves either the
 whole segment or a dot-file that no reader sees and that the next writer removes. The names alone carry the order: of
-fixed width, they sort like their numbers. The newest segment is never swept: a listing of `landing` tells what is next.
+fixed width, they sort like their numbers. The letter says what is in it: `d` data of a replay, `l` live data, `c`
+control rows. The newest segment is never swept: a listing of `landing` tells what is next.
 """
 
 import fcntl
@@ -26,20 +27,25 @@ from st_common.errors import LogError
 from st_common.home import checked_name
 
 SEGMENT_LIMIT = 1 << 24  # bytes; a segment is smaller, so that its rows fit into a position
-_NAME = re.compile(r"(\d{12})-(\d{16})-([dc])\.seg")
+_NAME = re.compile(r"(\d{12})-(\d{16})-([dcl])\.seg")
 _NUMBER_WIDTH = 12
+_DATA, _LIVE, _CONTROL = "d", "l", "c"
 _NS_PER_MS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment: its number, when it arrived (us UTC), whether it holds control rows, where it lies, its bytes."""
+    """One segment: its number, when it arrived (us UTC), whether it holds control rows, where it lies, its bytes.
+
+    `live`: its writer said that the rows are told as they happen, so time goes on by the wall clock after them.
+    """
 
     number: int
     arrival_us: int
     control: bool
     path: Path
     size: int
+    live: bool = False
 
 
 class Log:
@@ -53,27 +59,33 @@ class Log:
         self._thread_lock = threading.RLock()
         self._lock_fd: int | None = None
 
-    def append(self, payload: bytes, *, arrival_us: int, control: bool = False) -> Segment:
+    def append(self, payload: bytes, *, arrival_us: int, control: bool = False, live: bool = False) -> Segment:
         """Stores one segment and gives it back: durable, and the only one with its number.
 
-        Raises:
-            LogError: a payload of 16 MiB or more, or an arrival stamp that a name cannot hold.
-        """
-        return self.append_all([payload], arrival_us=arrival_us, control=control)[0]
+        Who appends says whether the rows are `live`: told as they happen. After live rows time goes on while the feed
+        is quiet; after those of a replay it stands still until more of them come.
 
-    def append_all(self, payloads: Iterable[bytes], *, arrival_us: int, control: bool = False) -> list[Segment]:
+        Raises:
+            LogError: a payload of 16 MiB or more, an arrival stamp that a name cannot hold, or live control rows.
+        """
+        return self.append_all([payload], arrival_us=arrival_us, control=control, live=live)[0]
+
+    def append_all(
+        self, payloads: Iterable[bytes], *, arrival_us: int, control: bool = False, live: bool = False
+    ) -> list[Segment]:
         """Stores segments with adjacent numbers and one arrival stamp.
 
         All of them are written before the first gets its name, so an error or a full disk stores none. A crash while
         they are named leaves the first few: all or nothing holds only for what fits into one segment.
         """
+        letter = _letter(control=control, live=live)
         with self.locked():
             self._landing.mkdir(parents=True, exist_ok=True)
             number, mtime_ms = self._next()
             staged: list[tuple[Path, Path]] = []
             try:
                 for offset, payload in enumerate(payloads):
-                    name = _segment_name(number + offset, arrival_us, control=control)
+                    name = _segment_name(number + offset, arrival_us, letter)
                     staged.append((self._landing / f".{name}", self._landing / name))
                     mtime_ms = _write(staged[-1][0], payload, after_ms=mtime_ms)
                 for dot_file, path in staged:
@@ -193,7 +205,8 @@ class Log:
         except FileNotFoundError:  # swept, maybe since it was listed
             path = self._archive.path(name)
             size = path.stat().st_size
-        return Segment(_number(name), _arrival(name), name.endswith("-c.seg"), path, size)
+        letter = name[-len("d.seg")]
+        return Segment(_number(name), _arrival(name), letter == _CONTROL, path, size, live=letter == _LIVE)
 
     def _dense(self, start: int, end: int | None) -> Iterator[str]:
         """The names from `start` to `end`; at a hole or a repeat it lists again: writers and sweeps go on meanwhile."""
@@ -275,8 +288,16 @@ def _arrival(name: str) -> int:
     return int(name[_NUMBER_WIDTH + 1 : -len("-d.seg")])
 
 
-def _segment_name(number: int, arrival_us: int, *, control: bool) -> str:
-    name = f"{number:012d}-{arrival_us:016d}-{'c' if control else 'd'}.seg"
+def _letter(*, control: bool, live: bool) -> str:
+    if control and live:
+        raise LogError("control rows are not live", hint="live says of data that it is told as it happens")
+    if control:
+        return _CONTROL
+    return _LIVE if live else _DATA
+
+
+def _segment_name(number: int, arrival_us: int, letter: str) -> str:
+    name = f"{number:012d}-{arrival_us:016d}-{letter}.seg"
     if not _NAME.fullmatch(name):
         raise LogError(
             f"a segment cannot carry number {number} and arrival {arrival_us}", hint="microseconds since 1970"

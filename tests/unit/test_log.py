@@ -63,6 +63,21 @@ def test_segments_come_back_in_order_with_what_was_appended(tmp_path: Path) -> N
     assert log.end() == 2
 
 
+def test_a_segment_says_whether_its_writer_called_it_live(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append(b"a replay", arrival_us=ARRIVAL)
+    log.append(b"as it happens", arrival_us=ARRIVAL, live=True)
+    log.append_all([b"1", b"2"], arrival_us=ARRIVAL, live=True)
+    log.append(b'{"op":"end"}\n', arrival_us=ARRIVAL, control=True)
+    marks = [(False, False), (False, True), (False, True), (False, True), (True, False)]
+    assert [(s.control, s.live) for s in Log(tmp_path / "log").segments(0)] == marks
+    log.publish("reader", log.end())
+    log.sweep()
+    assert [(s.control, s.live) for s in Log(tmp_path / "log").segments(0)] == marks  # the archive keeps the mark
+    with pytest.raises(LogError, match="control rows are not live"):
+        log.append(b"{}", arrival_us=ARRIVAL, control=True, live=True)
+
+
 def test_a_listing_is_bounded_by_bytes_and_by_number(tmp_path: Path) -> None:
     log = Log(tmp_path / "log")
     log.append_all([b"x" * 10] * 5, arrival_us=ARRIVAL)
