@@ -61,6 +61,8 @@ class StreamSettings:
     the time between two of them. `cache_share` is the part of max_speed x silence by which a moving query's cache area
     is wider than its region (SPEC G6); without both settings, or with 0, there is no cache.
 
+    `nulls` are texts that stand for a missing value in any field, beside the empty one.
+
     `window_rows` is how many of its newest fixes a query with CQL's windows keeps of each object at most.
 
     `latest_every`, `latest_flush_s` and `snapshot_s` are k, T and T_archive of the levels of storage (SPEC P2): which
@@ -76,6 +78,7 @@ class StreamSettings:
     header: bool = True
     delimiter: str = ","
     quote: str = '"'
+    nulls: tuple[str, ...] = ()
     lateness_s: float = 0.0
     silence_s: float | None = None
     max_ahead_s: float | None = 60.0
@@ -303,6 +306,7 @@ _STREAM_KEYS: dict[str, Check] = {
     "header": flag,
     "delimiter": _character,
     "quote": _quote,
+    "nulls": words,
     "lateness_s": number(least=0.0),
     "silence_s": number(least=0.0, above=True, off=True),
     "max_ahead_s": number(least=0.0, off=True),

@@ -87,7 +87,7 @@ def replay(
     with open_file(path) as raw:
         packed = GzipSource(raw) if is_packed(raw) else None
         for payload, count in _payloads(chunks(packed or raw, stream, size=segment_bytes), stream, pace):
-            log.append(payload, arrival_us=clock())
+            log.append(payload, arrival_us=clock(), timeless=stream.columns.event_ts is None)
             records += count
             sizes.append(len(payload))
             if progress is not None:

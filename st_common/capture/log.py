@@ -59,8 +59,10 @@ class Log:
         self._thread_lock = threading.RLock()
         self._lock_fd: int | None = None
 
-    def append(self, payload: bytes, *, arrival_us: int, control: bool = False, live: bool = False) -> Segment:
-        """Stores one segment and gives it back: durable, and the only one with its number.
+    def append(
+        self, payload: bytes, *, arrival_us: int, control: bool = False, live: bool = False, timeless: bool = False
+    ) -> Segment:
+        """Stores one segment and gives it back: durable, and the only one with its number. See `append_all`.
 
         Who appends says whether the rows are `live`: told as they happen. After live rows time goes on while the feed
         is quiet; after those of a replay it stands still until more of them come.
@@ -68,12 +70,21 @@ class Log:
         Raises:
             LogError: a payload of 16 MiB or more, an arrival stamp that a name cannot hold, or live control rows.
         """
-        return self.append_all([payload], arrival_us=arrival_us, control=control, live=live)[0]
+        return self.append_all([payload], arrival_us=arrival_us, control=control, live=live, timeless=timeless)[0]
 
     def append_all(
-        self, payloads: Iterable[bytes], *, arrival_us: int, control: bool = False, live: bool = False
+        self,
+        payloads: Iterable[bytes],
+        *,
+        arrival_us: int,
+        control: bool = False,
+        live: bool = False,
+        timeless: bool = False,
     ) -> list[Segment]:
         """Stores segments with adjacent numbers and one arrival stamp.
+
+        The records of `timeless` segments have no time but their arrival, each a microsecond of its own before it. So a
+        segment with n lines arrives n microseconds after the one before, or later.
 
         All of them are written before the first gets its name, so an error or a full disk stores none. A crash while
         they are named leaves the first few: all or nothing holds only for what fits into one segment.
@@ -81,10 +92,12 @@ class Log:
         letter = _letter(control=control, live=live)
         with self.locked():
             self._landing.mkdir(parents=True, exist_ok=True)
-            number, mtime_ms = self._next()
+            number, mtime_ms, newest_us = self._next()
             staged: list[tuple[Path, Path]] = []
             try:
                 for offset, payload in enumerate(payloads):
+                    if timeless:
+                        arrival_us = newest_us = max(arrival_us, newest_us + payload.count(b"\n") + 1)
                     name = _segment_name(number + offset, arrival_us, letter)
                     staged.append((self._landing / f".{name}", self._landing / name))
                     mtime_ms = _write(staged[-1][0], payload, after_ms=mtime_ms)
@@ -179,8 +192,8 @@ class Log:
                 _sync_folder(folder)
         return len(names)
 
-    def _next(self) -> tuple[int, int]:
-        """The next number, and the mtime (ms) of the newest segment; clears what dead writers left."""
+    def _next(self) -> tuple[int, int, int]:
+        """The next number, the mtime (ms) and the arrival (us) of the newest segment; clears what dead writers left."""
         for dot_file in self._landing.glob(".*.seg"):
             dot_file.unlink(missing_ok=True)
         number = self.end()
@@ -191,9 +204,9 @@ class Log:
                 hint="segments were deleted; restore them, or remove the readers and start their engines afresh",
             )
         if number == 0:
-            return 0, 0
+            return 0, 0, 0
         newest = self.segments(number - 1)[0]
-        return number, newest.path.stat().st_mtime_ns // _NS_PER_MS
+        return number, newest.path.stat().st_mtime_ns // _NS_PER_MS, newest.arrival_us
 
     def _landing_names(self) -> list[str]:
         return _listed(self._landing)

@@ -34,6 +34,8 @@ def run(
         f"{stream}: {summary.fixes:,} fixes ({rate:,}/s), {summary.rejects:,} rejects, {summary.late:,} late, "
         f"{summary.double:,} double, {summary.cut:,} cut, {summary.changes:,} changes in {summary.seconds} s"
     )
+    if summary.nulled:
+        typer.echo(_nulled(stream, summary.nulled))
     typer.echo("tuples: " + ", ".join(f"{count:,} {name}" for name, count in summary.operators.items()))
 
 
@@ -73,6 +75,7 @@ def status(ctx: typer.Context) -> None:
 
     home = context.home(ctx, must_exist=True)
     rows: list[tuple[str, ...]] = []
+    unread: dict[str, dict[str, int]] = {}
     for name in context.streams(ctx):
         found, end = read_status(home.stream(name)), Log(home.log(name)).end()
         if found is None:
@@ -80,9 +83,13 @@ def status(ctx: typer.Context) -> None:
             continue
         at = segment_of(found.position)
         counts = (found.fixes, found.rejects, found.late, found.double, found.cut, found.changes)
+        if found.nulled:
+            unread[name] = found.nulled
         rows.append((name, found.state, found.engine, f"{at}/{end}", *(f"{count:,}" for count in counts)))
     names = ("stream", "state", "engine", "segments", "fixes", "rejects", "late", "double", "cut", "changes")
     write_columns(names, rows)
+    for name, nulled in unread.items():
+        typer.echo(_nulled(name, nulled))
 
 
 def doctor(ctx: typer.Context) -> None:
@@ -95,6 +102,11 @@ def doctor(ctx: typer.Context) -> None:
         typer.echo(f"{'ok   ' if problem is None else 'WRONG'} {what}{'' if problem is None else f': {problem}'}")
     if bad:
         raise typer.Exit(FairwayError.exit_code)
+
+
+def _nulled(stream: str, counts: dict[str, int]) -> str:
+    listed = ", ".join(f"{name} in {count:,}" for name, count in sorted(counts.items()))
+    return f"{stream}: attributes that are null because their text was of another type: {listed} fixes"
 
 
 def _settings(ctx: typer.Context, stream: str) -> "StreamSettings":

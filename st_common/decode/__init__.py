@@ -1,6 +1,7 @@
 """Bytes of a segment to fixes and rejects, one format per file."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -38,4 +39,4 @@ def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decode
 
 def _with_loss(decoded: Decoded, reason: Reason, lost: bytes) -> Decoded:
     row = pa.table([[decoded.rows], [reason.name.lower()], [lost[:RAW_LIMIT]]], schema=REJECTS_SCHEMA)
-    return Decoded(fixes=decoded.fixes, rejects=pa.concat_tables([decoded.rejects, row]), rows=decoded.rows + 1)
+    return replace(decoded, rejects=pa.concat_tables([decoded.rejects, row]), rows=decoded.rows + 1)

@@ -1,7 +1,7 @@
 """What a format gives (`Records`) and what decoding gives (`Decoded`)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -37,8 +37,7 @@ class Reason(IntEnum):
     MISSING_POSITION = 15
     BAD_NUMBER = 16
     OUT_OF_CRS = 17
-    BAD_ATTRIBUTE = 18
-    TOO_FAR_AHEAD = 19
+    TOO_FAR_AHEAD = 18
 
 
 REASONS = pa.array([reason.name.lower() for reason in Reason], pa.string())
@@ -55,12 +54,14 @@ _ARROW_TYPES: dict[AttributeType, pa.DataType] = {
 class Decoded:
     """The fixes and rejects of one segment, each in the order of their rows; every record is in exactly one of them.
 
-    `rows` counts the records. `fixes` has the columns of `fixes_schema`, `rejects` those of REJECTS_SCHEMA.
+    `rows` counts the records. `fixes` has the columns of `fixes_schema`, `rejects` those of REJECTS_SCHEMA. `nulled`
+    counts, by attribute, the fixes in which its text was of another type, so that it is null.
     """
 
     fixes: pa.Table
     rejects: pa.Table
     rows: int
+    nulled: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Records to fixes and rejects: what the fields mean, the same for every format."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +20,7 @@ class _Faults:
 
     def __init__(self, count: int) -> None:
         self.reasons = np.zeros(count, np.int8)
+        self.unread: dict[str, Mask] = {}  # by attribute: where its text was none of its type
 
     def mark(self, where: Mask, reason: Reason) -> None:
         if where.any():
@@ -39,22 +42,24 @@ def judge(records: Records, stream: StreamSettings, *, arrival_us: int) -> Decod
     schema = fixes_schema(stream)
     if not len(rows):
         return Decoded(fixes=schema.empty_table(), rejects=rejects, rows=len(fault))
+    good = faults.reasons == Reason.NONE
     fixes = pa.table({"row": pa.array(rows, pa.int32()), **fields}, schema=schema)
     if faults.reasons.any():
-        fixes = fixes.filter(pa.array(faults.reasons == Reason.NONE))
-    return Decoded(fixes=fixes, rejects=rejects, rows=len(fault))
+        fixes = fixes.filter(pa.array(good))
+    nulled = {name: count for name, where in faults.unread.items() if (count := int((where & good).sum()))}
+    return Decoded(fixes=fixes, rejects=rejects, rows=len(fault), nulled=nulled)
 
 
 def _fields(records: Records, stream: StreamSettings, arrival_us: int, faults: _Faults) -> dict[str, pa.Array]:
-    fields, named = records.fields, stream.columns
+    fields, named = _without_nulls(records.fields, stream.nulls), stream.columns
     objects = fields[named.object].dictionary_encode()
     faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)
-    event_ts = _event_ts(records, stream, arrival_us, faults)
+    event_ts = _event_ts(records, fields, stream, arrival_us, faults)
     gone = np.zeros(len(event_ts), bool)
     if named.gone is not None:
         gone = mask(pc.is_in(fields[named.gone], pa.array(named.gone_values, pa.string())))
     x, y = _coordinates(doubles(fields[named.x]), doubles(fields[named.y]), stream, gone, faults)
-    attributes = {name: _attribute(fields[name], kind, faults) for name, kind in stream.attributes.items()}
+    attributes = {name: _attribute(name, fields[name], kind, faults) for name, kind in stream.attributes.items()}
     if stream.max_ahead_s is not None:
         faults.mark(event_ts > arrival_us + round(stream.max_ahead_s * 1e6), Reason.TOO_FAR_AHEAD)
     return {
@@ -74,12 +79,19 @@ def _empty_ids(objects: pa.DictionaryArray) -> Mask:
     return missing | mask(pc.is_in(objects.indices, places.cast(pa.int32()))) if len(places) else missing
 
 
-def _event_ts(records: Records, stream: StreamSettings, arrival_us: int, faults: _Faults) -> NDArray[np.int64]:
-    """Event times (us); the time of arrival where the stream has no column for them (SPEC P1)."""
+def _event_ts(
+    records: Records, fields: Mapping[str, pa.Array], stream: StreamSettings, arrival_us: int, faults: _Faults
+) -> NDArray[np.int64]:
+    """Event times (us).
+
+    Without a column for them (SPEC P1) each record has its own: the last one that of the arrival, each one before it a
+    microsecond less, so that they keep their order and none is ahead of its arrival.
+    """
     column = stream.columns.event_ts
     if column is None:
-        return np.full(len(faults.reasons), arrival_us, np.int64)
-    parsed = instants(records.fields[column], stream.time_unit)
+        rows = np.flatnonzero(records.fault == Reason.NONE)
+        return np.asarray(arrival_us - (len(records.fault) - 1 - rows), np.int64)
+    parsed = instants(fields[column], stream.time_unit)
     faults.mark(parsed.missing, Reason.MISSING_TIME)
     faults.mark(parsed.bad, Reason.BAD_TIME)
     return parsed.values.astype(np.int64, copy=False)
@@ -101,14 +113,25 @@ def _coordinates(
     return np.where(inside, x.values, np.nan), np.where(inside, y.values, np.nan)
 
 
-def _attribute(texts: pa.Array, kind: AttributeType, faults: _Faults) -> pa.Array:
-    """An attribute's values, null where its text is missing (or NaN, for a double)."""
+def _attribute(name: str, texts: pa.Array, kind: AttributeType, faults: _Faults) -> pa.Array:
+    """An attribute's values: null where its text is missing (or NaN, for a double), and where it is of no such type."""
     if kind == "string":
         return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     parsed = {"double": doubles, "long": longs, "bool": bools}[kind](texts)
     bad, absent = parsed.bad, parsed.missing | parsed.bad
     if kind == "double":
         bad = bad | np.isinf(parsed.values)
-        absent = absent | np.isnan(parsed.values)
-    faults.mark(bad, Reason.BAD_ATTRIBUTE)
+        absent = absent | ~np.isfinite(parsed.values)
+    if bad.any():
+        faults.unread[name] = bad
     return pa.array(parsed.values, mask=absent)
+
+
+def _without_nulls(fields: Mapping[str, pa.Array], nulls: tuple[str, ...]) -> Mapping[str, pa.Array]:
+    """The fields with null for each text that stands for a missing value, whatever blanks are around it."""
+    if not nulls:
+        return fields
+    words, none = pa.array(nulls, pa.string()), pa.scalar(None, pa.string())
+    return {
+        name: pc.if_else(pc.is_in(pc.utf8_trim_whitespace(texts), words), none, texts) for name, texts in fields.items()
+    }

@@ -30,5 +30,5 @@ def packets(log: Log, segment: Segment, stream: StreamSettings, *, shards: int) 
     if segment.control:
         return [control_packet(segment.number, log.read(segment))] * shards
     found = decoded(log, segment, stream)
-    rejects = len(found.rejects)
-    return pack(segment.number, found.fixes, rows=found.rows, rejects=rejects, shards=shards, moving=stream.moving)
+    return pack(segment.number, found.fixes, rows=found.rows, rejects=len(found.rejects), nulled=found.nulled,
+                shards=shards, moving=stream.moving)  # fmt: skip

@@ -1,6 +1,7 @@
 """The local engine: folds the step over a log in this process. It defines the right answer, and it is quick."""
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from st_common.layers.index import load_index
 from st_common.operators.changes import settled
 from st_common.operators.evaluate import Counters
 from st_common.operators.match import LayerOf
+from st_common.operators.packet import nulled_in
 from st_common.operators.stages import step
 from st_common.operators.state import State
 from st_common.position import position_of
@@ -36,6 +38,7 @@ class Totals:
     segments: int = 0
     rejects: int = 0
     changes: int = 0
+    nulled: Counter[str] = field(default_factory=Counter)
 
 
 def layers_of(home: Home, stream: StreamSettings) -> LayerOf:
@@ -83,6 +86,7 @@ class LocalEngine:
             self.totals.counters += done.counters
             self.totals.segments += len(segments)
             self.totals.rejects += sum(packet.rejects for packet in read)
+            self.totals.nulled.update(nulled_in(read))
         return True
 
     def _keep(self, changes: pa.Table) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,13 +26,14 @@ def now_us() -> int:
 
 @dataclass
 class Owner:
-    """The owner's side of a run. `counts` are of this run; what earlier runs counted is added."""
+    """The owner's side of a run. `counts` and `nulled` are of this run; what earlier runs counted is added."""
 
     folder: Path
     engine: str
     lease: lease.Lease
     before: StreamStatus | None
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
+    nulled: dict[str, int] = field(default_factory=dict)
     _beaten_s: float = 0.0
     _beating: threading.Lock = field(default_factory=threading.Lock)
 
@@ -57,11 +59,12 @@ class Owner:
         self.lease = lease.beat(self.lease, now_us=now_us())
         earlier = {name: getattr(self.before, name) if self.before else 0 for name in _COUNTS}
         counts: dict[str, Any] = {name: earlier[name] + self.counts[name] for name in _COUNTS}
+        nulled = Counter(self.before.nulled if self.before else {}) + Counter(self.nulled)
         if now_ts is None and self.before is not None:
             now_ts = self.before.now_ts
         status = StreamStatus(
             state=state, beat_ts=now_us(), position=position, end_position=end_position, now_ts=now_ts,
-            engine=self.engine, epoch=self.lease.epoch, pid=self.lease.owner.pid, **counts,
+            engine=self.engine, epoch=self.lease.epoch, pid=self.lease.owner.pid, nulled=dict(nulled), **counts,
         )  # fmt: skip
         write_status(self.folder, status)
         self._beaten_s = time.monotonic()

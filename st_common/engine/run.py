@@ -67,6 +67,7 @@ def _beat(engine: LocalEngine, owner: Owner, state: str, *, force: bool = False)
         "fixes": counters.fixes, "rejects": engine.totals.rejects, "late": counters.late, "double": counters.double,
         "cut": counters.cut, "changes": engine.totals.changes,
     }  # fmt: skip
+    owner.nulled = dict(engine.totals.nulled)
     max_event = engine.state.max_event
     now_ts = None if max_event == NEVER else max_event - engine.settings.lateness_us
     end_position = position_of(engine.log.end(), 0)
@@ -79,4 +80,4 @@ def summary(
     """What a run that ends now did."""
     operators = {name: count for name, count in counters.items() if name not in owner.counts}
     return RunSummary(stream=stream, engine=owner.engine, seconds=round(seconds, 3), segments=segments,
-                      position=position, operators=operators, **owner.counts)  # fmt: skip
+                      position=position, operators=operators, nulled=dict(owner.nulled), **owner.counts)  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 class RunSummary:
     """Counts of one run of one stream; `position` is the place after the last committed row.
 
+    `nulled` says of each attribute in how many fixes its text was of another type, so that it is null there.
     `operators` are the tuples that went through each operator, by name (SPEC G10; see `operators.evaluate.Counters`).
     """
 
@@ -23,6 +24,7 @@ class RunSummary:
     changes: int
     position: int
     operators: dict[str, int]
+    nulled: dict[str, int]
 
     def to_json(self) -> dict[str, Any]:
         """The summary as JSON values."""

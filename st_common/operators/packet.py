@@ -1,6 +1,8 @@
 """One segment of the log as one shard gets it: fixes, and the clock that all fixes of the segment drive."""
 
 import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +22,8 @@ class Packet:
     fix: those of the shard, or all of them where queries move (every shard must know where every object is then).
     `clock_row`, `clock_max` say where the largest event time of *all* fixes of the segment grows, and to what: every
     shard gets them, so that all agree on `now` at every row of the log (DESIGN section 3).
-    `controls` are the rows of a control segment, with their row numbers being their places.
+    `controls` are the rows of a control segment, with their row numbers being their places. `rejects` and `nulled`
+    (by attribute: in how many fixes it could not be read) are of the whole segment.
     """
 
     segment: int
@@ -38,10 +41,11 @@ class Packet:
     clock_row: np.ndarray
     clock_max: np.ndarray
     attributes: Attributes = field(default_factory=dict)
+    nulled: dict[str, int] = field(default_factory=dict)
 
     def to_blob(self) -> bytes:
         """The packet as bytes."""
-        meta = {"segment": self.segment, "rows": self.rows, "rejects": self.rejects, "controls": self.controls}
+        meta = {name: getattr(self, name) for name in _META}
         return to_blob({n: getattr(self, n) for n in _ARRAYS} | flat_attributes(self.attributes), meta)
 
     @staticmethod
@@ -53,6 +57,7 @@ class Packet:
 
 
 _ARRAYS = ("objects", "hashes", "row", "code", "ts", "x", "y", "gone", "clock_row", "clock_max")
+_META = ("segment", "rows", "rejects", "controls", "nulled")
 _OWN_COLUMNS = frozenset({"row", "object", "event_ts", "x", "y", "gone"})
 
 
@@ -67,7 +72,18 @@ def control_packet(segment: int, payload: bytes) -> Packet:
     )  # fmt: skip
 
 
-def pack(segment: int, fixes: pa.Table, *, rows: int, rejects: int, shards: int, moving: bool = True) -> list[Packet]:
+def nulled_in(packets: Iterable[Packet]) -> dict[str, int]:
+    """In how many fixes of these segments each attribute could not be read; only those with some."""
+    total: Counter[str] = Counter()
+    for packet in packets:
+        total.update(packet.nulled)
+    return dict(total)
+
+
+def pack(
+    segment: int, fixes: pa.Table, *, rows: int, rejects: int, shards: int, moving: bool = True,
+    nulled: Mapping[str, int] | None = None,
+) -> list[Packet]:  # fmt: skip
     """One packet per shard for the decoded fixes of one data segment; an object's shard is its hash modulo `shards`.
 
     With `moving` every shard gets all fixes (the same packet), without it only its own.
@@ -83,7 +99,7 @@ def pack(segment: int, fixes: pa.Table, *, rows: int, rejects: int, shards: int,
         segment=segment, rows=rows, rejects=rejects, controls=(), objects=ids, hashes=hashes, row=row,
         code=objects.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False), ts=ts,
         x=fixes["x"].to_numpy(), y=fixes["y"].to_numpy(), gone=fixes["gone"].to_numpy().astype(np.int8),
-        clock_row=clock_row, clock_max=clock_max,
+        clock_row=clock_row, clock_max=clock_max, nulled=dict(nulled or {}),
         attributes={name: _one(fixes[name]) for name in fixes.column_names if name not in _OWN_COLUMNS},
     )  # fmt: skip
     if moving or shards == 1:

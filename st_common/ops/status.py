@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ class StreamStatus:
     `position` is the place after the last committed row (a reader that has committed segments 0 to 4 stands at
     `position_of(5, 0)`), `end_position` the same for the log as the job saw it last. `now_ts` is the stream's clock:
     no fix before it will change an answer any more; None before the first fix. `state` is one of starting, running,
-    idle, stopped (was asked to), finished (the log has its end mark), failed.
+    idle, stopped (was asked to), finished (the log has its end mark), failed. `nulled` counts by attribute the fixes
+    in which it could not be read.
     """
 
     state: str
@@ -38,6 +39,7 @@ class StreamStatus:
     double: int = 0
     cut: int = 0
     changes: int = 0
+    nulled: dict[str, int] = field(default_factory=dict)
 
 
 def write_status(folder: Path, status: StreamStatus) -> None:

@@ -109,7 +109,8 @@ class Feed:
             fresh = [line for place, line in records if place > after]
             payloads = list(_payloads(fresh))
             if payloads:
-                self._log.append_all(payloads, arrival_us=self._clock())
+                timeless = self._target.columns.event_ts is None
+                self._log.append_all(payloads, arrival_us=self._clock(), timeless=timeless)
             self._write_note(max(up_to, after))
         self.records += len(fresh)
         return len(fresh)

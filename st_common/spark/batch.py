@@ -53,5 +53,4 @@ def _folded(feed: Feed, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
         for key, read in by_key.items():
             done = step(states.get(key, State()), read, feed.settings(key), layer_of)
             states[key] = done.state
-            rejects = sum(packet.rejects for packet in read)
-            yield pa.record_batch([[key], [result_blob(done, rejects=rejects)]], schema=_RESULT)
+            yield pa.record_batch([[key], [result_blob(done, read)]], schema=_RESULT)

@@ -16,7 +16,7 @@ from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.codec import PACKED, from_blob, to_blob
 from st_common.operators.delta import Delta, apply
-from st_common.operators.packet import Packet
+from st_common.operators.packet import Packet, nulled_in
 from st_common.operators.registered import Queries, queries_from_blob, queries_to_blob
 from st_common.operators.stages import Step, step
 from st_common.operators.state import State
@@ -33,13 +33,14 @@ _decoded: dict[tuple[str, int], tuple[int, State]] = {}  # of this worker: (chec
 _stored: dict[tuple[str, int], Queries] = {}  # of this worker: the queries that the state store has
 
 
-def result_blob(done: Step, *, rejects: int) -> bytes:
-    """A step's changes and counters as one blob."""
+def result_blob(done: Step, read: list[Packet]) -> bytes:
+    """A step's changes and counters as one blob, with what decoding counted in the packets that it read."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, done.changes.schema, options=PACKED) as writer:
         writer.write_table(done.changes.unify_dictionaries().combine_chunks())
     counters = {name: getattr(done.counters, name) for name in done.counters.__dataclass_fields__}
-    meta = {"next_segment": done.state.next_segment, "max_event": int(done.state.max_event), "rejects": rejects}
+    meta: dict[str, Any] = {"next_segment": done.state.next_segment, "max_event": int(done.state.max_event)}
+    meta |= {"rejects": sum(packet.rejects for packet in read), "nulled": nulled_in(read)}
     return to_blob({"changes": pa.array([sink.getvalue().to_pybytes()], pa.binary())}, {**meta, "counters": counters})
 
 
@@ -76,8 +77,7 @@ class ShardProcessor(StatefulProcessor):
         for segment in asked_exports(read):
             save(export_path(self._home, self._feed.stream.name, segment, settings.shard), done.state)
         _decoded[self._checkpoint, shard_key] = (head[0] + 1, done.state)
-        rejects = sum(packet.rejects for packet in read)
-        yield pd.DataFrame({"key": [shard_key], "blob": [result_blob(done, rejects=rejects)]})
+        yield pd.DataFrame({"key": [shard_key], "blob": [result_blob(done, read)]})
 
     def close(self) -> None:
         """Nothing is held open."""

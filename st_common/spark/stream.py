@@ -136,6 +136,7 @@ class Sink:
         for name in ("fixes", "late", "double", "cut"):
             counts[name] += sum(meta["counters"][name] for meta in metas)
         counts["rejects"] += metas[0]["rejects"]
+        self.owner.nulled = dict(Counter(self.owner.nulled) + Counter(metas[0]["nulled"]))
         counts["changes"] += changes
 
     def _let_go(self) -> None:

@@ -137,6 +137,13 @@ def test_arrival_is_stamped_where_no_event_time_is_given():
     assert fixes(decoded) == [(0, "a", NOW, 1.0, 2.0, False)]
 
 
+@pytest.mark.spec("P1")
+def test_records_without_times_have_their_own_instants_in_their_order_and_the_last_that_of_the_arrival():
+    settings = stream(columns=Columns(object="id", x="x", y="y"))
+    decoded = decode(b"id,x,y\na,1,2\n,1,2\na,3,4\nb,5,6\n", settings, arrival_us=NOW)
+    assert [row[:3] for row in fixes(decoded)] == [(0, "a", NOW - 3), (2, "a", NOW - 1), (3, "b", NOW)]
+
+
 def test_a_gone_record_needs_no_coordinates():
     columns = Columns(object="id", event_ts="ts", x="x", y="y", gone="state", gone_values=("left", "0"))
     payload = b"id,ts,x,y,state\na,1,2,3,left\nb,1,,,0\nc,1,n/a,99,left\nd,1,2,3,here\ne,1,,,here\n,1,,,left\n"
@@ -171,12 +178,47 @@ def test_a_fix_too_far_ahead_of_its_arrival_is_rejected_and_the_bound_is_closed(
         ("on", ["", "true", "FALSE", "1", "0", "yes"], ["maybe", "2"]),
     ],
 )
-def test_an_attribute_of_another_type_is_a_reject(column: str, good: list[str], bad: list[str]):
+def test_an_attribute_of_another_type_is_null_and_counted_and_costs_no_fix(
+    column: str, good: list[str], bad: list[str]
+):
     settings = stream(attributes={column: ATTRIBUTES[column]}, delimiter=";")
     lines = [f"a;1;2;3;{value}" for value in good + bad]
     decoded = decode(f"id;ts;x;y;{column}\n{chr(10).join(lines)}".encode(), settings, arrival_us=NOW)
-    assert reasons(decoded) == [(len(good) + n, "bad_attribute") for n in range(len(bad))]
-    assert decoded.fixes[column].to_pylist()[0] is None
+    assert reasons(decoded) == []
+    values = decoded.fixes[column].to_pylist()
+    assert values[0] is None
+    assert values[1] is not None
+    assert values[len(good) :] == [None] * len(bad)
+    assert decoded.nulled == {column: len(bad)}
+
+
+def test_attributes_of_rejects_are_not_counted():
+    settings = stream(attributes={"speed": "double"})
+    decoded = decode(b"id,ts,x,y,speed\na,1,2,3,fast\n,1,2,3,fast\nb,1,2,3,4\n", settings, arrival_us=NOW)
+    assert decoded.nulled == {"speed": 1}
+    assert decoded.fixes["speed"].to_pylist() == [None, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("form", "payload"),
+    [
+        ("csv", b"id,ts,x,y,speed,kind\na,1,2,3,NA,-\nb,2,2,3, - ,car\n-,3,2,3,4,car\nc,NA,2,3,4,car\nd,4,-,3,4,car\n"),
+        ("tsv", b"id\tts\tx\ty\tspeed\tkind\na\t1\t2\t3\tNA\t-\nb\t2\t2\t3\t - \tcar\n-\t3\t2\t3\t4\tcar\n"
+                b"c\tNA\t2\t3\t4\tcar\nd\t4\t-\t3\t4\tcar\n"),
+        ("ndjson", b'{"id":"a","ts":1,"x":2,"y":3,"speed":"NA","kind":"-"}\n{"id":"b","ts":2,"x":2,"y":3,"speed":" - ",'
+                   b'"kind":"car"}\n{"id":"-","ts":3,"x":2,"y":3}\n{"id":"c","ts":"NA","x":2,"y":3}\n'
+                   b'{"id":"d","ts":4,"x":"-","y":3}\n'),
+    ],
+)  # fmt: skip
+def test_words_for_a_missing_value_are_the_same_in_every_format(form: str, payload: bytes):
+    delimiter = "\t" if form == "tsv" else ","
+    settings = stream(form, nulls=("NA", "-"), attributes={"speed": "double", "kind": "string"}, delimiter=delimiter)
+    decoded = decode(payload, settings, arrival_us=NOW)
+    check_whole(decoded, settings)
+    assert decoded.fixes["speed"].to_pylist() == [None, None]
+    assert decoded.fixes["kind"].to_pylist() == [None, "car"]
+    assert reasons(decoded) == [(2, "missing_object"), (3, "missing_time"), (4, "missing_position")]
+    assert decoded.nulled == {}
 
 
 def test_every_format_gives_no_rows_for_no_bytes():
