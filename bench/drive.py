@@ -20,7 +20,7 @@ _PHASES = {"packets": "decode and pack", "step": "step", "settled": "order of ch
 
 @dataclass
 class Timing:
-    """One round: seconds from its last segment's landing to the fsynced journal (local) and to the table's commit.
+    """One round: seconds from its last segment's arrival to the fsynced journal (local) and to the table's commit.
 
     `cpu_s` is the processor time of this process meanwhile. `worker` is what Spark's Python workers did of it.
     """

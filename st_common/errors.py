@@ -9,7 +9,11 @@ FairwayError            exit code 2
 ├── StateError          an engine's state that cannot be used
 ├── QualityError        exit code 3: data below what its contract promises
 ├── FencedError         exit code 4: another owner has taken this stream over
+├── StorageError        exit code 75: the disk is full, or refuses
+│   └── ConflictError   somebody else replaced an object meanwhile
 └── TransientError      exit code 75: trying again may help
+
+MissingError            no object of a key: not for people, whoever asks knows what it means
 """
 
 
@@ -67,3 +71,17 @@ class TransientError(FairwayError):
     """A try that failed for a reason that may pass."""
 
     exit_code = 75
+
+
+class StorageError(FairwayError):
+    """A file cannot be written or read: full, read-only, broken."""
+
+    exit_code = 75
+
+
+class ConflictError(StorageError):
+    """Another process made or replaced an object that this one wanted to."""
+
+
+class MissingError(LookupError):
+    """There is no object of a key."""

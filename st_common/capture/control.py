@@ -7,7 +7,7 @@ from st_common.capture.log import Log, Segment
 
 def write_clock(log: Log, ts: int, *, arrival_us: int) -> Segment:
     """Says that the event time `ts` (us UTC) has come, though no fix said so: for a live feed that is idle."""
-    return log.append(json.dumps({"op": "clock", "ts": ts}).encode() + b"\n", arrival_us=arrival_us, control=True)
+    return log.append(json.dumps({"op": "clock", "ts": ts}).encode() + b"\n", arrival_us=arrival_us, clock=True)
 
 
 def write_end(log: Log, *, arrival_us: int) -> Segment:

@@ -118,11 +118,10 @@ class LocalEngine:
         self._committed_s = time.monotonic()
 
     def store(self) -> None:
-        """Stores the state, and lets go of the segments before it."""
+        """Stores the state, and says that it needs no segments before it."""
         self.commit()
         base.save(self._base_path, self.state)
         self.log.publish(APP, self.state.next_segment)
-        self.log.sweep()
         self._based_s = time.monotonic()
 
     def close(self) -> None:

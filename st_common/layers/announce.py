@@ -69,7 +69,7 @@ def _announced(log: Log) -> dict[str, int]:
     """The last version of each layer that a log names."""
     said: dict[str, int] = {}
     for segment in log.control_segments(0):
-        for line in segment.path.read_bytes().splitlines():
+        for line in log.read(segment).splitlines():
             row = json.loads(line)
             if row.get("op") == "layer":
                 said[row["layer"]] = row["version"]

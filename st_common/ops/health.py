@@ -100,7 +100,7 @@ def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
         ended=read_exit(folder),
         next_segment=next_segment,
         waiting=waiting,
-        waiting_since_us=int(first[0].path.stat().st_mtime * 1e6) if first else None,
+        waiting_since_us=first[0].arrival_us if first else None,
     )
 
 

@@ -52,7 +52,7 @@ def _log_points(log: Log, stream: StreamSettings) -> Iterator[Points]:
         segments = log.segments(start, max_bytes=_READ_BYTES)
         for segment in segments:
             if not segment.control:
-                fixes = decode(segment.path.read_bytes(), stream, arrival_us=segment.arrival_us).fixes
+                fixes = decode(log.read(segment), stream, arrival_us=segment.arrival_us).fixes
                 yield known(fixes["x"].to_numpy(), fixes["y"].to_numpy())
         start = segments[-1].number + 1
 

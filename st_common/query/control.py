@@ -99,6 +99,6 @@ def _decoded(line: bytes, stream: str, segment: Segment, number: int, versions: 
             layer_version=value.get("layer_version"),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise LogError(f"{segment.path.name} of stream {stream}: row {number + 1} is no control row") from error
+        raise LogError(f"segment {segment.number} of stream {stream}: row {number + 1} is no control row") from error
     versions[row.name] = row.version
     return row

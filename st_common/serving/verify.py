@@ -108,7 +108,7 @@ def _reached(home: Home, stream: StreamSettings) -> int:
 def _controls(log: Log, end: int) -> Controls:
     rows = [
         (position_of(segment.number, number), json.loads(line))
-        for segment in log.control_segments(0)
+        for segment in log.control_segments(0, clocks=True)
         for number, line in enumerate(log.read(segment).splitlines())
     ]
     return [(position, row) for position, row in rows if position < end]

@@ -38,7 +38,6 @@ from st_common.spark.source import NAME, Feed, LogSource
 
 SHARD_BYTES = 64 << 20  # of the log per shard and batch: a larger packet for one shard has died in the JVM
 POLL_S = 0.02
-SWEEP_S = 10.0
 
 
 def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
@@ -100,7 +99,6 @@ class Sink:
     max_event: int = NEVER
     committed: int = field(init=False)
     _commits: int = 0
-    _swept_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.table, self.contract = self.home.table("changes", self.stream.name), load_contract("changes")
@@ -141,9 +139,6 @@ class Sink:
 
     def _let_go(self) -> None:
         self.log.publish(APP, segment_of(self.committed + 1))
-        if time.monotonic() - self._swept_s > SWEEP_S:
-            self.log.sweep()
-            self._swept_s = time.monotonic()
 
     def beat(self, state: str, *, force: bool = False) -> None:
         """Says how the stream goes."""

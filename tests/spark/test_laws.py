@@ -117,6 +117,6 @@ def test_a_hole_in_the_log_stops_the_stream_with_one_clear_error(spark, tmp_path
     for number in range(3):
         log.append(f"object,t,x,y,gone\na,{number},1,1,\n".encode(), arrival_us=0)
     log.append(json.dumps({"op": "end"}).encode(), arrival_us=0, control=True)
-    next(home.log("grid").glob("landing/000000000001-*")).unlink()
+    next(home.log("grid").glob("segments/*/000000000001.seg")).unlink()
     with pytest.raises(Exception, match=r"segment 1|number 1|000000000001"):
         run_stream(spark, home, stream)

@@ -281,7 +281,7 @@ def test_a_line_longer_than_a_segment_is_cut_and_lost_to_no_one(tmp_path: Path):
 def test_clock_rows_and_end_marks_are_control_segments(tmp_path: Path):
     log = Log(tmp_path / "log")
     segments = [write_clock(log, START - 5, arrival_us=START), write_end(log, arrival_us=START + 1)]
-    assert log.control_segments(0) == segments
+    assert log.control_segments(0, clocks=True) == segments
     assert [json.loads(log.read(segment)) for segment in segments] == [{"op": "clock", "ts": START - 5}, {"op": "end"}]
     assert [segment.arrival_us for segment in segments] == [START, START + 1]
 

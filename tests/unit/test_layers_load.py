@@ -53,8 +53,8 @@ def load_boxes(home, tmp_path, layer="parks", **boxes):
 
 
 def control_rows(home, stream):
-    segments = Log(home.log(stream)).control_segments(0)
-    return [json.loads(line) for segment in segments for line in segment.path.read_bytes().splitlines()]
+    log = Log(home.log(stream))
+    return [json.loads(line) for segment in log.control_segments(0) for line in log.read(segment).splitlines()]
 
 
 A, B, C = shapely.box(0, 0, 1, 1), shapely.box(5, 5, 6, 6), shapely.box(-1, -1, 9, 9)

@@ -1,12 +1,13 @@
 """The log: dense numbers, crash safety, order, sweeping."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from itertools import pairwise
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.capture.log import SEGMENT_LIMIT, Log
-from st_common.errors import LogError
+from st_common.errors import LogError, StorageError
+from st_common.storage import LocalStorage
 
 ARRIVAL = 1_700_000_000_000_000  # 2023-11-14 22:13:20 UTC
 HOUR_US = 3_600_000_000
+HEADER = 64
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -26,6 +29,14 @@ def _log(tmp_path: Path, payloads: int = 0) -> Log:
     for number in range(payloads):
         log.append(b"%d" % number, arrival_us=ARRIVAL + number)
     return log
+
+
+def _file(tmp_path: Path, number: int) -> Path:
+    return tmp_path / "log" / "segments" / "00000000" / f"{number:012d}.seg"
+
+
+def _files(tmp_path: Path) -> list[str]:
+    return sorted(path.name for path in (tmp_path / "log" / "segments" / "00000000").iterdir())
 
 
 def _start(code: str, *args: object) -> subprocess.Popen[bytes]:
@@ -53,10 +64,7 @@ def test_segments_come_back_in_order_with_what_was_appended(tmp_path: Path) -> N
         (0, ARRIVAL, False, 8),
         (1, ARRIVAL + 5, True, 13),
     ]
-    assert [s.path.name for s in log.segments(0)] == [
-        "000000000000-1700000000000000-d.seg",
-        "000000000001-1700000000000005-c.seg",
-    ]
+    assert _files(tmp_path) == ["000000000000.seg", "000000000001.seg"]
     assert log.control_segments(0) == [control]
     assert log.control_segments(2) == []
     assert log.read(data) == b"a,b\n1,2\n"
@@ -71,9 +79,6 @@ def test_a_segment_says_whether_its_writer_called_it_live(tmp_path: Path) -> Non
     log.append(b'{"op":"end"}\n', arrival_us=ARRIVAL, control=True)
     marks = [(False, False), (False, True), (False, True), (False, True), (True, False)]
     assert [(s.control, s.live) for s in Log(tmp_path / "log").segments(0)] == marks
-    log.publish("reader", log.end())
-    log.sweep()
-    assert [(s.control, s.live) for s in Log(tmp_path / "log").segments(0)] == marks  # the archive keeps the mark
     with pytest.raises(LogError, match="control rows are not live"):
         log.append(b"{}", arrival_us=ARRIVAL, control=True, live=True)
 
@@ -87,14 +92,6 @@ def test_a_listing_is_bounded_by_bytes_and_by_number(tmp_path: Path) -> None:
     assert log.segments(5) == log.segments(7) == log.segments(2, end=2) == []
 
 
-def test_modification_times_rise_strictly_in_whole_milliseconds(tmp_path: Path) -> None:
-    log = _log(tmp_path, 20)
-    log.append_all([b""] * 20, arrival_us=ARRIVAL)
-    stamps = [s.path.stat().st_mtime_ns for s in log.segments(0)]
-    assert all(stamp % 1_000_000 == 0 for stamp in stamps)
-    assert all(later - earlier >= 1_000_000 for earlier, later in pairwise(stamps))
-
-
 @pytest.mark.parametrize(
     ("payload", "arrival_us"), [(b"x" * SEGMENT_LIMIT, ARRIVAL), (b"", -1), (b"", 10**16)], ids=["big", "early", "far"]
 )
@@ -102,7 +99,7 @@ def test_what_cannot_be_a_segment_is_refused(tmp_path: Path, payload: bytes, arr
     log = _log(tmp_path, 1)
     with pytest.raises(LogError):
         log.append_all([b"fine", payload], arrival_us=arrival_us)
-    assert [path.name[:12] for path in (tmp_path / "log" / "landing").iterdir()] == ["000000000000"]
+    assert _files(tmp_path) == ["000000000000.seg"]
     assert log.append(b"x" * (SEGMENT_LIMIT - 1), arrival_us=ARRIVAL).number == 1
 
 
@@ -110,80 +107,15 @@ def test_an_error_while_payloads_are_made_stores_none(tmp_path: Path) -> None:
     log = _log(tmp_path, 1)
     with pytest.raises(ZeroDivisionError):
         log.append_all((b"%d" % (1 // n) for n in (2, 1, 0)), arrival_us=ARRIVAL)
-    assert (log.end(), len(list((tmp_path / "log" / "landing").iterdir()))) == (1, 1)
-
-
-def test_a_hole_a_repeat_and_a_foreign_file_are_errors_that_name_them(tmp_path: Path) -> None:
-    log = _log(tmp_path, 4)
-    landing = tmp_path / "log" / "landing"
-    twin = landing / "000000000002-1700000000000099-d.seg"
-    twin.write_bytes(b"")
-    with pytest.raises(LogError, match="segment 2 is twice"):
-        log.segments(0)
-    twin.unlink()
-    log.segments(1)[0].path.unlink()
-    with pytest.raises(LogError, match="segment 1 is missing"):
-        log.segments(0)
-    with pytest.raises(LogError, match="segment 1 is missing"):
-        log.control_segments(1)
-    assert [s.number for s in log.segments(2)] == [2, 3]
-    (landing / "notes.txt").write_text("mine")
-    with pytest.raises(LogError, match=r"notes\.txt is no segment"):
-        log.segments(2)
-
-
-def test_nothing_is_swept_without_a_reader_or_before_a_reader_has_it(tmp_path: Path) -> None:
-    log = _log(tmp_path, 6)
-    assert log.sweep() == 0
-    log.publish("query", 4)
-    log.publish("archive", 2)
-    assert log.reader_positions() == {"archive": 2, "query": 4}
-    assert (log.sweep(), log.sweep()) == (2, 0)
-    log.publish("archive", 6)
-    assert log.sweep() == 2
-    log.publish("query", 6)
-    assert log.sweep() == 1, "the newest stays, for it tells the next number"
-    assert [s.path.parent.name for s in log.segments(0)] == ["22"] * 5 + ["landing"]
-    assert log.append(b"", arrival_us=ARRIVAL).number == 6
-
-
-def test_swept_segments_lie_by_the_hour_of_their_arrival_and_are_still_read_in_order(tmp_path: Path) -> None:
-    log = Log(tmp_path / "log")
-    arrivals = [ARRIVAL, ARRIVAL + 2 * HOUR_US, ARRIVAL - 30 * HOUR_US, ARRIVAL + HOUR_US]
-    for number, arrival_us in enumerate(arrivals):
-        log.append(b"%d" % number, arrival_us=arrival_us, control=number == 1)
-    reader, before = Log(tmp_path / "log"), log.segments(0)
-    log.publish("query", 4)
-    assert log.sweep() == 3
-    folders = [str(s.path.parent.relative_to(tmp_path / "log")) for s in reader.segments(0)]
-    assert folders == ["archive/2023-11-14/22", "archive/2023-11-15/00", "archive/2023-11-13/16", "landing"]
-    assert [log.read(s) for s in before] == [b"0", b"1", b"2", b"3"], "a listing from before the sweep can be read"
-    assert [s.number for s in reader.control_segments(0)] == [1]
-
-
-def test_numbers_are_not_used_again_when_landing_was_emptied_by_hand(tmp_path: Path) -> None:
-    log = _log(tmp_path, 3)
-    log.publish("query", 2)
-    log.sweep()
-    log.segments(2)[0].path.rename(log.segments(1)[0].path.parent / log.segments(2)[0].path.name)
-    assert log.append(b"", arrival_us=ARRIVAL).number == 3
-    assert [s.number for s in Log(tmp_path / "log").segments(0)] == [0, 1, 2, 3]
+    assert (log.end(), _files(tmp_path)) == (1, ["000000000000.seg"])
 
 
 def test_a_log_that_ends_before_its_readers_takes_no_more(tmp_path: Path) -> None:
     log = _log(tmp_path, 3)
     log.publish("query", 3)
-    log.segments(2)[0].path.unlink()
+    _file(tmp_path, 2).unlink()
     with pytest.raises(LogError, match=r"ends at segment 2, but its readers were further: .*'query': 3"):
         log.append(b"", arrival_us=ARRIVAL)
-
-
-def test_a_reader_file_that_tells_nothing_is_an_error_with_its_path(tmp_path: Path) -> None:
-    log = _log(tmp_path, 1)
-    log.publish("query", 1)
-    (tmp_path / "log" / "readers" / "query.json").write_text("{}")
-    with pytest.raises(LogError, match=r"query\.json tells no position"):
-        log.sweep()
 
 
 @given(
@@ -191,7 +123,7 @@ def test_a_reader_file_that_tells_nothing_is_an_error_with_its_path(tmp_path: Pa
         st.one_of(
             st.tuples(st.just("append"), st.integers(0, 5)),
             st.tuples(st.just("publish"), st.integers(0, 12)),
-            st.tuples(st.just("sweep"), st.just(0)),
+            st.tuples(st.just("control"), st.integers(0, 2)),
         ),
         max_size=15,
     )
@@ -200,7 +132,7 @@ def test_any_course_of_events_keeps_all_segments_in_order(
     tmp_path_factory: pytest.TempPathFactory, events: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path_factory.mktemp("log")
-    log, stored = Log(folder), []
+    log, stored, controls = Log(folder), [], []
     for kind, value in events:
         if kind == "append":
             payloads = [b"%d" % (len(stored) + n) for n in range(value)]
@@ -209,10 +141,14 @@ def test_any_course_of_events_keeps_all_segments_in_order(
         elif kind == "publish":
             log.publish("query", min(value, len(stored)))
         else:
-            log.sweep()
+            log.append(b"rows", arrival_us=ARRIVAL, control=value > 0, clock=value > 1)
+            controls += [len(stored)] if value == 1 else []
+            stored.append(b"rows")
         for reader in (log, Log(folder)):
             assert [reader.read(s) for s in reader.segments(0)] == stored
             assert reader.end() == len(stored)
+            assert [s.number for s in reader.control_segments(0)] == controls
+            assert [s.number for s in reader.control_segments(3)] == [n for n in controls if n >= 3]
 
 
 def test_the_lock_is_reentrant_and_keeps_other_processes_out(tmp_path: Path) -> None:
@@ -227,13 +163,12 @@ def test_the_lock_is_reentrant_and_keeps_other_processes_out(tmp_path: Path) -> 
     assert [log.read(s) for s in log.segments(0)] == [b"mine", b"mine", b"other"]
 
 
-def test_processes_that_append_and_sweep_side_by_side_make_no_hole_and_no_repeat(tmp_path: Path) -> None:
+def test_processes_that_append_side_by_side_make_no_hole_and_no_repeat(tmp_path: Path) -> None:
     writer = """
         log, name = Log(Path(sys.argv[1])), sys.argv[2]
         for n in range(60):
             log.append(f"{name}-{n}".encode(), arrival_us=1_700_000_000_000_000 + n * 1_000_000_000, control=n % 7 == 0)
             log.publish("query", log.end())
-            log.sweep()
     """
     writers = [_start(writer, tmp_path / "log", name) for name in "abc"]
     log, seen = Log(tmp_path / "log"), []
@@ -267,31 +202,132 @@ def test_a_killed_writer_leaves_whole_segments_and_the_next_one_goes_on(tmp_path
     found = [log.read(s) for s in log.segments(0)]
     assert found == [bytes([n // 3 % 251]) * 300_000 for n in range(len(found))]
     assert log.append(b"next", arrival_us=ARRIVAL).number == len(found)
-    assert not list((tmp_path / "log" / "landing").glob(".*")), "what the dead writer left is gone"
 
 
-def test_a_dot_file_of_a_dead_writer_is_no_segment(tmp_path: Path) -> None:
+def test_a_hole_is_an_error_that_names_it(tmp_path: Path) -> None:
+    log = _log(tmp_path, 4)
+    _file(tmp_path, 1).unlink()
+    for reader in (log, Log(tmp_path / "log")):
+        with pytest.raises(LogError, match="segment 1 is missing"):
+            reader.segments(0)
+        with pytest.raises(LogError, match="segment 1 is missing"):
+            reader.segments(1)
+        assert [s.number for s in reader.segments(2)] == [2, 3]
+
+
+def test_a_foreign_file_among_the_segments_is_an_error_that_names_it(tmp_path: Path) -> None:
+    _log(tmp_path, 2)
+    (_file(tmp_path, 0).parent / "notes.txt").write_text("mine")
+    with pytest.raises(LogError, match=r"notes\.txt in .* is no segment"):
+        Log(tmp_path / "log").end()
+
+
+@pytest.mark.spec("S2")
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda data: data[: HEADER + 3], "3 bytes instead of 8"),
+        (lambda data: data[:20], "it has no header"),
+        (lambda _: b"", "it has no header"),
+        (lambda data: data[:17] + bytes([data[17] ^ 1]) + data[18:], "its header was changed"),
+        (
+            lambda data: data[: HEADER + 2] + bytes([data[HEADER + 2] ^ 4]) + data[HEADER + 3 :],
+            "its bytes were changed",
+        ),
+    ],
+    ids=["half", "no header", "empty", "a bit of the header", "a bit of the payload"],
+)
+def test_a_damaged_segment_is_an_error_that_says_what_is_wrong(tmp_path: Path, change, what: str) -> None:
+    log = _log(tmp_path)
+    for _ in range(2):
+        log.append(b"a,b\n1,2\n", arrival_us=ARRIVAL)
+    path = _file(tmp_path, 0)
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(LogError, match=f"000000000000.seg is damaged: {what}"):
+        log.read(log.segments(0)[0])
+    assert log.read(log.segments(1)[0]) == b"a,b\n1,2\n"
+
+
+def test_a_segment_in_another_ones_place_is_found(tmp_path: Path) -> None:
+    log = _log(tmp_path, 2)
+    _file(tmp_path, 1).write_bytes(_file(tmp_path, 0).read_bytes())
+    with pytest.raises(LogError, match="it is segment 0"):
+        log.segments(1)
+
+
+def test_arrivals_never_go_back_and_a_clock_that_does_is_seen(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    found = [log.append(b"", arrival_us=arrival_us) for arrival_us in (ARRIVAL, ARRIVAL - HOUR_US, ARRIVAL + 1)]
+    assert [(s.arrival_us - ARRIVAL, s.raised) for s in found] == [(0, False), (0, True), (1, False)]
+    assert log.segments(0) == found
+
+
+def test_clocks_are_control_rows_that_nobody_has_to_pass_over(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append(b"1", arrival_us=ARRIVAL, control=True)
+    for _ in range(3):
+        log.append(b"2", arrival_us=ARRIVAL, clock=True)
+    assert [s.number for s in log.control_segments(0)] == [0]
+    assert [s.number for s in log.control_segments(0, clocks=True)] == [0, 1, 2, 3]
+
+
+def test_statements_are_found_without_reading_what_lies_between(tmp_path: Path) -> None:
+    log = _log(tmp_path, 3)
+    log.append(b"", arrival_us=ARRIVAL, control=True)
+    log.append_all([b""] * 200, arrival_us=ARRIVAL)
+    read: list[str] = []
+
+    class Counting(LocalStorage):
+        def read(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
+            read.append(key)
+            return super().read(key, start=start, length=length)
+
+    found = Log(tmp_path / "log", storage=Counting(tmp_path / "log")).control_segments(0)
+    assert ([s.number for s in found], len(read)) == ([3], 2)
+
+
+def test_a_record_of_a_reader_that_was_torn_needs_everything(tmp_path: Path) -> None:
+    log = _log(tmp_path, 2)
+    log.publish("query", 2)
+    (tmp_path / "log" / "readers" / "query.json").write_bytes(b"")
+    assert log.reader_positions() == {"query": 0}
+    log.publish("query", 1)
+    assert log.reader_positions() == {"query": 1}
+
+
+def test_a_writer_that_holds_no_lock_takes_no_number_twice(tmp_path: Path) -> None:
     log = _log(tmp_path, 1)
-    left = tmp_path / "log" / "landing" / ".000000000001-1700000000000000-d.seg"
-    left.write_bytes(b"half")
-    assert (log.end(), len(log.segments(0))) == (1, 1)
-    assert log.append(b"whole", arrival_us=ARRIVAL).number == 1
-    assert log.read(log.segments(1)[0]) == b"whole"
-    assert not left.exists()
+    real = log._storage.create_all
+
+    def beaten(objects: list[tuple[str, bytes]]) -> bool:
+        log._storage.create_all = real  # type: ignore[method-assign]
+        Log(tmp_path / "log", storage=_Unlocked(tmp_path / "log")).append(b"quicker", arrival_us=ARRIVAL)
+        return real(objects)
+
+    log._storage.create_all = beaten  # type: ignore[method-assign]
+    assert log.append(b"slower", arrival_us=ARRIVAL).number == 2
+    assert [log.read(s) for s in log.segments(0)] == [b"0", b"quicker", b"slower"]
 
 
-def test_a_large_archive_is_listed_once_and_not_walked_for_reading_the_newest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class _Unlocked(LocalStorage):
+    def locked(self, name: str):  # noqa: ARG002 - a writer that does not ask
+        return nullcontext()
+
+
+@pytest.mark.spec("S2")
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
+def test_a_disk_that_refuses_is_one_line_and_nothing_is_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    log = _log(tmp_path, 40)
-    log.publish("query", 40)
-    log.sweep()
-    listed: list[str] = []
-    real = os.listdir
-    monkeypatch.setattr("st_common.capture.log.os.listdir", lambda path: listed.append(Path(path).name) or real(path))
-    log.append(b"", arrival_us=ARRIVAL)
-    assert [s.number for s in log.segments(39)] == [39, 40]
-    assert set(listed) == {"landing"}
-    listed.clear()
-    assert [len(log.segments(0)) for _ in range(3)] == [41] * 3
-    assert listed.count("22") == 1
+    log = _log(tmp_path, 1)
+    real = os.fsync
+
+    def refuse(fd: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("st_common.storage.local.os.fsync", refuse)
+    with pytest.raises(StorageError, match=os.strerror(code)):
+        log.append_all([b"1", b"2"], arrival_us=ARRIVAL)
+    monkeypatch.setattr("st_common.storage.local.os.fsync", real)
+    assert _files(tmp_path) == ["000000000000.seg"]
+    assert log.append(b"3", arrival_us=ARRIVAL).number == 1

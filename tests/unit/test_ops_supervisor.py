@@ -308,9 +308,9 @@ def test_a_stream_that_left_the_settings_is_stopped_but_not_one_that_a_person_ru
 
 
 def test_a_broken_log_is_alerted_once_and_does_not_keep_other_streams_from_their_turn(stage: Stage) -> None:
-    landing = stage.home.log("buses") / "landing"
-    landing.mkdir(parents=True)
-    (landing / "notes.txt").write_text("not a segment")
+    segments = stage.home.log("buses") / "segments" / "00000000"
+    segments.mkdir(parents=True)
+    (segments / "notes.txt").write_text("not a segment")
     streams = {"buses": replace(TAXIS, name="buses"), "taxis": TAXIS}
     actions = tick(stage.supervisor, streams, now_us=time.time_ns() // 1000)
     assert [(action.stream, action.kind.value) for action in actions] == [("buses", "alert"), ("taxis", "start")]

@@ -1,0 +1,171 @@
+"""One segment of a log as bytes: a header of 64 bytes, then the payload as it arrived.
+
+    0   magic "FWSG", format version (u2), kind (u1), codec (u1), flags (u1), 7 unused
+    16  number (i8), arrival in us UTC (i8), statement before it (i8), length of the payload (i8)
+    48  CRC-32 of the payload (u4), 8 unused, CRC-32 of the header up to here (u4)
+
+`statement before it` is the number of the newest segment of statements in front of this one, -1 for none: so the rows
+that register queries and announce layers are found from the log's end without looking at what lies between.
+"""
+
+import struct
+import zlib
+from dataclasses import dataclass, replace
+
+from st_common.errors import LogError
+
+HEADER_BYTES = 64
+SEGMENT_LIMIT = 1 << 24  # bytes; a payload is smaller, so that its rows fit into a position
+NONE = -1
+_FORMAT = 1
+_MAGIC = b"FWSG"
+_HEADER = struct.Struct("<4sHBBB7xqqqqI8x")
+_CRC = struct.Struct("<I")
+_DATA, _STATEMENT, _CLOCK = 0, 1, 2
+_RAW = 0
+_LIVE, _RAISED = 1, 2
+_MAX_ARRIVAL_US = 10**16  # the year 2286
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One segment: where it stands in its log, and what its header says.
+
+    Attributes:
+        number: its place in the log, from 0 on, without gaps.
+        arrival_us: when it arrived, us UTC; never less than that of the segment before it.
+        control: it holds control rows instead of records.
+        clock: its control rows only say how late it is.
+        live: its records came from a feed as they happened; a replay's did not.
+        raised: its arrival was given earlier than that of the segment before it: a clock was set back.
+        size: bytes of the payload.
+        checksum: CRC-32 of the payload.
+        statement_before: the newest segment of control rows that are no clock in front of this one, -1 for none.
+    """
+
+    number: int
+    arrival_us: int
+    control: bool
+    clock: bool = False
+    live: bool = False
+    raised: bool = False
+    size: int
+    checksum: int
+    statement_before: int = NONE
+
+    @property
+    def statement(self) -> bool:
+        """Whether it holds control rows that say more than how late it is."""
+        return self.control and not self.clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What who appends says of a payload: see `Log.append_all`."""
+
+    arrival_us: int
+    control: bool = False
+    clock: bool = False
+    live: bool = False
+    timeless: bool = False
+
+
+def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segment:
+    """The segment that stands behind `before` (None: the log is empty) with this payload.
+
+    Raises:
+        LogError: a payload of 16 MiB or more, an arrival before 1970 or after 2286, or live control rows.
+    """
+    control = marks.control or marks.clock
+    if control and marks.live:
+        raise LogError("control rows are not live", hint="live says of data that it is told as it happens")
+    if len(payload) >= SEGMENT_LIMIT:
+        raise LogError(f"a segment of {len(payload)} bytes", hint=f"it must be below {SEGMENT_LIMIT}; cut it smaller")
+    if not 0 <= marks.arrival_us < _MAX_ARRIVAL_US:
+        raise LogError(f"a segment cannot arrive at {marks.arrival_us}", hint="microseconds since 1970")
+    first = Segment(
+        number=0,
+        arrival_us=marks.arrival_us,
+        control=control,
+        clock=marks.clock,
+        live=marks.live,
+        size=len(payload),
+        checksum=zlib.crc32(payload),
+    )
+    if before is None:
+        return first
+    instants = payload.count(b"\n") + 1 if marks.timeless else 0
+    return replace(
+        first,
+        number=before.number + 1,
+        arrival_us=max(marks.arrival_us, before.arrival_us + instants),
+        raised=marks.arrival_us < before.arrival_us,
+        statement_before=before.number if before.statement else before.statement_before,
+    )
+
+
+def to_bytes(segment: Segment, payload: bytes) -> bytes:
+    """The object that is stored."""
+    kind = _DATA if not segment.control else _CLOCK if segment.clock else _STATEMENT
+    flags = _LIVE * segment.live | _RAISED * segment.raised
+    header = _HEADER.pack(
+        _MAGIC,
+        _FORMAT,
+        kind,
+        _RAW,
+        flags,
+        segment.number,
+        segment.arrival_us,
+        segment.statement_before,
+        segment.size,
+        segment.checksum,
+    )
+    return header + _CRC.pack(zlib.crc32(header)) + payload
+
+
+def read_header(data: bytes, number: int, where: str) -> Segment:
+    """The segment that these bytes, 64 or more, begin with; it must be the one with this `number`.
+
+    Raises:
+        LogError: they are no header, a damaged one, that of another segment, or of a later version.
+    """
+    if len(data) < HEADER_BYTES or data[:4] != _MAGIC:
+        raise _damaged(where, "it has no header")
+    if _CRC.unpack_from(data, _HEADER.size)[0] != zlib.crc32(data[: _HEADER.size]):
+        raise _damaged(where, "its header was changed")
+    _, version, kind, codec, flags, *numbers = _HEADER.unpack_from(data)
+    if version != _FORMAT or kind > _CLOCK or codec != _RAW:
+        raise LogError(f"{where} has format {version}, kind {kind}, codec {codec}", hint="a newer version wrote it")
+    found, arrival_us, statement_before, size, checksum = numbers
+    if found != number:
+        raise _damaged(where, f"it is segment {found}")
+    return Segment(
+        number=number,
+        arrival_us=arrival_us,
+        control=kind != _DATA,
+        clock=kind == _CLOCK,
+        live=bool(flags & _LIVE),
+        raised=bool(flags & _RAISED),
+        size=size,
+        checksum=checksum,
+        statement_before=statement_before,
+    )
+
+
+def payload_of(segment: Segment, data: bytes, where: str) -> bytes:
+    """The payload behind the header of a whole object.
+
+    Raises:
+        LogError: bytes are missing, or changed.
+    """
+    if len(data) != HEADER_BYTES + segment.size:
+        raise _damaged(where, f"{len(data) - HEADER_BYTES} bytes instead of {segment.size}")
+    payload = data[HEADER_BYTES:]
+    if zlib.crc32(payload) != segment.checksum:
+        raise _damaged(where, "its bytes were changed")
+    return payload
+
+
+def _damaged(where: str, what: str) -> LogError:
+    hint = "restore this file from a copy, or `fairway streams skip` passes over it and says so in the log's place"
+    return LogError(f"{where} is damaged: {what}", hint=hint)

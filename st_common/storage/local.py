@@ -1,0 +1,219 @@
+"""Objects as files of a local disk."""
+
+import errno
+import fcntl
+import hashlib
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from st_common.errors import ConflictError, FairwayError, MissingError, StorageError
+
+_DRAFT = ".draft-"
+
+
+class LocalStorage:
+    """Files below a folder; making one touches nothing on disk.
+
+    A new file is written as a draft, synced, and linked to its name, which fails when the name is taken. Then the
+    folder is synced. So a name stands for whole bytes at any time, also after a power cut.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._thread_lock = threading.RLock()
+        self._held: dict[str, int] = {}
+
+    def read(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
+        """See `Storage.read`."""
+        try:
+            with (self.root / key).open("rb", buffering=0) as file:
+                if start:
+                    file.seek(start)
+                return file.read() if length is None else file.read(length)
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingError(f"there is no {self.root / key}") from None
+        except OSError as error:
+            raise failed(error, self.root / key) from error
+
+    def exists(self, key: str) -> bool:
+        """See `Storage.exists`."""
+        return (self.root / key).exists()
+
+    def names(self, folder: str) -> list[str]:
+        """See `Storage.names`; names that begin with a dot are drafts and locks."""
+        try:
+            found = os.listdir(self.root / folder)  # noqa: PTH208 - names, not paths
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise failed(error, self.root / folder) from error
+        return sorted(name for name in found if not name.startswith("."))
+
+    def create(self, key: str, data: bytes) -> bool:
+        """See `Storage.create`."""
+        return self.create_all([(key, data)])
+
+    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> bool:
+        """See `Storage.create_all`."""
+        drafts: list[tuple[Path, Path]] = []
+        try:
+            for key, data in objects:
+                path = self.root / key
+                drafts.append((_draft_of(path), path))
+                _write_draft(drafts[-1][0], data)
+            return self._link(drafts)
+        except OSError as error:
+            raise failed(error, drafts[-1][1] if drafts else self.root) from error
+        finally:
+            for draft, _ in drafts:
+                with suppress(OSError):
+                    draft.unlink(missing_ok=True)
+
+    def _link(self, drafts: list[tuple[Path, Path]]) -> bool:
+        for number, (draft, path) in enumerate(drafts):
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                if not number:
+                    return False
+                raise ConflictError(f"{path} was made by somebody else") from None
+        for folder in sorted({path.parent for _, path in drafts}):
+            _sync_folder(folder)
+        return True
+
+    def tagged(self, key: str) -> tuple[bytes, str] | None:
+        """See `Storage.tagged`."""
+        try:
+            data = self.read(key)
+        except MissingError:
+            return None
+        return data, _tag_of(data)
+
+    def replace(self, key: str, data: bytes, *, tag: str | None) -> str:
+        """See `Storage.replace`."""
+        path = self.root / key
+        with self.locked(f"{key}.lock"):
+            found = self.tagged(key)
+            if (found[1] if found else None) != tag:
+                raise ConflictError(f"{path} was replaced by somebody else")
+            self.put(key, data)
+        return _tag_of(data)
+
+    def put(self, key: str, data: bytes) -> None:
+        """See `Storage.put`."""
+        path = self.root / key
+        draft = _draft_of(path)
+        try:
+            _write_draft(draft, data)
+            draft.replace(path)
+            _sync_folder(path.parent)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise failed(error, path) from error
+
+    def delete(self, key: str) -> None:
+        """See `Storage.delete`."""
+        try:
+            (self.root / key).unlink(missing_ok=True)
+        except OSError as error:
+            raise failed(error, self.root / key) from error
+
+    def sync(self, folder: str) -> None:
+        """See `Storage.sync`."""
+        try:
+            _sync_folder(self.root / folder)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise failed(error, self.root / folder) from error
+
+    @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """See `Storage.locked`; the same thread may enter it again."""
+        with self._thread_lock:
+            if name in self._held:
+                yield
+                return
+            fd = self._open_lock(name)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                self._held[name] = fd
+                yield
+            finally:
+                self._held.pop(name, None)
+                fcntl.flock(fd, fcntl.LOCK_UN)  # not by closing alone: a forked child may hold the descriptor too
+                os.close(fd)
+
+    def _open_lock(self, name: str) -> int:
+        path = self.root / name
+        path = path.with_name(f".{path.name}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise failed(error, path) from error
+
+    def clear_drafts(self, folder: str) -> int:
+        """Removes what dead writers left in a folder, and says how many. Call it where no other writer is at work."""
+        drafts = list((self.root / folder).glob(f"{_DRAFT}*"))
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
+        return len(drafts)
+
+
+def failed(error: OSError, path: Path) -> FairwayError:
+    """What went wrong with a file, for people."""
+    reason = error.strerror or type(error).__name__
+    hint = _HINTS.get(error.errno or 0, "the system refused it; nothing was lost of what was stored before")
+    return StorageError(f"{path}: {reason}", hint=hint)
+
+
+_HINTS = {
+    errno.ENOSPC: "free some space; whoever wrote goes on where it was",
+    errno.EDQUOT: "the quota is used up; whoever wrote goes on where it was",
+    errno.EROFS: "the file system is mounted read-only",
+    errno.EACCES: "give this user the right to write there",
+    errno.EIO: "the disk reports an error; look at the system's log",
+}
+
+
+def _draft_of(path: Path) -> Path:
+    return path.with_name(f"{_DRAFT}{path.name}.{os.getpid()}.{threading.get_ident()}")
+
+
+def _write_draft(draft: Path, data: bytes) -> None:
+    try:
+        file = draft.open("wb")
+    except FileNotFoundError:
+        _make_folder(draft.parent)
+        file = draft.open("wb")
+    with file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _make_folder(folder: Path) -> None:
+    """Makes a folder and those above it, each one durable in the one that holds it."""
+    missing = [folder]
+    while not missing[-1].parent.exists():
+        missing.append(missing[-1].parent)
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True)
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _tag_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
