@@ -24,6 +24,7 @@ _FORMATS = ("csv", "tsv", "ndjson")
 _ENGINES = ("spark", "local")
 _ATTRIBUTE_TYPES = ("string", "double", "long", "bool")
 _TIME_UNITS = ("s", "ms", "us", "iso")
+PUBLIC_ID_KEY = "0123456789123456"  # of streams from before there were others
 _PLANE = "planar"
 _MAX_SHARDS = 256
 _MOST_READINGS = 1_000_000
@@ -67,6 +68,9 @@ class StreamSettings:
 
     `latest_every`, `latest_flush_s` and `snapshot_s` are k, T and T_archive of the levels of storage (SPEC P2): which
     readings the table `latest` takes, how often it is flushed, and the event time between two snapshots.
+
+    `id_key` is nothing that people set: engines take it from the stream's topology. It is the key of the hashes by
+    which objects are found and dealt out to shards; the default is that of streams from before there were others.
     """
 
     name: str
@@ -94,6 +98,7 @@ class StreamSettings:
     group: str = "default"
     running: bool = False
     engine: Engine = "spark"
+    id_key: str = field(default=PUBLIC_ID_KEY, repr=False)
 
     @property
     def epsg(self) -> int:

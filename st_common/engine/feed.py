@@ -16,7 +16,7 @@ def step_settings(stream: StreamSettings, *, shard: int = 0, shards: int = 1) ->
     return Settings(
         lateness_us=round(stream.lateness_s * _US), silence_us=silence_us, tick_us=round(stream.tick_s * _US),
         geographic=stream.geographic, margin=stream.cache_share * reach, window_rows=stream.window_rows, shard=shard,
-        shards=shards,
+        shards=shards, id_key=stream.id_key,
     )  # fmt: skip
 
 
@@ -31,4 +31,4 @@ def packets(log: Log, segment: Segment, stream: StreamSettings, *, shards: int) 
         return [control_packet(segment.number, log.read(segment))] * shards
     found = decoded(log, segment, stream)
     return pack(segment.number, found.fixes, rows=found.rows, rejects=len(found.rejects), nulled=found.nulled,
-                shards=shards, moving=stream.moving)  # fmt: skip
+                shards=shards, moving=stream.moving, id_key=stream.id_key)  # fmt: skip

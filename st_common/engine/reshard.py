@@ -67,7 +67,7 @@ def reshard(home: Home, stream: StreamSettings, *, engine: str, shards: int, exp
         _check_wanted(owner)
         _remove_others(home, stream.name, before)
         old = replace(stream, engine=before.engine, shards=before.shards)  # type: ignore[arg-type]
-        frozen(home, old, engine=before.engine, shards=before.shards)
+        old = frozen(home, old, engine=before.engine, shards=before.shards)
         whole = joined(export(home, old, owner), moving=stream.moving)
         _check_end(home, stream.name, whole)
         after = Topology(engine=engine, shards=shards, generation=before.generation + 1, start=whole.next_segment)

@@ -28,7 +28,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     """
     started_s = time.monotonic()
     with owned(home, stream.name, engine="local") as owner:
-        frozen(home, stream, engine="local", shards=1)
+        stream = frozen(home, stream, engine="local", shards=1)
         engine = follow(home, stream, owner, until_idle=until_idle)
     return summary(owner, stream.name, segments=engine.totals.segments, position=end_of(engine.state) + 1,
                    seconds=time.monotonic() - started_s,

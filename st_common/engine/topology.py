@@ -6,13 +6,14 @@ and the segment from which the engine goes on. Replacing the record is what puts
 
 import dataclasses
 import json
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from st_common.errors import StateError
 from st_common.home import Home
-from st_common.ops.records import read_record, write_record
+from st_common.ops.records import held_lock, read_record, write_record
 from st_common.settings import StreamSettings
 
 # What may change between two runs: it does not decide what a log's rows mean.
@@ -20,6 +21,9 @@ _FREE = (
     "running", "group", "max_speed_mps", "attributes", "engine", "shards", "max_ahead_s",
     "latest_every", "latest_flush_s", "snapshot_s",
 )  # fmt: skip
+
+
+_KEY_LENGTH = 16  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +39,8 @@ class Topology:
         return f"{self.engine} with {self.shards} shard{'s' * (self.shards != 1)}"
 
 
-def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> None:
-    """Makes or checks the record of a stream's topology.
+def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> StreamSettings:
+    """Makes or checks the record of a stream's topology; the settings with the stream's key of ids.
 
     What an older version did not record counts as the default of now.
 
@@ -44,16 +48,19 @@ def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> N
         StateError: the stream was begun with other settings, another engine or another number of shards.
     """
     path = _path(home, stream.name)
-    wanted = _record(stream, engine=engine, shards=shards)
     stored = _stored(path)
+    key = home_key(home) if stored is None else str(stored.get("id_key", _DEFAULTS["id_key"]))
+    stream = replace(stream, id_key=key)
+    wanted = _record(stream, engine=engine, shards=shards)
     if stored is None:
-        write_record(path, wanted)
-        return
+        write_record(path, wanted, private=True)
+        return stream
     for key, value in wanted.items():
         before = stored.get(key, _DEFAULTS.get(key))
         if before != value:
             raise StateError(f"stream {stream.name!r} was begun with {key} = {before!r}, now it is {value!r}",
                              hint=_hint(key, stream.name))  # fmt: skip
+    return stream
 
 
 def _hint(key: str, stream: str) -> str:
@@ -85,7 +92,26 @@ def put_in_force(home: Home, stream: str, topology: Topology) -> None:
     stored = _stored(path)
     if stored is None:
         raise StateError(f"stream {stream!r} has never run", hint="nothing is fixed yet: change its settings")
-    write_record(path, stored | dataclasses.asdict(topology))
+    write_record(path, stored | dataclasses.asdict(topology), private=True)
+
+
+def home_key(home: Home) -> str:
+    """The key by which new streams of a home hash the ids of their objects; made at random once, for its owner alone.
+
+    Whoever knows it could choose ids that all fall into one shard.
+
+    Raises:
+        StateError: the file that holds it was damaged.
+    """
+    path = home.root / "id.key"
+    home.root.mkdir(parents=True, exist_ok=True)
+    with held_lock(home.root / ".id.key.lock"):
+        if not path.exists():
+            write_record(path, {"key": secrets.token_urlsafe(_KEY_LENGTH * 3 // 4)}, private=True)
+        key = (read_record(path) or {}).get("key")
+    if not isinstance(key, str) or len(key) != _KEY_LENGTH or not key.isascii():
+        raise StateError(f"{path} holds no key", hint="remove it: streams that have run keep theirs")
+    return key
 
 
 def generation_folder(home: Home, stream: str, generation: int | None = None) -> Path:

@@ -1,27 +1,90 @@
 """Strings as dense numbers: ids of objects, ids of features."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.errors import StateError
+from st_common.settings import PUBLIC_ID_KEY
+
+_LEAST_LARGE = 4096
 
 
-def hashes_of(ids: pa.Array) -> np.ndarray:
-    """A uint64 per id, the same in every process and for ever: it finds an object's number and decides its shard."""
-    return pd.util.hash_array(ids.to_numpy(zero_copy_only=False).astype(object), categorize=False)
+def hashes_of(ids: pa.Array, key: str = PUBLIC_ID_KEY) -> np.ndarray:
+    """A uint64 per id, the same in every process that has the key: it finds an object's number, decides its shard.
+
+    Two ids may share one: see `Interner.find`. The key is of 16 ASCII characters.
+    """
+    return _siphash(ids.to_numpy(zero_copy_only=False).astype(object), key)
+
+
+def _siphash(texts: np.ndarray, key: str) -> np.ndarray:
+    return pd.util.hash_array(texts, hash_key=key, categorize=False)
+
+
+@dataclass(frozen=True)
+class Sought:
+    """Ids that are looked for again and again; they are hashed once for each key."""
+
+    ids: pa.Array
+    _hashes: dict[str, np.ndarray] = field(default_factory=dict, compare=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def hashes(self, key: str) -> np.ndarray:
+        """The hash of each id under a key."""
+        if key not in self._hashes:
+            self._hashes[key] = hashes_of(self.ids, key)
+        return self._hashes[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The numbers from `start` to `end` by their hashes. Of those that share one the first is found.
+
+    `repeated` are the others, and `numbers` the first ones; None when they are all there are.
+    """
+
+    start: int
+    end: int
+    index: "pd.Index[int]"
+    numbers: np.ndarray | None
+    repeated: np.ndarray
+
+    @classmethod
+    def of(cls, hashes: np.ndarray, start: int, end: int) -> Self:
+        index: pd.Index[int] = pd.Index(hashes[start:end])
+        if index.is_unique:
+            return cls(start, end, index, None, np.empty(0, np.int64))
+        again = index.duplicated()
+        numbers = start + np.flatnonzero(~again)
+        return cls(start, end, index[~again], numbers, start + np.flatnonzero(again))
+
+    def find(self, hashes: np.ndarray) -> np.ndarray:
+        """The first number of each hash, -1 without one."""
+        at = self.index.get_indexer(pd.Index(hashes)).astype(np.int64)
+        if self.numbers is not None:
+            return np.append(self.numbers, -1)[at]
+        return at + self.start if self.start == 0 else np.where(at < 0, -1, at + self.start)
 
 
 @dataclass(frozen=True)
 class Interner:
-    """Ids that have a number, which is their place in `ids`; only ever appended to."""
+    """Ids that have a number, which is their place in `ids`; only ever appended to.
+
+    `hashes` are those under `key`. Most are found in one large table, which later interners share as long as what came
+    since is little beside it: a few new ids do not cost a look at a million.
+    """
 
     ids: pa.Array
     hashes: np.ndarray
+    key: str = field(default=PUBLIC_ID_KEY, compare=False, repr=False)
+    shared: _Places | None = field(default=None, compare=False, repr=False)
 
     @staticmethod
     def empty() -> "Interner":
@@ -32,31 +95,64 @@ class Interner:
         return len(self.hashes)
 
     @cached_property
-    def _index(self) -> "pd.Index[int]":
-        index: pd.Index[int] = pd.Index(self.hashes)
-        return index
+    def _large(self) -> _Places:
+        old = self.shared
+        if old is not None and len(self) - old.end <= max(_LEAST_LARGE, old.end >> 2):
+            return old
+        return _Places.of(self.hashes, 0, len(self))
+
+    @cached_property
+    def _small(self) -> _Places:
+        return _Places.of(self.hashes, self._large.end, len(self))
+
+    @cached_property
+    def _repeated(self) -> np.ndarray:
+        """The numbers of ids that share their hash with one of a lesser number; hardly ever any."""
+        large, small = self._large, self._small
+        again = large.find(self.hashes[large.end :]) >= 0
+        return np.unique(np.concatenate([large.repeated, small.repeated, large.end + np.flatnonzero(again)]))
 
     def find(self, hashes: np.ndarray, ids: pa.Array) -> np.ndarray:
         """The number of each id, -1 where it has none; int64[n].
 
-        Raises:
-            StateError: two ids share one hash. It is looked for at every call, so no object is ever taken for another.
+        The hash says where to look, the id whether it is the one: two ids that share a hash are two.
         """
-        found = self._index.get_indexer(pd.Index(hashes)).astype(np.int64)
-        known = found >= 0
-        if known.any():
-            mine, theirs = self.ids.take(pa.array(found[known])), ids.filter(pa.array(known))
-            if not pc.all(pc.equal(mine, theirs)).as_py():
-                raise StateError("two object ids share one 64-bit hash", hint="rename one of them")
+        found = self._large.find(hashes)
+        left = np.flatnonzero(found < 0)
+        if len(left) and self._large.end < len(self):
+            found[left] = self._small.find(hashes[left])
+        known = np.flatnonzero(found >= 0)
+        mine, theirs = self.ids.take(pa.array(found[known])), ids.take(pa.array(known))
+        same = pc.equal(mine, theirs)
+        if not pc.all(same).as_py():
+            wrong = known[~same.to_numpy(zero_copy_only=False)]
+            found[wrong] = self._among_repeated(ids.take(pa.array(wrong)))
         return found
+
+    def _among_repeated(self, ids: pa.Array) -> np.ndarray:
+        numbers = self._repeated
+        at = pc.index_in(ids.cast(pa.string()), value_set=self.ids.take(pa.array(numbers)))
+        found: np.ndarray = np.append(numbers, -1)[at.fill_null(-1).to_numpy(zero_copy_only=False)]
+        return found
+
+    def places_of(self, sought: Sought) -> np.ndarray:
+        """The number of each of the ids, as `find`."""
+        return self.find(sought.hashes(self.key), sought.ids)
 
     def number_of(self, name: str) -> int:
         """The number of one id, -1 when it has none."""
-        ids = pa.array([name], pa.string())
-        return int(self.find(hashes_of(ids), ids)[0])
+        return int(self.places_of(Sought(pa.array([name], pa.string())))[0])
 
     def with_new(self, hashes: np.ndarray, ids: pa.Array) -> "Interner":
         """This interner with more ids, numbered on from `len(self)`; none of them may be known already."""
         if not len(hashes):
             return self
-        return Interner(pa.concat_arrays([self.ids, ids.cast(pa.string())]), np.concatenate([self.hashes, hashes]))
+        together = pa.concat_arrays([self.ids, ids.cast(pa.string())])
+        return Interner(together, np.concatenate([self.hashes, hashes]), self.key, self._built())
+
+    def under(self, key: str) -> "Interner":
+        """This interner, which is said to have its hashes by that key."""
+        return self if key == self.key else replace(self, key=key, shared=self._built())
+
+    def _built(self) -> _Places | None:
+        return self.__dict__.get("_large", self.shared)

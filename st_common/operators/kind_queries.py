@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.comparing import NO_STEPS, Steps, steps_of
-from st_common.operators.intern import Interner, hashes_of
+from st_common.operators.intern import Interner, Sought
 from st_common.operators.registered import Queries
 from st_common.operators.world import Table
 from st_common.query.neighbours import GroupNearest, Nearest, Place, places_of
@@ -28,7 +28,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindQueries:
-    """Columns over the queries of one kind. `ids` and `hashes` are of the focal objects, each once.
+    """Columns over the queries of one kind. `ids` are those of the focal objects, each once.
 
     `focal` is the place of each query's focal object among them (-1 without); `place_row` and `place_focal` the same
     for the places of group queries; `focal_row` and `focal_at` for everything that a query goes with. `rules` say which
@@ -37,8 +37,7 @@ class KindQueries:
     """
 
     numbers: np.ndarray
-    ids: pa.Array
-    hashes: np.ndarray
+    ids: Sought
     focal: np.ndarray
     place_row: np.ndarray
     place_focal: np.ndarray
@@ -50,7 +49,7 @@ class KindQueries:
 
     def find(self, objects: Interner) -> np.ndarray:
         """The object numbers of the focal objects, -1 for those that never reported."""
-        return objects.find(self.hashes, self.ids)
+        return objects.places_of(self.ids)
 
     def table(self, found: np.ndarray) -> Table:
         """The table, for focal objects with the given numbers."""
@@ -76,9 +75,8 @@ def kind_queries(queries: Queries, numbers: list[int]) -> KindQueries:
     places = [(row, place) for row, plan in enumerate(plans) for place in _group_places(plan)]
     rules = tuple(dict.fromkeys(rule for plan in plans if (rule := _rule(plan)) != Rule()))
     ruled = {rule: number for number, rule in enumerate(rules, 1)}
-    names = pa.array(ids, pa.string())
     return KindQueries(
-        numbers=np.array(numbers, np.int64), ids=names, hashes=hashes_of(names), rules=rules,
+        numbers=np.array(numbers, np.int64), ids=Sought(pa.array(ids, pa.string())), rules=rules,
         focal=np.array([-1 if (focal := _focal(plan)) is None else at[focal] for plan in plans], np.int64),
         place_row=np.array([row for row, _ in places], np.int64),
         place_focal=np.array([-1 if place.focal is None else at[place.focal] for _, place in places], np.int64),

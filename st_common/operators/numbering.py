@@ -17,14 +17,19 @@ class Numbering:
     def partners_of(self, ids: pa.Array) -> np.ndarray:
         """The number of each id; int64[n]."""
         encoded = ids.dictionary_encode()
-        names, hashes = encoded.dictionary.cast(pa.string()), hashes_of(encoded.dictionary)
+        names = encoded.dictionary.cast(pa.string())
+        found = self.known_partners_of(names, hashes_of(names, self.partners.key))
+        numbers: np.ndarray = found[encoded.indices.to_numpy(zero_copy_only=False)]
+        return numbers
+
+    def known_partners_of(self, names: pa.Array, hashes: np.ndarray) -> np.ndarray:
+        """The same for different ids whose hashes are known."""
         found = self.partners.find(hashes, names)
         missing = found < 0
         if missing.any():
             found[missing] = len(self.partners) + np.arange(int(missing.sum()))
             self.partners = self.partners.with_new(hashes[missing], names.filter(pa.array(missing)))
-        numbers: np.ndarray = found[encoded.indices.to_numpy(zero_copy_only=False)]
-        return numbers
+        return found
 
     def targets_of(self, query: np.ndarray, partner: np.ndarray) -> np.ndarray:
         """The number of each pair of a query and a partner; int64[n]."""

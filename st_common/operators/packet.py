@@ -12,6 +12,7 @@ import pyarrow as pa
 from st_common.operators.codec import attributes_of, flat_attributes, from_blob, to_blob
 from st_common.operators.fixes import Attributes
 from st_common.operators.intern import hashes_of
+from st_common.settings import PUBLIC_ID_KEY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +84,17 @@ def nulled_in(packets: Iterable[Packet]) -> dict[str, int]:
 def pack(
     segment: int, fixes: pa.Table, *, rows: int, rejects: int, shards: int, moving: bool = True,
     nulled: Mapping[str, int] | None = None,
+    id_key: str = PUBLIC_ID_KEY,
 ) -> list[Packet]:  # fmt: skip
     """One packet per shard for the decoded fixes of one data segment; an object's shard is its hash modulo `shards`.
 
-    With `moving` every shard gets all fixes (the same packet), without it only its own.
+    With `moving` every shard gets all fixes (the same packet), without it only its own. `id_key` is that of the hashes.
     """
     fixes = fixes.combine_chunks()
     column = fixes.column("object")
     objects = column.chunk(0) if column.num_chunks else pa.array([], column.type)
     ids = objects.dictionary.cast(pa.string())
-    hashes = hashes_of(ids)
+    hashes = hashes_of(ids, id_key)
     ts, row = fixes["event_ts"].to_numpy(), fixes["row"].to_numpy()
     clock_row, clock_max = _rising(row, ts)
     whole = Packet(

@@ -101,7 +101,8 @@ def _renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _A
     ]))  # fmt: skip
     of_partners = of_partners[of_partners != NO_PARTNER]
     partner_of = np.full(len(state.partners) + 1, NO_PARTNER)  # the last is for none: its number is -1
-    partner_of[of_partners] = numbering.partners_of(state.partners.ids.take(pa.array(of_partners)))
+    names, hashes = state.partners.ids.take(pa.array(of_partners)), state.partners.hashes[of_partners]
+    partner_of[of_partners] = numbering.known_partners_of(names, hashes)
     target_of = np.full(len(state.targets), -1)
     target_of[of_targets] = numbering.targets_of(state.targets.query[of_targets], partner_of[partner])
     return _Answers(

@@ -15,7 +15,7 @@ from st_common.geometry.enlarged import half_sides, meets, scales
 from st_common.operators.comparing import Filtering, Meeting, Steps, edges_of
 from st_common.operators.filters import FILTERS
 from st_common.operators.filters.protocol import Features, Fixes
-from st_common.operators.intern import Interner, hashes_of
+from st_common.operators.intern import Interner, Sought
 from st_common.operators.readings import Readings
 
 _MOST_PAIRS = 1 << 17  # tested together: their columns stay in the processor's cache
@@ -38,8 +38,7 @@ class Screens:
     filters: tuple[Filtering, ...]
     filtered: tuple[np.ndarray, ...]
     key: np.ndarray
-    ids: pa.Array
-    hashes: np.ndarray
+    ids: Sought
 
     @property
     def empty(self) -> bool:
@@ -66,7 +65,6 @@ def compile_screens(total: int, steps: Mapping[int, Steps], left: Mapping[int, t
     ids = {name: place for place, name in enumerate(dict.fromkeys(keyed.values()))}
     for number, name in keyed.items():
         key[number] = ids[name]
-    names = pa.array(list(ids), pa.string())
     return Screens(
         boxes=np.array([edges_of(meeting.box) for _, meeting in flat], float).reshape(-1, 4).T.copy(),
         value=np.array([meeting.growth.value for _, meeting in flat], float),
@@ -75,7 +73,7 @@ def compile_screens(total: int, steps: Mapping[int, Steps], left: Mapping[int, t
         meetings=_rounds(total, [(number, place) for place, (number, _) in enumerate(flat)]),
         filters=tuple(found),
         filtered=_rounds(total, [(number, numbered[one]) for number, of in steps.items() for one in of.filters]),
-        key=key, ids=names, hashes=hashes_of(names),
+        key=key, ids=Sought(pa.array(list(ids), pa.string())),
     )  # fmt: skip
 
 
@@ -118,7 +116,7 @@ def passes(
 
 def objects_of(screens: Screens, objects: Interner) -> np.ndarray:
     """The number of the object that each query is about, int64[q]: -1 for any, -2 for one that never reported."""
-    found = objects.find(screens.hashes, screens.ids)
+    found = objects.places_of(screens.ids)
     wanted: np.ndarray = np.append(np.where(found < 0, -2, found), -1)[screens.key]
     return wanted
 

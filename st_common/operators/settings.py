@@ -1,6 +1,8 @@
 """What of a stream's settings decides its answers, and which shard is at work."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from st_common.settings import PUBLIC_ID_KEY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -9,7 +11,8 @@ class Settings:
 
     `margin` is the width of the cache area around moving queries (share x max_speed x silence, SPEC G6), 0 without a
     cache; with `refills` off a cache is never made anew, as in the paper, and members may be missed. `window_rows` is
-    how many of its newest fixes a query with windows keeps of each object at a tick.
+    how many of its newest fixes a query with windows keeps of each object at a tick. `id_key` is the key of the hashes
+    of ids, the same for all shards and for ever.
     """
 
     lateness_us: int = 0
@@ -21,3 +24,4 @@ class Settings:
     window_rows: int = 10_000
     shard: int = 0
     shards: int = 1
+    id_key: str = field(default=PUBLIC_ID_KEY, repr=False)

@@ -7,12 +7,13 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from st_common.errors import LogError
+from st_common.errors import LogError, StateError
 from st_common.operators.changes import SHARD_SCHEMA
 from st_common.operators.controls import control, parts
 from st_common.operators.delta import Delta, apply
 from st_common.operators.evaluate import Counters, Outcome, Run, Settings, evaluate
 from st_common.operators.fixes import Attributes
+from st_common.operators.intern import hashes_of
 from st_common.operators.match import LayerOf
 from st_common.operators.packet import Packet
 from st_common.operators.state import State
@@ -37,8 +38,10 @@ def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: 
 
     Raises:
         LogError: a segment is missing or comes twice.
+        StateError: the state's ids are hashed by another key.
     """
     outcomes = []
+    state = _keyed(state, settings)
     for packet_run in _runs(_in_order(state, packets)):
         for outcome in _outcomes(state, packet_run, settings, layer_of):
             outcomes.append(outcome)
@@ -48,6 +51,19 @@ def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: 
         changes=pa.concat_tables([*(o.changes for o in outcomes if len(o.changes)), SHARD_SCHEMA.empty_table()]),
         counters=sum((outcome.counters for outcome in outcomes), Counters()),
     )  # fmt: skip
+
+
+def _keyed(state: State, settings: Settings) -> State:
+    """The state with its ids known to be hashed by the settings' key.
+
+    Raises:
+        StateError: they are hashed by another: every object would be taken for a new one.
+    """
+    key, first = settings.id_key, state.objects.hashes[:1]
+    if not np.array_equal(first, hashes_of(state.objects.ids.slice(0, 1), key)):
+        raise StateError("the ids of the state are hashed by another key than the stream's",
+                         hint="restore the stream's `topology.json`: it holds the key")  # fmt: skip
+    return replace(state, objects=state.objects.under(key), partners=state.partners.under(key))
 
 
 def _in_order(state: State, packets: Iterable[Packet]) -> list[Packet]:

@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 
-def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Replaces the record by one rename, synced to disk first: a reader sees the old one or the new one."""
+def write_record(path: Path, record: Mapping[str, Any], *, private: bool = False) -> None:
+    """Replaces the record by one rename, synced to disk first: a reader sees the old one or the new one.
+
+    A private one can be read by its owner alone.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with draft.open("w", encoding="utf-8") as file:
+        if private:
+            os.fchmod(file.fileno(), 0o600)
         json.dump(record, file, separators=(",", ":"))
         file.flush()
         os.fsync(file.fileno())

@@ -50,7 +50,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     """
     started_s = time.monotonic()
     with owned(home, stream.name, engine="spark") as owner:
-        frozen(home, stream, engine="spark", shards=stream.shards)
+        stream = frozen(home, stream, engine="spark", shards=stream.shards)
         spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log", extended=False)
         sink = Sink(home=home, stream=stream, owner=owner)
         try:
