@@ -28,8 +28,8 @@ class FrameRows:
     """Fixes that a frame may hold, sorted by query and object, those of one object as they came.
 
     `key` is `query << 32 | object`. `n` counts the object's fixes, `way` is how far it had come (micrometres), `tick`
-    the tick from which the row is known. `held` says that it is in the result. `group` and `value` are as in windows'
-    entries; `fields` are the selected columns at the fix.
+    the tick from which the row is known. `held` says that it is in the result, `begins` (0 or 1) that no way leads to
+    it from the fix before. `group` and `value` are as in windows' entries; `fields` are the selected columns.
     """
 
     key: np.ndarray = field(default_factory=_ints)
@@ -40,6 +40,7 @@ class FrameRows:
     group: np.ndarray = field(default_factory=_ints)
     value: np.ndarray = field(default_factory=_floats)
     held: np.ndarray = field(default_factory=lambda: np.empty(0, np.int8))
+    begins: np.ndarray = field(default_factory=lambda: np.empty(0, np.int8))
     fields: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
 
     def __len__(self) -> int:
@@ -107,7 +108,7 @@ def _taken(fields: pa.Array, index: np.ndarray) -> pa.Array:
     return pa.nulls(len(index), pa.string()) if fields.null_count == len(fields) else fields.take(pa.array(index))
 
 
-_ROW_ARRAYS = ("key", "ts", "tick", "n", "way", "group", "value", "held")
+_ROW_ARRAYS = ("key", "ts", "tick", "n", "way", "group", "value", "held", "begins")
 _BOUNDS = ("high", "low", "last", "seen")
 _WAY = ("since", "n", "way", "x", "y")
 
@@ -117,8 +118,9 @@ class Tracks:
     """An object's way since a query looks at it: one row per `key` (`query << 32 | object`, sorted).
 
     `since` is the event time of its first fix, `n` how many it had, `way` how far it came (micrometres), `x` and `y`
-    the last fix that counted. Arrays [k, W] are the windows' bounds: a window holds measures from `low` to `last` of
-    fixes up to the number `seen`; `high` is the multiple of the slide at which it moved last.
+    the last fix that counted; NaN where the object ended and its rows outlive it. Arrays [k, W] are the windows'
+    bounds: a window holds measures from `low` to `last` of fixes up to the number `seen`; `high` is the multiple of the
+    slide at which it moved last.
     """
 
     key: np.ndarray = field(default_factory=_ints)

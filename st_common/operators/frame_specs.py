@@ -23,8 +23,9 @@ class FrameSpecs:
     Per window (arrays [f, W]): the domains of slide and range (NONE: there is no such window) and their sizes in
     micrometres, microseconds or fixes, slide 0 for one that moves with every fix. Per query: `origin` in microseconds,
     `full`, `min_step` in micrometres, `seconds` of its first range of time (NaN without), `restricted` (who counts now
-    is asked of the last fixes), `by_object` (each group is one object). `rows` are the queries that say which fixes are
-    rows, `regions` what is to be met beside the first region.
+    is asked of the last fixes), `by_object` (each group is one object), `outlives` (all ranges are of time or of count:
+    fixes stay when their object is gone or silent). `rows` are the queries that say which fixes are rows, `regions`
+    what is to be met beside the first region.
     """
 
     numbers: np.ndarray
@@ -39,6 +40,7 @@ class FrameSpecs:
     seconds: np.ndarray
     restricted: np.ndarray
     by_object: np.ndarray
+    outlives: np.ndarray
     rows: QuerySet
     regions: tuple[tuple[Region, ...], ...]
 
@@ -71,6 +73,7 @@ def compile_frames(queries: Sequence[Registered], numbers: Sequence[int], *, geo
         seconds=np.array([_seconds(frame) for _, frame in frames], float),
         restricted=np.array([is_restricted(queries[n].plan) for n, _ in frames], bool),
         by_object=np.array([_is_by_object(queries[n].plan) for n, _ in frames], bool),
+        outlives=np.array([_outlives(frame) for _, frame in frames], bool),
         rows=compile_queries(looked_up, [n for n, _ in frames], geographic=geographic),
         regions=tuple(frame.regions[1:] for _, frame in frames),
     )  # fmt: skip
@@ -90,6 +93,11 @@ def who_counts(plan: Plan) -> Plan:
 def _of_rows(plan: Plan, frame: Frame) -> Plan:
     """The plan that a fix satisfies when it is a row."""
     return Plan(stream=plan.stream, where=plan.where, inside=frame.regions[0] if frame.regions else None)
+
+
+def _outlives(frame: Frame) -> bool:
+    """Whether what a frame holds tells of the past alone; ways and regions end with their object (SPEC P1)."""
+    return not frame.regions and all(window.range.by != "space" for window in frame.sliding)
 
 
 def _size(extent: Extent) -> tuple[int, int]:

@@ -113,13 +113,14 @@ def _reduced(turn: Turn, frames: Frames, index: np.ndarray) -> Groups:
 def _speeds(turn: Turn, frames: Frames, index: np.ndarray) -> Groups:
     """The average speed of each object: its way over the legs in the result by their time, or by the whole window's.
 
-    A leg counts when both its ends are in the result and follow each other; without one the speed is null (SPEC W7).
+    A leg counts when both its ends are in the result and follow each other in one stay; without one the speed is null
+    (SPEC W7).
     """
     if not len(index):
         return Groups.empty()
     rows, key = frames.rows, frames.rows.key[index]
     starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]])
-    follows = np.r_[False, (key[1:] == key[:-1]) & (np.diff(rows.n[index]) == 1)]
+    follows = np.r_[False, (key[1:] == key[:-1]) & (np.diff(rows.n[index]) == 1)] & (rows.begins[index] == 0)
     way = np.add.reduceat(np.where(follows, np.diff(rows.way[index], prepend=0), 0), starts)
     time_us = np.add.reduceat(np.where(follows, np.diff(rows.ts[index], prepend=0), 0), starts)
     legs = np.add.reduceat(follows.astype(np.int64), starts)

@@ -17,7 +17,7 @@ from st_common.operators.fixes import NEVER
 from st_common.operators.frame_bounds import Bounds
 from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.frame_specs import NONE, TIME
-from st_common.operators.frame_ways import Ways, ways_of
+from st_common.operators.frame_ways import Ways, begins, ways_of
 from st_common.operators.keys import MASK, SHIFT, packed
 from st_common.operators.match import match, region_mask
 from st_common.operators.points import points_of
@@ -72,7 +72,9 @@ class Frames:
         shape = (len(self.specs.numbers), self._objects)
         self.ways, self.bounds = Ways.empty(*shape), Bounds.unmoved(*shape, self.specs.width)
         self._put(state.tracks)
-        self._after = ways_of(self.ways, turn.events, self.specs.min_step, geographic=turn.settings.geographic)
+        self._after = ways_of(
+            self.ways, turn.events, self.specs.min_step, self.specs.outlives, geographic=turn.settings.geographic
+        )
         self.rows, self._origin = state.frame_rows.joined(self._opened(turn.events))
         self.held, self._live = self.rows.held.astype(bool), np.ones(len(self.rows), bool)
         self._newest = int(max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER)))
@@ -116,6 +118,7 @@ class Frames:
             key=packed(query, events.object[event]), ts=ts, n=self._after.n[frame, event],
             tick=ticks_of(np.maximum(ts, before), turn.settings.tick_us), way=self._after.way[frame, event],
             group=group, value=value, held=np.zeros(len(event), np.int8),
+            begins=begins(self.ways, self._after, turn.events, frame, event).astype(np.int8),
             fields=self._fields(query, point, readings),
         )  # fmt: skip
 
@@ -300,9 +303,11 @@ class Frames:
         touched = np.zeros(len(slots), bool) if moved is None else moved.copy()
         touched[at[before != now]] = True
         left, same = before & ~now, before & now
+        outlived = self.specs.outlives[frame[left]] & ~counts[left]
+        ended = np.where(outlived, self._ends[who[left]], 0)
         return Judged(
             minus=index[left], plus=index[now & ~before], stays=index[same],
-            ended=np.where(stays[left], 0, np.maximum(self._ends[who[left]], 1)).astype(np.int8),
+            ended=np.where(stays[left], ended, np.maximum(self._ends[who[left]], 1)).astype(np.int8),
             uncounted=~counts[left], moved=touched[at[same]],
         )  # fmt: skip
 

@@ -21,7 +21,7 @@ from st_common.operators.targets import Targets
 
 __all__ = ["NEVER", "OBJECT_SHIFT", "TARGET_MASK", "Held", "Pending", "Registered", "State", "check_format"]
 
-FORMAT = 3  # of the bytes of a state; a state of another format is refused
+FORMAT = 4  # of the bytes of a state; a state of another format is refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

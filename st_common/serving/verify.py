@@ -216,7 +216,7 @@ def _expected(query: _Query, history: _History) -> tuple[_Answer, _Answer | None
 
 def _rows(query: _Query, frame: Frame, history: _History) -> pd.DataFrame:
     """The fixes in a query's windows, of the objects that count now; the partner is the time of each."""
-    fixes = stays(history.events, query.position)
+    fixes = stays(frame, history.events, query.position)
     own = qualified(Plan(stream=query.plan.stream, where=query.plan.where), fixes, history.of)
     for region in frame.regions:
         own &= inside(region, fixes, geographic=history.of.geographic)

@@ -28,13 +28,23 @@ class _Now:
     tick_us: int
 
 
-def stays(events: pd.DataFrame, position: int) -> pd.DataFrame:
-    """The judged fixes after a row of the log of all objects whose stay goes on, each with its number `n` from 1."""
+def stays(frame: Frame, events: pd.DataFrame, position: int) -> pd.DataFrame:
+    """The judged fixes after a row of the log that a frame may hold, each with its number `n` from 1.
+
+    Windows of time and of count have those of all stays of an object, others of the one that goes on. `begins`: no way
+    leads to a fix from the one before.
+    """
     known = events[(events["effect"] > position) & (events["due"] != LATER)]
+    known = known.assign(begins=(known["object"] != known["object"].shift()) | (known["kind"].shift() != FIX))
     ends = (known["kind"] != FIX).astype(np.int64)
     to_come = ends[::-1].groupby(known["object"][::-1], sort=False).cumsum()[::-1]
-    open_: pd.DataFrame = known[to_come == 0]
+    is_over = (to_come > 0) & (bool(frame.regions) | _has_range_of_space(frame))
+    open_: pd.DataFrame = known[(known["kind"] == FIX) & ~is_over]
     return open_.assign(n=open_.groupby("object", sort=False).cumcount() + 1)
+
+
+def _has_range_of_space(frame: Frame) -> bool:
+    return any(window.range.by == "space" for window in frame.sliding)
 
 
 def framed(
@@ -70,7 +80,7 @@ def _newest(fixes: pd.DataFrame, rows: np.ndarray, most: int) -> np.ndarray:
 
 def _ways(frame: Frame, fixes: pd.DataFrame, *, geographic: bool) -> np.ndarray:
     """How far each object had come at each fix, in whole micrometres."""
-    first = (fixes["n"] == 1).to_numpy()
+    first = fixes["begins"].to_numpy(bool)
     x, y = fixes["x"].to_numpy(float), fixes["y"].to_numpy(float)
     if frame.min_step_m > 0:
         legs = _legs_of_steps(x, y, first, round(frame.min_step_m * 1e6), geographic=geographic)
@@ -154,7 +164,7 @@ def _units(extent: Extent) -> int:
 
 def speeds(frame: Frame, rows: pd.DataFrame) -> dict[str, float | None]:
     """The average speed of every object that has a row: its way over the legs that are in the result, by their time."""
-    follows = ((rows["object"] == rows["object"].shift()) & (rows["n"].diff() == 1)).to_numpy()
+    follows = ((rows["object"] == rows["object"].shift()) & (rows["n"].diff() == 1) & ~rows["begins"]).to_numpy()
     legs = rows.assign(leg=rows["way"].diff(), took=rows["ts"].diff())[follows].groupby("object")[["leg", "took"]].sum()
     whole = next((window.range.amount for window in frame.sliding if window.range.by == "time"), None)
     seconds = legs["took"] / 1e6 if whole is None else pd.Series(whole, legs.index)

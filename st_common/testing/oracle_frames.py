@@ -44,6 +44,7 @@ class FrameRow:
     reading: Reading
     number: int
     way_um: int
+    begins: bool = False  # no way leads to it from the fix before
 
     @property
     def pair(self) -> Pair:
@@ -67,9 +68,12 @@ class Span:
 
 @dataclass(slots=True)
 class Way:
-    """One stay of an object: how far it has come, and its rows."""
+    """One stay of an object: how far it has come, and its rows. Of a frame without ways and regions all its stays.
 
-    anchor: Point
+    `anchor` is None while the object is gone or silent.
+    """
+
+    anchor: Point | None
     first_us: int
     number: int = 0
     um: int = 0
@@ -160,22 +164,38 @@ def advance(frames: Frames, frame: Frame, tick: int, rules: Rules, *, happened: 
 def _take(frames: Frames, frame: Frame, mark: Mark, rules: Rules) -> None:
     """One event: a way begins, goes on, or ends with all of its rows."""
     if mark.reading is None:
-        way = frames.ways.pop(mark.name, None)
-        if way is not None:
-            frames.ended |= {row.pair: str(mark.cause) for row in way.rows}
+        if mark.name in frames.ways:
+            _end(frames, frame, mark)
         return
     at, event_us = mark.reading.at, mark.reading.fix.event_us
     way = frames.ways.get(mark.name)
     if way is None:
         spans = [_start(window) for window in frame.sliding]
         way = frames.ways[mark.name] = Way(anchor=at, first_us=event_us, spans=spans)
-    leg = round(1e6 * _leg(way.anchor, at, rules))
-    if leg >= round(1e6 * frame.min_step_m):
+    begins = way.anchor is None or way.number == 0
+    leg = 0 if way.anchor is None else round(1e6 * _leg(way.anchor, at, rules))
+    if way.anchor is None or leg >= round(1e6 * frame.min_step_m):
         way.um += leg
         way.anchor = at
     way.number += 1
     if mark.is_row:
-        way.rows.append(FrameRow(reading=mark.reading, number=way.number, way_um=way.um))
+        way.rows.append(FrameRow(reading=mark.reading, number=way.number, way_um=way.um, begins=begins))
+
+
+def _end(frames: Frames, frame: Frame, mark: Mark) -> None:
+    """The object of a way is gone or silent: windows of space and regions end with it, others tell of the past."""
+    way = frames.ways[mark.name]
+    for row in way.rows:
+        frames.ended.setdefault(row.pair, str(mark.cause))
+    if outlives(frame):
+        way.anchor = None
+    else:
+        del frames.ways[mark.name]
+
+
+def outlives(frame: Frame) -> bool:
+    """Whether fixes stay in a frame when their object is gone or silent: no window is one of space."""
+    return not frame.regions and all(window.range.by in ("time", "rows") for window in frame.sliding)
 
 
 def _leg(a: Point, b: Point, rules: Rules) -> float:
@@ -272,4 +292,5 @@ def _speed(frame: Frame, rows: Sequence[FrameRow]) -> float | None:
 
 def _following(rows: Sequence[FrameRow]) -> Iterator[tuple[FrameRow, FrameRow]]:
     by_number = {row.number: row for row in rows}
-    return ((row, by_number[row.number + 1]) for row in rows if row.number + 1 in by_number)
+    pairs = ((row, by_number[row.number + 1]) for row in rows if row.number + 1 in by_number)
+    return ((row, following) for row, following in pairs if not following.begins)

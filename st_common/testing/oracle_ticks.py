@@ -3,7 +3,7 @@
 from functools import partial
 
 from st_common.testing.oracle_answers import answer_of, counting, fix_us_of, judge_anew
-from st_common.testing.oracle_frames import advance, own_ticks, remember
+from st_common.testing.oracle_frames import advance, outlives, own_ticks, remember
 from st_common.testing.oracle_members import joined, qualifies
 from st_common.testing.oracle_readings import Reading
 from st_common.testing.oracle_rows import Pair
@@ -81,18 +81,23 @@ def _minus(world: World, query: Query, pair: Pair) -> str:
     """Why a pair is no member any more: what ended the object, else its partner, else the first dead focal object."""
     if query.plan.aggregate is not None:
         return "leave"
-    if query.plan.frame is not None and pair in query.frames.ended:
-        return query.frames.ended[pair]
     if query.plan.window is not None:
         return "aged"
     if query.plan.frame is not None:
-        counts = counting(world, query, world.ticked)
-        return "aged" if counts is None or pair[0] in counts else "leave"
+        return _minus_of_row(world, query, pair)
     partner = [pair[1]] if query.plan.pairs is not None and pair[1] is not None else []
     for name in (pair[0], *partner, *query.plan.focals):
         if name not in world.ticked.alive:
             return world.ticked.ended[name]
     return "leave"
+
+
+def _minus_of_row(world: World, query: Query, pair: Pair) -> str:
+    """Why a row is in no result any more: its stay ended with it, its object does not count, or it is too old."""
+    ended, counts = query.frames.ended.get(pair), counting(world, query, world.ticked)
+    if counts is not None and pair[0] not in counts:
+        return ended or "leave"
+    return "aged" if ended is None or query.plan.frame is None or outlives(query.plan.frame) else ended
 
 
 def _confirm(world: World, query: Query, pairs: set[Pair], tick: int) -> None:
