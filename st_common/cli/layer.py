@@ -35,7 +35,8 @@ def load(
         )
     by_kind = ", ".join(f"{count:,} {kind}" for kind, count in report.by_kind.items())
     typer.echo(
-        f"layer {name}, version {report.version}: {report.features:,} features in {report.rows:,} rows ({by_kind})"
+        f"layer {name}, version {report.version}: {report.features:,} of {report.wanted:,} features "
+        f"in {report.rows:,} rows ({by_kind})"
     )
     rejected = ", ".join(f"{count:,} {reason}" for reason, count in report.rejected.items())
     typer.echo(

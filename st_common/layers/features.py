@@ -14,7 +14,10 @@ Geometries = npt.NDArray[np.object_]
 
 @dataclass(slots=True)
 class Found:
-    """Features while a file is read, before their geometry was looked at. `wkb` is hexadecimal or bytes."""
+    """Features while a file is read, before their geometry was looked at. `wkb` is hexadecimal or bytes.
+
+    `wanted` counts what has a kind in the file: each of them is among the features or among the rejected.
+    """
 
     fids: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
@@ -22,6 +25,7 @@ class Found:
     geometries: list[str | bytes] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
     repaired: int = 0
+    wanted: int = 0
 
     def add(self, fid: str, kind: str, tags: dict[str, str], geometry: str | bytes) -> None:
         """One more feature."""
@@ -35,6 +39,7 @@ class Found:
 class Features:
     """Features with valid, non-empty geometries, one row each, sorted by fid; every fid stands once.
 
+    `wanted` counts what the file has of the kinds that were asked for: as many as there are features and rejected ones.
     `rejected` counts what was left out, by reason; `repaired` counts geometries that had to be made valid.
     """
 
@@ -42,6 +47,7 @@ class Features:
     kinds: npt.NDArray[np.object_]
     tags: npt.NDArray[np.object_]
     geometries: Geometries
+    wanted: int
     repaired: int
     rejected: dict[str, int]
 
@@ -67,6 +73,7 @@ def checked(found: Found) -> Features:
         kinds=_objects(found.kinds)[order][keep],
         tags=_objects(found.tags)[order][keep],
         geometries=geometries[keep],
+        wanted=found.wanted,
         repaired=found.repaired + int((broken & keep).sum()),
         rejected=dict(sorted((+rejected).items())),
     )

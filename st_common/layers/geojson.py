@@ -54,6 +54,7 @@ def read_geojson(file: Path, kinds: Kinds, *, geographic: bool = True, progress:
     """
     found = Found()
     for number, record in enumerate(_records(file, _content(file)), start=1):
+        found.wanted += 1
         try:
             usable = _usable(record, number, kinds, geographic=geographic)
         except _BadFeatureError as bad:

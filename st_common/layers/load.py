@@ -22,12 +22,14 @@ from st_common.settings import conf_dir
 class LayerReport:
     """What a load did: `version` is the Delta version, `rows` counts a feature once for each region it touches.
 
+    `wanted` counts what the file has of the kinds that were asked for: `features` and `rejected` together, always.
     `repaired` counts geometries that had to be made valid or lines that lack nodes; `rejected` what was left out, by
     reason; `by_kind` the features of each kind; `streams` those whose logs were told.
     """
 
     layer: str
     version: int
+    wanted: int
     features: int
     rows: int
     repaired: int
@@ -80,6 +82,7 @@ def load(
     return LayerReport(
         layer=layer,
         version=version,
+        wanted=features.wanted,
         features=len(features.fids),
         rows=len(rows),
         repaired=features.repaired,
@@ -116,7 +119,8 @@ def read_features(
 
 
 def _of_kinds(found: Found, kinds: Collection[str]) -> Found:
-    chosen = Found(rejected=found.rejected, repaired=found.repaired)
+    others = sum(kind not in kinds for kind in found.kinds)
+    chosen = Found(rejected=found.rejected, repaired=found.repaired, wanted=found.wanted - others)
     for row in zip(found.fids, found.kinds, found.tags, found.geometries, strict=True):
         if row[1] in kinds:
             chosen.add(*row)

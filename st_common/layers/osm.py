@@ -23,11 +23,14 @@ _REPORT_EVERY = 4096
 
 @dataclass(slots=True)
 class _Reading:
-    """What is known while a file is read; `wanted` are the areas that should come, with the reason if they do not."""
+    """What is known while a file is read; `areas` are those that should come, with the reason why they did not (yet).
+
+    Osmium hands on an area as soon as all its ways are there, often before the relation that says that it is wanted.
+    """
 
     kinds: Kinds
     found: Found = field(default_factory=Found)
-    wanted: dict[str, str] = field(default_factory=dict)
+    areas: dict[str, str | None] = field(default_factory=dict)
     factory: Any = field(default_factory=osmium.geom.WKBFactory)
 
 
@@ -53,7 +56,8 @@ def read_osm(file: Path, kinds: Kinds, *, progress: Progress | None = None) -> F
         message = " ".join(str(error).split()) or type(error).__name__
         hint = "sort it first, with osmium sort" if "out of order" in message else "is the file complete?"
         raise LayerError(f"{file} cannot be read as OSM: {message}", hint=hint) from None
-    reading.found.rejected.update(reading.wanted.values())
+    reading.found.rejected.update(reason for reason in reading.areas.values() if reason is not None)
+    reading.found.wanted += len(reading.areas)
     return reading.found
 
 
@@ -73,7 +77,7 @@ def _take(reading: _Reading, thing: Any) -> None:
     elif thing.is_node():
         _take_node(reading, thing)
     elif thing.tags.get("type") in _AREA_RELATIONS and reading.kinds.of(dict(thing.tags), "area"):
-        reading.wanted[f"relation/{thing.id}/area"] = "no_area"
+        reading.areas.setdefault(f"relation/{thing.id}/area", "no_area")
 
 
 def _take_area(reading: _Reading, area: Any) -> None:
@@ -83,11 +87,12 @@ def _take_area(reading: _Reading, area: Any) -> None:
         return
     fid = f"{'way' if area.from_way() else 'relation'}/{area.orig_id()}/area"
     outer, _ = area.num_rings()
-    if outer:  # osmium hands on areas whose rings it could not close, without rings
-        reading.wanted.pop(fid, None)
-        reading.found.add(fid, kind, tags, reading.factory.create_multipolygon(area))
-    else:
-        reading.wanted[fid] = "no_area"
+    if not outer:  # osmium hands on areas whose rings it could not close, without rings
+        reading.areas.setdefault(fid, "no_area")
+        return
+    reading.found.wanted += fid in reading.areas and reading.areas[fid] is None  # a second one of the same name
+    reading.areas[fid] = None
+    reading.found.add(fid, kind, tags, reading.factory.create_multipolygon(area))
 
 
 def _take_node(reading: _Reading, node: Any) -> None:
@@ -95,6 +100,7 @@ def _take_node(reading: _Reading, node: Any) -> None:
     kind = reading.kinds.of(tags, "point")
     if kind is None:
         return
+    reading.found.wanted += 1
     if node.location.valid():
         reading.found.add(f"node/{node.id}", kind, tags, reading.factory.create_point(node))
     else:
@@ -106,11 +112,13 @@ def _take_way(reading: _Reading, way: Any) -> None:
     kind = reading.kinds.of(tags, "line")
     if reading.kinds.of(tags, "area"):
         if way.is_closed():
-            reading.wanted[f"way/{way.id}/area"] = "no_area"
+            reading.areas.setdefault(f"way/{way.id}/area", "no_area")
         elif kind is None:
+            reading.found.wanted += 1
             reading.found.rejected["not_closed"] += 1
     if kind is None:
         return
+    reading.found.wanted += 1
     wkb = _line(way, reading)
     if wkb is None:
         reading.found.rejected["missing_nodes"] += 1

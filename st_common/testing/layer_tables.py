@@ -42,7 +42,8 @@ def _features(found: Sequence[Feature]) -> Features:
     return Features(
         fids=_objects([feature.fid for feature in features]), kinds=_objects([feature.kind for feature in features]),
         tags=_objects([dict(feature.tags) for feature in features]),
-        geometries=_objects([feature.geometry for feature in features]), repaired=0, rejected={},
+        geometries=_objects([feature.geometry for feature in features]), wanted=len(features),
+        repaired=0, rejected={},
     )  # fmt: skip
 
 

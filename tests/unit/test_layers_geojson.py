@@ -181,7 +181,7 @@ def test_no_json_makes_the_reader_fail_in_another_way(tmp_path_factory, geometry
     file = tmp_path_factory.mktemp("any") / "any.geojson"
     file.write_text(json.dumps(collection(feature(geometry, properties=properties, id=identity), geometry)))
     features = checked(read_geojson(file, KINDS))
-    assert len(features.fids) + sum(features.rejected.values()) == 2
+    assert len(features.fids) + sum(features.rejected.values()) == features.wanted == 2
 
 
 def test_good_files_of_others_are_read_and_bad_ones_never_fail_in_another_way(shared):
@@ -212,6 +212,7 @@ def test_kinds_choose_among_features_and_rules(tmp_path):
     file = tmp_path / "some.geojson"
     features = [feature(id=i, properties=p) for i, p in enumerate([{"kind": "hospital"}, {"highway": "bus_stop"}, {}])]
     file.write_text(json.dumps(collection(*features)))
-    assert read_features(file, KINDS, kinds=["hospital"]).fids.tolist() == ["0"]
+    hospitals = read_features(file, KINDS, kinds=["hospital"])
+    assert (hospitals.fids.tolist(), hospitals.wanted) == (["0"], 1)
     assert read_features(file, KINDS, kinds=["stop"]).fids.tolist() == ["1"]
     assert read_features(file, KINDS, kinds=["other"]).fids.tolist() == ["1", "2"]

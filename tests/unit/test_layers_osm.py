@@ -6,6 +6,7 @@ import zlib
 from collections import Counter
 from pathlib import Path
 
+import osmium
 import pytest
 import shapely
 
@@ -126,6 +127,47 @@ def test_kinds_count_what_is_known_of_real_extracts(shared, name, known):
     assert apart.items() <= known.items()
     assert set(apart) == {"park", "water"}
     assert shapely.is_valid(features.geometries).all()
+
+
+def wanted_in(file, kinds):
+    """How many features a file has, counted thing by thing, without building any."""
+    count = 0
+    for thing in osmium.FileProcessor(str(file)):
+        tags = dict(thing.tags)
+        if thing.is_node():
+            count += kinds.of(tags, "point") is not None
+        elif thing.is_way():
+            is_area, is_line = kinds.of(tags, "area") is not None, kinds.of(tags, "line") is not None
+            count += is_line + (is_area and (thing.is_closed() or not is_line))
+        elif tags.get("type") in ("multipolygon", "boundary"):
+            count += kinds.of(tags, "area") is not None
+    return count
+
+
+@pytest.mark.spec("C2")
+@pytest.mark.parametrize(
+    "name",
+    ["osm-liechtenstein/liechtenstein-2013-08-03", "osm-monaco/monaco-2023-12-26", "osm-helsinki/Helsinki",
+     "osm-porto/porto-centre-2020-07-20"],
+)  # fmt: skip
+def test_what_is_loaded_and_what_is_rejected_are_together_what_was_wanted(shared, name):
+    file = shared / "data" / f"{name}.osm.pbf"
+    features = read_features(file, KINDS)
+    assert len(features.fids) + sum(features.rejected.values()) == features.wanted == wanted_in(file, KINDS)
+
+
+def test_an_area_that_was_built_before_its_relation_was_read_is_not_rejected(shared):
+    features = read_features(shared / "data" / "osm-liechtenstein" / "liechtenstein-2013-08-03.osm.pbf", KINDS)
+    assert sum(fid.startswith("relation/") for fid in features.fids) == 4
+    assert features.rejected == {"no_area": 1}
+
+
+@pytest.mark.spec("C2")
+def test_the_law_of_counts_holds_for_every_case_of_the_grid(shared):
+    for case, file in cases(shared):
+        for kinds in (MARKED, TAGGED):
+            features = checked(read_osm(file, kinds))
+            assert len(features.fids) + sum(features.rejected.values()) == features.wanted, case["test_id"]
 
 
 @pytest.mark.slow
