@@ -4,6 +4,7 @@ from st_common.tables.compaction import compact, vacuum
 from st_common.tables.creation import create
 from st_common.tables.lock import locked
 from st_common.tables.reading import committed, dataset, exists, read, version
+from st_common.tables.recovery import recover
 from st_common.tables.shape import fit, with_date
 from st_common.tables.writing import append, replace
 
@@ -17,6 +18,7 @@ __all__ = [
     "fit",
     "locked",
     "read",
+    "recover",
     "replace",
     "vacuum",
     "version",

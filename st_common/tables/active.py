@@ -5,13 +5,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
+from st_common.tables.durable import sync_files, sync_log
 from st_common.tables.files import partition_text
 
 
@@ -48,12 +49,24 @@ def day_column(table: DeltaTable) -> str | None:
 def commit(table: DeltaTable, actions: Sequence[AddAction | RemoveAction], apps: Sequence[Transaction] = ()) -> None:
     """Commits files that come and go, and how far `apps` are, as one version after the one that `table` stands at.
 
+    Files are durable before the commit names them, and the commit when this returns. Call it inside `locked`.
+
     Raises:
         CommitFailedError: another committer was there before; nothing was committed.
     """
+    path = local_path(table)
+    added = [path / unquote(action.path) for action in actions if isinstance(action, AddAction)]
+    if added:
+        sync_files(added, path)
     by = table.metadata().partition_columns
     properties = CommitProperties(app_transactions=list(apps))
     table.create_write_transaction(list(actions), "append", table.schema(), by, commit_properties=properties)
+    sync_log(path)
+
+
+def local_path(table: DeltaTable) -> Path:
+    """The folder of a table."""
+    return Path(unquote(urlsplit(table.table_uri).path))
 
 
 def removals(files: Iterable[File], *, data_change: bool) -> list[RemoveAction]:

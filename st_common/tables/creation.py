@@ -7,6 +7,7 @@ from deltalake import DeltaTable, Field, Schema
 
 from st_common.contracts import Contract, require_match
 from st_common.errors import ContractError
+from st_common.tables.durable import sync_log
 from st_common.tables.handle import newest, required
 from st_common.tables.shape import attributes
 
@@ -38,6 +39,7 @@ def made(path: Path, contract: Contract, schema: pa.Schema) -> DeltaTable:
             description=contract.purpose,
             configuration=dict(contract.properties),
         )
+        sync_log(path)
     elif (str(path), contract.name) not in _checked:
         _keep(path, table, contract)
     _checked.add((str(path), contract.name))
@@ -50,6 +52,7 @@ def _keep(path: Path, table: DeltaTable, contract: Contract) -> None:
     changed = {key: value for key, value in contract.properties.items() if configuration.get(key) != value}
     if changed:
         table.alter.set_table_properties(changed)
+        sync_log(path)
     require_match(contract, path)
 
 
@@ -66,4 +69,5 @@ def _widened(path: Path, table: DeltaTable, contract: Contract, schema: pa.Schem
     if not added:
         return table
     table.alter.add_columns([Field.from_arrow(schema.field(name)) for name in added])
+    sync_log(path)
     return required(path)

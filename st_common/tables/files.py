@@ -35,7 +35,7 @@ def write_files(path: Path, data: pa.Table, partition_by: tuple[str, ...]) -> li
         write_file(path, rows, values, prefix="part", data_change=True)
         for values, rows in _partitions(data, partition_by)
         if len(rows)
-    ]
+    ]  # synced by the commit that names them
 
 
 def write_file(

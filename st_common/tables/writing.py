@@ -10,7 +10,7 @@ from deltalake import DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError
 
 from st_common.contracts import Contract
-from st_common.errors import ContractError, TransientError
+from st_common.errors import ConflictError, ContractError, TransientError
 from st_common.tables.active import commit
 from st_common.tables.creation import made
 from st_common.tables.files import write_files
@@ -24,15 +24,26 @@ _T = TypeVar("_T")
 
 
 def append(
-    path: Path, data: pa.Table, contract: Contract, *, app: str | None = None, version: int | None = None
+    path: Path,
+    data: pa.Table,
+    contract: Contract,
+    *,
+    app: str | None = None,
+    version: int | None = None,
+    after: int | None = None,
+    check: Callable[[], None] | None = None,
 ) -> bool:
     """Whether the rows were appended; False when `app` has committed `version` or a later one before.
+
+    With `after` the rows go in only behind that version of the app, -1 for none: so that of two that think they are the
+    only one, both at the same place, one commits. `check` is asked right before, and may refuse by an error.
 
     The table is made from the contract at the first use; attributes that it does not have yet are added to it. With no
     rows only the app's version moves on; without an app nothing is committed then. After a crash the rows and the
     version are both there or both not.
 
     Raises:
+        ConflictError: the app stands elsewhere than at `after`; nothing was committed.
         ContractError: the rows or the table are not what the contract says.
         TransientError: somebody who does not hold the table's lock committed in between, again and again.
     """
@@ -41,7 +52,11 @@ def append(
 
     def once() -> bool:
         table = made(path, contract, rows.schema)
-        if marks and _is_done(table, marks[0]):
+        if check is not None:
+            check()
+        if after is not None and marks:
+            _require_at(path, table, marks[0], after)
+        elif marks and _is_done(table, marks[0]):
             return False
         if len(rows) or marks:
             commit(table, write_files(path, rows, contract.partition_by), marks)
@@ -90,6 +105,15 @@ def _marks(app: str | None, version: int | None) -> list[Transaction]:
 def _is_done(table: DeltaTable, mark: Transaction) -> bool:
     before = table.transaction_version(mark.app_id)
     return before is not None and before >= mark.version
+
+
+def _require_at(path: Path, table: DeltaTable, mark: Transaction, after: int) -> None:
+    before = table.transaction_version(mark.app_id)
+    if (-1 if before is None else before) != after:
+        raise ConflictError(
+            f"{path}: {mark.app_id} stands at {before}, not at {after}",
+            hint="another process committed, or the table was restored from a copy; start again",
+        )
 
 
 def _committed(path: Path, once: Callable[[], _T]) -> _T:

@@ -1,0 +1,71 @@
+"""What makes a commit survive a power cut: neither Parquet's nor Delta's writer syncs a file (SPEC S2)."""
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+_LOG = "_delta_log"
+_CHECKPOINT = "_last_checkpoint"
+_DOUBTED = 8  # versions before the newest that a process syncs at its first commit: their writer may have been killed
+
+_synced: dict[Path, int] = {}  # the newest version of each table's log that this process has synced
+
+
+def sync_files(paths: Iterable[Path], table: Path) -> None:
+    """Makes data files of a table durable, with the folders down to them. Before the commit that names them."""
+    folders = {table}
+    for path in paths:
+        _sync(path)
+        folders.update(parent for parent in path.parents if parent.is_relative_to(table))
+    for folder in sorted(folders):
+        _sync(folder)
+
+
+def sync_log(table: Path) -> None:
+    """Makes the newest versions of a table durable, whoever committed them; nobody may rely on a commit before.
+
+    Call it inside `locked(table)`.
+    """
+    folder = table / _LOG
+    version = _synced.get(table)
+    if version is None or not (folder / log_name(version)).exists():
+        version = max(newest_version(table) - _DOUBTED, -1)
+    while (folder / log_name(version + 1)).exists():
+        version += 1
+        _sync(folder / log_name(version))
+    for name in _checkpoint_files(folder):
+        with suppress(FileNotFoundError):
+            _sync(folder / name)
+    for place in (folder, table, table.parent):
+        _sync(place)
+    _synced[table] = version
+
+
+def log_name(version: int) -> str:
+    """The name of the file of a version in the table's log."""
+    return f"{version:020d}.json"
+
+
+def newest_version(table: Path) -> int:
+    """The newest version that the table's log has a file of; -1 for none."""
+    names = [path.stem for path in (table / _LOG).glob("*.json")]
+    return max((int(name) for name in names if name.isdigit()), default=-1)
+
+
+def _checkpoint_files(folder: Path) -> list[str]:
+    """The newest checkpoint and the file that points to it."""
+    try:
+        version = int(json.loads((folder / _CHECKPOINT).read_bytes())["version"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return []
+    return [f"{version:020d}.checkpoint.parquet", _CHECKPOINT]
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

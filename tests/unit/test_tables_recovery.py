@@ -1,0 +1,130 @@
+"""Tables after power cuts: torn newest commits are cut off, and one of two committers at the same place is refused."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from st_common import tables
+from st_common.contracts import load_contract
+from st_common.errors import ConflictError, FairwayError, FencedError
+from st_common.tables.durable import log_name
+
+pytestmark = pytest.mark.spec("S2")
+CONTRACT = load_contract("rejects")
+
+
+def _rows(number: int) -> pa.Table:
+    schema = CONTRACT.arrow_schema()
+    fields = [field for field in schema if not field.name.endswith("_date")]
+    values = {"segment": number, "row": 0, "arrival_ts": number, "stream": "s", "reason": "bad_time", "raw": b"x"}
+    return pa.table({field.name: pa.array([values[field.name]], field.type) for field in fields})
+
+
+def _append(path: Path, number: int, **more) -> bool:
+    return tables.append(path, _rows(number), CONTRACT, app="engine", version=number, **more)
+
+
+def _filled(tmp_path: Path, commits: int) -> Path:
+    path = tmp_path / "rejects"
+    for number in range(commits):
+        _append(path, number)
+    return path
+
+
+def _segments(path: Path) -> list[int]:
+    return sorted(tables.read(path)["segment"].to_pylist())
+
+
+def test_a_whole_table_stays_as_it_is(tmp_path: Path) -> None:
+    path = _filled(tmp_path, 3)
+    assert tables.recover(path) is None
+    assert tables.recover(tmp_path / "none") is None
+    assert (_segments(path), tables.committed(path, "engine")) == ([0, 1, 2], 2)
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"commitInfo":{"ti', b"\0" * 300], ids=["empty", "half", "zeros"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_torn_newest_versions_are_cut_off_and_written_again(tmp_path: Path, torn: bytes, count: int) -> None:
+    path = _filled(tmp_path, 4)
+    newest = tables.version(path)
+    for version in range(newest - count + 1, newest + 1):
+        (path / "_delta_log" / log_name(version)).write_bytes(torn)
+    notice = tables.recover(path)
+    assert notice is not None
+    assert f"versions {newest - count + 1} to {newest} were torn" in notice
+    assert tables.committed(path, "engine") == 3 - count
+    for number in range(4 - count, 4):
+        assert _append(path, number, after=number - 1)
+    assert _segments(path) == [0, 1, 2, 3]
+
+
+def test_a_version_whose_rows_were_cut_goes_with_all_behind_it(tmp_path: Path) -> None:
+    path = _filled(tmp_path, 3)
+    files = sorted(path.glob("**/part-*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+    files[1].write_bytes(files[1].read_bytes()[:50])
+    assert tables.recover(path) is not None
+    assert (_segments(path), tables.committed(path, "engine")) == ([0], 0)
+    assert tables.recover(path) is None
+
+
+def test_a_damaged_version_below_whole_ones_is_an_error_with_the_way_out(tmp_path: Path) -> None:
+    path = _filled(tmp_path, 3)
+    (path / "_delta_log" / log_name(1)).write_bytes(b"")
+    with pytest.raises(FairwayError, match=r"version 1 in its log cannot be read, .*restore the table"):
+        tables.recover(path)
+
+
+def test_a_torn_checkpoint_is_done_without(tmp_path: Path) -> None:
+    path = _filled(tmp_path, 2)
+    log = path / "_delta_log"
+    (log / f"{1:020d}.checkpoint.parquet").write_bytes(b"PAR1")
+    (log / "_last_checkpoint").write_bytes(b"")
+    assert tables.recover(path) is None
+    assert (_segments(path), list(log.glob("*checkpoint*"))) == ([0, 1], [])
+
+
+def test_a_table_whose_first_version_is_torn_begins_anew(tmp_path: Path) -> None:
+    path = _filled(tmp_path, 1)
+    for file in (path / "_delta_log").glob("*.json"):
+        file.write_bytes(b"")
+    assert tables.recover(path) is not None
+    assert tables.committed(path, "engine") is None
+    assert _append(path, 0, after=-1)
+    assert _segments(path) == [0]
+
+
+def test_of_two_committers_at_the_same_place_one_is_refused(tmp_path: Path) -> None:
+    path = _filled(tmp_path, 1)
+    assert _append(path, 5, after=0)
+    with pytest.raises(ConflictError, match="engine stands at 5, not at 0"):
+        _append(path, 7, after=0)
+    assert _segments(path) == [0, 5]
+
+
+def test_who_is_no_owner_any_more_commits_nothing(tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise FencedError("taken over")
+
+    path = _filled(tmp_path, 1)
+    with pytest.raises(FencedError):
+        _append(path, 1, after=0, check=refuse)
+    assert _segments(path) == [0]
+
+
+def test_files_are_durable_before_the_commit_that_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _filled(tmp_path, 1)
+    done: list[tuple[str, int]] = []
+    real = tables.durable._sync
+
+    def synced(file: Path) -> None:
+        done.append((file.name, tables.durable.newest_version(path)))
+        real(file)
+
+    monkeypatch.setattr("st_common.tables.durable._sync", synced)
+    _append(path, 1)
+    rows = [version for name, version in done if name.startswith("part-")]
+    commits = [(name, version) for name, version in done if name.endswith(".json")]
+    assert rows == [1]
+    assert commits == [(log_name(2), 2)]
+    assert done[-3:] == [("_delta_log", 2), ("rejects", 2), (tmp_path.name, 2)]
