@@ -21,6 +21,8 @@ EDITABLE = $(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 MVN := mvn --quiet --batch-mode --strict-checksums -Dstyle.color=never
 # Tests of DAGs need Airflow, all others need Spark: the two cannot share an environment.
 PYTEST := $(BIN)/python -m pytest --ignore=tests/dags
+# Side by side on the cores that there are; what starts Spark stays in one process (tests/conftest.py).
+SIDE_BY_SIDE := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
 PYTEST_DAGS := $(AIRFLOW_BIN)/python -m pytest tests/dags
 ARGS ?=
 
@@ -109,12 +111,18 @@ check: lint types imports contracts lock-check coverage-check ## every check tha
 .PHONY: test
 test: setup ## set up, then every test
 	@echo "test: DAGs, in $(AIRFLOW_VENV)"; code=0; $(PYTEST_DAGS) $(ARGS) || code=$$?; \
-	echo "test: all others, in $(VENV)"; $(PYTEST) $(ARGS) || code=$$?; \
+	echo "test: all others, in $(VENV)"; $(PYTEST) $(SIDE_BY_SIDE) $(ARGS) || code=$$?; \
 	exit $$code
 
 .PHONY: test-fast
 test-fast: $(VENV)/.ready ## what runs in seconds: no Spark, no processes, nothing slow
-	@$(PYTEST) -m "not spark and not slow and not e2e" $(ARGS)
+	@$(PYTEST) $(SIDE_BY_SIDE) -m "not spark and not slow and not e2e" $(ARGS)
+
+SEED ?= $(shell date +%s)
+.PHONY: test-random
+test-random: $(VENV)/.ready ## laws over cases that nobody has tried; prints its seed (again: SEED=123, more: HYPOTHESIS_PROFILE=deep)
+	@echo "laws at random; to replay: make test-random SEED=$(SEED)"
+	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-random} $(PYTEST) $(SIDE_BY_SIDE) --hypothesis-seed=$(SEED) tests/laws $(ARGS)
 
 .PHONY: test-spark
 test-spark: $(VENV)/.ready jars/.complete ## what starts Spark

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.register_assert_rewrite("st_common.testing.laws")  # before anything imports it
 ROOT = Path(__file__).resolve().parents[1]
 UNDER_CI = bool(os.environ.get("CI"))
 MARKS_OF_FOLDERS = {"spark": "spark", "dags": "dags", "e2e": "e2e"}
@@ -16,15 +17,27 @@ MARKS_OF_FOLDERS = {"spark": "spark", "dags": "dags", "e2e": "e2e"}
 if importlib.util.find_spec("hypothesis"):  # not in Airflow's environment, where nothing is a law
     from hypothesis import HealthCheck, settings
 
+    from st_common.testing.effort import QUICK
+
     # A shared machine makes any deadline and any health check on time a matter of luck.
-    steady = {"deadline": None, "derandomize": UNDER_CI, "suppress_health_check": [HealthCheck.too_slow]}
-    settings.register_profile("fast", max_examples=30, **steady)
+    steady = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+    settings.register_profile("quick", max_examples=QUICK, **steady)
     settings.register_profile("deep", max_examples=1000, **steady)
-    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+    settings.register_profile("ci", max_examples=QUICK, derandomize=True, **steady)
+    # What .ci/run adds to the cases that are always the same: some that nobody has tried, by a seed that it prints.
+    settings.register_profile("random", max_examples=10, database=None, **steady)
+    PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if UNDER_CI else "quick")
+    settings.load_profile(PROFILE)
+else:
+    PROFILE = "none"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--spec-marks", metavar="FILE", help="write which tests carry which rows of the specification")
+
+
+def pytest_report_header() -> str:
+    return f"laws: profile {PROFILE}"
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +51,6 @@ def shared() -> Path:
     pytest.skip(f"no real data at {folder}")
 
 
-@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A session on two cores; what the JVM prints goes to a file."""
@@ -49,12 +61,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     made.stop()
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         if folder in MARKS_OF_FOLDERS:
             item.add_marker(MARKS_OF_FOLDERS[folder])
+        if PROFILE == "deep" and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.timeout(0), append=False)  # it takes what it takes
         if item.get_closest_marker("spark"):  # Spark and py4j leave sockets and pipes open
+            if config.pluginmanager.hasplugin("xdist"):
+                item.add_marker(pytest.mark.xdist_group("spark"))  # one session, in one process
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
     marks = _marks(items)

@@ -1,7 +1,8 @@
 """What every engine must hold to (DESIGN section 3), as functions over random cases."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,12 +19,14 @@ from st_common.operators.match import LayerOf, Tags
 from st_common.operators.packet import Packet, control_packet, pack
 from st_common.operators.stages import step
 from st_common.operators.state import State
+from st_common.testing import oracle
 from st_common.testing.oracle import Change, Control, Feature, Fix, Layers, Row, Rules
 from st_common.testing.oracle_expressions import ATTRIBUTES
-from st_common.testing.strategies import Case, Segmentation
+from st_common.testing.strategies import Case, Course, Segmentation
 
 Told = tuple[int, str, int, int | None, str, str | None, int, str, int, int, float | None, str | None]
 
+_VALUE = 10  # the place of the value in what is told
 _ARROW = {"string": pa.string(), "double": pa.float64(), "long": pa.int64(), "bool": pa.bool_()}
 
 
@@ -64,6 +67,18 @@ def _fields(fields: str | None) -> str | None:
         k: float(v) if isinstance(v, int) and not isinstance(v, bool) else v for k, v in json.loads(fields).items()
     }
     return json.dumps(found, sort_keys=True)
+
+
+def assert_alike(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> None:
+    """What was told is what brute force tells; values may differ by 0.01 %, as geodesics do."""
+    assert [_without_value(row) for row in found] == [_without_value(row) for row in expected]
+    for value, other in zip((row[_VALUE] for row in found), (row[_VALUE] for row in expected), strict=True):
+        assert (value is None) == (other is None)
+        assert value is None or math.isclose(value, other, rel_tol=1e-4)
+
+
+def _without_value(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return row[:_VALUE] + row[_VALUE + 1 :]
 
 
 class ShapelyLayer:
@@ -120,11 +135,11 @@ def _holds(box: BaseGeometry, feature: Feature, distance_m: float | None, *, wit
     return box.distance(feature.geometry) <= (distance_m or 0.0)
 
 
-def settings_of(rules: Rules, *, shard: int = 0, shards: int = 1) -> Settings:
-    """The step's settings for the oracle's rules, in one of some shards."""
+def settings_of(rules: Rules, *, shard: int = 0, shards: int = 1, margin: float = 0.0) -> Settings:
+    """The step's settings for the oracle's rules, in one of some shards, with caches of some width."""
     return Settings(
         lateness_us=rules.lateness_us, silence_us=rules.silence_us, tick_us=rules.tick_us, geographic=rules.geographic,
-        window_rows=rules.window_rows, shard=shard, shards=shards,
+        window_rows=rules.window_rows, margin=margin, shard=shard, shards=shards,
     )  # fmt: skip
 
 
@@ -171,28 +186,47 @@ def batched(segments: Sequence[list[Packet]], batches: Sequence[int]) -> list[li
 
 
 def run_steps(
-    case: Case, segmentation: Segmentation, *, shards: int = 1, through_bytes: bool = False
-) -> tuple[pa.Table, Counters, dict[int, int]]:
-    """The case through the pure step, shard by shard and batch by batch.
+    case: Case, segmentation: Segmentation, *, shards: int = 1, through_bytes: bool = False, margin: float = 0.0,
+    restarts: Collection[int] = (),
+) -> tuple[pa.Table, Counters, dict[int, int]]:  # fmt: skip
+    """The case through the pure step, shard by shard and batch by batch; with caches where there is a `margin`.
 
-    With `through_bytes` every packet, delta and state is written and read back on its way.
+    With `through_bytes` every packet, delta and state is written and read back on its way; with `restarts` those of
+    some batches (their numbers) are, so that what is kept in memory goes on in others.
     """
     segments, order = packets_of(case, segmentation, shards)
     layer_of = _layer_of(case.layers)
     states = [State() for _ in range(shards)]
     told_changes, counters = [], Counters()
-    for batch in batched(segments, segmentation.batches):
-        results = []
+    for number, batch in enumerate(batched(segments, segmentation.batches)):
+        results, is_written = [], through_bytes or number in restarts
         for shard in range(shards):
             read = [packets[shard] for packets in batch]
-            if through_bytes:
+            if is_written:
                 read = [Packet.from_blob(packet.to_blob()) for packet in reversed(read)]
-            done = step(states[shard], read, settings_of(case.rules, shard=shard, shards=shards), layer_of)
-            states[shard] = _rebuilt(states[shard], done.deltas) if through_bytes else done.state
+            of = settings_of(case.rules, shard=shard, shards=shards, margin=margin)
+            done = step(states[shard], read, of, layer_of)
+            states[shard] = _rebuilt(states[shard], done.deltas) if is_written else done.state
             results.append(done.changes)
             counters += done.counters
         told_changes.append(settled(results))
     return pa.concat_tables(told_changes), counters, order
+
+
+def run_course(case: Case, course: Course) -> tuple[pa.Table, Counters, dict[int, int]]:
+    """The case through the pure step, in the way that a course says."""
+    return run_steps(
+        case, course.cut, shards=course.shards, margin=course.margin, restarts=course.restarts
+    )  # fmt: skip
+
+
+def holds(case: Case, course: Course) -> list[tuple[Any, ...]]:
+    """The law: the step tells what brute force tells, and counts what it counts; gives back the changes in order."""
+    expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
+    changes, counters, order = run_course(case, course)
+    assert told(changes, order) == told_by_oracle(expected.changes)
+    assert (counters.late, counters.double) == (expected.late, expected.double)
+    return in_row_order(changes, order)
 
 
 def _layer_of(layers: Layers) -> LayerOf:

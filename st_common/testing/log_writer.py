@@ -47,8 +47,12 @@ def write_log(folder: Path, rows: Sequence[Row], cuts: Collection[int] = (), *, 
     return Written(log=log, rows=tuple(placed), order=order)
 
 
-def settings_of(name: str, rules: Rules, *, shards: int = 2) -> StreamSettings:
-    """The settings of a stream whose log `write_log` wrote; replays may be ahead of their arrival."""
+def settings_of(name: str, rules: Rules, *, shards: int = 2, margin: float = 0.0) -> StreamSettings:
+    """The settings of a stream whose log `write_log` wrote; replays may be ahead of their arrival.
+
+    `margin` is the width of the caches of moving queries; there are none where objects are never silent.
+    """
+    silence_s = None if rules.silence_us is None else rules.silence_us / 1e6
     return StreamSettings(
         name=name,
         format="csv",
@@ -57,7 +61,9 @@ def settings_of(name: str, rules: Rules, *, shards: int = 2) -> StreamSettings:
         time_unit="us",
         attributes=ATTRIBUTES,
         lateness_s=rules.lateness_us / 1e6,
-        silence_s=None if rules.silence_us is None else rules.silence_us / 1e6,
+        silence_s=silence_s,
+        max_speed_mps=1.0 if margin else None,
+        cache_share=margin / silence_s if silence_s else 1.0,
         max_ahead_s=None,
         tick_s=rules.tick_us / 1e6,
         window_rows=rules.window_rows,

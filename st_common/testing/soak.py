@@ -26,7 +26,7 @@ from st_common.testing import oracle
 from st_common.testing.laws import told, told_by_oracle
 from st_common.testing.layer_tables import store_layers
 from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.strategies import STREAM, Case, case_of
+from st_common.testing.strategies import MARGINS, STREAM, Case, case_of
 
 NAMES = tuple(f"q{number}" for number in range(8))
 ACTS = ("batch", "batch", "batch", "commit", "store", "crash", "archive")
@@ -51,7 +51,7 @@ def live(folder: Path, *, seed: int, rows: int = 400, kills: int = 0) -> Round:
     """
     rng, home = Random(seed), Home(folder)
     case = _stored(home, seed, rows)
-    stream = settings_of(STREAM, case.rules)
+    stream = settings_of(STREAM, case.rules, margin=rng.choice(MARGINS))
     cuts = sorted(rng.sample(range(1, len(case.rows)), min(len(case.rows) - 1, 4 + rows // 12)))
     parts = [case.rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(case.rows)], strict=True)]
     killed_at = set(rng.sample(range(len(parts)), min(kills, len(parts))))

@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from st_common.testing.oracle import Control, Feature, Fix, Layers, Row, Rules
 from st_common.testing.random_plans import LAYER, OBJECTS, STREAM, coordinate, plan_of
 
-__all__ = ["LAYER", "STREAM", "Case", "Segmentation", "case_of", "cases", "rules_of", "segmentations"]
+__all__ = [
+    "LAYER", "MARGINS", "STREAM", "Case", "Course", "Segmentation", "case_of", "cases", "courses", "rules_of",
+    "segmentations",
+]  # fmt: skip
 
 START_US = 1_699_999_980_000_000  # a whole second shortly before an hour, UTC
 SECOND_US = 1_000_000
@@ -55,6 +58,20 @@ class Segmentation:
 
     cuts: tuple[int, ...]
     batches: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """How a case is run, none of which may show in what is told.
+
+    `restarts` are the batches before and after which all is written and read back: nothing stays in memory there.
+    `margin` is the width of the caches, 0 for none.
+    """
+
+    cut: Segmentation
+    shards: int
+    restarts: frozenset[int]
+    margin: float
 
 
 def case_of(
@@ -138,6 +155,23 @@ def segmentations(draw: st.DrawFn, rows: int) -> Segmentation:
         cuts = list(range(every, rows, every))
     cuts = [cut for cut in cuts if cut < rows]
     return Segmentation(cuts=tuple(cuts), batches=tuple(draw(st.lists(st.integers(1, 4), max_size=rows))))
+
+
+MARGINS = (0.0, 0.5, 1.5, 4.0, 40.0)
+"""Widths of caches on the grid: less than a step of an object, some steps, more than everything."""
+
+
+@st.composite
+def courses(
+    draw: st.DrawFn, rows: int, *, margins: Sequence[float] = MARGINS, shards: Sequence[int] = (1, 2, 3, 7)
+) -> Course:
+    """Ways to run a case of so many rows: batches, shards, caches, and where it starts again from bytes."""
+    cut = draw(segmentations(rows))
+    some = st.sets(st.integers(0, rows), max_size=6)
+    return Course(
+        cut=cut, shards=draw(st.sampled_from(shards)), margin=draw(st.sampled_from(margins)),
+        restarts=frozenset(draw(st.one_of(st.just(set()), some, st.just(set(range(2 * rows)))))),
+    )  # fmt: skip
 
 
 def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[Row]:

@@ -3,22 +3,25 @@
 Engine and oracle differ by up to 0.01 %, so places are few and all their distances clearly differ: see the first test.
 """
 
+import math
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
-from st_common.query.plan import PairJoin, Plan
+from st_common.query.plan import Aggregate, PairJoin, Plan, Window
 from st_common.query.region import Box, Circle, MovingBox, MovingCircle
 from st_common.testing import oracle
-from st_common.testing.laws import run_steps, told, told_by_oracle
-from st_common.testing.oracle_readings import metres
+from st_common.testing.effort import tries
+from st_common.testing.globe import distances, neighbourhood, track
+from st_common.testing.laws import assert_alike, holds, run_course, told, told_by_oracle
 from st_common.testing.random_plans import FOCALS, STREAM
-from st_common.testing.strategies import case_of, segmentations
+from st_common.testing.strategies import case_of, courses
 
 PLACES = (
     (179.943, 59.993), (-179.962, 60.049), (-179.998, 59.909), (-178.922, 60.692),  # around the antimeridian
@@ -28,12 +31,8 @@ PLACES = (
 RADII = (1500.0, 4000.0, 9100.0, 50_000.0, 700_000.0, 8_000_000.0)
 
 
-def far(places):
-    return sorted(metres(a, b, geographic=True) for a, b in combinations(places, 2))
-
-
 def test_distances_between_the_places_and_radii_clearly_differ():
-    found = sorted([*far(PLACES), *RADII])
+    found = sorted([*distances(PLACES), *RADII])
     assert all(b > a * 1.0003 for a, b in pairwise(found))
 
 
@@ -55,25 +54,102 @@ def plan_of(rng):
     ))  # fmt: skip
 
 
-def on_degrees(seed):
-    """A case of the grid with its fixes at the places, and its queries replaced by such on degrees."""
+def on_degrees(seed, places, plan):
+    """A case of the grid with its fixes at some places, and its queries replaced by such on degrees."""
     case, rng, rows = case_of(seed, kind="fixes"), Random(seed), []
     for row in case.rows:
         if isinstance(row, oracle.Fix):
-            x, y = rng.choice(PLACES)
+            x, y = rng.choice(places)
             rows.append(row if row.gone else replace(row, x=x, y=y))
         elif "plan" in row.row:
-            rows.append(replace(row, row={**row.row, "plan": plan_of(rng).to_json()}))
+            rows.append(replace(row, row={**row.row, "plan": plan(rng).to_json()}))
         else:
             rows.append(row)
     return replace(case, rows=tuple(rows), rules=replace(case.rules, geographic=True))
 
 
-@pytest.mark.spec("G4", "G5", "G8", "G9", "X1")
-@settings(max_examples=25)
-@given(st.integers(0, (1 << 48) - 1), st.data(), st.sampled_from((1, 3)))
-def test_on_degrees_any_batching_and_shards_tell_what_brute_force_tells(seed, data, shards):
-    case = on_degrees(seed)
-    changes, _, order = run_steps(case, data.draw(segmentations(len(case.rows))), shards=shards)
+@pytest.mark.spec("G4", "G5", "G6", "G8", "G9", "X1")
+@tries(25)
+@given(st.integers(0, (1 << 48) - 1), st.data())
+def test_all_over_the_globe_caches_and_restarts_tell_what_brute_force_tells(seed, data):
+    case = on_degrees(seed, PLACES, plan_of)
+    holds(case, data.draw(courses(len(case.rows), margins=(0.0, 900.0, 20_000.0, 9e6), shards=(1, 3))))
+
+
+def near_plan(rng, here):
+    """A plan whose lengths lie clearly between the distances of the places."""
+    x, y = rng.choice(here.places)
+    radius, focal = rng.choice(here.radii), rng.choice(FOCALS)
+    place = Place(focal=focal) if rng.random() < 0.6 else Place(x=x, y=y)
+    sides = [2 * here.reach_m * rng.uniform(0.1, 1.2) for _ in range(2)]
+    moving = rng.choice((
+        MovingCircle(focal=focal, radius_m=radius), MovingCircle(focal=focal, radius_m=radius),
+        MovingBox(focal=focal, width=sides[0], height=sides[1], metres=True),
+        MovingBox(focal=focal, width=sides[0] / 70_000, height=sides[1] / 111_000),
+    ))  # fmt: skip
+    inside = rng.choice((Circle(x=x, y=y, radius_m=radius), moving, moving, moving))
+    nearest = Nearest(k=rng.randint(1, 3), place=place)
+    group = GroupNearest(k=rng.randint(1, 2), total=rng.choice(("max", "min")), places=(place, place))
+    return rng.choice((
+        Plan(stream=STREAM, inside=inside, emit=rng.choice(("changes", "every"))), Plan(stream=STREAM, inside=inside),
+        Plan(stream=STREAM, inside=inside, where="NOT free"), Plan(stream=STREAM, inside=moving, neighbours=nearest),
+        Plan(stream=STREAM, neighbours=nearest), Plan(stream=STREAM, neighbours=nearest, where="load > 2"),
+        Plan(stream=STREAM, neighbours=ReverseNearest(place=place)), Plan(stream=STREAM, neighbours=group),
+        Plan(stream=STREAM, pairs=PairJoin(distance_m=radius)),
+        Plan(stream=STREAM, inside=moving, aggregate=Aggregate(function="count")),
+        Plan(stream=STREAM, inside=Circle(x=x, y=y, radius_m=radius), window=Window(seconds=rng.choice((1.0, 3.5)))),
+    ))  # fmt: skip
+
+
+@pytest.mark.spec("G4", "G5", "G6", "G8", "G9", "P5", "X1")
+@tries(60)
+@given(st.integers(0, (1 << 48) - 1), st.data())
+def test_among_near_places_caches_and_restarts_tell_what_brute_force_tells(seed, data):
+    here = neighbourhood(Random(seed))
+    case = on_degrees(seed, here.places, lambda rng: near_plan(rng, here))
+    margins = [0.0, *(share * here.reach_m for share in (0.05, 0.5, 1.0, 20.0))]
+    holds(case, data.draw(courses(len(case.rows), margins=margins, shards=(1, 1, 3))))
+
+
+RANGES = (0.31, 0.74, 1.39, 2.63, 4.47)  # in legs, and never whole with any number of slides, see below
+SLIDES = (0.846, 1.417, 2.778)
+MIN_STEPS = (0.0, 0.0, 0.5, 1.5)
+
+
+def test_no_window_of_a_way_ends_near_a_fix_where_engine_and_brute_force_could_differ():
+    for legs in range(1, 100):
+        for slide in SLIDES:
+            assert abs(legs / slide - round(legs / slide)) > 1e-4
+            high = math.floor(legs / slide) * slide
+            for low in (high - size for size in RANGES):
+                assert abs(low - round(low)) > 1e-4 * max(1.0, low)
+
+
+def way_plan(rng, unit_m):
+    """A plan with windows over the ways of objects."""
+
+    def sliding():
+        if rng.random() < 0.3:
+            return Sliding(range=Extent(by="time", amount=rng.choice((2.0, 3.5, 10.0))))
+        size = Extent(by="space", amount=unit_m * rng.choice(RANGES))
+        slide = Extent(by="space", amount=unit_m * rng.choice(SLIDES)) if rng.random() < 0.5 else None
+        return Sliding(range=size, slide=slide)
+
+    frame = Frame(
+        sliding=tuple(sliding() for _ in range(rng.choice((1, 1, 2)))), full=rng.random() < 0.2,
+        min_step_m=unit_m * rng.choice(MIN_STEPS),
+    )  # fmt: skip
+    aggregate = Aggregate(function=rng.choice(("avgspd", "avgspd", "count"))) if rng.random() < 0.5 else None
+    return Plan(stream=STREAM, frame=frame, aggregate=aggregate)
+
+
+@pytest.mark.spec("W2", "W3", "W4", "W5", "X1")
+@tries(40)
+@given(st.integers(0, (1 << 48) - 1), st.data())
+def test_ways_on_the_globe_tell_what_brute_force_tells(seed, data):
+    here = track(Random(seed))
+    case = on_degrees(seed, here.places, lambda rng: way_plan(rng, here.unit_m))
+    course = data.draw(courses(len(case.rows), shards=(1, 3)))
+    changes, _, order = run_course(case, course)
     expected = oracle.judge(case.rows, rules=case.rules)
-    assert told(changes, order) == told_by_oracle(expected.changes)
+    assert_alike(told(changes, order), told_by_oracle(expected.changes))

@@ -4,13 +4,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from st_common import tables
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.testing import oracle
+from st_common.testing.effort import tries
 from st_common.testing.laws import told, told_by_oracle
 from st_common.testing.layer_tables import store_layers
 from st_common.testing.log_writer import settings_of, write_log
@@ -25,7 +26,7 @@ def lives(draw):
 
 
 @pytest.mark.spec("B9", "X1", "X4", "P3")
-@settings(max_examples=12)
+@tries(12)
 @given(lives())
 def test_an_engine_with_layers_by_region_tells_what_brute_force_tells(life):
     case, cut = life

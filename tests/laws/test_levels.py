@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
@@ -29,6 +29,7 @@ from st_common.query.text import parse
 from st_common.serving.answers import answered
 from st_common.serving.history import objects_at
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.effort import tries
 
 pytestmark = pytest.mark.spec("P2")
 
@@ -126,7 +127,7 @@ def values(rows, *names):
     return {tuple(row[name] for name in names) for row in rows.to_pylist()}
 
 
-@settings(max_examples=8)
+@tries(8)
 @given(histories(), st.data())
 def test_questions_about_any_time_are_answered_as_from_all_changes_and_fixes(history, data):
     with tempfile.TemporaryDirectory() as folder:
@@ -148,7 +149,7 @@ def without_doubts(rows):
     return sorted(str(row) for row in rows.to_pylist())
 
 
-@settings(max_examples=6)
+@tries(6)
 @given(histories())
 def test_the_levels_depend_on_the_log_alone_and_not_on_who_wrote_them_when(history):
     found = []
@@ -161,7 +162,7 @@ def test_the_levels_depend_on_the_log_alone_and_not_on_who_wrote_them_when(histo
     assert found[0] == found[1] == found[2]
 
 
-@settings(max_examples=8)
+@tries(8)
 @given(histories())
 def test_a_snapshot_stands_where_the_clock_passes_a_multiple(history):
     with tempfile.TemporaryDirectory() as folder:
@@ -195,7 +196,7 @@ def latest_all(fixes, every):
     }
 
 
-@settings(max_examples=8)
+@tries(8)
 @given(histories(), st.integers(1, 4))
 def test_latest_has_every_kth_reading_of_each_object(history, every):
     with tempfile.TemporaryDirectory() as folder:

@@ -4,16 +4,17 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
 from st_common.engine import local
 from st_common.home import Home
 from st_common.testing import oracle, place_fig1
+from st_common.testing.effort import tries
 from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
 from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.strategies import cases, segmentations
+from st_common.testing.strategies import MARGINS, cases, segmentations
 
 ACTS = ("batch", "batch", "batch", "commit", "store", "crash")
 
@@ -41,12 +42,12 @@ def run_life(home, stream, acts):
 
 
 @pytest.mark.spec("X1", "X2", "X6", "P1")
-@settings(max_examples=15)
-@given(lives())
-def test_a_log_read_by_an_engine_that_crashes_tells_what_brute_force_tells(life):
+@tries(15)
+@given(lives(), st.sampled_from(MARGINS))
+def test_a_log_read_by_an_engine_that_crashes_tells_what_brute_force_tells(life, margin):
     case, cut, acts = life
     with tempfile.TemporaryDirectory() as folder:
-        home, stream = Home(Path(folder)), settings_of("grid", case.rules)
+        home, stream = Home(Path(folder)), settings_of("grid", case.rules, margin=margin)
         written = write_log(home.log("grid"), case.rows, cut.cuts)
         local_bytes, local.BATCH_BYTES = local.BATCH_BYTES, 1
         try:

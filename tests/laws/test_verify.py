@@ -4,13 +4,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.serving import verify as verifying
+from st_common.testing.effort import tries
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.random_plans import KINDS
 from st_common.testing.strategies import case_of
@@ -30,7 +31,7 @@ def lived(home, case):
 
 @pytest.mark.spec("X1")
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=3)
+@tries(3)
 @given(seed=st.integers(0, (1 << 48) - 1))
 def test_answers_of_a_kind_hold(kind, seed):
     with tempfile.TemporaryDirectory() as folder:

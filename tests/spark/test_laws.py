@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from st_common import tables
@@ -18,14 +18,18 @@ from st_common.spark import stream as streaming
 from st_common.spark.batch import replay
 from st_common.spark.source import Feed
 from st_common.testing import oracle
+from st_common.testing.effort import tries
 from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
+from st_common.testing.layer_tables import store_layers
 from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.strategies import Segmentation, case_of
+from st_common.testing.strategies import MARGINS, Segmentation, case_of
 
 pytestmark = pytest.mark.timeout(600)
-NO_SHRINKING = settings(
-    max_examples=2, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck)
-)
+
+
+def few(examples):
+    """So many examples in the quick profile; none is made smaller, as each takes seconds."""
+    return settings(tries(examples), phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +43,10 @@ def small_batches():
 @st.composite
 def long_cases(draw):
     """Cases of all kinds of queries with many rows: on Spark a batch costs a second, however much is in it."""
-    return case_of(draw(st.integers(0, (1 << 48) - 1)), kept=(True,) * 160, names=("q1", "q2", "q3", "q4", "q5"))
+    seed, layers = draw(st.integers(0, (1 << 48) - 1)), draw(st.booleans())
+    case = case_of(seed, kept=(True,) * 160, names=("q1", "q2", "q3", "q4", "q5"), layers=layers)
+    assume(all(case.layers.values()))  # a layer without features cannot be loaded
+    return case
 
 
 def feed_of(home, stream, keys):
@@ -72,17 +79,18 @@ def _wait(query, sink, batches):
 
 
 @pytest.mark.spec("X1", "X2", "X6")
-@NO_SHRINKING
-@given(case=long_cases(), shards=st.sampled_from((1, 2)))
-def test_a_stream_tells_what_brute_force_tells_also_after_a_restart(spark, small_batches, case, shards):
+@few(2)
+@given(case=long_cases(), shards=st.sampled_from((1, 2)), margin=st.sampled_from(MARGINS))
+def test_a_stream_tells_what_brute_force_tells_also_after_a_restart(spark, small_batches, case, shards, margin):
     cuts = tuple(range(12, len(case.rows), 12))
     with tempfile.TemporaryDirectory() as folder:
-        home, stream = Home(Path(folder)), settings_of("grid", case.rules, shards=shards)
+        home, stream = Home(Path(folder)), settings_of("grid", case.rules, shards=shards, margin=margin)
+        case = store_layers(home, case)
         written = write_log(home.log("grid"), case.rows, cuts)
         run_stream(spark, home, stream, batches=2)
         run_stream(spark, home, stream)
         changes = tables.read(home.table("changes", "grid"))
-    expected = oracle.judge(case.rows, layers={}, rules=case.rules)
+    expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert told(changes, written.order) == told_by_oracle(expected.changes)
     again, _, order = run_steps(case, Segmentation(cuts=cuts, batches=()))
     ordered = changes.sort_by([("position", "ascending"), ("seq", "ascending")])
@@ -90,15 +98,16 @@ def test_a_stream_tells_what_brute_force_tells_also_after_a_restart(spark, small
 
 
 @pytest.mark.spec("X1", "X2")
-@settings(NO_SHRINKING, max_examples=4)
-@given(case=long_cases(), shards=st.sampled_from((1, 2, 3)))
-def test_a_batch_tells_what_brute_force_tells(spark, case, shards):
+@few(4)
+@given(case=long_cases(), shards=st.sampled_from((1, 2, 3)), margin=st.sampled_from(MARGINS))
+def test_a_batch_tells_what_brute_force_tells(spark, case, shards, margin):
     cuts = tuple(range(9, len(case.rows), 9))
     with tempfile.TemporaryDirectory() as folder:
-        home, stream = Home(Path(folder)), settings_of("grid", case.rules, shards=shards)
+        home, stream = Home(Path(folder)), settings_of("grid", case.rules, shards=shards, margin=margin)
+        case = store_layers(home, case)
         written = write_log(home.log("grid"), case.rows, cuts)
         changes = replay(spark, feed_of(home, stream, streaming.shard_keys(spark, shards)))
-    expected = oracle.judge(case.rows, layers={}, rules=case.rules)
+    expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert told(changes, written.order) == told_by_oracle(expected.changes)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.capture.chunks import Chunk, chunks
@@ -20,6 +20,7 @@ from st_common.decode import decode
 from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.effort import tries
 
 COLUMNS = Columns(object="id", event_ts="ts", x="x", y="y")
 START = 1_700_000_000_000_000
@@ -240,7 +241,7 @@ FIELDS = st.one_of(QUOTED, st.text("ab ", max_size=3))
     st.integers(70, 200),
     st.sampled_from(["\n", "\r\n"]),
 )
-@settings(max_examples=60)
+@tries(60)
 def test_chunks_are_cut_between_records_wherever_the_blocks_end(records: list[str], size: int, line_end: str):
     patch = pytest.MonkeyPatch()
     data = line_end.join(["name,kind", *records]).encode()

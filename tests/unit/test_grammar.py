@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.query.grammar.dialect import Fairway
@@ -19,6 +19,7 @@ from st_common.query.grammar.notation import Alt, Kind, Many, Part, Ref, Seq, Wo
 from st_common.query.grammar.notation import productions as productions_of
 from st_common.query.problem import TextError
 from st_common.query.text import parse
+from st_common.testing.effort import tries
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = {
@@ -77,7 +78,7 @@ def weight(part: Part, above: tuple[str, ...]) -> float:
 
 
 @pytest.mark.spec("P4")
-@settings(max_examples=300)
+@tries(300)
 @given(seed=st.integers(0, 1 << 32))
 def test_whatever_the_grammar_derives_is_parsed(seed: int):
     rng = random.Random(seed)

@@ -5,11 +5,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.query.plan import Box, LayerJoin, Plan
 from st_common.testing import place_fig1
+from st_common.testing.effort import tries
 from st_common.testing.log_writer import write_log
 from st_common.testing.oracle import (
     Change,
@@ -250,7 +251,7 @@ def test_within_a_distance_is_closed_and_in_metres() -> None:
 
 @pytest.mark.spec("X1")
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@tries(15)
 @given(data=st.data(), upto=st.integers(0, 40))
 def test_folded_changes_are_the_answer_after_any_row(kind: str, data: st.DataObject, upto: int) -> None:
     case = data.draw(cases(kind=kind))
@@ -266,7 +267,7 @@ def test_fold_refuses_what_cannot_be() -> None:
         fold([*enter, *enter])
 
 
-@settings(max_examples=25, deadline=None)
+@tries(25)
 @given(st.data())
 def test_a_log_of_rows_keeps_their_order_however_it_is_cut(data: st.DataObject) -> None:
     rows = data.draw(cases(rows=25)).rows

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from st_common.capture.log import Log
@@ -18,6 +18,7 @@ from st_common.operators.reshape import joined, split
 from st_common.operators.stages import step
 from st_common.operators.state import State
 from st_common.query.plan import Plan
+from st_common.testing.effort import tries
 from st_common.testing.laws import ShapelyLayer, batched, in_row_order, packets_of, run_steps
 from st_common.testing.laws import settings_of as rules_of
 from st_common.testing.log_writer import settings_of, write_log
@@ -77,7 +78,7 @@ def test_shards_that_become_others_tell_the_same_changes(drawn):
     assert in_row_order(again, other_order) == in_row_order(changes, order)
 
 
-@settings(max_examples=15)
+@tries(15)
 @given(lives())
 def test_shards_that_become_others_through_bytes_tell_the_same_changes(drawn):
     case, cut, life = drawn
@@ -117,7 +118,7 @@ def said(state):
     }  # fmt: skip
 
 
-@settings(max_examples=15)
+@tries(15)
 @given(lives(), st.integers(1, 5))
 def test_one_state_and_all_that_it_is_split_into_know_the_same(drawn, shards):
     case, cut, life = drawn
@@ -129,7 +130,7 @@ def test_one_state_and_all_that_it_is_split_into_know_the_same(drawn, shards):
     assert len(whole.partners) <= len(one.partners)
 
 
-@settings(max_examples=15)
+@tries(15)
 @given(cases(kind="fixes", layers=False), st.lists(st.integers(1, 4), min_size=2, max_size=4), st.data())
 def test_shards_that_know_their_own_objects_alone_become_others(case, life, data):
     assume(not any("plan" in row.row and Plan.from_json(row.row["plan"]).by_ticks for row in case.rows
