@@ -69,7 +69,7 @@ def on_degrees(seed, places, plan):
 
 
 @pytest.mark.spec("G4", "G5", "G6", "G8", "G9", "X1")
-@tries(25)
+@tries(15)
 @given(st.integers(0, (1 << 48) - 1), st.data())
 def test_all_over_the_globe_caches_and_restarts_tell_what_brute_force_tells(seed, data):
     case = on_degrees(seed, PLACES, plan_of)
@@ -102,7 +102,7 @@ def near_plan(rng, here):
 
 
 @pytest.mark.spec("G4", "G5", "G6", "G8", "G9", "P5", "X1")
-@tries(60)
+@tries(30)
 @given(st.integers(0, (1 << 48) - 1), st.data())
 def test_among_near_places_caches_and_restarts_tell_what_brute_force_tells(seed, data):
     here = neighbourhood(Random(seed))
@@ -144,7 +144,7 @@ def way_plan(rng, unit_m):
 
 
 @pytest.mark.spec("W2", "W3", "W4", "W5", "X1")
-@tries(40)
+@tries(20)
 @given(st.integers(0, (1 << 48) - 1), st.data())
 def test_ways_on_the_globe_tell_what_brute_force_tells(seed, data):
     here = track(Random(seed))
