@@ -71,10 +71,10 @@ def _fields(fields: str | None) -> str | None:
 
 def assert_alike(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> None:
     """What was told is what brute force tells; values may differ by 0.01 %, as geodesics do."""
-    assert [_without_value(row) for row in found] == [_without_value(row) for row in expected]
+    assert [_without_value(row) for row in found] == [_without_value(row) for row in expected]  # noqa: S101 - a law, for tests to call
     for value, other in zip((row[_VALUE] for row in found), (row[_VALUE] for row in expected), strict=True):
-        assert (value is None) == (other is None)
-        assert value is None or math.isclose(value, other, rel_tol=1e-4)
+        assert (value is None) == (other is None)  # noqa: S101 - a law, for tests to call
+        assert value is None or math.isclose(value, other, rel_tol=1e-4)  # noqa: S101 - a law, for tests to call
 
 
 def _without_value(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -224,8 +224,8 @@ def holds(case: Case, course: Course) -> list[tuple[Any, ...]]:
     """The law: the step tells what brute force tells, and counts what it counts; gives back the changes in order."""
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     changes, counters, order = run_course(case, course)
-    assert told(changes, order) == told_by_oracle(expected.changes)
-    assert (counters.late, counters.double) == (expected.late, expected.double)
+    assert told(changes, order) == told_by_oracle(expected.changes)  # noqa: S101 - a law, for tests to call
+    assert (counters.late, counters.double) == (expected.late, expected.double)  # noqa: S101 - a law, for tests to call
     return in_row_order(changes, order)
 
 

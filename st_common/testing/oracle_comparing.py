@@ -53,7 +53,7 @@ def _passes(step: Transform, extents: Point, reading: Reading, feature: Feature 
     if step.kind == "key":
         return reading.fix.object == step.text
     if step.kind == "box":
-        assert step.box is not None
+        assert step.box is not None  # noqa: S101 - for the type: such a step has a box
         return _meets(step.box, reading.at, extents)
     return step.kind != "filter" or _FILTERS[str(step.name)](step.text, extents, reading, feature)
 
