@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from st_common.engine import base
+from st_common.engine import states
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.packet import Packet
@@ -45,4 +45,4 @@ def exported(home: Home, stream: str, segment: int, shards: int) -> list[State]:
     if not all(path.exists() for path in paths):
         raise StateError(f"stream {stream!r} ended before segment {segment} of its log",
                          hint="its engine was asked to stop on the way; try again")  # fmt: skip
-    return [base.load(path) for path in paths]
+    return [states.load(path) for path in paths]

@@ -1,6 +1,11 @@
-"""The local engine's changes that no table holds yet: fsynced batch by batch, so they count as committed."""
+"""The local engine's changes that no table holds yet, told batch by batch.
 
-import os
+    streams/S/local/journal-00000007.bin    of the engine whose lease has the epoch 7
+
+They follow from rows of the log that are durable, so they need not be: an engine that starts again makes the same ones.
+Each owner writes a file of its own, and readers take that of the newest: one that was overtaken disturbs nobody.
+"""
+
 import struct
 import zlib
 from collections.abc import Iterator
@@ -10,26 +15,31 @@ import pyarrow as pa
 
 from st_common.home import Home
 
+_PREFIX = "journal-"
 _HEAD = struct.Struct("<QI")  # length and CRC-32 of the bytes that follow
 
 
 class Journal:
-    """An append-only file of batches of changes; emptied once a table has them."""
+    """An append-only file of batches of changes; emptied once a table has them. Those of earlier owners go."""
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def __init__(self, home: Home, stream: str, *, epoch: int) -> None:
+        folder = _folder(home, stream)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{_PREFIX}{epoch:08d}.bin"
         self._file = path.open("ab")
         self.clear()
+        for earlier in folder.glob(f"{_PREFIX}*.bin"):
+            if earlier.name < path.name:
+                earlier.unlink(missing_ok=True)
 
     def append(self, changes: pa.Table) -> None:
-        """Stores a batch; when it returns, the batch survives a crash of the machine."""
+        """Tells a batch: it is there for every reader when this returns."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, changes.schema) as writer:
             writer.write_table(changes)
         body = sink.getvalue().to_pybytes()
         self._file.write(_HEAD.pack(len(body), zlib.crc32(body)) + body)
         self._file.flush()
-        os.fdatasync(self._file.fileno())
 
     def clear(self) -> None:
         """Forgets everything: after a commit to the table, and at a start, for a start makes the same rows again."""
@@ -40,9 +50,13 @@ class Journal:
         self._file.close()
 
 
-def journal_path(home: Home, stream: str) -> Path:
-    """Where the local engine of a stream keeps its journal."""
-    return home.stream(stream) / "local" / "journal.bin"
+def journal_path(home: Home, stream: str) -> Path | None:
+    """The journal of the newest owner of a stream; None before the first."""
+    return max(_folder(home, stream).glob(f"{_PREFIX}*.bin"), default=None)
+
+
+def _folder(home: Home, stream: str) -> Path:
+    return home.stream(stream) / "local"
 
 
 def pending(home: Home, stream: str) -> pa.Table | None:
@@ -52,17 +66,20 @@ def pending(home: Home, stream: str) -> pa.Table | None:
     that the table's app transaction `engine` names.
     """
     path = journal_path(home, stream)
-    if not path.exists():
+    try:
+        data = path.read_bytes() if path else b""
+    except FileNotFoundError:  # a newer owner's stands there instead; it is as good as empty
         return None
-    tables = [batch for _, batch in _batches(path.read_bytes())]
+    tables = [batch for _, batch in _batches(data)]
     return pa.concat_tables(tables) if tables else None
 
 
 class JournalTail:
-    """Reads the batches of a journal once each, while its engine adds to it and empties it."""
+    """Reads the batches of a stream's journal once each, while engines add to it, empty it, and take over."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, home: Home, stream: str) -> None:
+        self._home, self._stream = home, stream
+        self._path: Path | None = None
         self._seen: tuple[int, ...] = ()
         self._last, self._head = 0, b""  # of the last batch: where it stands, how it begins
 
@@ -71,6 +88,9 @@ class JournalTail:
 
         After an engine's restart some of them were told before, in the batches of the engine before it.
         """
+        self._find()
+        if self._path is None:
+            return []
         try:
             status = self._path.stat()
         except FileNotFoundError:
@@ -85,8 +105,16 @@ class JournalTail:
             found = self._from_last() or []
         return found
 
+    def _find(self) -> None:
+        """Looks which journal is the newest; another one is read from its beginning."""
+        newest = journal_path(self._home, self._stream)
+        if newest != self._path:
+            self._path, self._seen, self._last, self._head = newest, (), 0, b""
+
     def _from_last(self) -> list[pa.Table] | None:
         """The batches behind the last one; None when that one is not there any more."""
+        if self._path is None:
+            return []
         with self._path.open("rb") as file:
             file.seek(self._last)
             data = file.read()

@@ -3,16 +3,19 @@
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from threading import Thread
 
 import pyarrow as pa
 
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
-from st_common.engine import base
 from st_common.engine.feed import packets, step_settings
-from st_common.engine.journal import Journal, journal_path
+from st_common.engine.journal import Journal
+from st_common.engine.owner import Owner
+from st_common.engine.states import States, end_of
 from st_common.engine.tidy import tidy
+from st_common.errors import ConflictError
 from st_common.home import Home
 from st_common.layers.index import load_index
 from st_common.operators.changes import settled
@@ -21,7 +24,6 @@ from st_common.operators.match import LayerOf
 from st_common.operators.packet import nulled_in
 from st_common.operators.stages import step
 from st_common.operators.state import State
-from st_common.position import position_of
 from st_common.settings import StreamSettings
 
 APP = "engine"  # the app transaction under which an engine commits to `changes`: its version is a log position
@@ -46,32 +48,36 @@ def layers_of(home: Home, stream: StreamSettings) -> LayerOf:
     return lambda layer, version: load_index(home, layer, version, geographic=stream.geographic)
 
 
-def end_of(state: State) -> int:
-    """The last position that a state has seen; -1 before the first segment."""
-    return position_of(state.next_segment, 0) - 1
-
-
 class LocalEngine:
-    """Follows the log of one stream; changes are durable in a journal at once and in the table every second.
+    """Follows the log of one stream; changes are told by a journal at once and by the table every second.
 
-    The state on disk may be older than what the table holds: then the log is read again from there, and only changes
-    after the committed position are given out. The step being deterministic, they are the same as they were.
+    The table is the one commit point. The state that the engine starts from has seen nothing that the table does not
+    hold; the log is read again from there, and only changes after the committed position are given out. The step being
+    deterministic, they are the same as they were: so a table that was restored from a copy is filled again.
+
+    `owner` is whose lease the engine works under; tests do without.
     """
 
-    def __init__(self, home: Home, stream: StreamSettings) -> None:
+    def __init__(self, home: Home, stream: StreamSettings, owner: Owner | None = None) -> None:
         self._home, self._stream = home, stream
         self._table, self._contract = home.table("changes", stream.name), load_contract("changes")
         self.settings, self._layer_of = step_settings(stream), layers_of(home, stream)
         self.log = Log(home.log(stream.name))
-        self._base_path = base.base_path(home, stream.name)
-        self.state = base.load(self._base_path)
-        committed = tables.committed(self._table, APP)
-        self.committed = -1 if committed is None else committed
-        self._journal = Journal(journal_path(home, stream.name))
+        self._owner = owner
+        self.committed = self._stands_at()
+        self.states = States.of(home, stream.name)
+        self.state = self.states.newest(upto=self.committed)
+        self._journal = Journal(home, stream.name, epoch=owner.lease.epoch if owner else 0)
         self._pending: list[pa.Table] = []
+        self._storing: Thread | None = None
+        self._failure: Exception | None = None
         self._commits = 0
         self._committed_s = self._based_s = time.monotonic()
         self.totals = Totals()
+
+    def _stands_at(self) -> int:
+        committed = tables.committed(self._table, APP)
+        return -1 if committed is None else committed
 
     def batch(self) -> bool:
         """Takes what the log has, up to `BATCH_BYTES`; False when there is nothing new."""
@@ -81,6 +87,7 @@ class LocalEngine:
         read = [packets(self.log, segment, self._stream, shards=1)[0] for segment in segments]
         done = step(self.state, read, self.settings, self._layer_of)
         self.state = done.state
+        self.log.sync(segments)  # what is told follows from rows that are durable
         self._keep(settled([done.changes]))
         if end_of(self.state) > self.committed:  # else it was done, and counted, before a restart
             self.totals.counters += done.counters
@@ -91,7 +98,7 @@ class LocalEngine:
 
     def _keep(self, changes: pa.Table) -> None:
         if self.committed >= 0 and len(changes):
-            changes = changes.filter(pa.compute.field("position") > self.committed)
+            changes = self._behind_committed(changes)
         if len(changes):
             self._journal.append(tables.with_date(changes, self._contract))
             self._pending.append(changes)
@@ -102,33 +109,71 @@ class LocalEngine:
         now_s = time.monotonic()
         if now_s - self._committed_s >= COMMIT_S:
             self.commit()
-        if now_s - self._based_s >= BASE_S:
+        if now_s - self._based_s >= BASE_S and not (self._storing and self._storing.is_alive()):
             self.store()
 
     def commit(self) -> None:
-        """Brings everything up to the state's position into the table, exactly once."""
+        """Brings everything up to the state's position into the table, exactly once.
+
+        Raises:
+            FencedError: another process owns the stream by now.
+        """
         end = end_of(self.state)
-        if end > self.committed:
-            changes = pa.concat_tables(self._pending) if self._pending else settled([])
-            tables.append(self._table, changes, self._contract, app=APP, version=end)
+        while end > self.committed:
+            try:
+                self._append(end)
+            except ConflictError:  # an owner that was overtaken committed last; `_append` asks whether it is this one
+                self.committed = self._stands_at()
+                self._pending = [self._behind_committed(changes) for changes in self._pending]
+                continue
             self.committed, self._pending = end, []
             self._journal.clear()
             self._commits += 1
             tidy(self._table, self._commits)
         self._committed_s = time.monotonic()
 
+    def _append(self, end: int) -> None:
+        changes = pa.concat_tables(self._pending) if self._pending else settled([])
+        check = self._owner.check if self._owner else None
+        tables.append(self._table, changes, self._contract, app=APP, version=end, after=self.committed, check=check)
+
+    def _behind_committed(self, changes: pa.Table) -> pa.Table:
+        return changes.filter(pa.compute.field("position") > self.committed)
+
     def store(self) -> None:
-        """Stores the state, and says that it needs no segments before it."""
+        """Commits, and lets the state be stored in a thread: it is never changed, and a large one takes seconds.
+
+        Raises:
+            Exception: what the last time came to.
+        """
+        self._wait()
         self.commit()
-        base.save(self._base_path, self.state)
-        self.log.publish(APP, self.state.next_segment)
+        self._storing = Thread(target=self._store, args=(self.state,), name="state")
+        self._storing.start()
         self._based_s = time.monotonic()
+
+    def _store(self, state: State) -> None:
+        try:
+            self.states.store(state)
+            self.log.publish(APP, state.next_segment)
+        except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
+            self._failure = error
+
+    def _wait(self) -> None:
+        if self._storing is not None:
+            self._storing.join()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     def close(self) -> None:
         """Commits, stores and closes."""
         self.store()
+        self._wait()
         self.abandon()
 
     def abandon(self) -> None:
         """Closes without a commit: after an error, for the next start makes the same changes again."""
+        if self._storing is not None:
+            self._storing.join()
         self._journal.close()

@@ -8,12 +8,11 @@ generation or the new one, and both go on from where the committed changes end.
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from st_common import tables
-from st_common.engine import base
+from st_common.engine import states
 from st_common.engine.export import export_folder, seed_folder, seed_path
-from st_common.engine.local import APP, end_of
+from st_common.engine.local import APP
 from st_common.engine.owner import Owner, owned
 from st_common.engine.run import follow
 from st_common.engine.topology import Topology, frozen, generation_folder, put_in_force, topology_of
@@ -71,20 +70,21 @@ def reshard(home: Home, stream: StreamSettings, *, engine: str, shards: int, exp
         whole = joined(export(home, old, owner), moving=stream.moving)
         _check_end(home, stream.name, whole)
         after = Topology(engine=engine, shards=shards, generation=before.generation + 1, start=whole.next_segment)
-        store(generation_folder(home, stream.name, after.generation), whole, after, moving=stream.moving)
+        store(home, stream.name, whole, after, moving=stream.moving)
         owner.check()
         put_in_force(home, stream.name, after)
         _remove_others(home, stream.name, after)
     return Resharded(before=before, after=after, objects=len(whole.objects))
 
 
-def store(folder: Path, whole: State, topology: Topology, *, moving: bool) -> None:
+def store(home: Home, stream: str, whole: State, topology: Topology, *, moving: bool) -> None:
     """Stores a state as the engine of a topology begins with it."""
     if topology.engine == "local":
-        base.save(folder / "local" / base.FILE, whole)
+        states.States.of(home, stream, topology.generation).store(whole)
         return
+    folder = generation_folder(home, stream, topology.generation)
     for shard, state in enumerate(split(whole, shards=topology.shards, moving=moving)):
-        base.save(seed_path(seed_folder(folder), shard), state)
+        states.save(seed_path(seed_folder(folder), shard), state)
 
 
 def _check(engine: str, shards: int) -> None:
@@ -111,7 +111,7 @@ def _check_wanted(owner: Owner) -> None:
 def _check_end(home: Home, stream: str, whole: State) -> None:
     """Makes sure that the new generation begins where the committed changes end: else some came twice, or never."""
     committed = tables.committed(home.table("changes", stream), APP)
-    if end_of(whole) != (-1 if committed is None else committed):
+    if states.end_of(whole) != (-1 if committed is None else committed):
         raise StateError(f"the state of stream {stream!r} is not at the end of its changes",
                          hint="its engine was asked to stop on the way; try again")  # fmt: skip
 
@@ -123,5 +123,5 @@ def _remove_others(home: Home, stream: str, topology: Topology) -> None:
         if path != generation_folder(home, stream, topology.generation):
             shutil.rmtree(path, ignore_errors=True)
     if topology.generation:
-        (folder / "local" / base.FILE).unlink(missing_ok=True)
+        shutil.rmtree(folder / "local" / "states", ignore_errors=True)
         shutil.rmtree(folder / "spark", ignore_errors=True)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
-from st_common.engine.local import LocalEngine, end_of
+from st_common.engine.local import LocalEngine
 from st_common.engine.owner import Owner, owned
+from st_common.engine.recovery import alert, recover_tables
+from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import frozen
 from st_common.home import Home
@@ -37,7 +39,9 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
 
 def follow(home: Home, stream: StreamSettings, owner: Owner, *, until_idle: bool) -> LocalEngine:
     """Follows the log for the owner of the stream, as `run`; gives the closed engine, whose state is stored."""
-    engine = LocalEngine(home, stream)
+    recover_tables(home, stream.name)
+    engine = LocalEngine(home, stream, owner)
+    alert(home, stream.name, engine.states.notices)
     with archiving(Archive(home, stream)) as archive:
         try:
             _follow(engine, owner, archive, until_idle=until_idle)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
-from st_common.engine.journal import JournalTail, journal_path
+from st_common.engine.journal import JournalTail
 from st_common.home import Home
 from st_common.ops.status import read_status
 from st_common.position import position_of
@@ -38,7 +38,7 @@ class Follower:
     def __init__(self, home: Home, stream: str, *, after: Place = FIRST, query: str | None = None) -> None:
         self._schema = load_contract("changes").arrow_schema()
         self._table = Tail(home.table("changes", stream), "position")
-        self._journal = JournalTail(journal_path(home, stream))
+        self._journal = JournalTail(home, stream)
         self._nothing = self._schema.empty_table()
         self._query = query
         self._after = after

@@ -9,9 +9,9 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
-from st_common.engine.base import load, save
 from st_common.engine.export import asked_exports, export_path, seed_path
 from st_common.engine.local import layers_of
+from st_common.engine.states import load, save
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.codec import PACKED, from_blob, to_blob

@@ -161,10 +161,10 @@ def test_a_log_that_was_cleaned_and_files_that_have_gone_lose_nothing(tmp_path):
 
 
 def test_a_journal_is_read_on_after_it_was_emptied(tmp_path):
-    path = tmp_path / "local" / "journal.bin"
-    tail = JournalTail(path)
+    home = Home(tmp_path)
+    tail = JournalTail(home, "s")
     assert tail.read() == []
-    journal = Journal(path)
+    journal = Journal(home, "s", epoch=1)
     seen = []
     for number in range(12):
         journal.append(pa.table({"n": [number]}))

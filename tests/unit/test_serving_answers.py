@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.contracts import load_contract
-from st_common.engine.journal import Journal, journal_path
+from st_common.engine.journal import Journal
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.query.registry import register
@@ -57,7 +57,7 @@ def store(home: Home, stream: str, *rows: dict[str, Any], committed: int | None 
 
 
 def journal(home: Home, stream: str, *rows: dict[str, Any]) -> None:
-    kept = Journal(journal_path(home, stream))
+    kept = Journal(home, stream, epoch=1)
     kept.append(table(*rows))
     kept.close()
 

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from st_common.contracts import load_contract
-from st_common.engine.journal import Journal, journal_path
+from st_common.engine.journal import Journal
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.query.registry import register
@@ -59,7 +59,7 @@ def test_changes_of_all_streams_and_of_each(home: Home):
 
 @pytest.mark.spec("C7")
 def test_the_journal_of_the_local_engine_is_part_of_changes(home: Home):
-    kept = Journal(journal_path(home, "taxis"))
+    kept = Journal(home, "taxis", epoch=1)
     kept.append(changes("z", position=9))
     kept.close()
     assert rows(home, "SELECT object FROM changes_taxis WHERE position > 0 ORDER BY position") == [("b",), ("z",)]

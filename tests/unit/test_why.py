@@ -10,7 +10,7 @@ from st_common import tables
 from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.engine.archive import Archive
-from st_common.engine.journal import Journal, journal_path
+from st_common.engine.journal import Journal
 from st_common.engine.local import LocalEngine
 from st_common.errors import QueryError
 from st_common.home import Home
@@ -136,7 +136,7 @@ def test_when_the_log_of_the_table_is_cut_the_file_is_named(home):
 
 def test_a_change_that_only_the_journal_has_says_so(home):
     row = tables.read(home.table("changes", "taxis")).slice(0, 1)
-    journal = Journal(journal_path(home, "taxis"))
+    journal = Journal(home, "taxis", epoch=1)
     ahead = row.set_column(row.column_names.index("position"), "position", [[position_of(4, 0)]])
     journal.append(ahead)
     journal.close()

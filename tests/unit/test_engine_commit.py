@@ -1,0 +1,211 @@
+"""The table is the one commit point: whatever is torn, old, or taken over, the same changes stand in it once."""
+
+import shutil
+from pathlib import Path
+from threading import Event
+
+import pytest
+from deltalake import DeltaTable
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.engine.journal import pending
+from st_common.engine.local import LocalEngine
+from st_common.engine.owner import owned
+from st_common.engine.run import run
+from st_common.engine.states import States, _spare
+from st_common.errors import FencedError
+from st_common.home import Home
+from st_common.ops.alerts import read_alerts
+from st_common.query.registry import register
+from st_common.query.text import parse
+from st_common.settings import Columns, StreamSettings
+
+pytestmark = pytest.mark.spec("S2", "X6")
+STREAM = StreamSettings(
+    name="s",
+    format="csv",
+    columns=Columns(object="id", event_ts="t", x="x", y="y"),
+    crs="planar",
+    time_unit="s",
+    max_ahead_s=None,
+)
+SEGMENTS = 12
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path / "home")
+    register(home, {"s": STREAM}, parse("REGISTER QUERY q AS SELECT * FROM s INSIDE (0, 0, 5, 5);"), owner="me")
+    return home
+
+
+def _write(home: Home, numbers: range) -> None:
+    log = Log(home.log("s"))
+    for second in numbers:
+        place = 1 if second % 2 else 9
+        log.append(f"id,t,x,y\na,{second},{place},1\nb,{second},{10 - place},1\n".encode(), arrival_us=second)
+
+
+def _changes(home: Home) -> list[tuple[int, int, str, int]]:
+    rows = tables.read(home.table("changes", "s")).to_pylist()
+    return sorted((row["position"], row["seq"], row["object"], row["sign"]) for row in rows)
+
+
+@pytest.fixture
+def calm(tmp_path: Path, home: Home) -> list[tuple[int, int, str, int]]:
+    """What an engine tells that nobody disturbs."""
+    other = Home(tmp_path / "calm")
+    shutil.copytree(home.root, other.root)
+    _write(other, range(SEGMENTS))
+    run(other, STREAM, until_idle=True)
+    return _changes(other)
+
+
+def _drained(engine: LocalEngine) -> None:
+    while engine.batch():
+        pass
+
+
+def test_a_table_that_is_older_than_the_state_is_filled_again(tmp_path: Path, home: Home, calm) -> None:
+    _write(home, range(4))
+    run(home, STREAM, until_idle=True)
+    shutil.copytree(home.table("changes", "s"), tmp_path / "copy")
+    _write(home, range(4, SEGMENTS))
+    run(home, STREAM, until_idle=True)
+    shutil.rmtree(home.table("changes", "s"))
+    shutil.copytree(tmp_path / "copy", home.table("changes", "s"))
+    run(home, STREAM, until_idle=True)
+    assert _changes(home) == calm
+
+
+def test_a_table_that_is_gone_is_made_again_from_the_log(home: Home, calm) -> None:
+    _write(home, range(SEGMENTS))
+    run(home, STREAM, until_idle=True)
+    shutil.rmtree(home.table("changes", "s"))
+    run(home, STREAM, until_idle=True)
+    assert _changes(home) == calm
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"add":'])
+def test_a_torn_newest_commit_is_made_again_and_alerted(home: Home, calm, torn: bytes) -> None:
+    for numbers in (range(4), range(4, SEGMENTS)):
+        _write(home, numbers)
+        run(home, STREAM, until_idle=True)
+    log = home.table("changes", "s") / "_delta_log"
+    newest = DeltaTable(str(home.table("changes", "s"))).version()
+    (log / f"{newest:020d}.json").write_bytes(torn)
+    run(home, STREAM, until_idle=True)
+    assert _changes(home) == calm
+    assert [(alert.stream, "were torn" in alert.text) for alert in read_alerts(home)] == [("s", True)]
+
+
+@pytest.mark.parametrize("at", [0, 5, 40, -1])
+def test_a_flipped_state_is_done_without_and_alerted(home: Home, calm, at: int) -> None:
+    for numbers in (range(4), range(4, SEGMENTS)):
+        _write(home, numbers)
+        run(home, STREAM, until_idle=True)
+    newest = max((home.stream("s") / "local" / "states").iterdir())
+    data = bytearray(newest.read_bytes())
+    data[at] ^= 1
+    newest.write_bytes(bytes(data))
+    _write(home, range(SEGMENTS, SEGMENTS + 1))
+    run(home, STREAM, until_idle=True)
+    assert [row for row in _changes(home) if row[0] >> 24 <= SEGMENTS] == calm
+    assert [alert.text.partition(" was ")[2][:7] for alert in read_alerts(home)] == ["damaged"]
+
+
+def test_without_any_state_the_log_is_read_from_its_beginning(home: Home, calm) -> None:
+    _write(home, range(SEGMENTS))
+    run(home, STREAM, until_idle=True)
+    for path in (home.stream("s") / "local" / "states").iterdir():
+        path.write_bytes(b"")
+    run(home, STREAM, until_idle=True)
+    assert _changes(home) == calm
+    assert "from the log's beginning" in read_alerts(home)[-1].text
+
+
+def test_an_owner_that_was_overtaken_commits_nothing_more(home: Home, calm) -> None:
+    _write(home, range(4))
+    with owned(home, "s", engine="local") as first:
+        paused = LocalEngine(home, STREAM, first)
+        _drained(paused)
+        _write(home, range(4, SEGMENTS))
+        with owned(home, "s", engine="local") as second:
+            engine = LocalEngine(home, STREAM, second)
+            _drained(engine)
+            with pytest.raises(FencedError):
+                paused.commit()
+            engine.close()
+        with pytest.raises(FencedError):
+            paused.commit()
+        paused.abandon()
+    assert _changes(home) == calm
+
+
+def test_a_commit_of_the_owner_before_is_not_written_twice(home: Home, calm) -> None:
+    _write(home, range(6))
+    before = LocalEngine(home, STREAM)
+    _drained(before)
+    _write(home, range(6, SEGMENTS))
+    engine = LocalEngine(home, STREAM)
+    _drained(engine)
+    before.commit()  # it was past its last look at the lease when it was paused
+    before.abandon()
+    engine.close()
+    assert _changes(home) == calm
+
+
+def test_the_journal_of_an_overtaken_owner_is_not_read(home: Home) -> None:
+    _write(home, range(2))
+    with owned(home, "s", engine="local") as first:
+        paused = LocalEngine(home, STREAM, first)
+    with owned(home, "s", engine="local") as second:
+        engine = LocalEngine(home, STREAM, second)
+        _drained(paused)
+    assert pending(home, "s") is None
+    paused.abandon()
+    engine.abandon()
+
+
+def test_the_state_is_stored_while_the_engine_goes_on(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write(home, range(4))
+    engine, goes_on = LocalEngine(home, STREAM), Event()
+    real = States.store
+
+    def slow(self: States, state) -> None:
+        assert goes_on.wait(timeout=60)
+        real(self, state)
+
+    monkeypatch.setattr(States, "store", slow)
+    _drained(engine)
+    engine.store()
+    _write(home, range(4, 6))
+    assert engine.batch()
+    assert States.of(home, "s").places() == []
+    goes_on.set()
+    engine.close()
+    assert States.of(home, "s").places() == [5, 7]
+
+
+def test_a_state_that_cannot_be_stored_stops_the_engine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: States, state) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(States, "store", full)
+    _write(home, range(4))
+    engine = LocalEngine(home, STREAM)
+    _drained(engine)
+    with pytest.raises(OSError, match="No space left"):
+        engine.close()
+    engine.abandon()
+
+
+def test_few_states_are_kept_and_they_reach_far_back() -> None:
+    kept: list[int] = []
+    for number in range(1, 1001):
+        kept = [place for place in [*kept, number] if place not in _spare([*kept, number])]
+        assert kept[-1] == number
+        assert len(kept) < 16
+    assert kept[0] == 1
+    assert any(1000 - place > 400 for place in kept[1:])
