@@ -4,20 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from st_common.operators import expressions, readings
 from st_common.operators.comparing import NO_STEPS
-from st_common.operators.fixes import LastFixes
 from st_common.operators.intern import Interner
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.kinds import KINDS
 from st_common.operators.match import region_mask
+from st_common.operators.present import Present
 from st_common.operators.screens import Asked, satisfied
 from st_common.operators.world import Table, World
 from st_common.query.region import MovingBox, MovingCircle
 
 
 def masks_of(
-    known: KindQueries, fixes: LastFixes, world: World, objects: Interner, *, before: np.ndarray | None,
+    known: KindQueries, fixes: Present, world: World, objects: Interner, *, before: np.ndarray | None,
     changed: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """bool[1 + rules, n]: row 0 is true for all, the others say which objects satisfy a rule.
@@ -41,12 +40,11 @@ def masks_of(
     return masks, whole
 
 
-def _fresh(known: KindQueries, fixes: LastFixes, world: World, objects: Interner, which: np.ndarray) -> np.ndarray:
+def _fresh(known: KindQueries, fixes: Present, world: World, objects: Interner, which: np.ndarray) -> np.ndarray:
     """bool[rules, w] for some objects, without regions that move."""
     texts = list(dict.fromkeys(rule.where for rule in known.rules if rule.where is not None))
-    asked = Asked(readings=readings.of_objects(fixes, which), objects=objects, geographic=world.geographic)
-    table = asked.readings.table(objects.ids, geographic=world.geographic) if texts else None
-    found = dict(zip(texts, expressions.masks(texts, table), strict=True)) if table is not None else {}
+    asked = Asked(readings=fixes.readings(which), objects=objects, geographic=world.geographic)
+    found = dict(zip(texts, fixes.masks(texts, which), strict=True))
     x, y = world.x[which], world.y[which]
     out = np.ones((len(known.rules), len(which)), bool)
     for number, rule in enumerate(known.rules):

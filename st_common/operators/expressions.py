@@ -43,6 +43,11 @@ def masks(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
     return np.stack([_true(column, table.num_rows) for column in evaluated(expressions, table)])
 
 
+def known(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
+    """bool[e, n]: where each expression is not null."""
+    return masks([f"({text}) IS NOT NULL" for text in expressions], table)
+
+
 def texts(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
     """The values as text, `NULL` for null: names of groups."""
     return evaluated([f"COALESCE(CAST({text} AS VARCHAR), 'NULL')" for text in expressions], table)

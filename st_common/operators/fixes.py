@@ -1,18 +1,19 @@
 """The last reading of every object, and the one before it (GPAC section 3.1, SPEC G3)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.taken import Attributes, taken
+
+__all__ = ["ALIVE", "ENDED", "FILLERS", "NEVER", "SILENT", "Attributes", "LastFixes"]
+
 NEVER = np.iinfo(np.int64).min  # event time of an object or a clock that saw no fix
 ENDED, ALIVE, SILENT = 0, 1, 2  # status of an object: gone or never seen, alive, silent for too long
 
-Attributes = Mapping[str, pa.Array]
-
-_FILLERS: dict[str, float] = {
+FILLERS: dict[str, float] = {
     "ts": NEVER, "x": np.nan, "y": np.nan, "status": ENDED, "before_ts": NEVER, "before_x": np.nan, "before_y": np.nan,
 }  # fmt: skip
 
@@ -44,13 +45,13 @@ class LastFixes:
 
     def columns(self) -> dict[str, np.ndarray]:
         """The columns that are NumPy arrays, by name."""
-        return {name: getattr(self, name) for name in _FILLERS}
+        return {name: getattr(self, name) for name in FILLERS}
 
     def with_rows(self, objects: np.ndarray, rows: "LastFixes", *, total: int) -> "LastFixes":
         """These fixes for `total` objects, of which `objects` (sorted, each once) have the given rows."""
         new = total - len(self)
         columns = {}
-        for name, filler in _FILLERS.items():
+        for name, filler in FILLERS.items():
             values = getattr(self, name)
             grown = np.concatenate([values, np.full(new, filler, values.dtype)])
             grown[objects] = getattr(rows, name)
@@ -90,5 +91,4 @@ class LastFixes:
     def take(self, objects: np.ndarray) -> "LastFixes":
         """The rows of some objects."""
         columns = {name: values[objects] for name, values in self.columns().items()}
-        index = pa.array(objects)
-        return LastFixes(**columns, attributes={name: a.take(index) for name, a in self.attributes.items()})
+        return LastFixes(**columns, attributes=taken(self.attributes, objects))

@@ -21,6 +21,7 @@ from st_common.operators.frame_ways import Ways, begins, ways_of
 from st_common.operators.keys import MASK, SHIFT, packed
 from st_common.operators.match import match, region_mask
 from st_common.operators.points import points_of
+from st_common.operators.present import Present
 from st_common.operators.readings import Readings
 from st_common.operators.state import State
 from st_common.operators.timeline import FIX, Events
@@ -65,7 +66,7 @@ def first_ends(ends: np.ndarray, events: Events, which: np.ndarray) -> None:
 class Frames:
     """The frames of a shard in one run; its arrays change from tick to tick."""
 
-    def __init__(self, state: State, turn: Turn) -> None:
+    def __init__(self, state: State, turn: Turn, present: Present) -> None:
         self.turn, self.specs = turn, turn.known.frames
         self._objects, self._state = len(turn.objects), state
         self.cut = 0
@@ -75,7 +76,7 @@ class Frames:
         self._after = ways_of(
             self.ways, turn.events, self.specs.min_step, self.specs.outlives, geographic=turn.settings.geographic
         )
-        self.rows, self._origin = state.frame_rows.joined(self._opened(turn.events))
+        self.rows, self._origin = state.frame_rows.joined(self._opened(turn.events, present))
         self.held, self._live = self.rows.held.astype(bool), np.ones(len(self.rows), bool)
         self._newest = int(max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER)))
         self._ends = np.zeros(self._objects, np.int8)
@@ -96,7 +97,7 @@ class Frames:
         for name in Bounds.__dataclass_fields__:
             getattr(self.bounds, name)[frame, who, :width] = getattr(tracks, name)[:, :width]
 
-    def _opened(self, events: Events) -> FrameRows:
+    def _opened(self, events: Events, present: Present) -> FrameRows:
         """The rows that the fixes of a run make, sorted; each fix is judged at itself."""
         turn, specs = self.turn, self.specs
         fixes = np.flatnonzero(events.kind == FIX)
@@ -111,7 +112,7 @@ class Frames:
         event = fixes[point]
         order = np.lexsort((event, query))
         point, query, target, event = point[order], query[order], target[order], event[order]
-        group, value = relational.contributions(turn, readings, point, target)
+        group, value = relational.contributions(turn, present.sample_of_events(fixes), point, target)
         frame, ts = specs.place[query], events.ts[event]
         before = turn.clock.before(events.position[event])
         return FrameRows(

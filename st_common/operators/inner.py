@@ -4,16 +4,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from st_common.operators import moving_joins, pairing, readings
+from st_common.operators import moving_joins, pairing
 from st_common.operators.eligibility import masks_of
-from st_common.operators.fixes import ALIVE, LastFixes
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.kinds import KINDS
 from st_common.operators.match import match
-from st_common.operators.points import points_of
+from st_common.operators.points import points_at
+from st_common.operators.present import Present
 from st_common.operators.scope import Scope
 from st_common.operators.skeleton import Kept, Tick, judge
-from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
 from st_common.operators.world import World
 from st_common.query.region import MovingBox, MovingCircle
@@ -46,8 +45,10 @@ class Inner:
     refills: int = 0
 
 
-def inner_answer(turn: Turn, fixes: LastFixes, answer: np.ndarray, memo: Memo, changed: np.ndarray) -> Inner:
+def inner_answer(turn: Turn, fixes: Present, answer: np.ndarray, memo: Memo, changed: np.ndarray) -> Inner:
     """What leaves and enters the spatial answers when `changed` objects (bool[n]) have the last `fixes`."""
+    if not changed.any():
+        return Inner(minus=answer[:0], plus=answer[:0], memo=memo)
     scope, known = Scope(answer, changed), turn.known
     world = world_of(turn, fixes)
     if not known.still.empty:
@@ -64,20 +65,19 @@ def inner_answer(turn: Turn, fixes: LastFixes, answer: np.ndarray, memo: Memo, c
     return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), touched=touched, refills=refills)
 
 
-def world_of(turn: Turn, fixes: LastFixes) -> World:
+def world_of(turn: Turn, fixes: Present) -> World:
     """All objects as their last fixes say, without masks; velocities only where a query asks for them."""
-    alive = fixes.status == ALIVE
     return World(
-        x=fixes.x, y=fixes.y, alive=alive, ids=turn.objects.ids, geographic=turn.settings.geographic,
-        masks=np.ones((1, len(alive)), bool),
+        x=fixes.x, y=fixes.y, alive=fixes.alive, ids=turn.objects.ids, geographic=turn.settings.geographic,
+        masks=np.ones((1, len(fixes)), bool),
     )  # fmt: skip
 
 
-def _still(scope: Scope, turn: Turn, fixes: LastFixes, world: World) -> None:
+def _still(scope: Scope, turn: Turn, fixes: Present, world: World) -> None:
     """Regions that stand still and layers: the changed objects alone are looked at."""
     queries = turn.known.still
     objects = np.flatnonzero(world.alive & scope.changed)
-    points = points_of(queries, readings.of_objects(fixes, objects), turn.objects, geographic=world.geographic)
+    points = points_at(queries, fixes, objects, turn.objects, geographic=world.geographic)
     hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
     scope.found(hits.target, objects[hits.point])
     mine = np.zeros(len(turn.queries), bool)
@@ -87,22 +87,22 @@ def _still(scope: Scope, turn: Turn, fixes: LastFixes, world: World) -> None:
 
 
 def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
-    scope: Scope, turn: Turn, fixes: LastFixes, world: World, name: str, queries: KindQueries, memo: KindMemo | None
+    scope: Scope, turn: Turn, fixes: Present, world: World, name: str, queries: KindQueries, memo: KindMemo | None
 ) -> tuple[KindMemo, int, int]:
     if memo is not None and memo.known is not queries:
         memo = None
-    found = queries.find(turn.objects)
+    found = fixes.lookups.focals(queries)
     base, masks = masks_of(queries, fixes, world, turn.objects, before=memo.masks if memo else None,
                            changed=scope.changed)  # fmt: skip
-    target = turn.numbering.targets_of(queries.numbers, np.full(len(queries.numbers), NO_PARTNER))
+    target = fixes.lookups.targets(queries)
     row_of = np.full(len(turn.numbering.targets), -1)
     row_of[target] = np.arange(len(target))
     member_row = row_of[scope.target]
     mine = member_row >= 0
     kind = KINDS[name]
     tick = Tick(
-        world=replace(world, masks=masks), table=queries.table(found), moved=queries.moved(found, scope.changed),
-        changed=scope.changed, member_row=member_row[mine], member_object=scope.object[mine],
+        world=replace(world, masks=masks), table=fixes.lookups.table(queries),
+        moved=queries.moved(found, scope.changed), changed=scope.changed, member_row=member_row[mine], member_object=scope.object[mine],
         margin=_margin(turn, queries), refills=turn.settings.refills,
     )  # fmt: skip
     done = judge(kind, tick, memo.kept if memo else None)

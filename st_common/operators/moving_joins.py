@@ -5,11 +5,10 @@ Who is inside is found anew for all objects when the focal object has moved.
 
 import numpy as np
 
-from st_common.operators import readings
 from st_common.operators.eligibility import moving_mask
-from st_common.operators.fixes import LastFixes
 from st_common.operators.match import match
-from st_common.operators.points import points_of
+from st_common.operators.points import points_at
+from st_common.operators.present import Present
 from st_common.operators.scope import Scope
 from st_common.operators.turn import Turn
 from st_common.operators.world import World
@@ -33,12 +32,12 @@ def has_moved(plan: Plan, turn: Turn, changed: np.ndarray) -> bool:
     return any(number >= 0 and changed[number] for number in map(turn.objects.number_of, plan.focals))
 
 
-def judge_moving_join(scope: Scope, turn: Turn, fixes: LastFixes, world: World, number: int) -> int:
+def judge_moving_join(scope: Scope, turn: Turn, fixes: Present, world: World, number: int) -> int:
     """Decides the pairs of one query that joins a layer; how many objects were looked at."""
     plan, known = turn.queries[number].plan, turn.known.alone[number]
     objects, moved = inside(plan, turn, world), has_moved(plan, turn, scope.changed)
     objects = objects if moved else objects[scope.changed[objects]]
-    points = points_of(known, readings.of_objects(fixes, objects), turn.objects, geographic=world.geographic)
+    points = points_at(known, fixes, objects, turn.objects, geographic=world.geographic)
     hits = match(known, points, layer_of=turn.layer_of, numbering=turn.numbering, first=number)
     scope.found(hits.target, objects[hits.point])
     mine = np.flatnonzero(turn.numbering.targets.query == number)

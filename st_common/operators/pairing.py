@@ -5,12 +5,11 @@ import pyarrow as pa
 
 from st_common.geometry.circles import points_in_circles, within
 from st_common.geometry.grid import ranges
-from st_common.operators import expressions, readings
 from st_common.operators.compiled import is_spread
-from st_common.operators.fixes import LastFixes
 from st_common.operators.match import match
 from st_common.operators.moving_joins import has_moved, inside, is_moving
-from st_common.operators.points import points_of
+from st_common.operators.points import points_at
+from st_common.operators.present import Present
 from st_common.operators.scope import Scope
 from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
@@ -18,7 +17,7 @@ from st_common.operators.world import World
 from st_common.query.plan import PairJoin
 
 
-def judge_pairs(scope: Scope, turn: Turn, fixes: LastFixes, world: World, number: int) -> int:
+def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World, number: int) -> int:
     """Decides the pairs of one query that a changed object takes part in; how many pairs were tested.
 
     A shard decides those whose first object is its own, so every pair has one owner; pairs that are counted all lie in
@@ -29,7 +28,7 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: LastFixes, world: World, number
     plan = turn.queries[number].plan
     join = plan.pairs
     assert join is not None  # noqa: S101 - only such queries come here
-    codes = _codes(join, turn, fixes, world, alive)
+    codes = _codes(join, fixes, world, alive)
     moved = is_moving(plan) and has_moved(plan, turn, scope.changed)
     changed, found, tested = scope.changed | moved, [], 0
     for mine, theirs in ((left[changed[left]], alive), (left[~changed[left]], alive[changed[alive]])):
@@ -48,7 +47,7 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: LastFixes, world: World, number
     return tested
 
 
-def _left(turn: Turn, fixes: LastFixes, world: World, alive: np.ndarray, number: int) -> np.ndarray:
+def _left(turn: Turn, fixes: Present, world: World, alive: np.ndarray, number: int) -> np.ndarray:
     """The living objects that satisfy `where` and `inside`, of this shard alone where the answer is spread."""
     settings, plan = turn.settings, turn.queries[number].plan
     if settings.shards > 1 and is_spread(plan):
@@ -58,22 +57,20 @@ def _left(turn: Turn, fixes: LastFixes, world: World, alive: np.ndarray, number:
     if plan.where is None and plan.inside is None and plan.compare is None and not plan.transforms:
         return alive
     alone = turn.known.alone[number]
-    points = points_of(alone, readings.of_objects(fixes, alive), turn.objects, geographic=world.geographic)
+    points = points_at(alone, fixes, alive, turn.objects, geographic=world.geographic)
     hits = match(alone, points, layer_of=turn.layer_of, numbering=turn.numbering, first=number)
     return np.sort(alive[hits.point])
 
 
-def _codes(join: PairJoin, turn: Turn, fixes: LastFixes, world: World, alive: np.ndarray) -> np.ndarray | None:
+def _codes(join: PairJoin, fixes: Present, world: World, alive: np.ndarray) -> np.ndarray | None:
     """A number for every combination of keys among the living objects, -1 where a key is null; int64[n]."""
     if not join.keys:
         return None
-    table = readings.of_objects(fixes, alive).table(turn.objects.ids, geographic=world.geographic)
     code, is_null = np.zeros(len(alive), np.int64), np.zeros(len(alive), bool)
-    for column in expressions.values_as_text(join.keys, table):
-        encoded = column.cast(pa.string()).dictionary_encode()
-        is_null |= column.is_null().to_numpy(zero_copy_only=False)
-        values = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        _, code = np.unique(code * (len(encoded.dictionary) + 1) + values, return_inverse=True)
+    for text in join.keys:
+        values, names = fixes.values.texts(text, fixes.place[alive])
+        is_null |= values < 0
+        _, code = np.unique(code * (len(names) + 1) + values, return_inverse=True)
     codes = np.full(len(world.x), -1)
     codes[alive] = np.where(is_null, -1, code)
     return codes

@@ -1,10 +1,12 @@
 """Readings as points for matching: where predicates are true, and the keys of joins."""
 
 import numpy as np
+import pyarrow as pa
 
 from st_common.operators import expressions
 from st_common.operators.intern import Interner
 from st_common.operators.match import Points, QuerySet
+from st_common.operators.present import Present
 from st_common.operators.readings import Readings
 from st_common.operators.screens import Asked
 
@@ -20,3 +22,17 @@ def points_of(queries: QuerySet, readings: Readings, objects: Interner, *, geogr
         keys=dict(zip(queries.keys, expressions.values_as_text(queries.keys, table), strict=True)),
         asked=asked,
     )  # fmt: skip
+
+
+def points_at(queries: QuerySet, fixes: Present, of: np.ndarray, objects: Interner, *, geographic: bool) -> Points:
+    """The last fixes of some objects (`of`) at a tick as points for a set of queries."""
+    readings = fixes.readings(of)
+    return Points(
+        x=readings.x, y=readings.y, masks=fixes.masks(queries.predicates, of),
+        keys={text: _texts(*fixes.values.texts(text, fixes.place[of])) for text in queries.keys},
+        asked=Asked(readings=readings, objects=objects, geographic=geographic),
+    )  # fmt: skip
+
+
+def _texts(codes: np.ndarray, names: pa.Array) -> pa.Array:
+    return names.take(pa.array(codes, mask=codes < 0))

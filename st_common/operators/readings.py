@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from st_common.geometry.distance import metres_between
 from st_common.operators.fixes import ALIVE, NEVER, Attributes, LastFixes
+from st_common.operators.taken import taken
 from st_common.operators.timeline import FIX, Events
 
 
@@ -29,8 +30,7 @@ class Readings:
     def take(self, index: np.ndarray) -> "Readings":
         """Some of the readings, by place."""
         columns = {name: getattr(self, name)[index] for name in _ARRAYS}
-        places = pa.array(index)
-        return Readings(**columns, attributes={name: a.take(places) for name, a in self.attributes.items()})
+        return Readings(**columns, attributes=taken(self.attributes, index))
 
     def elapsed_s(self) -> np.ndarray:
         """Seconds since the reading before, NaN without one (SPEC P5)."""
@@ -82,9 +82,8 @@ def of_events(fixes: LastFixes, events: Events, attributes: Attributes) -> Readi
         columns[f"before_{name}"] = (values, filler)
     if is_known.any():
         alive = np.where(is_known, fixes.status[known] == ALIVE, alive)
-    source = pa.array(events.source, mask=events.source < 0)
     return Readings(
         object=events.object, ts=events.ts, x=events.x, y=events.y,
         **{name: np.where(alive, values, filler) for name, (values, filler) in columns.items()},
-        attributes={name: values.take(source) for name, values in attributes.items()},
+        attributes=taken(attributes, events.source),
     )  # fmt: skip

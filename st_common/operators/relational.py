@@ -10,11 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators import expressions, readings
-from st_common.operators.fixes import LastFixes
 from st_common.operators.groups import Groups
 from st_common.operators.keys import MASK, SHIFT
-from st_common.operators.readings import Readings
+from st_common.operators.present import Present, Sample
 from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
 from st_common.query.plan import Aggregate
@@ -65,7 +63,7 @@ def dirty_queries(
     return dirty
 
 
-def groups_of_members(turn: Turn, fixes: LastFixes, answer: np.ndarray, dirty: np.ndarray) -> Groups:
+def groups_of_members(turn: Turn, fixes: Present, answer: np.ndarray, dirty: np.ndarray) -> Groups:
     """The groups of some queries over their members' last fixes."""
     if not len(dirty):
         return Groups.empty()
@@ -74,59 +72,61 @@ def groups_of_members(turn: Turn, fixes: LastFixes, answer: np.ndarray, dirty: n
     keys = answer[is_dirty[turn.numbering.targets.query[answer >> SHIFT]]]
     objects, point = np.unique(keys & MASK, return_inverse=True)
     target = keys >> SHIFT
-    group, value = contributions(turn, readings.of_objects(fixes, objects), point, target)
+    group, value = contributions(turn, fixes.sample(objects), point, target)
     return reduced(turn, turn.numbering.targets.query[target], group, value)
 
 
-def contributions(turn: Turn, of: Readings, point: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each pair of a reading and a target adds to the target's query: the number of its group, and a value."""
+def contributions(turn: Turn, of: Sample, point: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What each pair of a fix and a target adds to the target's query: the number of its group, and a value."""
     query = turn.numbering.targets.query[target]
     group, value = np.full(len(point), NO_PARTNER), np.ones(len(point))
     used = np.unique(query)
     specs = {n: spec for n in used.tolist() if (spec := turn.queries[n].plan.aggregate) is not None}
-    if not specs:
-        return group, value
-    table = of.table(turn.objects.ids, geographic=turn.settings.geographic)
     for spec in dict.fromkeys(specs.values()):
         mine = np.flatnonzero(np.isin(query, [n for n, other in specs.items() if other == spec]))
-        group[mine] = _group_numbers(turn, spec, table, point[mine], target[mine])
-        value[mine] = _values(turn, spec, table, point[mine], of.object)
+        group[mine] = _group_numbers(turn, spec, of, point[mine], target[mine])
+        value[mine] = _values(turn, spec, of, point[mine])
     return group, value
 
 
-def _group_numbers(turn: Turn, spec: Aggregate, table: pa.Table, point: np.ndarray, target: np.ndarray) -> np.ndarray:
+def _group_numbers(turn: Turn, spec: Aggregate, of: Sample, point: np.ndarray, target: np.ndarray) -> np.ndarray:
     numbering = turn.numbering
     if spec.grouped_by is None:
         return np.full(len(point), numbering.partners_of(pa.array([ALL]))[0])
     if spec.grouped_by == PARTNER:
         partner: np.ndarray = numbering.targets.partner[target]
         return partner
-    (names,) = expressions.texts([spec.grouped_by], table)
-    numbers: np.ndarray = numbering.partners_of(names)[point] if len(names) else point
+    numbers: np.ndarray = _numbered(turn, spec.grouped_by, of, null="NULL")[point]
     return numbers
 
 
-def _values(turn: Turn, spec: Aggregate, table: pa.Table, point: np.ndarray, objects: np.ndarray) -> np.ndarray:
+def _numbered(turn: Turn, text: str, of: Sample, *, null: str) -> np.ndarray:
+    """The partners that the values of an expression are numbered as; `null` stands for those without one."""
+    codes, names = of.texts(text)
+    used, at = np.unique(codes, return_inverse=True)
+    found = names.take(pa.array(used, mask=used < 0)).fill_null(null)
+    numbers: np.ndarray = turn.numbering.partners_of(found)[at] if len(used) else used
+    return numbers
+
+
+def _values(turn: Turn, spec: Aggregate, of: Sample, point: np.ndarray) -> np.ndarray:
     if spec.function in ("distinct", "avgspd") or (spec.argument is None and spec.function == "count"):
         return np.ones(len(point))
-    per_reading = objects.astype(float)
-    if spec.argument is not None and table.num_rows:
-        per_reading = _argument(turn, spec.function, spec.argument, table)
-    values: np.ndarray = per_reading[point]
+    per_fix = of.object.astype(float)
+    if spec.argument is not None and len(of):
+        per_fix = _argument(turn, spec.function, spec.argument, of)
+    values: np.ndarray = per_fix[point]
     return values
 
 
-def _argument(turn: Turn, function: str, argument: str, table: pa.Table) -> np.ndarray:
-    """A number per reading, NaN for null: the argument itself, or what stands for it where only equality counts."""
+def _argument(turn: Turn, function: str, argument: str, of: Sample) -> np.ndarray:
+    """A number per fix, NaN for null: the argument itself, or what stands for it where only equality counts."""
     if function == "count":
-        (known,) = expressions.evaluated([f"({argument}) IS NOT NULL"], table)
-        return np.where(known.to_numpy(zero_copy_only=False), 1.0, np.nan)
+        return np.where(of.known(argument), 1.0, np.nan)
     if function == "count_distinct":
-        (names,) = expressions.values_as_text([argument], table)
-        is_null = names.is_null().to_numpy(zero_copy_only=False)
-        numbers = turn.numbering.partners_of(names.fill_null("").cast(pa.string())).astype(float)
-        return np.where(is_null, np.nan, numbers)
-    return expressions.numbers([argument], table)[0]
+        is_null = of.texts(argument)[0] < 0
+        return np.where(is_null, np.nan, _numbered(turn, argument, of, null="").astype(float))
+    return of.numbers(argument)
 
 
 def reduced(turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray) -> Groups:

@@ -18,6 +18,7 @@ from st_common.operators.keys import MASK, SHIFT, merged, packed, without
 from st_common.operators.match import LayerOf, match
 from st_common.operators.numbering import Numbering
 from st_common.operators.points import points_of
+from st_common.operators.present import Present
 from st_common.operators.relational import At
 from st_common.operators.settings import Settings
 from st_common.operators.state import State
@@ -43,13 +44,13 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     turn = _turn(state, change, settings, layer_of)
     numbering = turn.numbering
     fixed = _swapped(state.answer, state.answer & MASK, _fixwise(state, turn, settings), change, turn)
-    alive = state.fixes.status == ALIVE
-    fresh = inner_answer(turn, state.fixes, state.tick_answer[:0], Memo(), alive).plus
+    present = Present(state.fixes, turn)
+    fresh = inner_answer(turn, present, state.tick_answer[:0], Memo(), present.alive).plus
     ticking = _swapped(state.tick_answer, state.tick_answer >> SHIFT, fresh, change, turn)
     at = At(tick=_now(state, settings), position=change.position, minus=change.minus, plus=change.plus)
-    groups = _groups(state, turn, change, ticking)
-    told = [_tell(state, turn, fixed, ticking, at), tell_groups(turn, state.groups, groups, at)]
-    framed = swap_frames(state, turn, change, merged(ticking.kept, ticking.plus), at)
+    groups = _groups(state, turn, change, ticking, present)
+    told = [_tell(present, turn, fixed, ticking, at), tell_groups(turn, state.groups, groups, at)]
+    framed = swap_frames(state, turn, present, change, merged(ticking.kept, ticking.plus), at)
     told.append(framed.changes)
     dropped = np.flatnonzero(np.isin(numbering.targets.query[state.entries.target], change.before))
     partner_ids, partner_hashes = numbering.new_partners()
@@ -100,13 +101,13 @@ def _swapped(answer: np.ndarray, target: np.ndarray, after: np.ndarray, change: 
     return _Keys(minus=minus, plus=plus, kept=without(answer, minus))
 
 
-def _groups(state: State, turn: Turn, change: Swap, ticking: _Keys) -> relational.Regrouped:
+def _groups(state: State, turn: Turn, change: Swap, ticking: _Keys, present: Present) -> relational.Regrouped:
     """The aggregates of the swapped queries before and after."""
     counted = turn.known.grouped & ~(turn.known.windowed if change.keeps else np.zeros(len(change.queries), bool))
     counted &= turn.known.mine
     before, after = change.before[counted[change.before]], change.after[counted[change.after]]
     answer = merged(ticking.kept, ticking.plus)
-    fresh = relational.groups_of_members(turn, state.fixes, answer, after[~turn.known.windowed[after]])
+    fresh = relational.groups_of_members(turn, present, answer, after[~turn.known.windowed[after]])
     dirty = np.union1d(before, after)
     changed = relational.regrouped(turn, state.groups, dirty, fresh)
     if change.keeps:
@@ -122,7 +123,7 @@ def _without_zeros(turn: Turn, added: Groups, gone: np.ndarray) -> Groups:
     return Groups(target=added.target[keep], value=added.value[keep])
 
 
-def _tell(state: State, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) -> pa.Table:
+def _tell(present: Present, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) -> pa.Table:
     known, of_target = turn.known, turn.numbering.targets.query
     minus = np.concatenate([_swapped_halves(fixed.minus), ticking.minus])
     plus = np.concatenate([_swapped_halves(fixed.plus), ticking.plus])
@@ -135,13 +136,13 @@ def _tell(state: State, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) -> pa.
     if selecting.any():
         fields = fields_of(
             turn.queries, turn.objects, query=query, reading=who, wanted=selecting, geographic=turn.settings.geographic,
-            readings=readings.of_objects(state.fixes, np.arange(len(state.fixes))),
+            readings=present.readings(np.arange(len(present))),
         )  # fmt: skip
     return change_rows(
-        names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick), fix_ts=state.fixes.ts[who],
+        names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick), fix_ts=present.ts[who],
         rank=np.ones(len(keys)), objects=who, target=target, sign=sign,
         cause=np.repeat([CAUSE[at.minus or ""], CAUSE[at.plus or ""]], counts),
-        value=valid_until(turn, state.fixes, query, who, sign, at.tick), fields=fields,
+        value=valid_until(turn, present, query, who, sign, at.tick), fields=fields,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from st_common.operators.frame_telling import regroup, tell_rows
 from st_common.operators.frames import Frames, Judged
 from st_common.operators.groups import Groups
 from st_common.operators.keys import SHIFT
+from st_common.operators.present import Present
 from st_common.operators.relational import At, Regrouped
 from st_common.operators.state import State
 from st_common.operators.swapping import Swap
@@ -27,7 +28,7 @@ class Swapped:
     changed: dict[str, Any] = field(default_factory=dict)
 
 
-def swap_frames(state: State, turn: Turn, change: Swap, answer: np.ndarray, at: At) -> Swapped:
+def swap_frames(state: State, turn: Turn, present: Present, change: Swap, answer: np.ndarray, at: At) -> Swapped:
     """The part of a swap about frames, given the answers below them after it.
 
     Queries that stop lose their rows and ways; groups are told elsewhere. With another version of a layer, windows stay
@@ -35,7 +36,7 @@ def swap_frames(state: State, turn: Turn, change: Swap, answer: np.ndarray, at: 
     """
     if not len(state.frame_rows) and not len(state.tracks):
         return Swapped()
-    frames = Frames(state, turn)
+    frames = Frames(state, turn, present)
     if not change.keeps:
         return _stopped(state, turn, change, frames, at)
     if not len(frames.specs.numbers):

@@ -3,14 +3,14 @@
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators import readings
 from st_common.operators.agenda import ticks_of
 from st_common.operators.changes import CAUSE, SHARD_SCHEMA, TICK_RANK, Names, change_rows
 from st_common.operators.fields import fields_of
-from st_common.operators.fixes import ALIVE, NEVER, SILENT, LastFixes
+from st_common.operators.fixes import ALIVE, NEVER, SILENT
 from st_common.operators.groups import Groups
 from st_common.operators.keys import MASK, SHIFT, merged, without
 from st_common.operators.kind_queries import KindQueries
+from st_common.operators.present import Present
 from st_common.operators.relational import At, Regrouped
 from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
@@ -18,7 +18,7 @@ from st_common.operators.valid import valid_until
 
 
 def tell_pairs(  # noqa: PLR0917 - one tick, taken apart once
-    turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray, at: At
+    turn: Turn, fixes: Present, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray, at: At
 ) -> list[pa.Table]:
     """Rows for the members that left and entered, and for further fixes of members where a query wants them."""
     told = ~turn.known.grouped & ~turn.known.framed
@@ -48,7 +48,7 @@ def names_of(turn: Turn) -> Names:
 
 def _stays(  # noqa: PLR0917 - one tick, taken apart once
     turn: Turn,
-    fixes: LastFixes,
+    fixes: Present,
     before: np.ndarray,
     minus: np.ndarray,
     plus: np.ndarray,
@@ -91,7 +91,7 @@ def _retold(
 
 
 def _with_fixes(
-    turn: Turn, fixes: LastFixes, before: np.ndarray, minus: np.ndarray, changed: np.ndarray, counts: np.ndarray
+    turn: Turn, fixes: Present, before: np.ndarray, minus: np.ndarray, changed: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
     wanted = turn.known.every & ~turn.known.grouped & ~turn.known.windowed & counts
     if not wanted.any():
@@ -101,7 +101,7 @@ def _with_fixes(
     return without(stays, minus)
 
 
-def _leaving(turn: Turn, fixes: LastFixes, minus: np.ndarray) -> np.ndarray:
+def _leaving(turn: Turn, fixes: Present, minus: np.ndarray) -> np.ndarray:
     """Why members left: what ended the object, else its partner, else a focal object; else they left by themselves."""
     target, who = minus >> SHIFT, minus & MASK
     query = turn.numbering.targets.query[target]
@@ -117,9 +117,9 @@ def _leaving(turn: Turn, fixes: LastFixes, minus: np.ndarray) -> np.ndarray:
     return np.where(turn.known.windowed[query], CAUSE["aged"], cause)
 
 
-def _by_focal(turn: Turn, fixes: LastFixes, known: KindQueries, query: np.ndarray, status: np.ndarray) -> np.ndarray:
+def _by_focal(turn: Turn, fixes: Present, known: KindQueries, query: np.ndarray, status: np.ndarray) -> np.ndarray:
     """The status of the first focal object that is not alive, where the member itself is."""
-    found = known.find(turn.objects)
+    found = fixes.lookups.focals(known)
     if not len(found):
         return status
     of_focal = np.append(fixes.status, ALIVE)[found][known.focal_at]  # -1: not known, never alive
@@ -129,14 +129,14 @@ def _by_focal(turn: Turn, fixes: LastFixes, known: KindQueries, query: np.ndarra
     return np.where(status == ALIVE, of_query[query], status)
 
 
-def _fields(turn: Turn, fixes: LastFixes, query: np.ndarray, who: np.ndarray, sign: np.ndarray) -> pa.Array | None:
+def _fields(turn: Turn, fixes: Present, query: np.ndarray, who: np.ndarray, sign: np.ndarray) -> pa.Array | None:
     wanted = turn.known.selecting[query] & (sign >= 0)
     if not wanted.any():
         return None
     objects, at = np.unique(who, return_inverse=True)
     return fields_of(
         turn.queries, turn.objects, query=query, reading=at, wanted=wanted,
-        readings=readings.of_objects(fixes, objects), geographic=turn.settings.geographic,
+        readings=fixes.readings(objects), geographic=turn.settings.geographic,
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Queries that are judged at ticks of event time: those that move, and those that count (DESIGN section 3)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,14 +9,14 @@ import pyarrow as pa
 from st_common.operators import frame_telling, relational, windows
 from st_common.operators.agenda import Agenda, agenda_of
 from st_common.operators.entries import Entries
-from st_common.operators.fixes import NEVER, LastFixes
+from st_common.operators.fixes import NEVER
 from st_common.operators.frames import Closed, Frames, first_ends
 from st_common.operators.groups import Groups
 from st_common.operators.inner import Inner, Memo, inner_answer
 from st_common.operators.keys import SHIFT, differences, merged, unique, without
+from st_common.operators.present import Present
 from st_common.operators.state import Pending, State
 from st_common.operators.telling import events_count, tell_groups, tell_pairs
-from st_common.operators.touched import rows_after
 from st_common.operators.turn import Turn
 
 
@@ -44,8 +45,9 @@ def run_ticks(state: State, turn: Turn) -> Ticked:
     """Judges every tick that is due in a run, one after the other; what is not due yet stays pending."""
     if not turn.known.ticking:
         return Ticked(pending=Pending() if state.pending.tick != NEVER else None)
-    entries = windows.opened(state, turn)
-    frames = Frames(state, turn) if len(turn.known.frames.numbers) else None
+    present = Present(state.fixes, turn)
+    entries = windows.opened(state, turn, present)
+    frames = Frames(state, turn, present) if len(turn.known.frames.numbers) else None
     pending = state.pending
     aging = windows.aging(entries.all, turn)
     if frames is not None:
@@ -53,17 +55,24 @@ def run_ticks(state: State, turn: Turn) -> Ticked:
     agenda = agenda_of(
         turn.events, turn.clock, turn.settings.tick_us, pending=pending.tick, final=turn.final, aging=aging
     )
-    work = _Work(state=state, turn=turn, fixes=state.fixes, entries=entries, frames=frames, memo=state.memo or Memo())
-    changed = pending.objects
+    work = _Work(state=state, turn=turn, fixes=present, entries=entries, frames=frames, memo=state.memo or Memo())
+    changed, by_tick = pending.objects, _by_tick(agenda)
     for tick, position in zip(agenda.due.tolist(), agenda.position.tolist(), strict=True):
         # What happened in the pending tick belongs to it, and it is never later than the first one that is due.
-        here = np.flatnonzero(agenda.tick == tick)
+        here = by_tick(tick)
         work.advance(here, tick)
         work.tick(tick, position, unique(np.concatenate([changed if tick >= pending.tick else changed[:0],
                                                          turn.events.object[here]])))  # fmt: skip
         changed = changed[:0] if tick >= pending.tick else changed
     later = np.flatnonzero(~np.isin(agenda.tick, agenda.due))
     return work.ticked(_left(state, agenda, turn, changed, later), later)
+
+
+def _by_tick(agenda: Agenda) -> Callable[[int], np.ndarray]:
+    """Finds the events of a tick: their places, ascending."""
+    order = np.argsort(agenda.tick, kind="stable")
+    ticks = agenda.tick[order]
+    return lambda tick: order[np.searchsorted(ticks, tick) : np.searchsorted(ticks, tick, side="right")]
 
 
 def _left(state: State, agenda: Agenda, turn: Turn, changed: np.ndarray, later: np.ndarray) -> Pending:
@@ -83,7 +92,7 @@ class _Work:
     """The state of things from tick to tick of one run."""
 
     def __init__(
-        self, *, state: State, turn: Turn, fixes: LastFixes, entries: windows.Open, frames: Frames | None, memo: Memo
+        self, *, state: State, turn: Turn, fixes: Present, entries: windows.Open, frames: Frames | None, memo: Memo
     ) -> None:
         self._state, self._turn, self._fixes, self._entries, self._memo = state, turn, fixes, entries, memo
         self._frames = frames
@@ -94,8 +103,7 @@ class _Work:
 
     def advance(self, events: np.ndarray, tick: int) -> None:
         """Takes the last fixes on to after some events, those of a tick."""
-        objects, rows = rows_after(self._turn.events, self._turn.readings, events)
-        self._fixes = self._fixes.with_rows(objects, rows, total=len(self._turn.objects))
+        self._fixes.advance(events)
         if self._frames is not None:
             self._frames.ended(events)
             self._frames.advance(events, tick)

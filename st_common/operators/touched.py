@@ -1,10 +1,10 @@
 """The last fixes that events leave behind."""
 
 import numpy as np
-import pyarrow as pa
 
 from st_common.operators.fixes import ALIVE, ENDED, NEVER, SILENT, LastFixes
 from st_common.operators.readings import Readings
+from st_common.operators.taken import taken
 from st_common.operators.timeline import Events
 
 _STATUS = np.array([ALIVE, ENDED, SILENT], np.int8)  # by kind of event
@@ -14,12 +14,11 @@ def rows_after(events: Events, readings: Readings, which: np.ndarray) -> tuple[n
     """The objects of some events (their places, ascending), each once, and the last fix of each after them."""
     objects = events.object[which]
     last = which[np.r_[objects[1:] != objects[:-1], True]] if len(which) else which
-    index = pa.array(last)
     left = events.kind[last] != 0
     return events.object[last], LastFixes(
         ts=events.fix_ts[last], x=events.x[last], y=events.y[last], status=_STATUS[events.kind[last]],
         before_ts=np.where(left, NEVER, readings.before_ts[last]),
         before_x=np.where(left, np.nan, readings.before_x[last]),
         before_y=np.where(left, np.nan, readings.before_y[last]),
-        attributes={name: values.take(index) for name, values in readings.attributes.items()},
+        attributes=taken(readings.attributes, last),
     )  # fmt: skip

@@ -5,7 +5,8 @@ import shapely
 
 from st_common.geometry.areas import prepared
 from st_common.geometry.distance import metres_per_degree
-from st_common.operators.fixes import ALIVE, NEVER, LastFixes
+from st_common.operators.fixes import ALIVE, NEVER
+from st_common.operators.present import Present
 from st_common.operators.turn import Turn
 from st_common.operators.valid_until import Motion, in_boxes_until, in_circles_until
 from st_common.query.plan import Region
@@ -13,7 +14,7 @@ from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 
 
 def valid_until(
-    turn: Turn, fixes: LastFixes, query: np.ndarray, who: np.ndarray, sign: np.ndarray, at_us: int
+    turn: Turn, fixes: Present, query: np.ndarray, who: np.ndarray, sign: np.ndarray, at_us: int
 ) -> np.ndarray | None:
     """Per row the event time in seconds until which a new member stays one; None when no query asks for it.
 
@@ -33,7 +34,7 @@ def valid_until(
     return out
 
 
-def motion_of(fixes: LastFixes, objects: np.ndarray) -> Motion:
+def motion_of(fixes: Present, objects: np.ndarray) -> Motion:
     """Where objects are and how fast they go, by their last two readings."""
     known = fixes.before_ts[objects] != NEVER
     seconds = (fixes.ts[objects] - np.where(known, fixes.before_ts[objects], 0)) / 1e6
@@ -42,7 +43,7 @@ def motion_of(fixes: LastFixes, objects: np.ndarray) -> Motion:
     return Motion(x=x, y=y, vx=(x - fixes.before_x[objects]) / seconds, vy=(y - fixes.before_y[objects]) / seconds)
 
 
-def _focal(turn: Turn, fixes: LastFixes, region: Region, rows: int) -> Motion:
+def _focal(turn: Turn, fixes: Present, region: Region, rows: int) -> Motion:
     if isinstance(region, MovingBox | MovingCircle):
         return motion_of(fixes, np.full(rows, turn.objects.number_of(region.focal)))
     still = np.zeros(rows)

@@ -13,6 +13,7 @@ from st_common.operators.groups import Groups
 from st_common.operators.keys import SHIFT, packed, unique, without
 from st_common.operators.match import match
 from st_common.operators.points import points_of
+from st_common.operators.present import Present
 from st_common.operators.state import State
 from st_common.operators.timeline import FIX
 from st_common.operators.turn import Turn
@@ -42,7 +43,7 @@ class Window:
     groups: Groups = field(default_factory=Groups.empty)
 
 
-def opened(state: State, turn: Turn) -> Open:
+def opened(state: State, turn: Turn, present: Present) -> Open:
     """The entries of before, and those that the fixes of a run make; each fix is judged at its own row."""
     queries, events = turn.known.windows, turn.events
     if queries.empty:
@@ -54,7 +55,7 @@ def opened(state: State, turn: Turn) -> Open:
     event = fixes[hits.point]
     order = np.lexsort((events.object[event], events.position[event]))
     event, target, point = event[order], hits.target[order], hits.point[order]
-    group, value = relational.contributions(turn, readings, point, target)
+    group, value = relational.contributions(turn, present.sample_of_events(fixes), point, target)
     before_row = turn.clock.before(events.position[event])
     added = Entries(
         target=target, object=events.object[event], ts=events.ts[event], position=events.position[event],

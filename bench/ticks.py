@@ -1,0 +1,153 @@
+"""What ticks cost: a replay with 52 queries of all kinds, CQL-S's Q3 a car each, many pairs and joins that move.
+
+usage: python -m bench.ticks --what replay|days|q3|pairs|joins [--queries 100] [--objects 10000]
+
+The step alone is timed, without log and table. `replay` has the first 1,533 fixes of a thinned day of aircraft and
+ticks of a second, `days` 12,000 fixes stretched over ten days and ticks of 10 s; both are one batch. The others have
+rounds in which every object reports once. The rows of changes are counted, and all of them hashed: the same hash means
+the same rows.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import resource
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bench.forms import CARS, aircraft_plans, cars, joins_plans, pairs_plans, q3_plans, squares_of
+from bench.oldenburg import SHARED, registrations
+from st_common.layers.index import LayerIndex
+from st_common.operators.changes import settled
+from st_common.operators.evaluate import Counters
+from st_common.operators.packet import Packet, control_packet, pack
+from st_common.operators.settings import Settings
+from st_common.operators.stages import step
+from st_common.operators.state import State
+from st_common.query.control import payloads
+from st_common.query.plan import Plan
+
+AIRCRAFT = SHARED / "data" / "adsb-switzerland" / "switzerland.json.gz"
+SECOND_US = 1_000_000
+DAYS_US = 864_000 * SECOND_US
+_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What is run: plans, tables of fixes (a batch each), the settings of the step, and what a layer looks like."""
+
+    plans: list[Plan]
+    batches: list[pa.Table]
+    settings: Settings
+    layer: LayerIndex | None = None
+
+
+def aircraft(count: int, *, span_us: int | None) -> pa.Table:
+    """So many fixes of all aircraft, evenly thinned, in order of time; stretched over a span where one is given."""
+    rows = json.loads(gzip.decompress(AIRCRAFT.read_bytes()))
+    rows.sort(key=lambda row: (row["timestamp"], row["icao24"]))
+    kept = rows[:: len(rows) // count][:count]
+    ts = np.array([row["timestamp"] for row in kept], np.int64) * 1000
+    if span_us is not None:
+        ts = ts[0] + ((ts - ts[0]) * (span_us / max(int(ts[-1] - ts[0]), 1))).astype(np.int64)
+    return pa.table({
+        "row": pa.array(range(len(kept)), pa.int32()),
+        "object": pa.array([row["icao24"] for row in kept]).dictionary_encode(), "event_ts": ts,
+        "x": pa.array([row["longitude"] for row in kept]), "y": pa.array([row["latitude"] for row in kept]),
+        "gone": np.zeros(len(kept), bool), "callsign": pa.array([row["callsign"] for row in kept]),
+        "altitude": pa.array([row["altitude"] for row in kept], pa.float64()),
+        "groundspeed": pa.array([row["groundspeed"] for row in kept], pa.float64()),
+    })  # fmt: skip
+
+
+def _replay(_queries: int, _objects: int) -> Work:
+    fixes = aircraft(1_533, span_us=None)
+    settings = Settings(geographic=True, silence_us=600 * SECOND_US)
+    return Work(plans=aircraft_plans(fixes), batches=[fixes], settings=settings, layer=squares_of(degrees=True))
+
+
+def _days(_queries: int, _objects: int) -> Work:
+    fixes = aircraft(12_000, span_us=DAYS_US)
+    settings = Settings(geographic=True, silence_us=3600 * SECOND_US, tick_us=10 * SECOND_US)
+    return Work(plans=aircraft_plans(fixes), batches=[fixes], settings=settings, layer=squares_of(degrees=True))
+
+
+def _rounds(plans: Callable[[int, int], list[Plan]]) -> Callable[[int, int], Work]:
+    """Rounds of cars, three of them before those that count."""
+    return lambda queries, objects: Work(
+        plans=plans(queries, objects), batches=list(cars(objects, 8)), settings=Settings(), layer=squares_of()
+    )
+
+
+WORKS: dict[str, Callable[[int, int], Work]] = {
+    "replay": _replay, "days": _days, "q3": _rounds(q3_plans), "pairs": _rounds(pairs_plans),
+    "joins": _rounds(joins_plans),
+}  # fmt: skip
+
+
+def packets_of(work: Work) -> Iterator[list[Packet]]:
+    """The registrations, then a packet per batch, then the end mark."""
+    lines = payloads(registrations(work.plans))
+    yield [control_packet(number, line) for number, line in enumerate(lines)]
+    for number, fixes in enumerate(work.batches, len(lines)):
+        yield pack(number, fixes, rows=len(fixes), rejects=0, shards=1)
+    yield [control_packet(len(lines) + len(work.batches), b'{"op":"end"}\n')]
+
+
+def run(work: Work) -> tuple[list[float], list[pa.Table], Counters]:
+    """Seconds and changes of each batch: registrations, batches of fixes, the end; and all counters."""
+    state, seconds, changes, counters = State(), [], [], Counters()
+    for batch in packets_of(work):
+        started_s = time.perf_counter()
+        done = step(state, batch, work.settings, lambda *_: work.layer)  # type: ignore[arg-type,return-value]
+        changes.append(settled([done.changes]))
+        seconds.append(time.perf_counter() - started_s)
+        state, counters = done.state, counters + done.counters
+    return seconds, changes, counters
+
+
+def hash_of(changes: list[pa.Table]) -> str:
+    """A digest of all rows of changes, in their order."""
+    digest = hashlib.sha256()
+    for table in changes:
+        digest.update(repr(table.to_pylist()).encode())
+    return digest.hexdigest()[:_DIGITS]
+
+
+def peak_mb() -> int:
+    """The largest memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def main() -> None:
+    """Runs one figure and prints it as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--what", choices=list(WORKS), default="replay")
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--objects", type=int, default=CARS)
+    args = parser.parse_args()
+    work = WORKS[args.what](args.queries, args.objects)
+    before_mb = peak_mb()
+    seconds, changes, counters = run(work)
+    after_mb = peak_mb()
+    batches = seconds[1:-1]
+    counted: dict[str, Any] = {"ticks": counters.ticks, "touched": counters.touched, "changes": sum(map(len, changes))}
+    print(json.dumps({
+        "what": args.what, "engine": "local", "queries": len(work.plans), "fixes": sum(map(len, work.batches)),
+        "registering_s": round(seconds[0], 3), "seconds": round(sum(batches), 3),
+        "batch_p50_s": round(statistics.median(batches[3:] or batches), 4),
+        "tick_p50_ms": round(sum(batches) / max(counters.ticks, 1) * 1e3, 3), **counted,
+        "before_mb": before_mb, "more_mb": after_mb - before_mb, "hash": hash_of(changes),
+    }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""What ticks of one run would look up again and again: its objects do not change."""
+
+import numpy as np
+
+from st_common.operators.intern import Interner
+from st_common.operators.kind_queries import KindQueries
+from st_common.operators.numbering import Numbering
+from st_common.operators.targets import NO_PARTNER
+from st_common.operators.world import Table
+
+
+class Lookups:
+    """Numbers of focal objects and of targets, each found once in a run."""
+
+    def __init__(self, objects: Interner, numbering: Numbering) -> None:
+        self._objects, self._numbering = objects, numbering
+        self._focals: dict[int, np.ndarray] = {}
+        self._tables: dict[int, Table] = {}
+        self._targets: dict[int, np.ndarray] = {}
+
+    def focals(self, queries: KindQueries) -> np.ndarray:
+        """The object numbers of the queries' focal objects, -1 for those that never reported."""
+        if id(queries) not in self._focals:
+            self._focals[id(queries)] = queries.find(self._objects)
+        return self._focals[id(queries)]
+
+    def table(self, queries: KindQueries) -> Table:
+        """The table of the queries, for the objects of this run."""
+        if id(queries) not in self._tables:
+            self._tables[id(queries)] = queries.table(self.focals(queries))
+        return self._tables[id(queries)]
+
+    def targets(self, queries: KindQueries) -> np.ndarray:
+        """The target of each of the queries, without a partner; numbers never change."""
+        if id(queries) not in self._targets:
+            none = np.full(len(queries.numbers), NO_PARTNER)
+            self._targets[id(queries)] = self._numbering.targets_of(queries.numbers, none)
+        return self._targets[id(queries)]

@@ -1,0 +1,115 @@
+"""The last fixes of all objects at the ticks of a run: changed in place, from tick to tick."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators import readings
+from st_common.operators.fixes import ALIVE, ENDED, FILLERS, NEVER, SILENT, LastFixes
+from st_common.operators.lookups import Lookups
+from st_common.operators.readings import Readings
+from st_common.operators.taken import Joined, taken
+from st_common.operators.timeline import FIX
+from st_common.operators.turn import Turn
+from st_common.operators.values import Values
+
+_STATUS = np.array([ALIVE, ENDED, SILENT], np.int8)  # by kind of event
+_READ = tuple(name for name in FILLERS if name != "status")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Some fixes that expressions are asked about: where they stand, and whose they are."""
+
+    values: Values
+    place: np.ndarray
+    object: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def numbers(self, text: str) -> np.ndarray:
+        """The values of an expression as f64, NaN for null."""
+        return self.values.numbers(text, self.place)
+
+    def texts(self, text: str) -> tuple[np.ndarray, pa.Array]:
+        """The values of an expression as text: their numbers, -1 for null, and the texts that these count in."""
+        return self.values.texts(text, self.place)
+
+    def known(self, text: str) -> np.ndarray:
+        """Where an expression is not null; bool[n]."""
+        return self.values.known(text, self.place)
+
+
+class Present:
+    """The last fixes as `LastFixes` has them, for all objects that a run knows; first those from before the run.
+
+    `place` is where the last fix of each object stands: its number for one from before the run, after those the events
+    of the run, -1 without one. `values` evaluates expressions over the fixes at such places, `lookups` finds numbers.
+    """
+
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    status: np.ndarray
+    before_ts: np.ndarray
+    before_x: np.ndarray
+    before_y: np.ndarray
+
+    def __init__(self, fixes: LastFixes, turn: Turn) -> None:
+        known, total = len(fixes), len(turn.objects)
+        for name, filler in FILLERS.items():
+            column = getattr(fixes, name)
+            setattr(self, name, np.concatenate([column, np.full(total - known, filler, column.dtype)]))
+        self.alive = self.status == ALIVE
+        self.place = np.where(np.arange(total) < known, np.arange(total), -1)
+        self._turn, self._known, self._status = turn, known, _STATUS[turn.events.kind]
+        self._after = _after(turn)
+        self._attributes = Joined(fixes.attributes, known, turn.readings.attributes, len(turn.events))
+        self.lookups = Lookups(turn.objects, turn.numbering)
+        before = readings.of_objects(fixes, np.arange(known))
+        self.values = Values(before, self._after, self._attributes, turn.objects, geographic=turn.settings.geographic)
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def advance(self, events: np.ndarray) -> None:
+        """Takes the last fixes on to after some events of the run (their places, sorted by object and effect)."""
+        objects = self._turn.events.object[events]
+        last = events[np.r_[objects[1:] != objects[:-1], True]] if len(events) else events
+        who = self._turn.events.object[last]
+        for name in _READ:
+            getattr(self, name)[who] = getattr(self._after, name)[last]
+        self.status[who] = self._status[last]
+        self.alive[who] = self._status[last] == ALIVE
+        self.place[who] = self._known + last
+
+    def readings(self, objects: np.ndarray) -> Readings:
+        """The last readings of some objects."""
+        columns = {name: getattr(self, name)[objects] for name in _READ}
+        return Readings(object=objects, attributes=taken(self._attributes, self.place[objects]), **columns)
+
+    def sample(self, objects: np.ndarray) -> Sample:
+        """The last fixes of some objects, to be asked about."""
+        return Sample(values=self.values, place=self.place[objects], object=objects)
+
+    def sample_of_events(self, events: np.ndarray) -> Sample:
+        """The fixes of some events of the run, to be asked about."""
+        return Sample(values=self.values, place=self._known + events, object=self._turn.events.object[events])
+
+    def masks(self, texts: Sequence[str], objects: np.ndarray) -> np.ndarray:
+        """bool[e, n]: where each expression is true of the last fixes of some objects."""
+        return self.values.masks(texts, self.place[objects])
+
+
+def _after(turn: Turn) -> Readings:
+    """The reading of its object after each event of the run."""
+    events, found = turn.events, turn.readings
+    left = events.kind != FIX
+    return Readings(
+        object=events.object, ts=events.fix_ts, x=events.x, y=events.y, attributes=found.attributes,
+        before_ts=np.where(left, NEVER, found.before_ts), before_x=np.where(left, np.nan, found.before_x),
+        before_y=np.where(left, np.nan, found.before_y),
+    )  # fmt: skip

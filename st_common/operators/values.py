@@ -1,0 +1,116 @@
+"""What expressions say of the last fixes at the ticks of a run: evaluated once for each fix, not at every tick."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.operators import expressions
+from st_common.operators.intern import Interner
+from st_common.operators.readings import Readings
+from st_common.operators.taken import Attributes, taken
+
+Form = Literal["mask", "number", "text", "known"]
+_FILLER = {"mask": False, "known": False, "number": np.nan, "text": -1}
+_SHARE = 8  # where more than this part of the events is asked for, all are evaluated at once
+
+
+class _Column:
+    """The values of one expression at all places, as far as they are known; the last place is for none: it is null."""
+
+    def __init__(self, form: Form, places: int) -> None:
+        self.values = np.full(places + 1, _FILLER[form])
+        self.known = np.zeros(places + 1, bool)
+        self.known[-1] = True
+        self.asked = False
+        self.names = pa.array([], pa.string())  # of texts, whose values are places among these
+
+    def put(self, places: np.ndarray, found: pa.Array | np.ndarray) -> None:
+        self.values[places] = self._codes(found) if isinstance(found, pa.Array) else found
+        self.known[places] = True
+
+    def _codes(self, found: pa.Array) -> np.ndarray:
+        encoded = found.cast(pa.string()).dictionary_encode()
+        at = pc.index_in(encoded.dictionary, value_set=self.names).to_numpy(zero_copy_only=False).astype(float)
+        new = np.isnan(at)
+        at[new] = len(self.names) + np.arange(int(new.sum()))
+        self.names = pa.concat_arrays([self.names, encoded.dictionary.filter(pa.array(new))])
+        numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        codes: np.ndarray = np.append(at, -1).astype(np.int64)[numbers]
+        return codes
+
+
+class Values:
+    """Expressions over fixes at places: first the last fixes `before` a run, then those `after` each of its events.
+
+    What is asked for a second time is evaluated for all events at once: then other ticks will ask as well.
+    """
+
+    def __init__(
+        self, before: Readings, after: Readings, attributes: Attributes, objects: Interner, *, geographic: bool
+    ) -> None:
+        self._parts, self._attributes = (before, after), attributes
+        self._objects, self._geographic = objects, geographic
+        self._known, self._places = len(before), len(before) + len(after)
+        self._columns: dict[tuple[Form, str], _Column] = {}
+
+    def masks(self, texts: Sequence[str], places: np.ndarray) -> np.ndarray:
+        """bool[e, n]: where each expression is true; null counts as false."""
+        found = self._filled("mask", texts, places)
+        return np.stack([column.values[places] for column in found]) if found else np.empty((0, len(places)), bool)
+
+    def numbers(self, text: str, places: np.ndarray) -> np.ndarray:
+        """The values of an expression as f64, NaN for null."""
+        values: np.ndarray = self._filled("number", [text], places)[0].values[places]
+        return values
+
+    def known(self, text: str, places: np.ndarray) -> np.ndarray:
+        """Where an expression is not null; bool[n]."""
+        values: np.ndarray = self._filled("known", [text], places)[0].values[places]
+        return values
+
+    def texts(self, text: str, places: np.ndarray) -> tuple[np.ndarray, pa.Array]:
+        """The values of an expression as text: their numbers, -1 for null, and the texts that these count in."""
+        (column,) = self._filled("text", [text], places)
+        return column.values[places], column.names
+
+    def _filled(self, form: Form, texts: Sequence[str], places: np.ndarray) -> list[_Column]:
+        """The columns of some expressions, known at these places."""
+        for text in texts:
+            self._columns.setdefault((form, text), _Column(form, self._places))
+        columns = {text: self._columns[form, text] for text in texts}
+        lacking = [text for text, column in columns.items() if not column.known[places].all()]
+        if lacking:
+            self._evaluate(form, {text: columns[text] for text in lacking}, places)
+        return list(columns.values())
+
+    def _evaluate(self, form: Form, columns: dict[str, _Column], places: np.ndarray) -> None:
+        unknown = np.zeros(self._places + 1, bool)
+        for column in columns.values():
+            unknown[places] |= ~column.known[places]
+        events = int(np.count_nonzero(unknown[self._known :]))
+        if events and (events * _SHARE > self._places - self._known or any(c.asked for c in columns.values())):
+            unknown[self._known : -1] = True
+        for column in columns.values():
+            column.asked |= events > 0
+        wanted = np.flatnonzero(unknown)
+        start = np.searchsorted(wanted, self._known)
+        for part, at in zip(self._parts, (wanted[:start], wanted[start:]), strict=True):
+            if len(at):
+                shift = 0 if part is self._parts[0] else self._known
+                table = replace(part.take(at - shift), attributes=taken(self._attributes, at)).table(
+                    self._objects.ids, geographic=self._geographic
+                )
+                for column, found in zip(columns.values(), _found(form, list(columns), table), strict=True):
+                    column.put(at, found)
+
+
+def _found(form: Form, texts: list[str], table: pa.Table) -> Sequence[pa.Array | np.ndarray]:
+    if form == "mask":
+        return list(expressions.masks(texts, table))
+    if form == "known":
+        return list(expressions.known(texts, table))
+    return expressions.numbers(texts, table) if form == "number" else expressions.values_as_text(texts, table)
