@@ -11,8 +11,9 @@ from st_common.operators.frame_specs import FrameSpecs, compile_frames, is_restr
 from st_common.operators.intern import Interner, hashes_of
 from st_common.operators.kind_queries import KindQueries, kind_queries
 from st_common.operators.match import QuerySet, compile_queries
+from st_common.operators.pair_specs import Moving, PairSpecs, compile_moving, compile_pairs
 from st_common.operators.placing import selections_below
-from st_common.operators.registered import Queries, Registered
+from st_common.operators.registered import Queries
 from st_common.operators.settings import Settings
 from st_common.query.neighbours import GroupNearest, Nearest
 from st_common.query.plan import Plan, Window
@@ -38,9 +39,8 @@ class Compiled:
 
     `fixwise` are judged fix by fix, by the shard that owns the object. The others are judged at ticks by the shard
     that owns the query: `still` have a region that stands still, `windows` and `frames` hold fixes, `kinds` go through
-    the skeleton, `pairs` join objects with objects (see `is_spread`), or with a layer below a region that
-    moves; `alone` has for each of these, by its number, what else its objects satisfy where they are, as a set of one
-    query; `following` are those of them that go with an object. What a frame asks of last fixes is among these.
+    the skeleton, `pairs` join objects with objects (see `is_spread`), `moving_joins` with a layer below a region that
+    moves; `following` are those of both that go with an object. What a frame asks of last fixes is among these.
     The other columns have a flag per query: further fixes of members are told, an aggregate stands above, there is a
     window or a frame, there is a frame, everything is told again at each result, columns are selected, members are told
     with the time until which they stay, objects are paired, the query is this shard's. Then, per query:
@@ -53,8 +53,8 @@ class Compiled:
     windows: QuerySet
     frames: FrameSpecs
     kinds: dict[str, KindQueries]
-    pairs: np.ndarray
-    alone: dict[int, QuerySet]
+    pairs: PairSpecs
+    moving_joins: Moving
     following: KindQueries
     every: np.ndarray
     grouped: np.ndarray
@@ -73,7 +73,7 @@ class Compiled:
     @property
     def ticking(self) -> bool:
         """Whether any query is judged at ticks."""
-        moving = bool(self.kinds) or bool(len(self.pairs))
+        moving = bool(self.kinds) or bool(len(self.pairs.numbers)) or bool(self.moving_joins.kinds)
         return moving or not self.still.empty or not self.windows.empty or bool(len(self.frames.numbers))
 
 
@@ -120,10 +120,15 @@ def compile_shard(
         )
         for of in (fixwise, kinds.pop("still", []), windows)
     ]
+    joined = kinds.pop("pairs", [])
+    paired = [n for n in joined if below[n].plan.pairs is not None]
+    joining = [n for n in joined if below[n].plan.pairs is None]
     return Compiled(
-        fixwise=sets[0], still=sets[1], windows=sets[2], pairs=np.array(pairs := kinds.pop("pairs", []), np.int64),
-        alone={n: _alone(below[n], settings) for n in pairs},
-        following=kind_queries(below, [n for n in pairs if below[n].plan.focals]),
+        fixwise=sets[0], still=sets[1], windows=sets[2],
+        pairs=compile_pairs(below, paired, spread=[n for n in paired if is_spread(queries[n].plan)],
+                             geographic=settings.geographic),
+        moving_joins=compile_moving(below, joining, geographic=settings.geographic),
+        following=kind_queries(below, [n for n in joined if below[n].plan.focals]),
         kinds={name: kind_queries(below, of) for name, of in kinds.items()},
         frames=compile_frames(queries, frames, geographic=settings.geographic),
         every=np.array([q.plan.emit == "every" for q in queries], bool),
@@ -152,13 +157,6 @@ def _below_frames(queries: Queries, frames: list[int]) -> Queries:
         return queries
     mine = frozenset(frames)
     return tuple(replace(q, plan=who_counts(q.plan)) if n in mine else q for n, q in enumerate(queries))
-
-
-def _alone(query: Registered, settings: Settings) -> QuerySet:
-    """One query without a region that moves."""
-    plan = query.plan
-    still = replace(plan, inside=None) if isinstance(plan.inside, MovingBox | MovingCircle) else plan
-    return compile_queries((replace(query, plan=still),), [0], geographic=settings.geographic)
 
 
 def _windows(windows: list[Window | None]) -> dict[str, np.ndarray]:

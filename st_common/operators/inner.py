@@ -57,10 +57,10 @@ def inner_answer(turn: Turn, fixes: Present, answer: np.ndarray, memo: Memo, cha
     for name, queries in known.kinds.items():
         kinds[name], looked, filled = _kind(scope, turn, fixes, world, name, queries, memo.kinds.get(name))
         touched, refills = touched + looked, refills + filled
-    for number in known.pairs.tolist():
-        pairs = turn.queries[number].plan.pairs is not None
-        judge_join = pairing.judge_pairs if pairs else moving_joins.judge_moving_join
-        touched += judge_join(scope, turn, fixes, world, number)
+    if len(known.pairs.numbers):
+        touched += pairing.judge_pairs(scope, turn, fixes, world)
+    if known.moving_joins.kinds:
+        touched += moving_joins.judge_moving_joins(scope, turn, fixes, world)
     minus, plus = scope.differences(len(turn.numbering.targets))
     return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), touched=touched, refills=refills)
 
@@ -102,7 +102,8 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     kind = KINDS[name]
     tick = Tick(
         world=replace(world, masks=masks), table=fixes.lookups.table(queries),
-        moved=queries.moved(found, scope.changed), changed=scope.changed, member_row=member_row[mine], member_object=scope.object[mine],
+        moved=queries.moved(found, scope.changed), changed=scope.changed,
+        member_row=member_row[mine], member_object=scope.object[mine],
         margin=_margin(turn, queries), refills=turn.settings.refills,
     )  # fmt: skip
     done = judge(kind, tick, memo.kept if memo else None)

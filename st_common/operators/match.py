@@ -80,16 +80,21 @@ class Hits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """Queries that join with one version of a layer in the same way; `regions` where they have one.
+    """Queries that join with one version of a layer in the same way: in indexes where they have a region.
 
-    `growth` is that of the boxes that must meet a feature.
+    `everywhere` has those without one. `growth` is that of the boxes that must meet a feature.
     """
 
     join: LayerJoin
     version: int
     growth: Growth
-    queries: np.ndarray
-    regions: tuple[Region | None, ...]
+    everywhere: np.ndarray
+    parts: tuple[tuple[np.ndarray, Index], ...]
+
+    @property
+    def queries(self) -> np.ndarray:
+        """The numbers of all the queries."""
+        return np.concatenate([self.everywhere, *(numbers for numbers, _ in self.parts)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,20 +190,30 @@ def _indexes(below: int, views: _Views, numbers: list[int]) -> Indexes:
             kinds.setdefault(type(views.region(number)), []).append(number)
         elif version is not None:
             groups.setdefault((join, version, views.growth(number)), []).append(number)
-    parts = [
-        (np.array(of, np.int64), index_of([views.region(n) for n in of], geographic=views.geographic))
-        for kind, of in kinds.items()
-        if kind in _INDEX
-    ]
     return Indexes(
-        below=below, parts=tuple(parts),
-        everywhere=np.array([n for kind, of in kinds.items() if kind not in _INDEX for n in of], np.int64),
-        joins=tuple(
-            JoinGroup(join=join, version=version, growth=growth, queries=np.array(of, np.int64),
-                      regions=tuple(views.region(n) for n in of))
-            for (join, version, growth), of in groups.items()
-        ),
+        below=below, parts=_parts(kinds, views), everywhere=_without_index(kinds),
+        joins=tuple(_join_group(join, version, growth, views, of) for (join, version, growth), of in groups.items()),
     )  # fmt: skip
+
+
+def _join_group(join: LayerJoin, version: int, growth: Growth, views: "_Views", numbers: list[int]) -> JoinGroup:
+    kinds: dict[type, list[int]] = {}
+    for number in numbers:
+        kinds.setdefault(type(views.region(number)), []).append(number)
+    return JoinGroup(join=join, version=version, growth=growth, everywhere=_without_index(kinds),
+                     parts=_parts(kinds, views))  # fmt: skip
+
+
+def _parts(kinds: dict[type, list[int]], views: "_Views") -> tuple[tuple[np.ndarray, Index], ...]:
+    """The numbers of queries whose regions have an index, by type of region, with it."""
+    return tuple(
+        (np.array(of, np.int64), index_of([views.region(n) for n in of], geographic=views.geographic))
+        for kind, of in kinds.items() if kind in _INDEX
+    )  # fmt: skip
+
+
+def _without_index(kinds: dict[type, list[int]]) -> np.ndarray:
+    return np.array([n for kind, of in kinds.items() if kind not in _INDEX for n in of], np.int64)
 
 
 def _boxes(boxes: list[Box], *, geographic: bool) -> Index:  # noqa: ARG001 - one signature for all
@@ -290,15 +305,32 @@ def _everywhere(numbers: np.ndarray, queries: QuerySet, points: Points, chosen: 
 def _join(
     group: JoinGroup, queries: QuerySet, points: Points, chosen: np.ndarray, layer: Layer, numbering: Numbering
 ) -> Triples:
-    near, met = _met(group, points, chosen, layer)
-    found = [(near[:0], near[:0], met[:0])]
-    for number, region in zip(group.queries, group.regions, strict=True):
-        point, feature = near, met
-        if region is not None:
-            inside = region_mask(region, points.x[near], points.y[near], geographic=queries.geographic)
-            point, feature = near[inside], met[inside]
-        found.append((point, np.full(len(point), number), feature))
-    point, query, feature = (_concat([part[i] for part in found]) for i in range(3))
+    met = _met(group, points, chosen, layer)
+    near = np.unique(met[0])
+    found = [(np.tile(near, len(group.everywhere)), np.repeat(group.everywhere, len(near)))]
+    for numbers, index in group.parts:
+        point, row = index.probe(points.x[near], points.y[near])
+        found.append((near[point], numbers[row]))
+    point, query = (_concat([part[i] for part in found]) for i in range(2))
+    return _with_features(met, queries, points, layer, numbering, point, query)
+
+
+def join_pairs(
+    group: JoinGroup, queries: QuerySet, points: Points, layer: Layer, numbering: Numbering, pairs: Pairs
+) -> Triples:
+    """Pairs of a point and a query of the group, each with the features that the point joins."""
+    met = _met(group, points, np.unique(pairs[0]), layer)
+    return _with_features(met, queries, points, layer, numbering, *pairs)
+
+
+def _with_features(  # noqa: PLR0917 - the parts of one join
+    met: Pairs, queries: QuerySet, points: Points, layer: Layer, numbering: Numbering, point: np.ndarray,
+    query: np.ndarray,
+) -> Triples:  # fmt: skip
+    near, features = met
+    start = np.searchsorted(near, point)
+    count = np.searchsorted(near, point, side="right") - start
+    feature, point, query = features[ranges(start, count)], np.repeat(point, count), np.repeat(query, count)
     if not queries.screens.empty and len(point):
         keep = passes(queries.screens, points.asked, point, query, Features(layer=layer, feature=feature))
         point, query, feature = point[keep], query[keep], feature[keep]
@@ -307,7 +339,7 @@ def _join(
 
 
 def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> Pairs:
-    """Pairs of a point and a feature that the join asks for."""
+    """Pairs of a point and a feature that the join asks for, sorted by point."""
     join = group.join
     if join.predicate == "equals":
         keys = points.keys[join.left or ""].take(pa.array(chosen))
@@ -317,7 +349,8 @@ def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> 
             points.x[chosen], points.y[chosen], kinds=join.kinds, tags=join.tags, growth=group.growth,
             distance_m=join.distance_m if join.predicate == "dwithin" else None, within=join.predicate == "within",
         )  # fmt: skip
-    return chosen[point], feature
+    order = np.argsort(point, kind="stable")
+    return chosen[point[order]], feature[order]
 
 
 def region_mask(region: Region, x: np.ndarray, y: np.ndarray, *, geographic: bool) -> np.ndarray:
