@@ -10,7 +10,7 @@ from st_common.decode.csv import read_csv
 from st_common.decode.decoded import RAW_LIMIT, REJECTS_SCHEMA, Decoded, Reason, Records, fixes_schema
 from st_common.decode.gzipped import MAGIC, unpack
 from st_common.decode.json_array import is_array
-from st_common.decode.judge import judge
+from st_common.decode.judge import judge, one_arrival
 from st_common.decode.ndjson import read_ndjson
 from st_common.settings import StreamSettings
 
@@ -33,7 +33,8 @@ def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decode
     if trouble and not is_array(payload):
         end = payload.rfind(b"\n") + 1
         payload, lost = payload[:end], payload[end:]
-    decoded = judge(FORMATS[stream.format](payload, stream), stream, arrival_us=arrival_us)
+    records = FORMATS[stream.format](payload, stream)
+    decoded = judge(records, stream, one_arrival(arrival_us, records))
     return _with_loss(decoded, trouble, lost) if trouble else decoded
 
 

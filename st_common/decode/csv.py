@@ -45,6 +45,14 @@ def read_csv(payload: bytes, stream: StreamSettings) -> Records:
     return _read_whole(body, wanted) or _read_sorted_out(body, wanted)
 
 
+def read_in_shape(payload: bytes, stream: StreamSettings) -> Records | None:
+    """The records, as `read_csv`, when every line is one; None where something is out of shape."""
+    body, wanted = _body(payload, stream), columns_read(stream)
+    if body.names is not None and not set(wanted) <= set(body.names):
+        return None
+    return _read_whole(body, wanted)
+
+
 def _body(payload: bytes, stream: StreamSettings) -> _Body:
     dialect = Dialect(stream.delimiter, stream.quote)
     quoted = dialect.quote != "" and dialect.quote.encode() in payload

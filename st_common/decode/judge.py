@@ -1,6 +1,7 @@
 """Records to fixes and rejects: what the fields mean, the same for every format."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,28 @@ from st_common.settings import AttributeType, StreamSettings
 _MAX_LONGITUDE, _MAX_LATITUDE = 180.0, 90.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrivals:
+    """When the segments of some records arrived (us UTC), and how many of the records each has."""
+
+    at_us: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def of_records(self) -> NDArray[np.int64]:
+        """The arrival of each record's segment."""
+        return np.repeat(self.at_us, self.counts)
+
+    def instants(self) -> NDArray[np.int64]:
+        """The arrival of each record: the last of a segment has the segment's, each before it a microsecond less."""
+        behind = np.repeat(np.cumsum(self.counts), self.counts) - 1 - np.arange(self.counts.sum())
+        return np.asarray(self.of_records() - behind, np.int64)
+
+
+def one_arrival(arrival_us: int, records: Records) -> Arrivals:
+    """All the records are of one segment."""
+    return Arrivals(at_us=np.array([arrival_us], np.int64), counts=np.array([len(records.fault)], np.int64))
+
+
 class _Faults:
     """The reason of each record whose fields could be read; the first one that is found stays."""
 
@@ -27,11 +50,11 @@ class _Faults:
             self.reasons[where & (self.reasons == Reason.NONE)] = reason
 
 
-def judge(records: Records, stream: StreamSettings, *, arrival_us: int) -> Decoded:
+def judge(records: Records, stream: StreamSettings, arrivals: Arrivals) -> Decoded:
     """The fixes and rejects of records: each record becomes exactly one of them."""
     rows = np.flatnonzero(records.fault == Reason.NONE)
     faults = _Faults(len(rows))
-    fields = _fields(records, stream, arrival_us, faults) if len(rows) else {}
+    fields = _fields(records, stream, arrivals, faults) if len(rows) else {}
     fault = records.fault.copy()
     fault[rows] = faults.reasons
     bad = np.flatnonzero(fault)
@@ -50,18 +73,19 @@ def judge(records: Records, stream: StreamSettings, *, arrival_us: int) -> Decod
     return Decoded(fixes=fixes, rejects=rejects, rows=len(fault), nulled=nulled)
 
 
-def _fields(records: Records, stream: StreamSettings, arrival_us: int, faults: _Faults) -> dict[str, pa.Array]:
+def _fields(records: Records, stream: StreamSettings, arrivals: Arrivals, faults: _Faults) -> dict[str, pa.Array]:
     fields, named = _without_nulls(records.fields, stream.nulls), stream.columns
     objects = fields[named.object].dictionary_encode()
     faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)
-    event_ts = _event_ts(records, fields, stream, arrival_us, faults)
+    event_ts = _event_ts(records, fields, stream, arrivals, faults)
     gone = np.zeros(len(event_ts), bool)
     if named.gone is not None:
         gone = mask(pc.is_in(fields[named.gone], pa.array(named.gone_values, pa.string())))
     x, y = _coordinates(doubles(fields[named.x]), doubles(fields[named.y]), stream, gone, faults)
     attributes = {name: _attribute(name, fields[name], kind, faults) for name, kind in stream.attributes.items()}
     if stream.max_ahead_s is not None:
-        faults.mark(event_ts > arrival_us + round(stream.max_ahead_s * 1e6), Reason.TOO_FAR_AHEAD)
+        arrived = arrivals.of_records()[records.fault == Reason.NONE]
+        faults.mark(event_ts > arrived + round(stream.max_ahead_s * 1e6), Reason.TOO_FAR_AHEAD)
     return {
         "object": objects,
         "event_ts": pa.array(event_ts),
@@ -80,7 +104,7 @@ def _empty_ids(objects: pa.DictionaryArray) -> Mask:
 
 
 def _event_ts(
-    records: Records, fields: Mapping[str, pa.Array], stream: StreamSettings, arrival_us: int, faults: _Faults
+    records: Records, fields: Mapping[str, pa.Array], stream: StreamSettings, arrivals: Arrivals, faults: _Faults
 ) -> NDArray[np.int64]:
     """Event times (us).
 
@@ -89,8 +113,7 @@ def _event_ts(
     """
     column = stream.columns.event_ts
     if column is None:
-        rows = np.flatnonzero(records.fault == Reason.NONE)
-        return np.asarray(arrival_us - (len(records.fault) - 1 - rows), np.int64)
+        return np.asarray(arrivals.instants()[records.fault == Reason.NONE], np.int64)
     parsed = instants(fields[column], stream.time_unit)
     faults.mark(parsed.missing, Reason.MISSING_TIME)
     faults.mark(parsed.bad, Reason.BAD_TIME)

@@ -1,5 +1,6 @@
 """The archive job: every fix into `positions`, every reject into `rejects`, exactly once (DESIGN section 2)."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.log import Log, Segment
+from st_common.capture.log import Log
 from st_common.contracts import load_contract
-from st_common.engine.feed import decoded, step_settings
+from st_common.decode.joined import Part
+from st_common.engine.feed import Piece, pieces, step_settings
 from st_common.engine.levels import Levels
+from st_common.engine.pace import Pace, taken
 from st_common.home import Home
 from st_common.partition.regions import Regions, assign
 from st_common.partition.store import current
@@ -43,28 +46,31 @@ class Archive:
         self.totals = Archived()
         self.failure: Exception | None = None
         self.levels = Levels(home, stream)
+        self._pace = Pace()
 
     def _done(self, table: Path) -> int:
         committed = tables.committed(table, self._app)
         return 0 if committed is None else committed + 1
 
     def batch(self) -> bool:
-        """Archives what the log has, up to `BATCH_BYTES`; False when there is nothing new."""
-        segments = self.log.segments(self.next_segment, max_bytes=BATCH_BYTES)
+        """Archives what the log has, up to what fits into a batch (see `Pace`); False when there is nothing new."""
+        begun_s, start = time.monotonic(), self.next_segment
+        segments = self.log.segments(start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments)
         if not segments:
             return False
-        found = [(segment, decoded(self.log, segment, self._stream)) for segment in segments if not segment.control]
-        end = segments[-1].number
+        found = list(taken(pieces(self.log, segments, self._stream), lambda piece: piece.rows))
+        end = found[-1].segments[-1].number
         regions = current(self._home, self._stream.group)
-        fixes = [self._fixes(segment, d.fixes, regions) for segment, d in found]
-        rejects = [self._reject_rows(segment, d.rejects) for segment, d in found]
+        fixes = [self._fixes(piece, piece.part, regions) for piece in found if piece.part]
+        rejects = [self._reject_rows(piece, piece.part) for piece in found if piece.part]
         self._append(self._positions, "positions", fixes, end)
         self._append(self._rejects, "rejects", rejects, end)
         self.next_segment = end + 1
         self.log.publish(READER, self.next_segment)
-        self.totals.segments += len(segments)
+        self.totals.segments += end + 1 - start
         self.totals.fixes += sum(map(len, fixes))
         self.totals.rejects += sum(map(len, rejects))
+        self._pace = self._pace.after(end + 1 - start, time.monotonic() - begun_s)
         return True
 
     def _append(self, path: Path, contract_name: str, parts: list[pa.Table], end: int) -> None:
@@ -76,7 +82,8 @@ class Archive:
             rows = rows.filter(pa.compute.field("segment") >= done)
         tables.append(path, rows, contract, app=self._app, version=end)
 
-    def _fixes(self, segment: Segment, fixes: pa.Table, regions: Regions) -> pa.Table:
+    def _fixes(self, piece: Piece, part: Part, regions: Regions) -> pa.Table:
+        fixes = part.decoded.fixes
         n = len(fixes)
         ts = fixes["event_ts"].to_numpy()
         if n:
@@ -84,17 +91,20 @@ class Archive:
         region = assign(regions, fixes["x"].to_numpy(), fixes["y"].to_numpy())
         names = pa.array(regions.region_id, pa.string()).take(pa.array(region))
         columns = {
-            "region_id": names, "segment": pa.array(np.full(n, segment.number)), "row": fixes["row"],
+            "region_id": names, "segment": pa.array(piece.segments[0].number + part.fix_at.astype(np.int64)),
+            "row": fixes["row"],
             "event_ts": fixes["event_ts"].cast(_STAMP), "x": fixes["x"], "y": fixes["y"],
             "object": fixes["object"].cast(pa.string()), "gone": fixes["gone"],
         }  # fmt: skip
         return pa.table(columns | {name: fixes[name] for name in self._stream.attributes})
 
-    def _reject_rows(self, segment: Segment, rejects: pa.Table) -> pa.Table:
+    def _reject_rows(self, piece: Piece, part: Part) -> pa.Table:
+        rejects = part.decoded.rejects
         n = len(rejects)
+        arrival = np.array([segment.arrival_us for segment in piece.segments], np.int64)[part.reject_at]
         return pa.table({
-            "segment": pa.array(np.full(n, segment.number)), "row": rejects["row"],
-            "arrival_ts": pa.array(np.full(n, segment.arrival_us)).cast(_STAMP),
+            "segment": pa.array(piece.segments[0].number + part.reject_at.astype(np.int64)), "row": rejects["row"],
+            "arrival_ts": pa.array(arrival).cast(_STAMP),
             "stream": pa.array([self._stream.name] * n, pa.string()),
             "reason": rejects["reason"], "raw": rejects["raw"],
         })  # fmt: skip

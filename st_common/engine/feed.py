@@ -1,12 +1,18 @@
 """From segments of a log to packets for shards: what every engine begins with."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
 from st_common.capture.log import Log, Segment
-from st_common.decode import Decoded, decode
+from st_common.decode.joined import Part, Raw, decode_all
 from st_common.operators.packet import Packet, control_packet, pack
 from st_common.operators.settings import Settings
 from st_common.settings import StreamSettings
 
 _US = 1_000_000
+_READ_BYTES = 1 << 20
+_READ_SEGMENTS = 4096
 
 
 def step_settings(stream: StreamSettings, *, shard: int = 0, shards: int = 1) -> Settings:
@@ -20,15 +26,70 @@ def step_settings(stream: StreamSettings, *, shard: int = 0, shards: int = 1) ->
     )  # fmt: skip
 
 
-def decoded(log: Log, segment: Segment, stream: StreamSettings) -> Decoded:
-    """The fixes and the rejects of a data segment; see `decode`."""
-    return decode(log.read(segment), stream, arrival_us=segment.arrival_us)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Adjacent segments that were decoded together, or one of control rows, which has no part."""
+
+    segments: Sequence[Segment]
+    part: Part | None
+
+    @property
+    def rows(self) -> int:
+        """How many records there are."""
+        return self.part.decoded.rows if self.part else 0
+
+
+def pieces(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> Iterator[Piece]:
+    """Adjacent segments in log order, the small ones decoded together.
+
+    They are read as they are asked for, so that whoever asks can stop between two of them.
+    """
+    for control, of in groupby(segments, key=lambda segment: segment.control):
+        for some in _batches(list(of)):
+            if control:
+                yield from (Piece(segments=[one], part=None) for one in some)
+                continue
+            found = [Raw(payload=log.read(one), arrival_us=one.arrival_us) for one in some]
+            first = 0
+            for part in decode_all(found, stream):
+                yield Piece(segments=some[first : first + part.segments], part=part)
+                first += part.segments
+
+
+def packets_of(log: Log, segments: Sequence[Segment], stream: StreamSettings, *, shards: int) -> Iterator[list[Packet]]:
+    """One packet per shard for every segment, or for many small ones that follow each other, in log order.
+
+    Control rows go to all shards; fixes too, or to the shard of their object.
+    """
+    for piece in pieces(log, segments, stream):
+        first = piece.segments[0]
+        if piece.part is None:
+            yield [control_packet(first.number, log.read(first))] * shards
+        else:
+            yield _pack(first.number, piece.part, stream, shards)
 
 
 def packets(log: Log, segment: Segment, stream: StreamSettings, *, shards: int) -> list[Packet]:
-    """One packet per shard for a segment: control rows go to all, fixes too, or to the shard of their object."""
-    if segment.control:
-        return [control_packet(segment.number, log.read(segment))] * shards
-    found = decoded(log, segment, stream)
-    return pack(segment.number, found.fixes, rows=found.rows, rejects=len(found.rejects), nulled=found.nulled,
-                shards=shards, moving=stream.moving, id_key=stream.id_key)  # fmt: skip
+    """One packet per shard for a segment; see `packets_of`."""
+    return next(packets_of(log, [segment], stream, shards=shards))
+
+
+def _pack(first: int, part: Part, stream: StreamSettings, shards: int) -> list[Packet]:
+    found = part.decoded
+    return pack(
+        first, found.fixes, rows=found.rows, rejects=len(found.rejects), nulled=found.nulled, shards=shards,
+        moving=stream.moving, id_key=stream.id_key, segments=part.segments,
+        at=part.fix_at if part.segments > 1 else None,
+    )  # fmt: skip
+
+
+def _batches(segments: Sequence[Segment]) -> Iterator[Sequence[Segment]]:
+    """Segments that are read before the first of them is decoded: many when they are small."""
+    start, size = 0, 0
+    for number, segment in enumerate(segments):
+        size += segment.size
+        if number > start and (size > _READ_BYTES or number - start >= _READ_SEGMENTS):
+            yield segments[start:number]
+            start, size = number, segment.size
+    if start < len(segments):
+        yield segments[start:]

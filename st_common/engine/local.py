@@ -10,9 +10,10 @@ import pyarrow as pa
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
-from st_common.engine.feed import packets, step_settings
+from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.journal import Journal
 from st_common.engine.owner import Owner
+from st_common.engine.pace import Pace, taken
 from st_common.engine.states import States, end_of
 from st_common.engine.tidy import tidy
 from st_common.errors import ConflictError
@@ -71,6 +72,7 @@ class LocalEngine:
         self._pending: list[pa.Table] = []
         self._storing: Thread | None = None
         self._failure: Exception | None = None
+        self._pace = Pace()
         self._commits = 0
         self._committed_s = self._based_s = time.monotonic()
         self.totals = Totals()
@@ -80,20 +82,23 @@ class LocalEngine:
         return -1 if committed is None else committed
 
     def batch(self) -> bool:
-        """Takes what the log has, up to `BATCH_BYTES`; False when there is nothing new."""
-        segments = self.log.segments(self.state.next_segment, max_bytes=BATCH_BYTES)
+        """Takes what the log has, up to what fits into a batch (see `Pace`); False when there is nothing new."""
+        begun_s, start = time.monotonic(), self.state.next_segment
+        segments = self.log.segments(start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments)
         if not segments:
             return False
-        read = [packets(self.log, segment, self._stream, shards=1)[0] for segment in segments]
+        made = packets_of(self.log, segments, self._stream, shards=1)
+        read = [one[0] for one in taken(made, lambda one: one[0].rows)]
         done = step(self.state, read, self.settings, self._layer_of)
         self.state = done.state
         self.log.sync(segments)  # what is told follows from rows that are durable
         self._keep(settled([done.changes]))
         if end_of(self.state) > self.committed:  # else it was done, and counted, before a restart
             self.totals.counters += done.counters
-            self.totals.segments += len(segments)
+            self.totals.segments += done.state.next_segment - start
             self.totals.rejects += sum(packet.rejects for packet in read)
             self.totals.nulled.update(nulled_in(read))
+        self._pace = self._pace.after(done.state.next_segment - start, time.monotonic() - begun_s)
         return True
 
     def _keep(self, changes: pa.Table) -> None:

@@ -12,19 +12,31 @@ import pyarrow as pa
 from st_common.operators.codec import attributes_of, flat_attributes, from_blob, to_blob
 from st_common.operators.fixes import Attributes
 from st_common.operators.intern import hashes_of
+from st_common.position import position_of
 from st_common.settings import PUBLIC_ID_KEY
+
+
+def _nowhere() -> np.ndarray:
+    return np.empty(0, np.int32)
+
+
+def _positions(segment: int, at: np.ndarray, row: np.ndarray) -> np.ndarray:
+    segments = segment + at.astype(np.int64) if len(at) else segment
+    positions: np.ndarray = position_of(segments, row.astype(np.int64))
+    return positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packet:
-    """What one shard needs of one segment.
+    """What one shard needs of one segment, or of so many adjacent `segments` from `segment` on.
 
     `row` int32, `code` int32 (into `objects`), `ts` int64 us, `x`, `y` f64, `gone` int8 and the `attributes` are per
     fix: those of the shard, or all of them where queries move (every shard must know where every object is then).
     `clock_row`, `clock_max` say where the largest event time of *all* fixes of the segment grows, and to what: every
     shard gets them, so that all agree on `now` at every row of the log (DESIGN section 3).
     `controls` are the rows of a control segment, with their row numbers being their places. `rejects` and `nulled`
-    (by attribute: in how many fixes it could not be read) are of the whole segment.
+    (by attribute: in how many fixes it could not be read) are of all the segments. Of more than one, `at` and
+    `clock_at` (int32, else empty) say in which of them a fix is, and a clock's row.
     """
 
     segment: int
@@ -43,6 +55,17 @@ class Packet:
     clock_max: np.ndarray
     attributes: Attributes = field(default_factory=dict)
     nulled: dict[str, int] = field(default_factory=dict)
+    segments: int = 1
+    at: np.ndarray = field(default_factory=_nowhere)
+    clock_at: np.ndarray = field(default_factory=_nowhere)
+
+    def positions(self) -> np.ndarray:
+        """The place of each fix in the log."""
+        return _positions(self.segment, self.at, self.row)
+
+    def clock_positions(self) -> np.ndarray:
+        """The places in the log at which the largest event time grows."""
+        return _positions(self.segment, self.clock_at, self.clock_row)
 
     def to_blob(self) -> bytes:
         """The packet as bytes."""
@@ -57,8 +80,8 @@ class Packet:
         return Packet(**{**fields, "controls": tuple(meta["controls"])}, attributes=attributes_of(arrays))
 
 
-_ARRAYS = ("objects", "hashes", "row", "code", "ts", "x", "y", "gone", "clock_row", "clock_max")
-_META = ("segment", "rows", "rejects", "controls", "nulled")
+_ARRAYS = ("objects", "hashes", "row", "code", "ts", "x", "y", "gone", "clock_row", "clock_max", "at", "clock_at")
+_META = ("segment", "rows", "rejects", "controls", "nulled", "segments")
 _OWN_COLUMNS = frozenset({"row", "object", "event_ts", "x", "y", "gone"})
 
 
@@ -84,11 +107,12 @@ def nulled_in(packets: Iterable[Packet]) -> dict[str, int]:
 def pack(
     segment: int, fixes: pa.Table, *, rows: int, rejects: int, shards: int, moving: bool = True,
     nulled: Mapping[str, int] | None = None,
-    id_key: str = PUBLIC_ID_KEY,
+    id_key: str = PUBLIC_ID_KEY, segments: int = 1, at: np.ndarray | None = None,
 ) -> list[Packet]:  # fmt: skip
-    """One packet per shard for the decoded fixes of one data segment; an object's shard is its hash modulo `shards`.
+    """One packet per shard for the decoded fixes of data segments; an object's shard is its hash modulo `shards`.
 
     With `moving` every shard gets all fixes (the same packet), without it only its own. `id_key` is that of the hashes.
+    Of more than one segment, `at` says of which each fix is, counted from 0.
     """
     fixes = fixes.combine_chunks()
     column = fixes.column("object")
@@ -96,12 +120,14 @@ def pack(
     ids = objects.dictionary.cast(pa.string())
     hashes = hashes_of(ids, id_key)
     ts, row = fixes["event_ts"].to_numpy(), fixes["row"].to_numpy()
-    clock_row, clock_max = _rising(row, ts)
+    grows = _rising(ts)
+    place = np.empty(0, np.int32) if at is None else at
     whole = Packet(
         segment=segment, rows=rows, rejects=rejects, controls=(), objects=ids, hashes=hashes, row=row,
         code=objects.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False), ts=ts,
         x=fixes["x"].to_numpy(), y=fixes["y"].to_numpy(), gone=fixes["gone"].to_numpy().astype(np.int8),
-        clock_row=clock_row, clock_max=clock_max, nulled=dict(nulled or {}),
+        clock_row=row[grows], clock_max=ts[grows], nulled=dict(nulled or {}), segments=segments,
+        at=place, clock_at=place[grows] if len(place) else place,
         attributes={name: _one(fixes[name]) for name in fixes.column_names if name not in _OWN_COLUMNS},
     )  # fmt: skip
     if moving or shards == 1:
@@ -117,6 +143,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 def _part(whole: Packet, shard_of: np.ndarray, shard: int) -> Packet:
     mine, local, own = _own(shard_of, whole.code, shard)
     kept = {name: getattr(whole, name)[mine] for name in ("row", "ts", "x", "y", "gone")}
+    kept |= {"at": whole.at[mine]} if len(whole.at) else {}
     attributes = whole.attributes
     if not isinstance(mine, slice):
         attributes = {name: values.filter(pa.array(mine)) for name, values in attributes.items()}
@@ -131,10 +158,7 @@ def _own(shard_of: np.ndarray, code: np.ndarray, shard: int) -> tuple[np.ndarray
     return (slice(None) if own.all() else own[code]), local, own
 
 
-def _rising(row: np.ndarray, ts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows at which the running maximum of `ts` grows, and the maximum there."""
-    if not len(ts):
-        return np.empty(0, np.int32), np.empty(0, np.int64)
+def _rising(ts: np.ndarray) -> np.ndarray:
+    """Where the running maximum of `ts` grows; bool[n]."""
     highest = np.maximum.accumulate(ts)
-    grows = np.r_[True, highest[1:] > highest[:-1]]
-    return row[grows].astype(np.int32), highest[grows]
+    return np.r_[True, highest[1:] > highest[:-1]] if len(ts) else np.empty(0, bool)

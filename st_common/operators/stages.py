@@ -68,10 +68,12 @@ def _keyed(state: State, settings: Settings) -> State:
 
 def _in_order(state: State, packets: Iterable[Packet]) -> list[Packet]:
     ordered = sorted(packets, key=lambda packet: packet.segment)
-    for expected, packet in enumerate(ordered, state.next_segment):
+    expected = state.next_segment
+    for packet in ordered:
         if packet.segment != expected:
             what = "is missing" if packet.segment > expected else "comes twice"
             raise LogError(f"segment {min(packet.segment, expected)} {what}", hint="the log must be dense and in order")
+        expected += packet.segments
     return ordered
 
 
@@ -98,15 +100,14 @@ def _outcomes(state: State, packets: list[Packet], settings: Settings, layer_of:
 def _run(state: State, packets: list[Packet]) -> Run:
     """The packets' fixes as rows in log order, their objects numbered; unknown ones from the state's number on."""
     numbers, ids, hashes = _numbered(state, packets)
-    position = [position_of(p.segment, p.row.astype(np.int64)) for p in packets]
-    clock = [position_of(p.segment, p.clock_row.astype(np.int64)) for p in packets]
+    position, clock = [p.positions() for p in packets], [p.clock_positions() for p in packets]
     rows = Rows(
         position=np.concatenate(position), object=np.concatenate(numbers), clock_position=np.concatenate(clock),
         clock_max=np.concatenate([p.clock_max for p in packets]), ts=np.concatenate([p.ts for p in packets]),
         x=np.concatenate([p.x for p in packets]), y=np.concatenate([p.y for p in packets]),
         gone=np.concatenate([p.gone for p in packets]), attributes=_attributes(packets),
     )  # fmt: skip
-    return Run(rows=rows, next_segment=packets[-1].segment + 1, object_ids=ids, object_hashes=hashes)
+    return Run(rows=rows, next_segment=packets[-1].segment + packets[-1].segments, object_ids=ids, object_hashes=hashes)
 
 
 def _attributes(packets: list[Packet]) -> Attributes:

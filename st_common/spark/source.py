@@ -13,12 +13,13 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 
 from st_common.capture.log import Log, Segment
-from st_common.engine.feed import packets, step_settings
+from st_common.engine.feed import packets_of, step_settings
 from st_common.home import Home
 from st_common.operators.settings import Settings
 from st_common.settings import Columns, StreamSettings
 
 NAME = "fairway_log"
+MOST_SEGMENTS = 4096  # of a batch, for each task
 LINGER_S = 0.1  # from the first segment after a pause to the batch that it is in
 PACKETS = "key int, segment long, blob binary"
 _SCHEMA = pa.schema([("key", pa.int32()), ("segment", pa.int64()), ("blob", pa.binary())])
@@ -63,12 +64,10 @@ class Feed:
 
 
 def packet_rows(feed: Feed, segments: list[Segment]) -> Iterator[pa.RecordBatch]:
-    """One batch per segment with a row per shard: its key, the segment, the packet."""
-    log = feed.log()
-    for segment in segments:
-        made = packets(log, segment, feed.stream, shards=len(feed.keys))
+    """One batch per segment, or per many small ones, with a row per shard: its key, the first segment, the packet."""
+    for made in packets_of(feed.log(), segments, feed.stream, shards=len(feed.keys)):
         blobs = [made[0].to_blob()] * len(made) if made[0] is made[-1] else [packet.to_blob() for packet in made]
-        yield pa.record_batch([list(feed.keys), [segment.number] * len(made), blobs], schema=_SCHEMA)
+        yield pa.record_batch([list(feed.keys), [made[0].segment] * len(made), blobs], schema=_SCHEMA)
 
 
 class LogSource(DataSource):
@@ -125,7 +124,8 @@ class _Reader(DataSourceStreamReader):
         return {"segment": at}
 
     def _new(self, at: int) -> list[Segment]:
-        return self._feed.log().segments(at, max_bytes=self._max_bytes, end=self._end)
+        most = MOST_SEGMENTS * self._tasks
+        return self._feed.log().segments(at, max_bytes=self._max_bytes, max_segments=most, end=self._end)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[_Part]:
         """About equally many segments per task."""

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from st_common.capture.files import replay
 from st_common.capture.log import Log
 from st_common.cli import app
-from st_common.engine.feed import decoded
+from st_common.decode import decode
 from st_common.home import Home
 from st_common.ops.status import read_status
 from st_common.serving.answers import answer
@@ -74,7 +74,7 @@ def test_instants_rise_with_the_log_and_are_never_ahead_of_the_arrival(records, 
         file.write_text("id,x,y\n" + "".join(lines))
         replay(Log(home.log("cars")), file, CARS, end_mark=False, clock=lambda: next(clock))
     log = Log(home.log("cars"))
-    found = [decoded(log, segment, CARS).fixes for segment in log.segments(0)]
+    found = [decode(log.read(one), CARS, arrival_us=one.arrival_us).fixes for one in log.segments(0)]
     assert [name for fixes in found for name in fixes["object"].to_pylist()] == [name for name, _ in records]
     instants = [ts for fixes in found for ts in fixes["event_ts"].to_pylist()]
     assert all(after > before for before, after in pairwise(instants))

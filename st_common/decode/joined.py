@@ -1,0 +1,137 @@
+"""Many small segments decoded by one call: what they cost apart is mostly the call itself.
+
+Payloads are put behind each other only where that cannot change a record: nothing in one of them reaches into the next.
+Where it is doubtful each is decoded by itself, so the outcome is always that of `decode` one by one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from st_common.decode import decode
+from st_common.decode.csv import read_in_shape
+from st_common.decode.decoded import Decoded, Records
+from st_common.decode.gzipped import MAGIC
+from st_common.decode.judge import Arrivals, judge
+from st_common.decode.ndjson import read_ndjson
+from st_common.decode.spans import lines
+from st_common.settings import StreamSettings
+
+_SMALL = 1 << 14  # bytes; a larger payload is worth a call of its own
+_MOST_BYTES = 1 << 20
+_MOST_PAYLOADS = 4096
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """The payload of a segment, and when it arrived (us UTC)."""
+
+    payload: bytes
+    arrival_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Adjacent segments decoded together; `row` counts in each segment, and `decoded.rows` is the sum.
+
+    `fix_at` and `reject_at` say of which segment each fix and each reject is, counted from 0 for the first.
+    """
+
+    segments: int
+    decoded: Decoded
+    fix_at: NDArray[np.int32]
+    reject_at: NDArray[np.int32]
+
+
+def decode_all(found: Sequence[Raw], stream: StreamSettings) -> Iterator[Part]:
+    """The fixes and rejects of adjacent segments: the same as `decode` of each, in parts of one segment or of many."""
+    for run in _runs(found, stream):
+        yield from _decode_run(run, stream)
+
+
+def _decode_run(run: Sequence[Raw], stream: StreamSettings) -> Iterator[Part]:
+    """Halves a run in which something is out of shape, until that stands alone."""
+    part = _together(run, stream) if len(run) > 1 else _alone(run[0], stream)
+    if part is not None:
+        yield part
+        return
+    half = len(run) // 2
+    yield from _decode_run(run[:half], stream)
+    yield from _decode_run(run[half:], stream)
+
+
+def _alone(one: Raw, stream: StreamSettings) -> Part:
+    decoded = decode(one.payload, stream, arrival_us=one.arrival_us)
+    return Part(
+        segments=1, decoded=decoded, fix_at=np.zeros(len(decoded.fixes), np.int32),
+        reject_at=np.zeros(len(decoded.rejects), np.int32),
+    )  # fmt: skip
+
+
+def _runs(found: Sequence[Raw], stream: StreamSettings) -> Iterator[Sequence[Raw]]:
+    """Adjacent segments that may be decoded together: those with one header, up to some size."""
+    start, size = 0, 0
+    header: bytes | None = None
+    for number, one in enumerate(found):
+        mine = _header(one.payload, stream)
+        size += len(one.payload)
+        is_full = size > _MOST_BYTES or number - start >= _MOST_PAYLOADS
+        if number > start and (mine is None or mine != header or is_full):
+            yield found[start:number]
+            start, size = number, len(one.payload)
+        header = mine
+    if start < len(found):
+        yield found[start:]
+
+
+def _header(payload: bytes, stream: StreamSettings) -> bytes | None:
+    """The header line of a payload that others may stand beside, b"" where there are none; None: it stands alone."""
+    if not payload or len(payload) > _SMALL or payload.startswith(MAGIC) or payload.endswith(b"\r"):
+        return None
+    if _BOM in payload:
+        return None
+    if stream.format == "ndjson":
+        return None if payload.lstrip()[:1] == b"[" else b""
+    if payload[:1] in b"\r\n":
+        return None
+    if not stream.header:
+        return b""
+    line, found, _ = payload.partition(b"\n")
+    return line + found or None
+
+
+def _together(run: Sequence[Raw], stream: StreamSettings) -> Part | None:
+    """The segments of a run by one call, None where something is out of shape."""
+    header = _header(run[0].payload, stream) or b""
+    bodies = [one.payload[len(header) :] for one in run]
+    ended = [body if body.endswith(b"\n") or not body else body + b"\n" for body in bodies]
+    whole = header + b"".join(ended)
+    records = read_ndjson(whole, stream) if stream.format == "ndjson" else read_in_shape(whole, stream)
+    if records is None:
+        return None
+    ends = len(header) + np.cumsum([len(body) for body in ended])
+    starts = lines(np.frombuffer(whole, np.uint8)[len(header) :]).starts + len(header)
+    counts = np.bincount(np.searchsorted(ends, starts, side="right"), minlength=len(run))
+    return _judged(records, counts, run, stream) if len(starts) == len(records.fault) else None
+
+
+def _judged(records: Records, counts: NDArray[np.int64], run: Sequence[Raw], stream: StreamSettings) -> Part:
+    arrivals = Arrivals(at_us=np.array([one.arrival_us for one in run], np.int64), counts=counts)
+    decoded = judge(records, stream, arrivals)
+    first = np.cumsum(counts) - counts
+    fixes, fix_at = _by_segment(decoded.fixes, first)
+    rejects, reject_at = _by_segment(decoded.rejects, first)
+    found = replace(decoded, fixes=fixes, rejects=rejects)
+    return Part(segments=len(run), decoded=found, fix_at=fix_at, reject_at=reject_at)
+
+
+def _by_segment(rows: pa.Table, first: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.int32]]:
+    """The rows with their numbers counted in each segment, and which segment each is of."""
+    row = rows["row"].to_numpy()
+    at = np.searchsorted(first, row, side="right") - 1
+    local = pa.array((row - first[at]).astype(np.int32))
+    return rows.set_column(rows.schema.get_field_index("row"), "row", local), at.astype(np.int32)
