@@ -77,8 +77,18 @@ def circle_boxes(cx: Floats, cy: Floats, radius_m: Floats, *, geographic: bool) 
         boxes = np.stack([cx - wide, cy - high, cx + wide, cy + high], axis=1)
     if not geographic:
         return boxes, owner
-    whole = wide >= _TURN / 2
-    boxes[whole, 0::2] = np.where(np.isnan(cx[whole])[:, None], np.nan, [-np.inf, np.inf])
+    return across_180(boxes)
+
+
+def across_180(boxes: Floats) -> tuple[Floats, Ints]:
+    """Boxes in degrees (float64[n, 4]), with a second one a whole turn away for each that reaches across 180 degrees.
+
+    One that goes all around has every longitude. Also whose each box is: int64. No point is in two boxes of one.
+    """
+    boxes, owner = boxes.copy(), np.arange(len(boxes))
+    with np.errstate(invalid="ignore"):
+        whole = boxes[:, 2] - boxes[:, 0] >= _TURN
+    boxes[whole, 0::2] = [-np.inf, np.inf]
     west = np.flatnonzero(~whole & (boxes[:, 0] < -_TURN / 2))
     east = np.flatnonzero(~whole & (boxes[:, 2] > _TURN / 2))
     turned = [boxes, boxes[west] + [_TURN, 0, _TURN, 0], boxes[east] - [_TURN, 0, _TURN, 0]]

@@ -72,7 +72,8 @@ def _grid(boxes: Floats, x: Floats, y: Floats, number: Ints) -> _Grid:
         sides = np.median(np.minimum(boxes[2:], 1e300) - np.maximum(boxes[:2], -1e300), axis=1) / _CELLS_PER_SIDE
     most = min(max(_CELLS_PER_POINT * len(x), _FEWEST_CELLS), _MOST_CELLS)
     wanted = np.full(2, float(most))
-    np.divide([right - left, high - low], sides, out=wanted, where=sides > 0)
+    with np.errstate(over="ignore"):  # sides that are next to nothing
+        np.divide([right - left, high - low], sides, out=wanted, where=sides > 0)
     wanted = np.clip(wanted, 1, most)
     excess = np.sqrt(max(float(wanted.prod()) / most, 1.0))
     across, along = np.maximum(wanted / excess, 1).astype(np.int64).tolist()

@@ -8,6 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from st_common.geometry.near import outlines
+
+_HALF_TURN = 180.0
 Progress = Callable[[str, int], None]  # what is being done, and how many features of it are done
 Geometries = npt.NDArray[np.object_]
 
@@ -52,22 +55,26 @@ class Features:
     rejected: dict[str, int]
 
 
-def checked(found: Found) -> Features:
+def checked(found: Found, *, geographic: bool = True) -> Features:
     """The features with geometries made valid; those that cannot be are rejected.
 
     Reasons: `bad_geometry` (GEOS cannot build it), `degenerate` (nothing of its own dimension is left when made valid,
-    as in a ring without area), `duplicate_fid` (the first one stays).
+    as in a ring without area), `duplicate_fid` (the first one stays), `crosses_180` (when `geographic`: a side is
+    longer than 180 degrees, so that it can be read in two ways; RFC 7946 splits such features at 180 degrees).
     """
     geometries = shapely.from_wkb(np.array(found.geometries, dtype=object), on_invalid="ignore")
     rejected = Counter(found.rejected)
     order, doubles = _first_of_each(found.fids)
     rejected["duplicate_fid"] += doubles
-    geometries, broken = _repaired(geometries[order])
-    lost = shapely.is_missing(geometries)
+    geometries = geometries[order]
+    leaping = _leaping(geometries) if geographic else np.zeros(len(geometries), bool)
+    rejected["crosses_180"] += int(leaping.sum())
+    geometries, broken = _repaired(geometries)
+    lost = shapely.is_missing(geometries) & ~leaping
     rejected["bad_geometry"] += int(lost.sum())
-    empty = shapely.is_empty(geometries)
+    empty = shapely.is_empty(geometries) & ~leaping
     rejected["degenerate"] += int(empty.sum())
-    keep = ~(lost | empty)
+    keep = ~(lost | empty | leaping)
     return Features(
         fids=_objects(found.fids)[order][keep],
         kinds=_objects(found.kinds)[order][keep],
@@ -86,6 +93,15 @@ def _first_of_each(fids: list[str]) -> tuple[npt.NDArray[np.int64], int]:
     first = np.ones(len(rows), bool)
     first[1:] = ordered[1:] != ordered[:-1]
     return rows[first], int((~first).sum())
+
+
+def _leaping(geometries: Geometries) -> npt.NDArray[np.bool_]:
+    """Which geometries have a side of more than half a turn and less than a whole one, as along the map's border."""
+    shapes = outlines(geometries)
+    spans = np.abs(shapes.ends[2] - shapes.ends[0])
+    leaps = np.append(0, np.cumsum((spans > _HALF_TURN) & (spans < 2 * _HALF_TURN)))
+    bounds = shapes.start[shapes.piece_start]
+    return np.asarray(np.diff(leaps[bounds]) > 0, bool)
 
 
 def _repaired(geometries: Geometries) -> tuple[Geometries, npt.NDArray[np.bool_]]:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.errors import LayerError
-from st_common.geometry.distance import grown
+from st_common.geometry.distance import grown, reach_degrees
 from st_common.geometry.enlarged import POINT, Growth, reached
 from st_common.geometry.grid import BoxIndex
 from st_common.home import Home
@@ -25,6 +25,7 @@ Tags = Sequence[tuple[str, str]]
 Chosen = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]  # kinds and tags of features
 
 CACHE_BYTES = 512 << 20
+_TURN = 360.0
 _INDEXES_HELD = 8  # layer versions a process keeps at hand
 _GRIDS_HELD = 16  # sets of kinds and distances a layer keeps grids for
 _EDGES = ("minx", "miny", "maxx", "maxy")
@@ -89,6 +90,8 @@ class LayerIndex:
             stands in several regions or beyond the border of the point's region.
         """
         chosen = tuple(sorted(set(kinds))), tuple(sorted(set(tags)))
+        total = len(x)
+        x, y, owner = self._turned(x, y, distance_m, growth)
         grid, features = self._grid(chosen, distance_m, growth.rounded())
         points, found = grid.probe(x, y)
         found = features[found]
@@ -105,7 +108,19 @@ class LayerIndex:
                 across, along = half[0][at], half[1][at]
                 boxes = np.stack([x[at] - across, y[at] - along, x[at] + across, y[at] + along], axis=1)
                 keep[pairs] = shapes.meet(which, boxes, within=within)
-        return points[keep], found[keep]
+        points, found = owner[points[keep]], found[keep]
+        return (points, found) if len(owner) == total else _each_once(points, found)
+
+    def _turned(self, x: Floats, y: Floats, distance_m: float | None, growth: Growth) -> tuple[Floats, Floats, Ints]:
+        """The points, those that reach across 180 degrees once more a whole turn away, and whose each is."""
+        owner = np.arange(len(x))
+        if not self._geographic or (distance_m is None and growth.is_point):
+            return x, y, owner
+        reach = growth.half_sides(y, geographic=True)[0] if distance_m is None else reach_degrees(y, distance_m)[0]
+        with np.errstate(invalid="ignore"):
+            beyond = np.flatnonzero(np.abs(x) + reach > _TURN / 2)
+        turned = x[beyond] - np.copysign(_TURN, x[beyond])
+        return np.concatenate([x, turned]), np.concatenate([y, y[beyond]]), np.concatenate([owner, beyond])
 
     def keyed(self, values: pa.Array, column: str, *, kinds: Sequence[str] = (), tags: Tags = ()) -> tuple[Ints, Ints]:
         """All pairs of a value and a feature whose `column` ("fid", "kind" or the name of a tag) is equal to it.
@@ -202,6 +217,12 @@ def _region_wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:
     columns = ["home", "fid", "geometry"]
     rows = tables.read(path, version=version, columns=columns, filters=[("region_id", "=", region_id)])
     return rows.filter(pc.field("home")).sort_by("fid")["geometry"]
+
+
+def _each_once(points: Ints, features: Ints) -> tuple[Ints, Ints]:
+    """Pairs sorted by point, then feature, each once."""
+    pairs = np.unique(np.stack([points, features]), axis=1)
+    return pairs[0], pairs[1]
 
 
 def _rank_in_group(groups: Ints) -> Ints:

@@ -110,11 +110,11 @@ def read_features(
     if not file.is_file():
         raise LayerError(f"there is no file {file}")
     if name.endswith(osm.SUFFIXES):
-        return checked(osm.read_osm(file, rules.only(kinds), progress=progress))
+        return checked(osm.read_osm(file, rules.only(kinds), progress=progress), geographic=geographic)
     if name.removesuffix(".gz").endswith(geojson.SUFFIXES):
         chosen = rules if kinds is None else Kinds(tuple(rule for rule in rules.rules if rule.kind in kinds))
         found = geojson.read_geojson(file, chosen, geographic=geographic, progress=progress)
-        return checked(found if kinds is None else _of_kinds(found, kinds))
+        return checked(found if kinds is None else _of_kinds(found, kinds), geographic=geographic)
     raise LayerError(f"{file} is of no known format", hint="known are .osm.pbf, .osm, .osm.gz, .osm.bz2 and .geojson")
 
 

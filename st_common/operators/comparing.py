@@ -9,6 +9,7 @@ from st_common.query.comparing import Transform
 from st_common.query.plan import Plan
 from st_common.query.region import Box, Region
 
+_HALF_TURN = 180.0
 _NOWHERE = Box(minx=np.inf, miny=np.inf, maxx=-np.inf, maxy=-np.inf)
 
 
@@ -85,8 +86,11 @@ def looked_at(plan: Plan, steps: Steps, *, geographic: bool) -> tuple[Region | N
         return plan.inside, left
     if plan.inside is not None and not isinstance(plan.inside, Box):
         return plan.inside, steps.meetings
+    reached_by = [_reached(meeting, geographic=geographic) for meeting in positive]
+    if geographic and any(box.minx < -_HALF_TURN or box.maxx > _HALF_TURN for box in reached_by):
+        return plan.inside, steps.meetings  # what lies beyond 180 degrees is no one box
     alpha = () if plan.inside is None else (plan.inside,)
-    return _common([*alpha, *(_reached(meeting, geographic=geographic) for meeting in positive)]), left
+    return _common([*alpha, *reached_by]), left
 
 
 def _reached(meeting: Meeting, *, geographic: bool) -> Box:

@@ -18,6 +18,7 @@ from st_common.operators.filters.protocol import Features, Fixes
 from st_common.operators.intern import Interner, Sought
 from st_common.operators.readings import Readings
 
+_TURN = 360.0
 _MOST_PAIRS = 1 << 17  # tested together: their columns stay in the processor's cache
 
 
@@ -142,7 +143,10 @@ def _meet(
         half = value / 2, value / 2
     else:
         half = half_sides(value, screens.metres.take(place), (scale[0].take(point), scale[1].take(point)))
-    found = meets(screens.boxes.take(place, axis=1), half, asked.readings.x.take(point), asked.readings.y.take(point))
+    boxes, x, y = screens.boxes.take(place, axis=1), asked.readings.x.take(point), asked.readings.y.take(point)
+    found = meets(boxes, half, x, y)
+    if asked.geographic and (np.abs(x) + half[0] > _TURN / 2).any():
+        found |= meets(boxes, half, x - np.copysign(_TURN, x), y)
     keep[held] = found != screens.negative.take(place)
 
 

@@ -1,5 +1,7 @@
 """Until when members stay members, from their velocities (time-parameterised queries, SPEC G8)."""
 
+from dataclasses import replace
+
 import numpy as np
 import shapely
 
@@ -11,6 +13,8 @@ from st_common.operators.turn import Turn
 from st_common.operators.valid_until import Motion, in_boxes_until, in_circles_until
 from st_common.query.plan import Region
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
+
+_TURN = 360.0
 
 
 def valid_until(
@@ -29,25 +33,32 @@ def valid_until(
         rows = wanted[query[wanted] == number]
         region = turn.queries[number].plan.inside
         if region is not None:
-            members, at_s = motion_of(fixes, who[rows]), np.full(len(rows), at_us / 1e6)
+            members, at_s = motion_of(fixes, who[rows], turn), np.full(len(rows), at_us / 1e6)
             out[rows] = _until(region, members, _focal(turn, fixes, region, len(rows)), at_s, turn)
     return out
 
 
-def motion_of(fixes: Present, objects: np.ndarray) -> Motion:
-    """Where objects are and how fast they go, by their last two readings."""
+def motion_of(fixes: Present, objects: np.ndarray, turn: Turn) -> Motion:
+    """Where objects are and how fast they go, by their last two readings; on degrees the shorter way around."""
     known = fixes.before_ts[objects] != NEVER
     seconds = (fixes.ts[objects] - np.where(known, fixes.before_ts[objects], 0)) / 1e6
     seconds = np.where(known & (seconds > 0) & (fixes.status[objects] == ALIVE), seconds, np.nan)
     x, y = fixes.x[objects], fixes.y[objects]
-    return Motion(x=x, y=y, vx=(x - fixes.before_x[objects]) / seconds, vy=(y - fixes.before_y[objects]) / seconds)
+    way = _shorter(x - fixes.before_x[objects], turn)
+    return Motion(x=x, y=y, vx=way / seconds, vy=(y - fixes.before_y[objects]) / seconds)
 
 
 def _focal(turn: Turn, fixes: Present, region: Region, rows: int) -> Motion:
     if isinstance(region, MovingBox | MovingCircle):
-        return motion_of(fixes, np.full(rows, turn.objects.number_of(region.focal)))
+        return motion_of(fixes, np.full(rows, turn.objects.number_of(region.focal)), turn)
     still = np.zeros(rows)
     return Motion(x=still, y=still, vx=still, vy=still)
+
+
+def _shorter(way: np.ndarray, turn: Turn) -> np.ndarray:
+    """A way along x; across 180 degrees it is a whole turn less."""
+    far = np.abs(way) > _TURN / 2 if turn.settings.geographic else np.zeros(len(way), bool)
+    return np.asarray(np.where(far, way - np.copysign(_TURN, way), way))
 
 
 def _until(region: Region, members: Motion, focal: Motion, at_s: np.ndarray, turn: Turn) -> np.ndarray:
@@ -68,6 +79,7 @@ def _until(region: Region, members: Motion, focal: Motion, at_s: np.ndarray, tur
             across, along = metres_per_degree(focal.y)
             wide, high = wide / across, high / along
         boxes = np.stack([focal.x - wide, focal.y - high, focal.x + wide, focal.y + high])
+        members = replace(members, x=focal.x + _shorter(members.x - focal.x, turn))
     return in_boxes_until(members, boxes, focal.vx, focal.vy, at_s)
 
 

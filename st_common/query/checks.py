@@ -6,19 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from st_common.query.complaint import Complaint
+from st_common.query.crossing import corners_across
+from st_common.query.earth import complaints_of_named, complaints_of_places
 from st_common.query.frame_checks import complaints_of_frame
-from st_common.query.neighbours import places_of
 from st_common.query.plan import Plan
 from st_common.query.record import values_of
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.query.region import Area, MovingBox, MovingCircle, Region
 from st_common.query.transform_checks import complaints_of_transforms
 
 if TYPE_CHECKING:
     from st_common.settings import StreamSettings
-
-_WORLD = Box(minx=-180.0, miny=-90.0, maxx=180.0, maxy=90.0)
-_ORDER = "longitude first: -180 to 180, then latitude: -90 to 90"
-_NAMES: dict[type[Region], str] = {Box: "box", Circle: "centre of the circle", Area: "area"}
 
 
 def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
@@ -30,7 +27,7 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
         hint = "names are the same in any case; give one of them another name: ... AS name"
         yield Complaint(at="select", message=f"two columns are called {name!r}", hint=hint)
     if stream.geographic:
-        yield from _off_earth(plan)
+        yield from complaints_of_places(plan)
     if plan.by_ticks and not stream.moving:
         why = _why_ticks(plan)
         message = f"{why[1]} needs a stream of moving objects"
@@ -42,6 +39,7 @@ def complaints_of_area(region: Region) -> Iterator[Complaint]:
     values = [value for value in values_of(region).values() if isinstance(value, float)]
     if not all(math.isfinite(value) for value in values):
         yield Complaint(at="region", message="the numbers of an area are finite", hint="")
+    yield from complaints_of_named(region)
 
 
 def _together(plan: Plan) -> Iterator[Complaint]:
@@ -70,6 +68,7 @@ def _valid_until(plan: Plan) -> Iterator[Complaint]:
         "JOIN": plan.join is not None or plan.pairs is not None,
         "WINDOW": plan.window is not None,
         "an aggregate": plan.aggregate is not None,
+        "CROSSING 180": isinstance(plan.inside, Area) and corners_across(plan.inside) is not None,
     }
     for what in (name for name, given in excluded.items() if given):
         yield Complaint(at="emit", message=f"WITH VALID UNTIL and {what} exclude each other", hint=hint)
@@ -88,35 +87,3 @@ def _why_ticks(plan: Plan) -> tuple[str, str]:
     )
     found = next(((at, what) for at, what, given in reasons if given), None)
     return found or ("select", "RSTREAM")
-
-
-def _off_earth(plan: Plan) -> Iterator[Complaint]:
-    regions: list[tuple[str, Region]] = [("inside", plan.inside)] if plan.inside is not None else []
-    regions += [("frame", region) for region in plan.frame.regions] if plan.frame is not None else []
-    regions += [("using", step.box) for step in plan.transforms if step.box is not None]
-    regions += [("compare", plan.compare.box)] if plan.compare is not None else []
-    for at, region in regions:
-        bounds = _bounds(region)
-        if bounds is not None and _is_off(bounds):
-            yield Complaint(at=at, message=f"the {_NAMES[type(region)]} lies off the Earth", hint=_ORDER)
-    for place in places_of(plan.neighbours) if plan.neighbours is not None else ():
-        if place.focal is None and _is_off(Box.of_corners(place.x, place.y, place.x, place.y)):
-            yield Complaint(at="knn", message="the place lies off the Earth", hint=_ORDER)
-
-
-def _bounds(region: Region) -> Box | None:
-    """What a region that stands still covers, of a circle its centre alone."""
-    if isinstance(region, Box):
-        return region
-    if isinstance(region, Circle):
-        return Box.of_corners(region.x, region.y, region.x, region.y)
-    if isinstance(region, Area):
-        import shapely  # slow to import, and seldom needed
-
-        return Box.of_corners(*shapely.from_wkt(region.wkt).bounds)
-    return None
-
-
-def _is_off(box: Box) -> bool:
-    """Whether no point of the Earth lies in the box."""
-    return box.maxx < _WORLD.minx or box.minx > _WORLD.maxx or box.maxy < _WORLD.miny or box.miny > _WORLD.maxy

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from st_common.query.area_store import NamedArea
 from st_common.query.checks import complaints, complaints_of_area
 from st_common.query.control import QueryRow
+from st_common.query.earth import complaints_of_plane
 from st_common.query.names import LayerTags, found, resolved
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
@@ -186,7 +187,7 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
         hint = _near(draft, plan.stream, draft.streams) or f"known streams: {', '.join(draft.streams) or 'none'}"
         draft.problems.append(statement.problem(f"unknown stream {plan.stream!r}", at="stream", hint=hint))
     else:
-        for each in complaints(plan, stream):
+        for each in (*complaints(plan, stream), *(() if stream.geographic else complaints_of_plane(plan))):
             draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
         draft.problems.extend(problems_of(statement, stream, draft.types))
     if plan.join is not None and plan.join.layer not in draft.layers:

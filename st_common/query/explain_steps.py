@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from st_common.query.comparing import Transform
+from st_common.query.crossing import corners_across
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
 from st_common.query.printed import number
@@ -44,6 +45,10 @@ def shape(region: Region) -> str:
         return f"box {number(region.width)}{unit} by {number(region.height)}{unit} around {region.focal}"
     if isinstance(region, MovingCircle):
         return f"circle of {number(region.radius_m)} m around {region.focal}"
+    across = corners_across(region)
+    if across is not None:
+        west, south, east, north = (number(value) for value in across)
+        return f"box {west} {south}, {east} {north} across 180 degrees"
     return region.wkt if len(region.wkt) <= len("POLYGON ") * 8 else f"{region.wkt[:60]}..."
 
 

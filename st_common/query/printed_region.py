@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from st_common.query.crossing import Corners, corners_across
 from st_common.query.grammar.words import number, text_literal
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
 
@@ -14,7 +15,11 @@ def region_text(region: Region) -> str:
 
 def box_text(box: Box) -> str:
     """Two corners in parentheses."""
-    return f"({', '.join(number(value) for value in (box.minx, box.miny, box.maxx, box.maxy))})"
+    return _corners((box.minx, box.miny, box.maxx, box.maxy))
+
+
+def _corners(corners: Corners) -> str:
+    return f"({', '.join(number(value) for value in corners)})"
 
 
 def _circle(circle: Circle) -> str:
@@ -22,7 +27,8 @@ def _circle(circle: Circle) -> str:
 
 
 def _area(area: Area) -> str:
-    return text_literal(area.wkt)
+    corners = corners_across(area)
+    return text_literal(area.wkt) if corners is None else f"{_corners(corners)} CROSSING 180"
 
 
 def _moving_box(box: MovingBox) -> str:

@@ -1,6 +1,6 @@
 """Where a query looks: regions that stand still, and regions that go with an object (GPAC section 5, SPEC G4)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from st_common.query.record import values_of
@@ -14,11 +14,12 @@ class Box:
     miny: float
     maxx: float
     maxy: float
+    westwards: bool = field(default=False, compare=False, repr=False)  # how corners were given: no part of the value
 
     @staticmethod
     def of_corners(x1: float, y1: float, x2: float, y2: float) -> "Box":
         """The box between two corners, given in either order; it may have no extent (GPAC, spec G4)."""
-        return Box(minx=min(x1, x2), miny=min(y1, y2), maxx=max(x1, x2), maxy=max(y1, y2))
+        return Box(minx=min(x1, x2), miny=min(y1, y2), maxx=max(x1, x2), maxy=max(y1, y2), westwards=x1 > x2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

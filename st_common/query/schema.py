@@ -95,7 +95,7 @@ def _record(kind: type[Any], records: dict[str, Schema]) -> Schema:
     """A dataclass as an object; what has a default may be missing."""
     hints = get_type_hints(kind)
     properties: Schema = {}
-    for field in fields(kind):
+    for field in (field for field in fields(kind) if field.compare):
         found = _schema(hints[field.name], records)
         properties[field.name] = {**found, **_LIMITS.get(f"{kind.__name__}.{field.name}", {})}
     return {

@@ -65,7 +65,10 @@ def inside(region: Region, frame: pd.DataFrame, *, geographic: bool) -> Members:
     centre = point_of(Place(focal=region.focal), frame)
     if isinstance(region, MovingCircle):
         return within(distances(frame, *centre, geographic=geographic), region.radius_m, geographic=geographic)
-    return _inside_box(region, x - centre[0], y - centre[1], centre[1], geographic=geographic)
+    turn = x - centre[0]
+    if geographic:
+        turn = np.minimum(np.abs(turn), 360 - np.abs(turn))
+    return _inside_box(region, turn, y - centre[1], centre[1], geographic=geographic)
 
 
 def _inside_box(region: MovingBox, dx: np.ndarray, dy: np.ndarray, latitude: float, *, geographic: bool) -> Members:

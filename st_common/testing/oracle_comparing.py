@@ -22,12 +22,19 @@ def transformed(plan: Plan, reading: Reading, rules: Rules, feature: Feature | N
     extents = (0.0, 0.0)
     for step in plan.transforms:
         extents = _enlarged(step, extents, reading, rules)
-        if not _passes(step, extents, reading, feature):
+        if not _passes(step, extents, reading, feature, rules):
             return None
     compare = plan.compare
-    if compare is not None and _meets(compare.box, reading.at, extents) == compare.negative:
+    if compare is not None and _meets(compare.box, reading.at, extents, rules) == compare.negative:
         return None
     return extents
+
+
+def turns(at: Point, reach: float, rules: Rules) -> list[Point]:
+    """A point, and on degrees the same one a whole turn away on either side when it reaches 180 degrees."""
+    if not rules.geographic or abs(at[0]) + reach <= 180:
+        return [at]
+    return [at, (at[0] - 360, at[1]), (at[0] + 360, at[1])]
 
 
 def shape_of(at: Point, extents: Point) -> BaseGeometry:
@@ -49,19 +56,19 @@ def _enlarged(step: Transform, extents: Point, reading: Reading, rules: Rules) -
     return extents
 
 
-def _passes(step: Transform, extents: Point, reading: Reading, feature: Feature | None) -> bool:
+def _passes(step: Transform, extents: Point, reading: Reading, feature: Feature | None, rules: Rules) -> bool:
     if step.kind == "key":
         return reading.fix.object == step.text
     if step.kind == "box":
         assert step.box is not None  # noqa: S101 - for the type: such a step has a box
-        return _meets(step.box, reading.at, extents)
+        return _meets(step.box, reading.at, extents, rules)
     return step.kind != "filter" or _FILTERS[str(step.name)](step.text, extents, reading, feature)
 
 
-def _meets(box: Box, at: Point, extents: Point) -> bool:
-    """Boxes that touch each other meet."""
+def _meets(box: Box, at: Point, extents: Point, rules: Rules) -> bool:
+    """Boxes that touch each other meet, on degrees also across 180 of them."""
     wide, high = extents[0] / 2, extents[1] / 2
-    meets_x = at[0] - wide <= box.maxx and at[0] + wide >= box.minx
+    meets_x = any(x - wide <= box.maxx and x + wide >= box.minx for x, _ in turns(at, wide, rules))
     return meets_x and at[1] - high <= box.maxy and at[1] + high >= box.miny
 
 

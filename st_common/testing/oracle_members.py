@@ -8,7 +8,7 @@ import shapely
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest, places_of
 from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
-from st_common.testing.oracle_comparing import shape_of, transformed
+from st_common.testing.oracle_comparing import shape_of, transformed, turns
 from st_common.testing.oracle_expressions import text_of, value_of
 from st_common.testing.oracle_readings import Known, Point, Reading, degree_m, distance_m, is_within, metres, rank
 from st_common.testing.oracle_rows import Feature, Pair, Rules
@@ -65,12 +65,14 @@ def _is_meant(join: LayerJoin, feature: Feature) -> bool:
 
 
 def _joins(join: LayerJoin, reading: Reading, extents: Point, feature: Feature, rules: Rules) -> bool:
+    boxes = [shape_of(at, extents) for at in turns(reading.at, extents[0] / 2, rules)]
     if join.predicate == "intersects":
-        return feature.geometry.intersects(shape_of(reading.at, extents))
+        return any(feature.geometry.intersects(box) for box in boxes)
     if join.predicate == "within":
-        return shape_of(reading.at, extents).within(feature.geometry)
+        return any(box.within(feature.geometry) for box in boxes)
     if join.predicate == "dwithin":
-        return distance_m(feature.geometry, *reading.at, geographic=rules.geographic) <= join.distance_m
+        places = turns(reading.at, 180.0, rules)
+        return min(distance_m(feature.geometry, *at, geographic=rules.geographic) for at in places) <= join.distance_m
     left = value_of(str(join.left), reading)
     right = {"fid": feature.fid, "kind": feature.kind}.get(str(join.right), feature.tags.get(str(join.right)))
     return left is not None and text_of(left) == right
@@ -88,7 +90,10 @@ def is_inside(region: Region, at: Point, known: Known, rules: Rules) -> bool:
     if isinstance(region, MovingCircle):
         return is_within(at, centre, region.radius_m, geographic=rules.geographic)
     across, along = half_sides(region, centre, rules)
-    return abs(at[0] - centre[0]) <= across and abs(at[1] - centre[1]) <= along
+    turn = abs(at[0] - centre[0])
+    if rules.geographic:
+        turn = min(turn, 360 - turn)
+    return turn <= across and abs(at[1] - centre[1]) <= along
 
 
 def half_sides(region: MovingBox, centre: Point, rules: Rules) -> Point:

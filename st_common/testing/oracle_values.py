@@ -74,7 +74,10 @@ def stays_until(region: Region, reading: Reading, known: Known, at_us: int, rule
         if focal.velocity is None:
             return None
         moves = moves[0] - focal.velocity[0], moves[1] - focal.velocity[1]
-        start = start[0] - focal.at[0], start[1] - focal.at[1]
+        turn = start[0] - focal.at[0]
+        if rules.geographic and abs(turn) > 180:
+            turn -= math.copysign(360, turn)
+        start = turn, start[1] - focal.at[1]
     if moves == (0.0, 0.0):
         return math.inf
     return at_us / 1e6 + _leaves_after(region, start, moves, known, rules)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.query.crossing import area_across
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, PairJoin, Plan, Window
@@ -28,6 +29,7 @@ PLACES = (
     (27.406, 89.911), (-163.581, 89.959), (87.766, 89.843),  # around a pole
     (25.271, 60.381), (25.02, 60.109), (24.956, 60.045), (3.394, -2.721), (0.014, -0.036),
 )  # fmt: skip
+SIDES_M = (11_300.0, 23_000.0, 170_000.0, 1_700_000.0)
 RADII = (1500.0, 4000.0, 9100.0, 50_000.0, 700_000.0, 8_000_000.0)
 
 
@@ -42,7 +44,11 @@ def plan_of(rng):
     radius = rng.choice(RADII)
     inside = rng.choice((
         Circle(x=x, y=y, radius_m=radius), MovingCircle(focal=rng.choice(FOCALS), radius_m=radius),
-        MovingBox(focal=rng.choice(FOCALS), width=0.31, height=0.47), Box(minx=-180, miny=50.5, maxx=100.5, maxy=90),
+        MovingBox(focal=rng.choice(FOCALS), width=0.31, height=0.47),
+        MovingBox(focal=rng.choice(FOCALS), width=rng.choice((0.83, 9.7, 311.0)), height=17.3),
+        MovingBox(focal=rng.choice(FOCALS), width=rng.choice(SIDES_M), height=rng.choice(SIDES_M), metres=True),
+        area_across(rng.choice((170.3, 27.41)), 59.95, -178.9999, 89.92),
+        Box(minx=-180, miny=50.5, maxx=100.5, maxy=90),
     ))  # fmt: skip
     every = rng.choice(("changes", "every"))
     return rng.choice((

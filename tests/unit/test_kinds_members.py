@@ -172,7 +172,9 @@ def answer(space, kind, query, places, objects, ids):
     x, y = places[0]
     if kind == "moving_box":
         w, h = space.halves(y, query["width"], query["height"])
-        return [n for n, at in objects.items() if x - w <= at[0] <= x + w and y - h <= at[1] <= y + h]
+        turns = (0.0, -360.0, 360.0) if space is Globe else (0.0,)
+        return [n for n, at in objects.items()
+                if y - h <= at[1] <= y + h and any(x - w <= at[0] + turn <= x + w for turn in turns)]  # fmt: skip
     if kind == "moving_circle":
         return [n for n, at in objects.items() if space.within(at, (x, y), query["radius"])]
     if kind == "group" and query["total"] == 0:

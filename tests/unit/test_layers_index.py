@@ -243,3 +243,49 @@ def test_touching_and_assign_agree_for_points_inside_cells():
     box, region = touching(REGIONS, np.column_stack([x, y, x, y]))
     assert box.tolist() == list(range(200))
     assert region.tolist() == assign(REGIONS, x, y).tolist()
+
+
+# --- at 180 degrees ---
+
+METRES_PER_DEGREE = 111_319.49  # of longitude at the equator
+EDGES = st.sampled_from((-180.0, -179.9995, -179.99, -179.5, 179.5, 179.99, 179.9995, 180.0, 0.0))
+
+
+@pytest.mark.spec("B9")
+@given(
+    st.lists(st.tuples(EDGES, st.sampled_from((-0.001, 0.0, 0.002))), min_size=1, max_size=6, unique=True),
+    st.lists(st.tuples(EDGES, st.sampled_from((0.0, 0.001))), min_size=1, max_size=8),
+    st.sampled_from((40.0, 1_000.0, 30_000.0, 90_000.0)),
+)
+def test_distances_and_enlarged_boxes_go_on_across_180_degrees(tmp_path_factory, places, points, distance_m):
+    features = features_of(tmp_path_factory.mktemp("layer"), [shapely.Point(place) for place in places])
+    index, _, _ = index_of(features)
+    x, y = np.array(points).T
+    turn = np.abs(x[:, None] - np.array(places)[:, 0])
+    east = np.minimum(turn, 360 - turn) * METRES_PER_DEGREE
+    north = np.abs(y[:, None] - np.array(places)[:, 1]) * 110_574.0
+    near = {(int(p), int(f)) for p, f in zip(*np.nonzero(np.hypot(east, north) <= distance_m), strict=True)}
+    met = {(int(p), int(f)) for p, f in zip(*np.nonzero((east <= distance_m) & (north <= distance_m)), strict=True)}
+    found = index.match(x, y, distance_m=distance_m)
+    assert list(zip(*map(np.ndarray.tolist, found), strict=True)) == sorted(near)
+    found = index.match(x, y, growth=Growth(metres=2 * distance_m))
+    assert list(zip(*map(np.ndarray.tolist, found), strict=True)) == sorted(met)
+
+
+def test_features_with_a_side_of_two_readings_are_rejected_and_the_others_counted(tmp_path):
+    fiji = {"type": "Polygon", "coordinates": [[[177, -18], [-178, -18], [-178, -16], [177, -16], [177, -18]]]}
+    route = {"type": "LineString", "coordinates": [[170, 0], [-170, 0]]}
+    split = json.loads(
+        shapely.to_geojson(shapely.MultiPolygon([shapely.box(177, -18, 180, -16), shapely.box(-180, -18, -178, -16)]))
+    )
+    pole = json.loads(shapely.to_geojson(shapely.box(-180, -90, 180, -70)))
+    records = [
+        {"type": "Feature", "id": str(n), "properties": {}, "geometry": one}
+        for n, one in enumerate((fiji, route, split, pole))
+    ]
+    file = tmp_path / "some.geojson"
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": records}))
+    found = read_features(file, Kinds(()))
+    assert found.rejected == {"crosses_180": 2}
+    assert found.fids.tolist() == ["2", "3"]
+    assert len(read_features(file, Kinds(()), geographic=False).fids) == 4

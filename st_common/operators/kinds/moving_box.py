@@ -5,15 +5,21 @@ from typing import ClassVar
 
 import numpy as np
 
+from st_common.geometry.circles import across_180
 from st_common.geometry.distance import metres_per_degree, reach_degrees
 from st_common.geometry.join import points_in_boxes
 from st_common.operators.world import Bools, Criteria, Floats, Ints, Pairs, Table, World, admitted, centres
 
 _GROWTH = 1 + 1e-9
+_TURN = 360.0
 
 
 class MovingBoxes:
-    """Members lie in the closed box; its criteria are the centre and half of each side, in coordinates."""
+    """Members lie in the closed box; its criteria are the centre and half of each side, in coordinates.
+
+    On degrees a box goes on across 180 degrees. It ends at a pole; where a side is longer than its parallel, as next to
+    a pole, it has all longitudes.
+    """
 
     is_dynamic: ClassVar[bool] = False
     touched_by_all: ClassVar[bool] = False
@@ -36,15 +42,20 @@ class MovingBoxes:
             across, along = _reach(world, criteria, margin)
             wide, high = (wide + across) * _GROWTH, (high + along) * _GROWTH
         objects = objects[world.alive[objects]]
-        boxes = np.stack([criteria.x - wide, criteria.y - high, criteria.x + wide, criteria.y + high])
-        row, at = points_in_boxes(boxes, world.x[objects], world.y[objects])
-        return row, objects[at]
+        boxes = np.stack([criteria.x - wide, criteria.y - high, criteria.x + wide, criteria.y + high], axis=1)
+        owner = np.arange(len(boxes))
+        if world.geographic:
+            boxes, owner = across_180(boxes)
+        row, at = points_in_boxes(boxes.T, world.x[objects], world.y[objects])
+        return owner[row], objects[at]
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
-        """Whether the object lies in the box or on its border."""
+        """Whether the object lies in the box or on its border; on degrees also across 180 degrees."""
         x, y, (wide, high) = world.x[obj], world.y[obj], (criteria.half_width, criteria.half_height)
-        keep = x >= (criteria.x - wide)[row]
-        keep &= x <= (criteria.x + wide)[row]
+        west, east = (criteria.x - wide)[row], (criteria.x + wide)[row]
+        keep = (x >= west) & (x <= east)
+        if world.geographic:
+            keep |= (x >= west + _TURN) | (x <= east - _TURN) | (east - west >= _TURN)
         keep &= y >= (criteria.y - high)[row]
         keep &= y <= (criteria.y + high)[row]
         keep &= admitted(world, criteria, row, obj)

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from st_common.query.builder.amounts import Amount, metres_of, number_of
 from st_common.query.builder.refusing import refuse_unless, text_of_user, told_by
+from st_common.query.crossing import area_across
 from st_common.query.lowering.area import area_of
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
 
@@ -39,6 +40,16 @@ def box_around(focal: str, width: Amount, height: Amount) -> MovingBox:
         return MovingBox(focal=_focal(focal, step), width=wide, height=high, metres=True)
     wide, high = (number_of(float(side), "a side", step) for side in (width, height))
     return _checked_box_around(MovingBox(focal=_focal(focal, step), width=wide, height=high), step)
+
+
+def box_across(west: float, south: float, east: float, north: float) -> Area:
+    """The rectangle from `west` eastwards over 180 degrees to `east`, in degrees: (170, -20, -170, -10)."""
+    step = "box_across(..)"
+    x1, y1, x2, y2 = (number_of(corner, "a corner", step) for corner in (west, south, east, north))
+    crosses = -180.0 < x2 < x1 < 180.0 and -90.0 <= y1 < y2 <= 90.0
+    hint = "west of 180 degrees first, then east of it: box_across(170, -20, -170, -10)"
+    refuse_unless(crosses, step, f"({x1:g}, {y1:g}, {x2:g}, {y2:g}) does not cross 180 degrees", hint)
+    return area_across(x1, y1, x2, y2)
 
 
 def box_of(value: BoxLike, step: str) -> Box:

@@ -67,7 +67,8 @@ class ClauseParser(parser.Parser):
         if self._curr.token_type == TokenType.STRING:
             return self._region("wkt", [self._parse_part(1)])
         if self._curr.token_type == TokenType.L_PAREN:
-            return self._region("parts", self._parse_parts("(x1, y1, x2, y2)"))
+            parts = self._parse_parts("(x1, y1, x2, y2)")
+            return self._region("across" if self._match_crossing() else "parts", parts)
         if self._next.token_type != TokenType.L_PAREN or self._curr.token_type != TokenType.VAR:
             return self._region("name", [self._parse_name("(x1, y1, x2, y2), or another region")])
         if self._match_text_seq("CIRCLE"):
@@ -75,6 +76,15 @@ class ClauseParser(parser.Parser):
         if not self._match_text_seq("FEATURE"):
             self._expected("(x1, y1, x2, y2), CIRCLE or FEATURE", ("CIRCLE", "FEATURE"))
         return self._region("feature", self._parse_parts("(layer, 'fid')"))
+
+    def _match_crossing(self) -> bool:
+        """CROSSING 180 behind a rectangle."""
+        if not self._match_text_seq("CROSSING"):
+            return False
+        if self._curr.token_type != TokenType.NUMBER or self._curr.text != "180":
+            self._expected("180")
+        self._advance()
+        return True
 
     def _region(self, form: str, parts: list[exp.Expr]) -> exp.Expr:
         return self.expression(Inside(expressions=parts, form=exp.Var(this=form)))

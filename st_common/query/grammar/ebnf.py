@@ -86,7 +86,7 @@ options ::= 'WITH' '(' option ( ',' option )* ')'
 option ::= ( 'plan' | 'windows' | 'origin' ) '=' STRING | 'min_step' '=' EXTENT
 """,
     "Regions": """
-region ::= box | circle | WKT | area | 'FEATURE' '(' layer ',' STRING ')'
+region ::= box ( 'CROSSING' '180' )? | circle | WKT | area | 'FEATURE' '(' layer ',' STRING ')'
 box ::= '(' number ',' number ',' number ',' number ')'
 circle ::= 'CIRCLE' '(' point ',' NUMBER length? ')'
 moving ::= '(' moves ',' object ',' NUMBER length? ( ',' NUMBER length? )? ')'

@@ -6,12 +6,13 @@ from typing import Literal, get_args
 from sqlglot import exp
 
 from st_common.query.areas import Areas
+from st_common.query.crossing import area_across
 from st_common.query.grammar.nodes import Inside, Knn, Refused, span_of
 from st_common.query.lowering.area import area_of
 from st_common.query.lowering.quantity import expect, is_moving, metres, object_id, plain, shown, whole
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
 from st_common.query.problem import did_you_mean
-from st_common.query.region import Box, Circle, MovingBox, MovingCircle, Region
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
 
 MOST_NEIGHBOURS = 10_000
 _MOVING_BOX = 4
@@ -24,6 +25,8 @@ def region_of(inside: Inside, areas: Areas) -> Region:
     if form == "circle":
         expect(parts, 3, "CIRCLE (x, y, 500 m)")
         return Circle(x=plain(parts[0]), y=plain(parts[1]), radius_m=metres(parts[2], "a radius"))
+    if form == "across":
+        return _across(parts)
     if form == "wkt":
         return area_of(parts[0])
     if form == "name":
@@ -42,6 +45,22 @@ def box_of(parts: Sequence[exp.Expr], like: str = "(x1, y1, x2, y2): two corners
     """The box between two corners."""
     expect(parts, 4, like)
     return Box.of_corners(*(plain(part) for part in parts))
+
+
+def _across(parts: Sequence[exp.Expr]) -> Area:
+    like = "(170, -20, -170, -10) CROSSING 180"
+    expect(parts, 4, like)
+    west, y1, east, y2 = (plain(part) for part in parts)
+    for at, value, most in zip(parts, (west, y1, east, y2), (180.0, 90.0) * 2, strict=True):
+        if abs(value) > most:
+            what = "a longitude" if most > 90.0 else "a latitude"
+            raise Refused(f"{value:g} is no {what.split()[1]}", span_of(at), f"{what} is from -{most:g} to {most:g}")
+    if not (-180.0 < east < west < 180.0):
+        message = "what crosses 180 degrees begins west of it and ends east of it: x1 > x2"
+        raise Refused(message, (span_of(parts[0])[0], span_of(parts[2])[1]), like)
+    if y1 == y2:
+        raise Refused("what crosses 180 degrees has two latitudes", span_of(parts[3]), like)
+    return area_across(west, min(y1, y2), east, max(y1, y2))
 
 
 def _named(name: exp.Expr, areas: Areas) -> Region:
