@@ -67,9 +67,12 @@ def verify(
 
 
 def status(ctx: typer.Context) -> None:
-    """Show each stream: its state, how far it is, what it counted."""
+    """Show each stream: its state, the process that runs it, how far it is, what it counted."""
+    import time
+
     from st_common.capture.log import Log
     from st_common.cli.output import write_columns
+    from st_common.ops.presence import presence
     from st_common.ops.status import read_status
     from st_common.position import segment_of
 
@@ -79,17 +82,28 @@ def status(ctx: typer.Context) -> None:
     for name in context.streams(ctx):
         found, end = read_status(home.stream(name)), Log(home.log(name)).end()
         if found is None:
-            rows.append((name, "never run", "", f"0/{end}", "", "", "", "", "", ""))
+            rows.append((name, "never run", "", "", "", f"0/{end}", "", "", "", "", "", ""))
             continue
+        now = presence(home.stream(name), found, now_us=time.time_ns() // 1000)
+        process = f"{now.owner.pid} on {now.owner.host}" if now.owner else ""
         at = segment_of(found.position)
         counts = (found.fixes, found.rejects, found.late, found.double, found.cut, found.changes)
         if found.nulled:
             unread[name] = found.nulled
-        rows.append((name, found.state, found.engine, f"{at}/{end}", *(f"{count:,}" for count in counts)))
-    names = ("stream", "state", "engine", "segments", "fixes", "rejects", "late", "double", "cut", "changes")
-    write_columns(names, rows)
+        who = (now.state, process, _ago(now.age_s), found.engine)
+        rows.append((name, *who, f"{at}/{end}", *(f"{count:,}" for count in counts)))
+    seen = ("stream", "state", "process", "last beat", "engine", "segments")
+    write_columns((*seen, "fixes", "rejects", "late", "double", "cut", "changes"), rows)
     for name, nulled in unread.items():
         typer.echo(_nulled(name, nulled))
+
+
+def _ago(age_s: float) -> str:
+    """An age for people: `12 s ago`, `3 min ago`, `5 h ago`, `2 days ago`."""
+    for unit, seconds, most in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48)):
+        if age_s < most * seconds:
+            return f"{age_s / seconds:.0f} {unit} ago"
+    return f"{age_s / 86400:.0f} days ago"
 
 
 def doctor(ctx: typer.Context) -> None:

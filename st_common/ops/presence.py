@@ -1,0 +1,41 @@
+"""Who runs a stream, as people ask for it: what the process said last is true only while the process lives."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from st_common.ops.lease import Lease, current, is_held
+from st_common.ops.process import Owner
+from st_common.ops.status import StreamStatus, read_exit
+
+_LIVING = ("starting", "running", "idle")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presence:
+    """The state of a stream's engine, the process it was seen with last (None: nobody's), seconds since it spoke."""
+
+    state: str
+    owner: Owner | None
+    age_s: float
+
+
+def presence(folder: Path, status: StreamStatus, *, now_us: int) -> Presence:
+    """How the engine of the stream in `folder` is, given what it said last.
+
+    One that said it was running and whose process is gone is `dead`: it was killed, or its machine stopped. One that
+    gave its lease back has `ended`, or `failed`. An engine on another host counts as living for two minutes after its
+    last beat.
+    """
+    lease = current(folder)
+    held = lease is not None and is_held(lease, now_us=now_us)
+    state = status.state
+    if state in _LIVING and not held:
+        state = _ended(folder, lease) if lease is not None and lease.released else "dead"
+    spoke = max(status.beat_ts, lease.beat_ts if lease is not None else 0)
+    owner = lease.owner if lease is not None and (held or state == "dead") else None
+    return Presence(state=state, owner=owner, age_s=max(now_us - spoke, 0) / 1e6)
+
+
+def _ended(folder: Path, lease: Lease) -> str:
+    end = read_exit(folder)
+    return "failed" if end is not None and end.owner == lease.owner and end.code else "ended"
