@@ -84,6 +84,7 @@ def _lines(found: "Why") -> list[tuple[str, str]]:
     if found.tick is not None:
         lines.append(("tick", _time(found.tick)))
     lines += [(f"focal {name}", _fix(fix) if fix else "no fix known") for name, fix in found.focals.items()]
+    lines += [(f"newcomer {name}", _fix(fix) if fix else "no fix known") for name, fix in found.newcomers.items()]
     return lines + _query(found)
 
 

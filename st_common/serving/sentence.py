@@ -9,14 +9,39 @@ from st_common.serving.evidence import Fix
 from st_common.serving.wording import asked, moment, value_of
 from st_common.settings import StreamSettings
 
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Others:
+    """The objects that a query goes with, and those that came when one left, each with its fix (None: not known)."""
+
+    focals: Mapping[str, Fix | None]
+    newcomers: Mapping[str, Fix | None]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
     change: Mapping[str, Any]
     plan: Plan | None
     fix: Fix | None
-    focals: Mapping[str, Fix | None]
+    others: Others
     silence_s: float | None
+
+    @property
+    def focals(self) -> Mapping[str, Fix | None]:
+        """The objects that the query goes with."""
+        return self.others.focals
+
+    @property
+    def instead(self) -> str:
+        """Who came among the nearest in its place, as a further half of a sentence."""
+        came = list(self.others.newcomers.items())
+        if not came:
+            return ""
+        named = [name if fix is None else f"{name} at ({fix.x:.10g}, {fix.y:.10g})" for name, fix in came]
+        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        return f"; in its place came {' and '.join(named[:_MOST_NAMED])}{more}"
 
     @property
     def who(self) -> str:
@@ -62,7 +87,7 @@ def sentence(
     change: Mapping[str, Any],
     plan: Plan | None,
     fix: Fix | None,
-    focals: Mapping[str, Fix | None],
+    others: Others,
     stream: StreamSettings | None,
 ) -> str:
     """Why a change happened, in plain words.
@@ -71,11 +96,11 @@ def sentence(
         change: a row of `changes`.
         plan: of the query's version that was judged; None when no log knows it.
         fix: that the object was judged by.
-        focals: the objects that the query goes with, and their fixes.
+        others: the objects that the query goes with, and those that came when this one left.
         stream: for its silence.
     """
     case = _Case(
-        change=change, plan=plan, fix=fix, focals=focals, silence_s=stream.silence_s if stream is not None else None
+        change=change, plan=plan, fix=fix, others=others, silence_s=stream.silence_s if stream is not None else None
     )
     if plan is not None and plan.aggregate is not None:
         return _aggregate(case, plan)
@@ -112,7 +137,8 @@ def _enter(case: _Case) -> str:
 
 def _leave(case: _Case) -> str:
     return (
-        f"{case.who} left the answer{case.at_tick}: with {case.last} it satisfies {case.query} no more{case.criteria}."
+        f"{case.who} left the answer{case.at_tick}: with {case.last} it satisfies {case.query} no more{case.criteria}"
+        f"{case.instead}."
     )
 
 

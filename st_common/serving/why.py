@@ -13,13 +13,14 @@ from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.position import row_of, segment_of
 from st_common.query.control import QueryRow
+from st_common.query.neighbours import GroupNearest, Nearest
 from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
 from st_common.query.registry import find, history
 from st_common.serving.batch import Batch, batch_of
 from st_common.serving.changes import stream_changes
 from st_common.serving.evidence import Fix, fix_at, fix_of
-from st_common.serving.sentence import sentence
+from st_common.serving.sentence import Others, sentence
 from st_common.settings import StreamSettings
 
 _AT_ONCE = ("registered", "dropped", "replaced", "layer")  # judged at a control row, not at a tick
@@ -42,8 +43,9 @@ class Why:
 
     `fix` is the one that the object was judged by, None for a group of an aggregate and while it is not archived.
     `tick` is the tick of event time at which the query was judged, None for a query that is judged fix by fix; `focals`
-    are the objects that the query goes with, each with its fix at that tick (None: none was known). `registered` is the
-    control row of the version that was judged, `newest` the number of the newest one.
+    are the objects that the query goes with, each with its fix at that tick (None: none was known). `newcomers` are, of
+    an object that left the nearest ones, those that came in at the same moment, each with its fix likewise.
+    `registered` is the control row of the version that was judged, `newest` the number of the newest one.
     """
 
     stream: str
@@ -55,6 +57,7 @@ class Why:
     joined: Joined | None
     tick: datetime | None
     focals: dict[str, Fix | None]
+    newcomers: dict[str, Fix | None]
     sentence: str
 
     def to_json(self) -> dict[str, Any]:
@@ -62,7 +65,8 @@ class Why:
         row, value = self.registered, {name: getattr(self, name) for name in self.__slots__ if name != "registered"}
         value |= {"batch": asdict(self.batch), "fix": self.fix and asdict(self.fix)}
         value |= {"joined": self.joined and asdict(self.joined)}
-        value |= {"focals": {name: fix and asdict(fix) for name, fix in self.focals.items()}}
+        for part in ("focals", "newcomers"):
+            value[part] = {name: fix and asdict(fix) for name, fix in getattr(self, part).items()}
         value["registered"] = row and {
             "op": row.op, "version": row.version, "text": row.text, "owner": row.owner, "position": row.position,
             "plan": row.plan and row.plan.to_json(),
@@ -109,10 +113,13 @@ def why(
     lateness_us = round(stream.lateness_s * 1e6) if stream is not None else 0
     by_ticks = plan is not None and plan.by_ticks
     fix = None if plan is None or plan.aggregate is not None else _fix(home, of, change)
-    focals = {
-        focal: fix_at(home, of, focal, change["event_ts"], change["position"], lateness_us=lateness_us)
-        for focal in (plan.focals if plan else ())
-    }
+    focals, newcomers = (
+        {
+            other: fix_at(home, of, other, change["event_ts"], change["position"], lateness_us=lateness_us)
+            for other in names
+        }
+        for names in (plan.focals if plan else (), _newcomers(home, of, plan, change))
+    )
     return Why(
         stream=of,
         change=change,
@@ -123,8 +130,21 @@ def why(
         joined=_joined(home, plan, change),
         tick=change["event_ts"] if by_ticks and change["cause"] not in _AT_ONCE else None,
         focals=focals,
-        sentence=sentence(change, plan, fix, focals, stream),
+        newcomers=newcomers,
+        sentence=sentence(change, plan, fix, Others(focals=focals, newcomers=newcomers), stream),
     )
+
+
+def _newcomers(home: Home, stream: str, plan: Plan | None, change: dict[str, Any]) -> list[str]:
+    """Who came among the nearest when this object left them, in the order of the log."""
+    if plan is None or plan.aggregate is not None or plan.frame is not None or change["cause"] != "leave":
+        return []
+    if not isinstance(plan.neighbours, Nearest | GroupNearest):
+        return []
+    here = stream_changes(home, stream, change["query"], since=change["position"] - 1, until=change["event_ts"])
+    same = pc.and_(pc.equal(here["position"], change["position"]), pc.equal(here["event_ts"], change["event_ts"]))
+    names: list[str] = here.filter(pc.and_(same, pc.equal(here["sign"], 1)))["object"].to_pylist()
+    return names
 
 
 def _fix(home: Home, stream: str, change: dict[str, Any]) -> Fix | None:

@@ -19,7 +19,7 @@ from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.serving.batch import batch_of
 from st_common.serving.evidence import fix_at, fix_of
-from st_common.serving.sentence import sentence
+from st_common.serving.sentence import Others, sentence
 from st_common.serving.why import why
 from st_common.settings import load_streams
 
@@ -251,6 +251,28 @@ def test_the_command_gives_programs_json(run):
     assert wrong.stderr == "error: 'taxi3' was never in the answer of 'left_side' (did you mean taxi-3?)\n"
 
 
+def test_who_leaves_the_nearest_is_told_who_came_in_its_place(home, run):
+    streams = load_streams(home.root / "conf")
+    two = "REGISTER QUERY two AS SELECT * FROM taxis KNN (2, 0, 0)"
+    register(home, streams, parse(two), owner="ada")
+    engine, archive = LocalEngine(home, streams["taxis"]), Archive(home, streams["taxis"])
+    for fixes in ("a,200,1,0,,\nb,200,2,0,,\nc,200,9,0,,", "c,205,0.5,0,,", "a,210,3,0,,", "c,220,,,true,"):
+        lines = [line.split(",") for line in fixes.split("\n")]
+        text = "".join(",".join([i, str(round(T0.timestamp()) + int(t)), *rest]) + "\n" for i, t, *rest in lines)
+        Log(home.log("taxis")).append(b"id,t,x,y,gone,speed\n" + text.encode(), arrival_us=0)
+        commit(engine, archive)
+    engine.close()
+    found = why(home, "two", "b", at=T0 + timedelta(seconds=208), stream=streams["taxis"])
+    assert found.change["cause"] == "leave"
+    assert list(found.newcomers) == ["c"]
+    assert found.sentence.endswith("among the 2 nearest to (0, 0)); in its place came c at (0.5, 0).")
+    words = " ".join(run("why", "two", "a").stdout.split())
+    assert "in its place came b at (2, 0)." in words
+    assert "newcomer b 2024-05-01 12:03:20 UTC (2, 0)" in words
+    assert list(json.loads(run("why", "two", "a", "--json").stdout)["newcomers"]) == ["b"]
+    assert why(home, "two", "c", stream=streams["taxis"]).newcomers == {}
+
+
 @pytest.mark.parametrize(
     ("cause", "says"),
     [
@@ -276,6 +298,6 @@ def test_of_windows_in_brackets_a_change_is_about_a_fix(cause, says):
         "sign": 1, "cause": cause, "event_ts": T0 + timedelta(seconds=5), "fix_ts": T0 + timedelta(seconds=2),
         "layer_version": None,
     }  # fmt: skip
-    said = sentence(change, statement.plan, None, {}, None)
+    said = sentence(change, statement.plan, None, Others(focals={}, newcomers={}), None)
     assert said.startswith("A fix of taxi-1 (2024-05-01 12:00:02 UTC) ")
     assert says in said
