@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from threading import Thread
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.journal import Journal
+from st_common.engine.orders import orders_of, write_orders
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace, taken
 from st_common.engine.states import States, end_of
@@ -75,6 +77,7 @@ class LocalEngine:
         self._pace = Pace()
         self._commits = 0
         self._committed_s = self._based_s = time.monotonic()
+        self._orders: dict[str, Any] = {}
         self.totals = Totals()
 
     def _stands_at(self) -> int:
@@ -135,6 +138,7 @@ class LocalEngine:
             self._journal.clear()
             self._commits += 1
             tidy(self._table, self._commits)
+            self._tell_orders()
         self._committed_s = time.monotonic()
 
     def _append(self, end: int) -> None:
@@ -144,6 +148,12 @@ class LocalEngine:
 
     def _behind_committed(self, changes: pa.Table) -> pa.Table:
         return changes.filter(pa.compute.field("position") > self.committed)
+
+    def _tell_orders(self) -> None:
+        orders = orders_of(self.state, self.settings)
+        if orders != self._orders:
+            write_orders(self._home.stream(self._stream.name), orders)
+            self._orders = orders
 
     def store(self) -> None:
         """Commits, and lets the state be stored in a thread: it is never changed, and a large one takes seconds.

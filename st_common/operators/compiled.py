@@ -6,13 +6,12 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.fields import shown_columns
-from st_common.operators.fixes import LastFixes
 from st_common.operators.frame_specs import FrameSpecs, compile_frames, is_restricted, who_counts
-from st_common.operators.intern import Interner, hashes_of
+from st_common.operators.intern import hashes_of
 from st_common.operators.kind_queries import KindQueries, kind_queries
 from st_common.operators.match import QuerySet, compile_queries
 from st_common.operators.pair_specs import Moving, PairSpecs, compile_moving, compile_pairs
-from st_common.operators.placing import selections_below
+from st_common.operators.placing import Placed, Source, placed, placed_anew
 from st_common.operators.registered import Queries
 from st_common.operators.settings import Settings
 from st_common.query.neighbours import GroupNearest, Nearest
@@ -45,7 +44,7 @@ class Compiled:
     window or a frame, there is a frame, everything is told again at each result, columns are selected, members are told
     with the time until which they stay, objects are paired, the query is this shard's. Then, per query:
     its aggregate's `function` (a text, None without), its window in microseconds and in fixes (-1 without), and the
-    largest event time when it was registered.
+    largest event time when it was registered. `order` says which operators stand below the spatial ones.
     """
 
     fixwise: QuerySet
@@ -69,6 +68,7 @@ class Compiled:
     window_us: np.ndarray
     window_tuples: np.ndarray
     since: np.ndarray
+    order: Placed
 
     @property
     def ticking(self) -> bool:
@@ -77,27 +77,67 @@ class Compiled:
         return moving or not self.still.empty or not self.windows.empty or bool(len(self.frames.numbers))
 
 
-_seen: list[tuple[Queries, Settings, Compiled]] = []
+_HOLDS = 64
+"""For how many fixes an order of operators holds, for each reading that it was estimated on."""
+_HOLDS_MOST = 1 << 17
 
 
-def compiled(queries: Queries, settings: Settings, fixes: LastFixes, objects: Interner) -> Compiled:
+@dataclass(slots=True)
+class _Entry:
+    """Compiled queries that were looked up lately; their order of operators `holds` so long, for `fixes` more."""
+
+    queries: Queries
+    settings: Settings
+    known: Compiled
+    holds: int = 0
+    fixes: int = 0
+
+
+_seen: list[_Entry] = []
+
+
+def compiled(queries: Queries, settings: Settings, source: Source) -> Compiled:
     """The live ones of the queries, compiled; kept for the tuples seen last, for a batch rarely changes them.
 
-    Tuples are told apart by identity: comparing ten thousand plans would cost more than a small batch. The last fixes
-    only suggest which operator comes first.
+    Tuples are told apart by identity: comparing ten thousand plans would cost more than a small batch. The fixes of
+    `source` only suggest which operator comes first. That is looked at again after 64 fixes for each reading that it
+    was estimated on, later and later: soon where little was known, as of a query that was there before all fixes.
     """
-    for known, of, found in _seen:
-        if known is queries and of == settings:
-            return found
-    found = compile_shard(queries, settings, fixes, objects)
-    _seen.insert(0, (queries, settings, found))
-    del _seen[8:]
-    return found
+    entry = next((entry for entry in _seen if entry.queries is queries and entry.settings == settings), None)
+    if entry is None:
+        entry = _Entry(queries, settings, compile_shard(queries, settings, source))
+        _seen.insert(0, entry)
+        del _seen[8:]
+        _renew(entry)
+    elif entry.known.order.open and entry.fixes <= 0 and len(source.run_fixes):
+        entry.known = _placed_anew(entry, source)
+        _renew(entry)
+    entry.fixes -= len(source.run_fixes)
+    return entry.known
 
 
-def compile_shard(
-    queries: Queries, settings: Settings, fixes: LastFixes, objects: Interner, only: frozenset[int] | None = None
-) -> Compiled:
+def order_now(queries: Queries, settings: Settings) -> Placed | None:
+    """The order of operators in which queries that were compiled lately run now; None for others."""
+    return next((e.known.order for e in _seen if e.queries is queries and e.settings == settings), None)
+
+
+def _renew(entry: _Entry) -> None:
+    entry.holds = min(max(_HOLDS * entry.known.order.readings, 2 * entry.holds), _HOLDS_MOST)
+    entry.fixes = entry.holds
+
+
+def _placed_anew(entry: _Entry, source: Source) -> Compiled:
+    """The same queries with the order of operators that these fixes suggest; caches at ticks go by the same kinds."""
+    known, settings = entry.known, entry.settings
+    order = placed_anew(entry.queries, known.order, source, geographic=settings.geographic)
+    if order.below == known.order.below:
+        return replace(known, order=order)
+    new = compile_shard(entry.queries, settings, source)
+    kept = {name: getattr(known, name) for name in ("kinds", "pairs", "moving_joins", "following")}
+    return replace(new, **kept)
+
+
+def compile_shard(queries: Queries, settings: Settings, source: Source, only: frozenset[int] | None = None) -> Compiled:
     """The live ones of the queries (of those in `only`), compiled for one shard."""
     live = [n for n, q in enumerate(queries) if q.live and (only is None or n in only)]
     mine = _owned(queries, settings)
@@ -111,15 +151,9 @@ def compile_shard(
     for number in rest:
         plan = below[number].plan
         kinds.setdefault(kind_of(plan) or "still", []).append(number)
-    sets = [
-        compile_queries(
-            below,
-            of,
-            geographic=settings.geographic,
-            below=selections_below(below, of, fixes, objects, geographic=settings.geographic),
-        )
-        for of in (fixwise, kinds.pop("still", []), windows)
-    ]
+    parts = (fixwise, kinds.pop("still", []), windows)
+    order = placed(below, [n for part in parts for n in part], source, geographic=settings.geographic)
+    sets = [compile_queries(below, of, geographic=settings.geographic, below=order.below) for of in parts]
     joined = kinds.pop("pairs", [])
     paired = [n for n in joined if below[n].plan.pairs is not None]
     joining = [n for n in joined if below[n].plan.pairs is None]
@@ -142,6 +176,7 @@ def compile_shard(
         mine=mine,
         function=np.array([q.plan.aggregate.function if q.plan.aggregate else None for q in queries], object),
         since=np.array([q.since for q in queries], np.int64),
+        order=order,
         **_windows([q.plan.window for q in queries]),
     )  # fmt: skip
 

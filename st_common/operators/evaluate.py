@@ -17,6 +17,7 @@ from st_common.operators.inner import Memo
 from st_common.operators.intern import Interner
 from st_common.operators.match import Hits, LayerOf, match
 from st_common.operators.numbering import Numbering
+from st_common.operators.placing import Source
 from st_common.operators.points import points_of
 from st_common.operators.settings import Settings
 from st_common.operators.state import State
@@ -88,10 +89,12 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
     """The outcome of one run; the state is not changed (see `delta.apply`)."""
     ordered = order(state, run.rows, lateness_us=settings.lateness_us, silence_us=settings.silence_us)
     events = ordered.events
+    found = readings.of_events(state.fixes, events, ordered.attributes)
+    objects = state.objects.with_new(run.object_hashes, run.object_ids)
+    source = Source(fixes=state.fixes, objects=objects, run=found, run_fixes=np.flatnonzero(events.kind == FIX))
     turn = Turn(
-        events=events, readings=readings.of_events(state.fixes, events, ordered.attributes), clock=ordered.clock,
-        objects=state.objects.with_new(run.object_hashes, run.object_ids), queries=state.queries,
-        known=compiled(state.queries, settings, state.fixes, state.objects), settings=settings, layer_of=layer_of,
+        events=events, readings=found, clock=ordered.clock, objects=objects, queries=state.queries,
+        known=compiled(state.queries, settings, source), settings=settings, layer_of=layer_of,
         numbering=Numbering(state.partners, state.targets), final=run.final,
     )  # fmt: skip
     own = owned(turn.objects, settings)

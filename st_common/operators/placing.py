@@ -1,4 +1,11 @@
-"""Where the spatial operator stands: below or above the selection, by what the last fixes suggest (SPEC G10)."""
+"""Where the spatial operator stands: below or above the selection, by what the fixes suggest (SPEC G10).
+
+Both orders give the same changes, so that an order may be chosen anew at any run. Where it is, and how many points are
+looked up, depends on how the log is cut into runs; what is told does not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,31 +20,89 @@ _SAMPLE = 2_000
 _MOST_PREDICATES = 256  # to estimate more costs longer than it can save
 
 
-def selections_below(
-    queries: Queries, numbers: list[int], fixes: LastFixes, objects: Interner, *, geographic: bool
-) -> frozenset[int]:
-    """The queries (of `numbers`) whose selection comes first; both orders give the same changes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What shares can be estimated on: the last fixes, and the fixes of a run with the reading before each.
 
-    Selectivities are estimated on a sample of the last fixes. Without any the spatial operator comes first.
+    `objects` are all that are known then.
     """
-    chosen = {n for n in numbers if queries[n].plan.where and queries[n].plan.order == "select_first"}
-    open_ones = [n for n in numbers if queries[n].plan.where and queries[n].plan.order == "auto"
+
+    fixes: LastFixes
+    objects: Interner
+    run: readings.Readings | None = None
+    run_fixes: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def sample(self) -> readings.Readings:
+        """Some readings: of the last fixes, or of those of the run where that has more."""
+        alive = np.flatnonzero(self.fixes.status == ALIVE)
+        if self.run is not None and len(self.run_fixes) > len(alive):
+            return self.run.take(_some(self.run_fixes))
+        return readings.of_objects(self.fixes, _some(alive))
+
+
+def _some(index: np.ndarray) -> np.ndarray:
+    return index[:: max(1, -(-len(index) // _SAMPLE))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """How many readings of a sample satisfy a query's selection, how many lie in its region, by share (0 to 1)."""
+
+    where: float
+    space: float
+    readings: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """Which queries have their selection first: those that say so (`fixed`), and those of `open` where it is cheaper.
+
+    `shares` are those by which the latter were chosen, by number, and `readings` on how many they were estimated.
+    """
+
+    fixed: frozenset[int]
+    open: tuple[int, ...]
+    shares: dict[int, Shares] = field(default_factory=dict)
+    readings: int = 0
+
+    @property
+    def below(self) -> frozenset[int]:
+        """The numbers of the queries whose selection stands below the spatial operator."""
+        chosen = {n for n, of in self.shares.items() if choose(of.where, of.space) == "select_first"}
+        return self.fixed | chosen
+
+
+def placed(queries: Queries, numbers: list[int], source: Source, *, geographic: bool) -> Placed:
+    """The order of operators of the queries `numbers`; without a reading the spatial operator comes first."""
+    fixed = frozenset(n for n in numbers if queries[n].plan.where and queries[n].plan.order == "select_first")
+    undecided = [n for n in numbers if queries[n].plan.where and queries[n].plan.order == "auto"
                  and queries[n].plan.inside is not None and queries[n].plan.join is None]  # fmt: skip
-    texts = list(dict.fromkeys(queries[n].plan.where or "" for n in open_ones))
-    alive = np.flatnonzero(fixes.status == ALIVE)
-    if not len(alive) or not texts or len(texts) > _MOST_PREDICATES:
-        return frozenset(chosen)
-    sample = readings.of_objects(fixes, alive[:: max(1, len(alive) // _SAMPLE)])
+    if len({queries[n].plan.where for n in undecided}) > _MOST_PREDICATES:
+        undecided = []
+    return placed_anew(queries, Placed(fixed=fixed, open=tuple(undecided)), source, geographic=geographic)
+
+
+def placed_anew(queries: Queries, before: Placed, source: Source, *, geographic: bool) -> Placed:
+    """The same choice, made on what is known now; without a reading it stays as it was."""
+    sample = source.sample() if before.open else None
+    if sample is None or not len(sample):
+        return before
+    shares = _shares(queries, before.open, sample, source.objects, geographic=geographic)
+    return replace(before, shares=shares, readings=len(sample))
+
+
+def _shares(
+    queries: Queries, numbers: Sequence[int], sample: readings.Readings, objects: Interner, *, geographic: bool
+) -> dict[int, Shares]:
+    texts = list(dict.fromkeys(queries[n].plan.where or "" for n in numbers))
     masks = expressions.masks(texts, sample.table(objects.ids, geographic=geographic))
     where = dict(zip(texts, masks.mean(axis=1).tolist(), strict=True))
-    for number, share in _shares_inside(queries, open_ones, sample, geographic=geographic).items():
-        if choose(where[queries[number].plan.where or ""], share) == "select_first":
-            chosen.add(number)
-    return frozenset(chosen)
+    space = _shares_inside(queries, numbers, sample, geographic=geographic)
+    return {n: Shares(where=where[queries[n].plan.where or ""], space=space[n], readings=len(sample)) for n in numbers}
 
 
 def _shares_inside(
-    queries: Queries, numbers: list[int], sample: readings.Readings, *, geographic: bool
+    queries: Queries, numbers: Sequence[int], sample: readings.Readings, *, geographic: bool
 ) -> dict[int, float]:
     """The share of the sample that lies in each query's region."""
     kinds: dict[type, list[int]] = {}

@@ -17,6 +17,7 @@ from st_common.operators.inner import Memo, inner_answer
 from st_common.operators.keys import MASK, SHIFT, merged, packed, without
 from st_common.operators.match import LayerOf, match
 from st_common.operators.numbering import Numbering
+from st_common.operators.placing import Source
 from st_common.operators.points import points_of
 from st_common.operators.present import Present
 from st_common.operators.relational import At
@@ -73,8 +74,8 @@ def _turn(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> 
     return Turn(
         events=none, readings=readings.of_events(state.fixes, none, {}), objects=state.objects,
         clock=Clock(position=np.array([-1]), value=np.array([_now(state, settings)])), queries=change.queries,
-        known=compile_shard(change.queries, settings, state.fixes, state.objects, after), settings=settings,
-        layer_of=layer_of, numbering=Numbering(state.partners, state.targets),
+        known=compile_shard(change.queries, settings, Source(fixes=state.fixes, objects=state.objects), after),
+        settings=settings, layer_of=layer_of, numbering=Numbering(state.partners, state.targets),
     )  # fmt: skip
 
 

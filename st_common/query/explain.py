@@ -10,7 +10,7 @@ from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.printed import number, to_text
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 
-__all__ = ["Estimates", "Explanation", "Step", "explain", "kind_in_words", "lines"]
+__all__ = ["Estimates", "Explanation", "Running", "Step", "explain", "kind_in_words", "lines"]
 
 _NO_NAME = "q"
 
@@ -40,13 +40,26 @@ class Explanation:
     steps: tuple[Step, ...]
 
 
-def explain(plan: Plan, name: str, *, tick_s: float = 1.0, estimates: Estimates | None = None) -> Explanation:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """The order in which an engine runs a query now, and the shares of `readings` fixes by which it chose that."""
+
+    order: Chosen
+    where: float
+    space: float
+    readings: int
+
+
+def explain(
+    plan: Plan, name: str, *, tick_s: float = 1.0, estimates: Estimates | None = None, running: Running | None = None
+) -> Explanation:
     """How `plan` is carried out on a stream with this `tick_s`; `order` is None where there is nothing to choose.
 
-    `name` is that of its query, empty for a SELECT that has none.
+    `name` is that of its query, empty for a SELECT that has none. What an engine says of the query that it is `running`
+    stands above what the estimates suggest.
     """
     known = estimates or Estimates()
-    order, why = _order(plan, known)
+    order, why = _order(plan, known, running)
     return Explanation(
         text=to_text(plan, name) if name else to_text(plan, _NO_NAME).removeprefix(f"REGISTER QUERY {_NO_NAME} AS "),
         judged=f"at ticks of {number(tick_s)} s of event time" if plan.by_ticks else "fix by fix",
@@ -87,7 +100,7 @@ def _count(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
 
 
-def _order(plan: Plan, known: Estimates) -> tuple[Chosen | None, str]:
+def _order(plan: Plan, known: Estimates, running: Running | None) -> tuple[Chosen | None, str]:
     if plan.where is None or plan.inside is None or plan.frame is not None:
         return None, ""  # of a frame the condition is on its fixes, and the region on the objects
     if isinstance(plan.inside, MovingBox | MovingCircle) or plan.neighbours is not None or plan.pairs is not None:
@@ -96,6 +109,9 @@ def _order(plan: Plan, known: Estimates) -> tuple[Chosen | None, str]:
         return plan.order, "as the query says"
     if plan.join is not None:
         return "space_first", "below a join"
+    if running is not None:
+        shares = f"the selection keeps {running.where:.1%}, the region {running.space:.1%}"
+        return running.order, f"as the engine runs it, by {running.readings:,} fixes ({shares})"
     chosen = choose(known.where, known.space)
     if known.where is None or known.space is None:
         return chosen, "the selectivities are unknown"

@@ -5,13 +5,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.engine.orders import read_order
 from st_common.geometry.distance import metres_between, metres_per_degree
 from st_common.home import Home
 from st_common.operators.expressions import masks
 from st_common.operators.match import region_mask
-from st_common.query.explain import Estimates
+from st_common.query.explain import Estimates, Running
 from st_common.query.plan import Plan
 from st_common.query.region import Box, Circle, MovingBox, MovingCircle, Region
+from st_common.query.registry import queries
 from st_common.serving.sql import sql
 from st_common.settings import StreamSettings
 
@@ -34,6 +36,18 @@ def estimates_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
         x, y = rows["x"].to_numpy(), rows["y"].to_numpy()
         space = float(region_mask(region, x, y, geographic=stream.geographic).mean())
     return Estimates(objects=len(rows), where=where, space=space)
+
+
+def running_order(home: Home, stream: StreamSettings, name: str, plan: Plan) -> Running | None:
+    """The order in which the local engine ran a registered query last; None for others and before it ran.
+
+    On Spark each shard chooses by its own fixes, and says nothing.
+    """
+    rows = [row for row in queries(home, [stream.name]) if row.name == name and row.plan == plan] if name else []
+    found = read_order(home.stream(stream.name), name, rows[0].version) if rows else None
+    if found is None:
+        return None
+    return Running(**{part: found[part] for part in ("order", "where", "space", "readings")})
 
 
 def _last_readings(home: Home, stream: StreamSettings) -> pa.Table:

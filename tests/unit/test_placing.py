@@ -10,6 +10,7 @@ from st_common.operators.changes import settled
 from st_common.operators.compiled import compile_shard
 from st_common.operators.evaluate import Counters
 from st_common.operators.packet import Packet, control_packet, pack
+from st_common.operators.placing import Source
 from st_common.operators.settings import Settings
 from st_common.operators.stages import step
 from st_common.operators.state import State
@@ -76,7 +77,7 @@ def test_both_orders_tell_the_same_and_count_other_tuples(side, selected):
 @pytest.mark.parametrize(("side", "selected", "below"), [(2, 50, False), (64, 5, True)])
 def test_the_engine_chooses_by_the_last_fixes(side, selected, below):
     _, _, state = _run(_packets("auto", f"speed < {selected}", side))
-    known = compile_shard(state.queries, Settings(), state.fixes, state.objects)
+    known = compile_shard(state.queries, Settings(), Source(fixes=state.fixes, objects=state.objects))
     assert [unit.below >= 0 for unit in known.fixwise.units] == [below]
     told, _, _ = _run(_packets("auto", f"speed < {selected}", side))
     assert told == _run(_packets("space_first", f"speed < {selected}", side))[0]

@@ -1,0 +1,40 @@
+"""In which order the local engine tests selection and region of each query, left behind for `explain` (SPEC G10)."""
+
+from pathlib import Path
+from typing import Any
+
+from st_common.operators.compiled import order_now
+from st_common.operators.settings import Settings
+from st_common.operators.state import State
+from st_common.ops.records import read_record, write_record
+
+FILE = "orders.json"
+
+
+def orders_of(state: State, settings: Settings) -> dict[str, Any]:
+    """By the name of each query whose order is chosen: its version, the order, and the shares by which it was chosen.
+
+    Empty when nothing ran yet.
+    """
+    order = order_now(state.queries, settings)
+    if order is None:
+        return {}
+    below = order.below
+    return {
+        state.queries[n].name: {
+            "version": state.queries[n].version, "order": "select_first" if n in below else "space_first",
+            "where": of.where, "space": of.space, "readings": of.readings,
+        }
+        for n, of in order.shares.items()
+    }  # fmt: skip
+
+
+def write_orders(folder: Path, orders: dict[str, Any]) -> None:
+    """Replaces what is told of the stream in `folder`."""
+    write_record(folder / FILE, orders)
+
+
+def read_order(folder: Path, query: str, version: int) -> dict[str, Any] | None:
+    """What the engine of the stream in `folder` said last of a version of a query; None when it said nothing."""
+    found = (read_record(folder / FILE) or {}).get(query)
+    return found if isinstance(found, dict) and found.get("version") == version else None
