@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from st_common.errors import FencedError
-from st_common.ops.process import Owner, lives, this_host, this_process
+from st_common.ops.process import Owner, can_look_at, lives, this_process
 from st_common.ops.records import held_lock, read_record, write_record
 
 LEASE_FILE = "lease.json"
 FOREIGN_BEAT_S = 120.0
-"""An owner on another host, whose process cannot be looked at, counts as living this long after its last beat."""
+"""An owner on another host or in another container, whose process cannot be looked at, counts as living this long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def is_held(lease: Lease, *, now_us: int) -> bool:
     """Whether the owner still uses its lease: not given back, and the process lives."""
     if lease.released:
         return False
-    if lease.owner.host == this_host():
+    if can_look_at(lease.owner):
         return lives(lease.owner)
     return now_us - lease.beat_ts < FOREIGN_BEAT_S * 1e6
 

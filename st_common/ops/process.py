@@ -5,30 +5,48 @@ import signal
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import psutil
 
-_SAME_START_S = 2.0  # psutil derives start times from the boot time, which clock corrections shift a little
+_PROC = Path("/proc")
+_SAME_START_S = 2.0  # of records without start ticks: start times shift a little with corrections of the clock
+_START_FIELD = 19  # of /proc/PID/stat, counted behind the command's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """One process on one host; `started_s` is its start in seconds since 1970."""
+    """One process on one host; `started_s` is its start in seconds since 1970, for people.
+
+    Which process it is say the start of the machine (`boot`), the space of process numbers that it lives in
+    (`namespace`, a container's own) and its start in ticks since then (`ticks`): a clock that is set, or that stood
+    still while the machine slept, changes none of them. Records of older versions lack them.
+    """
 
     host: str
     pid: int
     started_s: float
+    boot: str = ""
+    namespace: str = ""
+    ticks: int = -1
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object with host, pid and start time."""
+        """A JSON object with all fields."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self | None:
         """The owner in a record, or None when the record names none."""
         try:
-            return cls(host=str(record["host"]), pid=int(record["pid"]), started_s=float(record["started_s"]))
+            return cls(
+                host=str(record["host"]),
+                pid=int(record["pid"]),
+                started_s=float(record["started_s"]),
+                boot=str(record.get("boot", "")),
+                namespace=str(record.get("namespace", "")),
+                ticks=int(record.get("ticks", -1)),
+            )
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -38,28 +56,61 @@ def this_host() -> str:
     return socket.gethostname()
 
 
+def this_boot() -> str:
+    """What tells this start of the machine from all others."""
+    return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def this_namespace() -> str:
+    """What tells this space of process numbers from those of other containers of the machine."""
+    return str((_PROC / "self/ns/pid").readlink())
+
+
 def owner_of(pid: int) -> Owner | None:
     """The living process with this pid, or None; a zombie, which nobody has collected yet, is dead."""
     try:
         process = psutil.Process(pid)
         if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return None
-        return Owner(host=this_host(), pid=pid, started_s=process.create_time())
-    except psutil.Error:
+        return Owner(
+            host=this_host(),
+            pid=pid,
+            started_s=process.create_time(),
+            boot=this_boot(),
+            namespace=this_namespace(),
+            ticks=_start_ticks(pid),
+        )
+    except (psutil.Error, OSError):
         return None
 
 
 def this_process() -> Owner:
     """The process that asks."""
-    return Owner(host=this_host(), pid=os.getpid(), started_s=psutil.Process().create_time())
+    me = owner_of(os.getpid())
+    assert me is not None  # noqa: S101 - who asks lives
+    return me
+
+
+def can_look_at(owner: Owner) -> bool:
+    """Whether the process, if it lives, would be seen from here: on this host, and not in another container."""
+    if owner.boot and owner.boot == this_boot():
+        return owner.namespace == this_namespace()
+    return owner.host == this_host()
 
 
 def lives(owner: Owner) -> bool:
-    """Whether exactly this process runs on this host; another process with the same pid is not it."""
-    if owner.host != this_host():
+    """Whether exactly this process runs here; another process with the same pid is not it, nor one before a restart."""
+    if not can_look_at(owner) or (owner.boot and owner.boot != this_boot()):
         return False
     now = owner_of(owner.pid)
-    return now is not None and abs(now.started_s - owner.started_s) < _SAME_START_S
+    if now is None:
+        return False
+    return now.ticks == owner.ticks if owner.ticks >= 0 else abs(now.started_s - owner.started_s) < _SAME_START_S
+
+
+def _start_ticks(pid: int) -> int:
+    fields = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return int(fields[_START_FIELD])
 
 
 def find_command(arguments: Sequence[str]) -> Owner | None:
@@ -68,10 +119,11 @@ def find_command(arguments: Sequence[str]) -> Owner | None:
     Costs a walk over the process table: for the moment before a start, not for every look.
     """
     found: list[Owner] = []
-    for process in psutil.process_iter(["pid", "cmdline", "create_time", "status"]):
+    for process in psutil.process_iter(["pid", "cmdline", "status"]):
         info = process.info
         if info["cmdline"] and info["cmdline"][1:] == list(arguments) and info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(Owner(host=this_host(), pid=info["pid"], started_s=info["create_time"]))
+            owner = owner_of(info["pid"])
+            found += [owner] if owner is not None else []
     return min(found, key=lambda owner: owner.started_s, default=None)
 
 
@@ -84,13 +136,19 @@ def kill_session(owner: Owner) -> int:
     Returns:
         How many processes were sent the kill signal.
     """
-    if owner.host != this_host() or owner.started_s < psutil.boot_time() - _SAME_START_S:
+    if not can_look_at(owner) or _is_of_another_boot(owner):
         return 0
     leader = owner_of(owner.pid)
     if leader is not None and not lives(owner):
         return 0
     members = [pid for pid in psutil.pids() if pid != os.getpid() and (pid == owner.pid or _session(pid) == owner.pid)]
     return sum(_kill(pid) for pid in members)
+
+
+def _is_of_another_boot(owner: Owner) -> bool:
+    if owner.boot:
+        return owner.boot != this_boot()
+    return owner.started_s < psutil.boot_time() - _SAME_START_S
 
 
 def _session(pid: int) -> int | None:

@@ -1,37 +1,36 @@
 """Small JSON records in a stream's folder: written whole or not at all, read even while they are replaced."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from pathlib import Path
 from typing import Any
 
+from st_common.storage import LocalStorage
+
 
 def write_record(path: Path, record: Mapping[str, Any], *, private: bool = False) -> None:
-    """Replaces the record by one rename, synced to disk first: a reader sees the old one or the new one.
+    """Replaces the record, durable when this returns: a reader sees the old one or the new one, whole.
 
     A private one can be read by its owner alone.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("w", encoding="utf-8") as file:
-        if private:
-            os.fchmod(file.fileno(), 0o600)
-        json.dump(record, file, separators=(",", ":"))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    content = json.dumps(record, separators=(",", ":")).encode()
+    LocalStorage(path.parent).put(path.name, content, private=private)
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
     """The record, or None when there is none or it is no JSON object (what a torn disk leaves behind)."""
+    record = read_value(path)
+    return record if isinstance(record, dict) else None
+
+
+def read_value(path: Path) -> Any:
+    """The JSON value in a file, or None when there is none or it is torn."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError, json.JSONDecodeError):
         return None
-    return record if isinstance(record, dict) else None
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:

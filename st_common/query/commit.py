@@ -7,7 +7,6 @@ see the first ones a moment before the last ones; never does a part remain.
 
 import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from st_common.capture.log import Log, Segment
 from st_common.home import Home
+from st_common.storage import LocalStorage
 
 
 @contextmanager
@@ -107,14 +107,4 @@ def _intent(home: Home) -> Path:
 
 def _write(path: Path, content: bytes) -> None:
     """Writes a file so that it is there whole or not at all, also after a power cut."""
-    dot_file = path.with_name(f".{path.name}")
-    with dot_file.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    dot_file.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    LocalStorage(path.parent).put(path.name, content)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -22,6 +23,7 @@ from st_common.engine.export import seed_folder
 from st_common.engine.feed import step_settings
 from st_common.engine.local import APP
 from st_common.engine.owner import Owner, owned
+from st_common.engine.recovery import alert, recover_tables
 from st_common.engine.run import summary
 from st_common.engine.summary import RunSummary
 from st_common.engine.tidy import tidy
@@ -30,11 +32,14 @@ from st_common.errors import FairwayError, StateError
 from st_common.home import Home
 from st_common.operators.changes import settled
 from st_common.operators.fixes import NEVER
+from st_common.ops.records import read_value
 from st_common.position import position_of, segment_of
 from st_common.settings import StreamSettings
+from st_common.spark.checkpoint import discard_unusable
 from st_common.spark.session import session
 from st_common.spark.shard import RESULT, ShardProcessor, read_result
 from st_common.spark.source import NAME, Feed, LogSource
+from st_common.storage import LocalStorage
 
 SHARD_BYTES = 64 << 20  # of the log per shard and batch: a larger packet for one shard has died in the JVM
 POLL_S = 0.02
@@ -52,6 +57,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     with owned(home, stream.name, engine="spark") as owner:
         stream = frozen(home, stream, engine="spark", shards=stream.shards)
         spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log", extended=False)
+        recover_tables(home, stream.name)
         sink = Sink(home=home, stream=stream, owner=owner)
         try:
             with archiving(Archive(home, stream)) as archive:
@@ -76,15 +82,21 @@ def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
 def feed_of(spark: SparkSession, home: Home, stream: StreamSettings) -> Feed:
     """The feed of a stream with the shard keys of its checkpoint; made and stored at the first start."""
     topology, folder = topology_of(home, stream.name), generation_folder(home, stream.name)
-    path = folder / "spark" / "keys.json"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(shard_keys(spark, stream.shards)))
-    keys = tuple(json.loads(path.read_text()))
+    keys = _shard_keys_of(spark, stream, folder / "spark")
     if topology is None or not topology.generation:
         return Feed(home=str(home.root.resolve()), stream=stream, keys=keys)
     return Feed(home=str(home.root.resolve()), stream=stream, keys=keys, start=topology.start,
                 seed=str(seed_folder(folder.resolve())))  # fmt: skip
+
+
+def _shard_keys_of(spark: SparkSession, stream: StreamSettings, folder: Path) -> tuple[int, ...]:
+    """The keys that stand beside the checkpoint; made when they are not, or were torn, for they are always the same."""
+    stored = read_value(folder / "keys.json")
+    if isinstance(stored, list) and len(stored) == stream.shards:
+        return tuple(stored)
+    keys = shard_keys(spark, stream.shards)
+    LocalStorage(folder).put("keys.json", json.dumps(keys).encode())
+    return keys
 
 
 @dataclass
@@ -116,7 +128,11 @@ class Sink:
         metas = [meta for _, meta in results]
         end = position_of(_agreed(metas), 0) - 1
         changes = settled([table for table, _ in results])
-        tables.append(self.table, changes, self.contract, app=APP, version=end)
+        if end > self.committed:  # else it was done before a crash
+            changes = changes.filter(pa.compute.field("position") > self.committed)
+            tables.append(
+                self.table, changes, self.contract, app=APP, version=end, after=self.committed, check=self.owner.check
+            )
         self._count(metas, len(changes), end)
         self._commits += 1
         tidy(self.table, self._commits)
@@ -186,6 +202,8 @@ def follow(
     folder = generation_folder(sink.home, sink.stream.name) / "spark"
     feed, hold = feed_of(spark, sink.home, sink.stream), folder / "hold"
     hold.unlink(missing_ok=True)
+    notice = discard_unusable(folder / "checkpoint", start=feed.start, committed=sink.committed)
+    alert(sink.home, sink.stream.name, [notice] if notice else [])
     query = start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=hold, end=end)
     try:
         while query.isActive and not sink.owner.stop_wanted():

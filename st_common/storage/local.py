@@ -102,12 +102,12 @@ class LocalStorage:
             self.put(key, data)
         return _tag_of(data)
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes, *, private: bool = False) -> None:
         """See `Storage.put`."""
         path = self.root / key
         draft = _draft_of(path)
         try:
-            _write_draft(draft, data)
+            _write_draft(draft, data, private=private)
             draft.replace(path)
             _sync_folder(path.parent)
         except OSError as error:
@@ -185,13 +185,15 @@ def _draft_of(path: Path) -> Path:
     return path.with_name(f"{_DRAFT}{path.name}.{os.getpid()}.{threading.get_ident()}")
 
 
-def _write_draft(draft: Path, data: bytes) -> None:
+def _write_draft(draft: Path, data: bytes, *, private: bool = False) -> None:
     try:
         file = draft.open("wb")
     except FileNotFoundError:
         _make_folder(draft.parent)
         file = draft.open("wb")
     with file:
+        if private:
+            os.fchmod(file.fileno(), 0o600)
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

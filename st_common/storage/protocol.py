@@ -59,8 +59,11 @@ class Storage(Protocol):
         """
         ...
 
-    def put(self, key: str, data: bytes) -> None:
-        """Puts `data` in the place of whatever is there: the last one wins. Whole at any time, durable on return."""
+    def put(self, key: str, data: bytes, *, private: bool = False) -> None:
+        """Puts `data` in the place of whatever is there: the last one wins. Whole at any time, durable on return.
+
+        What is private can be read by its owner alone.
+        """
         ...
 
     def delete(self, key: str) -> None:

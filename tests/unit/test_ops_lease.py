@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,27 @@ def test_a_later_process_with_the_same_pid_is_not_the_owner(tmp_path: Path) -> N
     write_record(tmp_path / "lease.json", {"epoch": 7, "host": me.host, "pid": me.pid, "started_s": me.started_s - 60})
     assert not is_held(current(tmp_path), now_us=now_us())
     assert take(tmp_path, now_us=now_us()).epoch == 8
+
+
+@pytest.mark.spec("S2")
+def test_a_clock_that_was_set_takes_no_stream_from_a_living_engine(tmp_path: Path) -> None:
+    me = this_process()
+    for stepped_s in (-3600, 3600):
+        mine = Lease(folder=tmp_path, epoch=1, owner=replace(me, started_s=me.started_s + stepped_s), beat_ts=0)
+        assert is_held(mine, now_us=now_us())
+
+
+@pytest.mark.spec("S2")
+@pytest.mark.parametrize(
+    ("other", "held"),
+    [({"ticks": 1}, (False, False)), ({"boot": "before"}, (False, False)), ({"namespace": "pid:[1]"}, (True, False))],
+    ids=["another process", "before a restart of the machine", "another container"],
+)
+def test_an_owner_is_known_by_boot_namespace_and_start(
+    tmp_path: Path, other: dict[str, object], held: tuple[bool, bool]
+) -> None:
+    lease = Lease(folder=tmp_path, epoch=1, owner=replace(this_process(), **other), beat_ts=0)
+    assert (is_held(lease, now_us=1), is_held(lease, now_us=int(FOREIGN_BEAT_S * 1e6))) == held
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\xff", b'{"epoch": 3}'])

@@ -1,0 +1,66 @@
+"""Spark's checkpoint as a cache of the log: one that is torn, or ahead of the table, is made again (SPEC S2)."""
+
+import json
+import shutil
+from pathlib import Path
+
+from st_common.errors import StateError
+from st_common.position import position_of
+
+
+def discard_unusable(checkpoint: Path, *, start: int, committed: int) -> str | None:
+    """Removes a checkpoint from which a stream cannot go on without a gap; says why, None when nothing was wrong.
+
+    The stream then begins at segment `start` of its log, and what the table holds already is not written again.
+
+    Args:
+        checkpoint: the folder that Spark keeps.
+        start: the segment from which the stream's generation reads.
+        committed: the last position that the table of changes holds, -1 for none.
+
+    Raises:
+        StateError: the generation began behind what the table holds: nothing here leads from one to the other.
+    """
+    if not checkpoint.exists():
+        return None
+    problem = _problem(checkpoint, committed, start)
+    if problem is None:
+        return None
+    if position_of(start, 0) - 1 > committed:
+        raise StateError(
+            f"{checkpoint}: {problem}, and its generation began behind that, at segment {start}",
+            hint="restore a newer copy of the table, or `fairway streams reset` begins the stream anew",
+        )
+    shutil.rmtree(checkpoint)
+    return f"{checkpoint}: {problem}; the stream is read again from segment {start} of its log"
+
+
+def _problem(checkpoint: Path, committed: int, start: int) -> str | None:
+    try:
+        done = _numbers(checkpoint / "commits")
+        for folder in ("offsets", "commits"):
+            for number in _numbers(checkpoint / folder)[-2:]:
+                _lines(checkpoint / folder / str(number))
+        reached = _segment(checkpoint / "offsets" / str(done[-1])) if done else start
+    except (OSError, ValueError, KeyError, IndexError):
+        return "Spark's record of its batches is torn"
+    if position_of(reached, 0) - 1 > committed:
+        return f"it stands at segment {reached}, the table of changes before that"
+    return None
+
+
+def _numbers(folder: Path) -> list[int]:
+    return sorted(int(path.name) for path in folder.glob("[0-9]*") if path.name.isdigit())
+
+
+def _lines(path: Path) -> list[object]:
+    """The lines of a file of Spark's log: a version, then JSON."""
+    version, *lines = path.read_text(encoding="utf-8").splitlines()
+    if not version.startswith("v") or not lines:
+        raise ValueError(path)
+    return [json.loads(line) for line in lines if line.startswith(("{", "["))]
+
+
+def _segment(path: Path) -> int:
+    """The segment after a batch: the last line of its offsets."""
+    return int(json.loads(path.read_text(encoding="utf-8").splitlines()[-1])["segment"])
