@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 
 from st_common.capture.log import Log
-from st_common.engine.owner import Owner
+from st_common.engine import archiver, owner
 from st_common.engine.run import run
 from st_common.home import Home
+from st_common.ops.status import StreamStatus, write_status
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
@@ -38,16 +39,15 @@ def main() -> None:
     """Prints seconds, the longest time between two beats, and the peak of memory."""
     segments = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     beats: list[float] = []
-    beat = Owner.beat
 
-    def noted(self: Owner, *args: object, **named: object) -> None:
+    def noted(folder: Path, status: StreamStatus) -> None:
         beats.append(time.monotonic())
-        beat(self, *args, **named)  # type: ignore[arg-type]
+        write_status(folder, status)
 
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
         write_backlog(home, segments)
-        Owner.beat = noted  # type: ignore[assignment,method-assign]
+        owner.write_status = archiver.write_status = noted  # type: ignore[attr-defined]
         begun_s = time.monotonic()
         done = run(home, CARS, until_idle=True)
         ended_s = time.monotonic()

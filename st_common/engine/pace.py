@@ -7,7 +7,7 @@ from typing import TypeVar
 
 BATCH_S = 2.0
 BATCH_ROWS = 1 << 19
-_MOST_SEGMENTS = 1 << 14
+_MOST_SEGMENTS = 1 << 12
 _FASTER = 4
 
 T = TypeVar("T")

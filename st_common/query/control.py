@@ -72,15 +72,28 @@ def rows_of(home: Home, stream: str, *, start: int = 0, versions: dict[str, int]
         LogError: a control row that is no JSON object, or a query row without its parts.
     """
     log = Log(home.log(stream))
-    known = {} if versions is None else versions
-    for segment in log.control_segments(start):
+    yield from rows_in(log, log.control_segments(start), stream, {} if versions is None else versions)
+
+
+def rows_in(
+    log: Log, segments: Iterable[Segment], stream: str, versions: dict[str, int], *, only: int | None = None,
+    brief: bool = False,
+) -> Iterator[QueryRow]:  # fmt: skip
+    """The query rows of some control segments, as `rows_of`; with `only` those that stand in that row of theirs.
+
+    `brief` rows have no plan: reading those of a hundred thousand takes seconds.
+    """
+    for segment in segments:
         for number, line in enumerate(log.read(segment).split(b"\n")):
-            row = _decoded(line, stream, segment, number, known) if line else None
+            wanted = line and only in (None, number)
+            row = _decoded(line, stream, segment, number, versions, brief=brief) if wanted else None
             if row is not None:
                 yield row
 
 
-def _decoded(line: bytes, stream: str, segment: Segment, number: int, versions: dict[str, int]) -> QueryRow | None:
+def _decoded(
+    line: bytes, stream: str, segment: Segment, number: int, versions: dict[str, int], *, brief: bool
+) -> QueryRow | None:
     try:
         value = json.loads(line)
         if value["op"] not in OPS:
@@ -93,7 +106,7 @@ def _decoded(line: bytes, stream: str, segment: Segment, number: int, versions: 
             stream=stream,
             position=position_of(segment.number, number),
             arrival_us=segment.arrival_us,
-            plan=None if drop else Plan.from_json(value["plan"]),
+            plan=None if drop or brief else Plan.from_json(value["plan"]),
             text=value.get("text"),
             owner=value.get("owner"),
             layer_version=value.get("layer_version"),

@@ -46,7 +46,7 @@ def _roll(home: Home, stream: str) -> int:
     segments = Log(home.log(stream)).control_segments(start)
     if not segments:
         return 0
-    rows = list(rows_of(home, stream, start=start, versions=_versions(home, stream) if start else None))
+    rows = list(rows_of(home, stream, start=start, versions=_Versions(home, stream) if start else None))
     new = [row for row in rows if segment_of(row.position) <= segments[-1].number]
     if not new and len(segments) < _CLOCKS:
         return 0
@@ -54,8 +54,23 @@ def _roll(home: Home, stream: str) -> int:
     return len(new)
 
 
+class _Versions(dict[str, int]):
+    """The newest version of each name that the table has of a stream; read when a drop asks for one."""
+
+    def __init__(self, home: Home, stream: str) -> None:
+        super().__init__()
+        self._home, self._stream, self._read = home, stream, False
+
+    def __missing__(self, name: str) -> int:
+        if self._read:
+            raise KeyError(name)
+        self._read = True
+        for known, version in _versions(self._home, self._stream).items():
+            self.setdefault(known, version)
+        return self[name]
+
+
 def _versions(home: Home, stream: str) -> dict[str, int]:
-    """The newest version of each name that the table has of a stream."""
     known = tables.read(home.table("queries"), columns=["name", "version", "stream"]).to_pydict()
     versions: dict[str, int] = {}
     for name, version, of in zip(known["name"], known["version"], known["stream"], strict=True):

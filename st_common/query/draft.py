@@ -1,6 +1,6 @@
 """What statements would do to a home: the control rows and areas that they make, and what is wrong with them."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ class Draft:
 
     streams: "Mapping[str, StreamSettings]"
     layers: Collection[str]
-    latest: dict[str, QueryRow]
+    latest: MutableMapping[str, QueryRow]
     owner: str
     arrival_us: int
     tags_of: LayerTags

@@ -6,7 +6,7 @@ replay. What is registered now is the fold of those rows; the Delta table `queri
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +23,7 @@ from st_common.query.area_store import encoded as areas_file
 from st_common.query.commit import commit, completed, registry_locked
 from st_common.query.control import QueryRow, encoded, payloads, rows_of
 from st_common.query.draft import Draft, check_plans, draft_all
+from st_common.query.known import known, row_at
 from st_common.query.names import found
 from st_common.query.problem import Problem, TextError, did_you_mean
 from st_common.query.shown import ToShow
@@ -62,7 +63,7 @@ def carry_out(
     """
     with registry_locked(home):
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
-        draft = _drafted(home, streams, statements, owner=owner, arrival_us=arrival_us)
+        draft = _drafted(home, streams, statements, owner=owner, arrival_us=arrival_us, store=True)
         changed = draft.created or draft.removed
         files = {AREAS: areas_file(draft.areas.values())} if changed else {}
         rows = _written(home, draft.rows, arrival_us, files)
@@ -137,7 +138,7 @@ def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
         QueryError: no such query is registered.
     """
     with registry_locked(home):
-        row = find(home, name)
+        row = _find_brief(home, name, store=True)
         if not row.live:
             raise QueryError(f"query {row.name!r} was dropped already", hint="see fairway query list")
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
@@ -172,7 +173,13 @@ def find(home: Home, name: str) -> QueryRow:
     Raises:
         QueryError: no query was ever registered by that name.
     """
-    latest = _latest(history(home))
+    return row_at(home, _find_brief(home, name))
+
+
+def _find_brief(home: Home, name: str, *, store: bool = False) -> QueryRow:
+    """The newest control row of a query without plan, text and owner; see `find`."""
+    completed(home)
+    latest = known(home, logged_streams(home), store=store).latest()
     called = found(name, latest)
     if called not in latest:
         raise QueryError(f"unknown query {name!r}", hint=did_you_mean(name, latest) or "see fairway query list")
@@ -213,8 +220,11 @@ def _drafted(
     *,
     owner: str,
     arrival_us: int,
+    store: bool = False,
 ) -> Draft:
-    draft = _draft(home, streams, statements, _latest(history(home)), owner=owner, arrival_us=arrival_us)
+    draft = _draft(
+        home, streams, statements, _registered(home, statements, store=store), owner=owner, arrival_us=arrival_us
+    )
     draft.areas.update({area.name.casefold(): area for area in areas(home)})
     draft_all(draft, statements)
     if draft.problems:
@@ -222,11 +232,19 @@ def _drafted(
     return draft
 
 
+def _registered(home: Home, statements: "Sequence[Statement]", *, store: bool) -> MutableMapping[str, QueryRow]:
+    """The newest row of every name; without plans and texts where no statement asks to see them."""
+    if any(one.op in ("show", "explain") and one.plan is None for one in statements):
+        return _latest(history(home))
+    completed(home)
+    return known(home, logged_streams(home), store=store).latest()
+
+
 def _draft(
     home: Home,
     streams: "Mapping[str, StreamSettings]",
     statements: "Sequence[Statement]",
-    latest: dict[str, QueryRow],
+    latest: MutableMapping[str, QueryRow],
     *,
     owner: str,
     arrival_us: int,

@@ -114,4 +114,4 @@ def test_the_pace_follows_what_batches_cost():
     assert start.after(100, 0.1).segments == 512  # the log had no more
     assert start.after(512, 20.0).segments == 51
     assert start.after(1, 20.0).segments == 1
-    assert pace.Pace(segments=1 << 14).after(1 << 14, 0.1).segments == 1 << 14
+    assert pace.Pace(segments=1 << 12).after(1 << 12, 0.1).segments == 1 << 12

@@ -1,0 +1,178 @@
+"""What is registered by which name, kept beside the logs: so a registration reads the control rows that are new.
+
+The logs are the truth. `registry/known.json` and what this process remembers are both only a start: for each stream
+they say up to which control segment they have read, and are believed as long as that segment still stands in the log.
+"""
+
+import json
+import threading
+import zlib
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
+
+from st_common.capture.log import Log
+from st_common.errors import LogError, MissingError
+from st_common.home import Home
+from st_common.position import row_of, segment_of
+from st_common.query.control import QueryRow, rows_in
+from st_common.storage import LocalStorage
+
+FILE = "known.json"
+_FORMAT = 1
+_STORE_AFTER = 256  # rows read since the file was written
+_KEPT = 8  # homes that a process remembers
+
+Brief = tuple[int, bool, int, int]
+"""Of a query's newest row in a stream: version, whether it runs, position, arrival."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Of:
+    """The names of one stream. `last` is the newest control segment that was read, and `checksum` its own."""
+
+    last: int = -1
+    checksum: int = 0
+    names: Mapping[str, Brief] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """The names of all streams; `unstored` rows were read since the file was written."""
+
+    streams: Mapping[str, Of] = field(default_factory=dict)
+    unstored: int = 0
+
+    def latest(self) -> "Latest":
+        """The newest row of every name: the highest version, and its drop after what it dropped."""
+        found: dict[str, tuple[str, Brief]] = {}
+        for stream, of in self.streams.items():
+            for name, brief in of.names.items():
+                before = found.get(name)
+                if before is None or (brief[0], not brief[1]) > (before[1][0], not before[1][1]):
+                    found[name] = stream, brief
+        return Latest(found)
+
+
+class Latest(MutableMapping[str, QueryRow]):
+    """Control rows by their names, without plan, text and owner unless they were put in."""
+
+    def __init__(self, briefs: Mapping[str, tuple[str, Brief]]) -> None:
+        self._briefs, self._rows = briefs, dict[str, QueryRow]()
+
+    def __getitem__(self, name: str) -> QueryRow:
+        row = self._rows.get(name)
+        if row is None:
+            stream, (version, live, position, arrival_us) = self._briefs[name]
+            op = "register" if live else "drop"
+            row = QueryRow(
+                name=name, version=version, op=op, stream=stream, position=position, arrival_us=arrival_us  # type: ignore[arg-type]
+            )  # fmt: skip
+        return row
+
+    def __setitem__(self, name: str, row: QueryRow) -> None:
+        self._rows[name] = row
+
+    def __delitem__(self, name: str) -> None:
+        del self._rows[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows or name in self._briefs
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._briefs
+        yield from (name for name in self._rows if name not in self._briefs)
+
+    def __len__(self) -> int:
+        return len(self._briefs.keys() | self._rows.keys())
+
+
+_remembered: dict[Home, Known] = {}
+_lock = threading.Lock()
+
+
+def known(home: Home, streams: list[str], *, store: bool = False) -> Known:
+    """What is registered in the logs of some streams now; with `store` (the registry is locked) it may be kept.
+
+    Raises:
+        LogError: a control row that is no JSON object, or a query row without its parts.
+    """
+    with _lock:
+        before = _remembered.get(home) or _stored(home)
+        read = {stream: _caught_up(home, stream, before.streams.get(stream, Of())) for stream in streams}
+        now = Known(
+            streams={stream: of for stream, (of, _) in read.items()},
+            unstored=before.unstored + sum(count for _, count in read.values()),
+        )
+        if store and now.unstored >= _STORE_AFTER:
+            _store(home, now)
+            now = replace(now, unstored=0)
+        _remembered.pop(home, None)
+        _remembered[home] = now
+        for old in list(_remembered)[:-_KEPT]:
+            del _remembered[old]
+        return now
+
+
+def row_at(home: Home, brief: QueryRow) -> QueryRow:
+    """The whole control row of which the brief one tells the place.
+
+    Raises:
+        LogError: it stands there no more.
+    """
+    log, number = Log(home.log(brief.stream)), segment_of(brief.position)
+    segments = log.segments(number, end=number + 1)
+    rows = rows_in(log, segments, brief.stream, {brief.name: brief.version}, only=row_of(brief.position))
+    for row in rows:
+        if row.name == brief.name:
+            return row
+    raise LogError(f"segment {number} of stream {brief.stream} has no row of query {brief.name!r}")
+
+
+def _caught_up(home: Home, stream: str, of: Of) -> tuple[Of, int]:
+    """What is known of a stream after its newest control segment, and how many rows were read for it."""
+    log = Log(home.log(stream))
+    of = of if _still_stands(log, of) else Of()
+    segments = log.control_segments(of.last + 1)
+    if not segments:
+        return of, 0
+    names = dict(of.names)
+    versions = {name: brief[0] for name, brief in names.items()}
+    read = 0
+    for row in rows_in(log, segments, stream, versions, brief=True):
+        read += 1
+        names[row.name] = row.version, row.live, row.position, row.arrival_us
+    return Of(last=segments[-1].number, checksum=segments[-1].checksum, names=names), read
+
+
+def _still_stands(log: Log, of: Of) -> bool:
+    if of.last < 0:
+        return True
+    found = log.segments(of.last, end=of.last + 1)
+    return bool(found) and found[0].control and found[0].checksum == of.checksum
+
+
+def _store(home: Home, now: Known) -> None:
+    streams = {stream: [of.last, of.checksum, dict(of.names)] for stream, of in now.streams.items()}
+    body = json.dumps({"format": _FORMAT, "streams": streams}, separators=(",", ":"))
+    _storage(home).put(FILE, f"{zlib.crc32(body.encode()):08x}\n{body}".encode())
+
+
+def _stored(home: Home) -> Known:
+    """What the file says; nothing when it is absent, damaged or of another format: then the logs are read."""
+    try:
+        checksum, _, body = _storage(home).read(FILE).partition(b"\n")
+        if int(checksum, 16) != zlib.crc32(body):
+            return Known()
+        found = json.loads(body)
+    except (MissingError, ValueError):
+        return Known()
+    if found["format"] != _FORMAT:
+        return Known()
+    return Known(streams={
+        stream: Of(last=last, checksum=checksum, names={name: tuple(brief) for name, brief in names.items()})
+        for stream, (last, checksum, names) in found["streams"].items()
+    })  # fmt: skip
+
+
+def _storage(home: Home) -> LocalStorage:
+    return LocalStorage(home.root / "registry")
