@@ -75,8 +75,8 @@ def _focals(queries: int, objects: int) -> list[str]:
 
 
 def q3_plans(queries: int, objects: int) -> list[Plan]:
-    """CQL-S's Q3, a car each: its average speed over the last 50 km, every 10 km."""
-    window = Sliding(range=Extent(by="space", amount=50_000.0), slide=Extent(by="space", amount=10_000.0))
+    """CQL-S's Q3, a car each: its average speed over the last 5 km, every km."""
+    window = Sliding(range=Extent(by="space", amount=5_000.0), slide=Extent(by="space", amount=1_000.0))
     speed = Aggregate(function="avgspd")
     return [
         _plan(frame=Frame(sliding=(window,)), aggregate=speed, emit="rstream", where=f"object = '{name}'")

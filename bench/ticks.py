@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.forms import CARS, aircraft_plans, cars, joins_plans, pairs_plans, q3_plans, squares_of
-from bench.oldenburg import SHARED, registrations
+from bench.oldenburg import SHARED, STREAM
 from st_common.layers.index import LayerIndex
 from st_common.operators.changes import settled
 from st_common.operators.evaluate import Counters
@@ -31,7 +31,7 @@ from st_common.operators.packet import Packet, control_packet, pack
 from st_common.operators.settings import Settings
 from st_common.operators.stages import step
 from st_common.operators.state import State
-from st_common.query.control import payloads
+from st_common.query.control import QueryRow, encoded, payloads
 from st_common.query.plan import Plan
 
 AIRCRAFT = SHARED / "data" / "adsb-switzerland" / "switzerland.json.gz"
@@ -95,11 +95,17 @@ WORKS: dict[str, Callable[[int, int], Work]] = {
 
 def packets_of(work: Work) -> Iterator[list[Packet]]:
     """The registrations, then a packet per batch, then the end mark."""
-    lines = payloads(registrations(work.plans))
+    lines = payloads(map(_registration, range(len(work.plans)), work.plans))
     yield [control_packet(number, line) for number, line in enumerate(lines)]
     for number, fixes in enumerate(work.batches, len(lines)):
         yield pack(number, fixes, rows=len(fixes), rejects=0, shards=1)
     yield [control_packet(len(lines) + len(work.batches), b'{"op":"end"}\n')]
+
+
+def _registration(number: int, plan: Plan) -> bytes:
+    layer_version = None if plan.join is None else 1
+    return encoded(QueryRow(name=f"q{number}", version=1, op="register", stream=STREAM, position=0, arrival_us=0,
+                            plan=plan, text="", owner="bench", layer_version=layer_version))  # fmt: skip
 
 
 def run(work: Work) -> tuple[list[float], list[pa.Table], Counters]:

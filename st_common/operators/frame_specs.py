@@ -1,12 +1,16 @@
 """Frames as the queries of a shard have them: numbers for all windows at once (CQL-S section 3.2, SPEC W2-W5)."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
+from st_common.operators.intern import Sought
 from st_common.operators.match import QuerySet, compile_queries
 from st_common.operators.registered import Registered
+from st_common.query.comparing import Transform
 from st_common.query.frame import Extent, Frame
 from st_common.query.plan import Plan
 from st_common.query.region import Region
@@ -14,6 +18,9 @@ from st_common.query.region import Region
 SPACE, TIME, ROWS, NONE = 0, 1, 2, -1
 _DOMAIN = {"space": SPACE, "time": TIME, "rows": ROWS}
 _UNITS = {"space": 1e6, "time": 1e6, "rows": 1.0}  # micrometres, microseconds, fixes
+
+
+_ONE_OBJECT = re.compile(r"object = '((?:[^']|'')*)'", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +32,8 @@ class FrameSpecs:
     `full`, `min_step` in micrometres, `seconds` of its first range of time (NaN without), `restricted` (who counts now
     is asked of the last fixes), `by_object` (each group is one object), `outlives` (all ranges are of time or of count:
     fixes stay when their object is gone or silent). `rows` are the queries that say which fixes are rows, `regions`
-    what is to be met beside the first region.
+    what is to be met beside the first region. `about` is the place in `ids` of the one object that a query is about,
+    -1 where it is about any.
     """
 
     numbers: np.ndarray
@@ -43,6 +51,8 @@ class FrameSpecs:
     outlives: np.ndarray
     rows: QuerySet
     regions: tuple[tuple[Region, ...], ...]
+    ids: Sought
+    about: np.ndarray
 
     @property
     def width(self) -> int:
@@ -61,6 +71,8 @@ def compile_frames(queries: Sequence[Registered], numbers: Sequence[int], *, geo
             sizes["slide_by"][row, column], sizes["slide"][row, column] = (
                 (_DOMAIN[window.range.by], 0) if window.slide is None else _size(window.slide)
             )
+    only = [one_object(queries[n].plan.where) for n, _ in frames]
+    ids = {name: at for at, name in enumerate(dict.fromkeys(name for name in only if name is not None))}
     place = np.full(len(queries), NONE)
     place[[n for n, _ in frames]] = np.arange(len(frames))
     plans = {n: _of_rows(queries[n].plan, frame) for n, frame in frames}
@@ -75,8 +87,15 @@ def compile_frames(queries: Sequence[Registered], numbers: Sequence[int], *, geo
         by_object=np.array([_is_by_object(queries[n].plan) for n, _ in frames], bool),
         outlives=np.array([_outlives(frame) for _, frame in frames], bool),
         rows=compile_queries(looked_up, [n for n, _ in frames], geographic=geographic),
-        regions=tuple(frame.regions[1:] for _, frame in frames),
+        regions=tuple(frame.regions[1:] for _, frame in frames), ids=Sought(pa.array(list(ids), pa.string())),
+        about=np.array([-1 if name is None else ids[name] for name in only], np.int64),
     )  # fmt: skip
+
+
+def one_object(where: str | None) -> str | None:
+    """The id of the object that a condition is about when it says nothing else, else None."""
+    found = _ONE_OBJECT.fullmatch(where or "")
+    return found[1].replace("''", "'") if found else None
 
 
 def is_restricted(plan: Plan) -> bool:
@@ -91,8 +110,11 @@ def who_counts(plan: Plan) -> Plan:
 
 
 def _of_rows(plan: Plan, frame: Frame) -> Plan:
-    """The plan that a fix satisfies when it is a row."""
-    return Plan(stream=plan.stream, where=plan.where, inside=frame.regions[0] if frame.regions else None)
+    """The plan that a fix satisfies when it is a row; what is about one object is found by its id."""
+    only, inside = one_object(plan.where), frame.regions[0] if frame.regions else None
+    if only is None:
+        return Plan(stream=plan.stream, where=plan.where, inside=inside)
+    return Plan(stream=plan.stream, inside=inside, transforms=(Transform(kind="key", text=only),))
 
 
 def _outlives(frame: Frame) -> bool:

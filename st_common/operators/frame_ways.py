@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.geometry.distance import metres_between
+from st_common.operators.frame_slots import Slots
 from st_common.operators.timeline import FIX, Events
 
 _LONGEST = 1e15  # micrometres of a leg: a million kilometres; thousands of such legs still fit
@@ -15,7 +16,7 @@ _LONGEST = 1e15  # micrometres of a leg: a million kilometres; thousands of such
 
 @dataclass(slots=True, kw_only=True)
 class Ways:
-    """Arrays [f, n]: of f frames and n objects, or n events; columns as `Tracks`, `alive`: the object has a track.
+    """Arrays [slots]: of frames and objects, or of frames and events; columns as `Tracks`, `alive`: there is a track.
 
     They are changed in place, from tick to tick.
     """
@@ -28,9 +29,8 @@ class Ways:
     y: np.ndarray
 
     @staticmethod
-    def empty(frames: int, count: int) -> "Ways":
-        """No tracks."""
-        shape = (frames, count)
+    def empty(shape: int) -> "Ways":
+        """No tracks in so many slots."""
         whole = {name: np.zeros(shape, np.int64) for name in ("since", "n", "way")}
         return Ways(alive=np.zeros(shape, bool), **whole, x=np.full(shape, np.nan), y=np.full(shape, np.nan))
 
@@ -56,29 +56,41 @@ class _Stays:
         return found
 
 
-def ways_of(now: Ways, events: Events, min_step: np.ndarray, outlives: np.ndarray, *, geographic: bool) -> Ways:
-    """The tracks after each event, [f, events], from those before the run, [f, objects]; nothing is changed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The events of a run, and the slots of frames among objects and among these events."""
+
+    events: Events
+    objects: Slots
+    among: Slots
+    geographic: bool
+
+
+def ways_of(now: Ways, run: Run, min_step: np.ndarray, outlives: np.ndarray) -> Ways:
+    """The tracks after each event, by the slots among events, from those before the run; nothing is changed.
 
     Where a way `outlives` its object (bool[f]), the object is nowhere after its end, and no way leads to its next fix.
     """
-    out = Ways.empty(len(min_step), len(events))
-    if not len(events) or not len(min_step):
+    out, frame = Ways.empty(run.among.total), run.among.frame
+    if not run.among.total:
         return out
     for lasts in (False, True):
-        plain = np.flatnonzero((min_step == 0) & (outlives == lasts))
+        plain = np.flatnonzero((min_step[frame] == 0) & (outlives[frame] == lasts))
         if len(plain):
-            _every_fix(out, now, plain, events, lasts=lasts, geographic=geographic)
-    for frame in np.flatnonzero(min_step > 0).tolist():
-        _by_steps(out, now, frame, events, int(min_step[frame]), lasts=bool(outlives[frame]), geographic=geographic)
+            _every_fix(out, now, run, plain, lasts=lasts)
+    stepped = np.flatnonzero(min_step[frame] > 0)
+    if len(stepped):
+        _by_steps(out, now, run, stepped, min_step[frame[stepped]], outlives[frame[stepped]])
     return out
 
 
-def begins(now: Ways, after: Ways, events: Events, frame: np.ndarray, event: np.ndarray) -> np.ndarray:
+def begins(now: Ways, after: Ways, run: Run, frame: np.ndarray, event: np.ndarray) -> np.ndarray:
     """bool[n]: whether no way leads to some fixes in some frames, by the tracks before a run and after its events."""
-    first = (event == 0) | (events.object[event] != events.object[event - 1])
-    who = events.object[event]
-    goes_on = np.where(first, now.alive[frame, who], after.alive[frame, event - 1])
-    found: np.ndarray = ~goes_on | np.isnan(np.where(first, now.x[frame, who], after.x[frame, event - 1]))
+    who = run.events.object
+    first = (event == 0) | (who[event] != who[event - 1])
+    here, before = run.objects.of(frame, who[event]), run.among.of(frame, event - 1)
+    goes_on = np.where(first, now.alive[here], after.alive[before])
+    found: np.ndarray = ~goes_on | np.isnan(np.where(first, now.x[here], after.x[before]))
     return found
 
 
@@ -96,43 +108,48 @@ def _stays(events: Events, *, lasts: bool) -> _Stays:
     return _Stays(is_fix=is_fix, start=start, first=first)
 
 
-def _every_fix(out: Ways, now: Ways, frames: np.ndarray, events: Events, *, lasts: bool, geographic: bool) -> None:
+def _every_fix(out: Ways, now: Ways, run: Run, which: np.ndarray, *, lasts: bool) -> None:
     """Where every fix counts, legs are the same for all frames: they are summed once."""
+    events = run.events
     stays = _stays(events, lasts=lasts)
     x, y = np.where(stays.is_fix, events.x, np.nan), np.where(stays.is_fix, events.y, np.nan)
-    leg = legs(np.r_[np.nan, x[:-1]], np.r_[np.nan, y[:-1]], x, y, geographic=geographic)
+    leg = legs(np.r_[np.nan, x[:-1]], np.r_[np.nan, y[:-1]], x, y, geographic=run.geographic)
     leg[stays.start == np.arange(len(leg))] = 0
     way, count = np.cumsum(leg), np.cumsum(stays.is_fix)
-    since_start, n = way - way[stays.start], count - count[stays.start] + stays.is_fix[stays.start]
-    rows, who = frames[:, None], events.object[stays.start]
-    goes_on = now.alive[rows, who] & stays.first[stays.start]
-    reach = legs(now.x[rows, who], now.y[rows, who], x[stays.start], y[stays.start], geographic=geographic)
-    out.alive[frames] = (goes_on | (n > 0)) if lasts else stays.is_fix
-    out.way[frames] = since_start + np.where(goes_on, now.way[rows, who] + reach, 0)
-    out.n[frames] = n + np.where(goes_on, now.n[rows, who], 0)
-    out.since[frames] = np.where(goes_on, now.since[rows, who], events.ts[stays.first_fix])
-    out.x[frames], out.y[frames] = x, y
+    at = run.among.number[which]
+    start = stays.start[at]
+    since_start, n = way[at] - way[start], count[at] - count[start] + stays.is_fix[start]
+    slot = run.objects.of(run.among.frame[which], events.object[start])
+    goes_on = now.alive[slot] & stays.first[start] & (slot >= 0)
+    reach = legs(now.x[slot], now.y[slot], x[start], y[start], geographic=run.geographic)
+    out.alive[which] = (goes_on | (n > 0)) if lasts else stays.is_fix[at]
+    out.way[which] = since_start + np.where(goes_on, now.way[slot] + reach, 0)
+    out.n[which] = n + np.where(goes_on, now.n[slot], 0)
+    out.since[which] = np.where(goes_on, now.since[slot], events.ts[stays.first_fix[at]])
+    out.x[which], out.y[which] = x[at], y[at]
 
 
-def _by_steps(out: Ways, now: Ways, frame: int, events: Events, step: int, *, lasts: bool, geographic: bool) -> None:
+def _by_steps(out: Ways, now: Ways, run: Run, which: np.ndarray, step: np.ndarray, lasts: np.ndarray) -> None:
     """Which fix counts depends on the one that counted before: the n-th fixes of all objects, one n after the other."""
-    track = {name: getattr(now, name)[frame].copy() for name in Ways.__dataclass_fields__}
+    events, event = run.events, run.among.number[which]
+    track = {name: getattr(now, name).copy() for name in Ways.__dataclass_fields__}
+    slot = run.objects.of(run.among.frame[which], events.object[event])
     first = np.flatnonzero(np.r_[True, events.object[1:] != events.object[:-1]])
-    rank = np.arange(len(events)) - np.repeat(first, np.diff(np.r_[first, len(events)]))
+    rank = (np.arange(len(events)) - np.repeat(first, np.diff(np.r_[first, len(events)])))[event]
     by_rank = np.argsort(rank, kind="stable")
     ends = np.cumsum(np.bincount(rank))
-    for at in np.split(by_rank, ends[:-1]):
-        who, is_fix = events.object[at], events.kind[at] == FIX
-        is_new = ~track["alive"][who]
-        leg = legs(track["x"][who], track["y"][who], events.x[at], events.y[at], geographic=geographic)
-        leg[is_new | (leg < step) | ~is_fix] = 0
+    for part in np.split(by_rank, ends[:-1]):
+        at, who = event[part], slot[part]
+        is_fix, is_new = events.kind[at] == FIX, ~track["alive"][who]
+        leg = legs(track["x"][who], track["y"][who], events.x[at], events.y[at], geographic=run.geographic)
+        leg[is_new | (leg < step[part]) | ~is_fix] = 0
         counts = is_new | np.isnan(track["x"][who]) | (leg > 0)
         x, y = np.where(is_fix, events.x[at], np.nan), np.where(is_fix, events.y[at], np.nan)
         fresh = {
-            "alive": is_fix | (~is_new & lasts), "since": np.where(is_new, events.ts[at], track["since"][who]),
+            "alive": is_fix | (~is_new & lasts[part]), "since": np.where(is_new, events.ts[at], track["since"][who]),
             "n": np.where(is_new, 0, track["n"][who]) + is_fix, "way": np.where(is_new, 0, track["way"][who]) + leg,
             "x": np.where(counts | ~is_fix, x, track["x"][who]), "y": np.where(counts | ~is_fix, y, track["y"][who]),
         }  # fmt: skip
         for name, values in fresh.items():
             track[name][who] = values
-            getattr(out, name)[frame, at] = values
+            getattr(out, name)[which[part]] = values

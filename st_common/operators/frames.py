@@ -1,6 +1,6 @@
 """CQL-S's windows over a run: fixes become rows, windows move, results change (CQL-S section 3, SPEC W2-W5).
 
-Every object has a way of its own in every query; a slot is the pair of both, frame * objects + object. Only the slots
+Every object has a way of its own in every query that looks at it; a slot is the pair of both. Only the slots
 that something happened to, and those whose windows the clock moves, are looked at.
 """
 
@@ -16,8 +16,9 @@ from st_common.operators.fields import fields_of
 from st_common.operators.fixes import NEVER
 from st_common.operators.frame_bounds import Bounds
 from st_common.operators.frame_rows import FrameRows, Tracks
+from st_common.operators.frame_slots import slots_of_events, slots_of_objects
 from st_common.operators.frame_specs import NONE, TIME
-from st_common.operators.frame_ways import Ways, begins, ways_of
+from st_common.operators.frame_ways import Run, Ways, begins, ways_of
 from st_common.operators.keys import MASK, SHIFT, packed
 from st_common.operators.match import match, region_mask
 from st_common.operators.points import points_of
@@ -70,32 +71,34 @@ class Frames:
         self.turn, self.specs = turn, turn.known.frames
         self._objects, self._state = len(turn.objects), state
         self.cut = 0
-        shape = (len(self.specs.numbers), self._objects)
-        self.ways, self.bounds = Ways.empty(*shape), Bounds.unmoved(*shape, self.specs.width)
+        about = np.append(_known(turn.objects.places_of(self.specs.ids)), -1)[self.specs.about]
+        self.slots, self._among = slots_of_objects(about, self._objects), slots_of_events(about, turn.events.object)
+        self._run = Run(events=turn.events, objects=self.slots, among=self._among, geographic=turn.settings.geographic)
+        self.ways, self.bounds = Ways.empty(self.slots.total), Bounds.unmoved(self.slots.total, self.specs.width)
         self._put(state.tracks)
-        self._after = ways_of(
-            self.ways, turn.events, self.specs.min_step, self.specs.outlives, geographic=turn.settings.geographic
-        )
+        self._after = ways_of(self.ways, self._run, self.specs.min_step, self.specs.outlives)
         self.rows, self._origin = state.frame_rows.joined(self._opened(turn.events, present))
         self.held, self._live = self.rows.held.astype(bool), np.ones(len(self.rows), bool)
         self._newest = int(max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER)))
         self._ends = np.zeros(self._objects, np.int8)
         self._ends[state.pending.objects] = state.pending.ended
         self._counted = self.counting(state.tick_answer)
-        self._timed = bool((self.specs.slide_by == TIME).any())
+        self._is_timed = (self.specs.slide_by == TIME).any(axis=1)
+        self._timed = np.flatnonzero(self._is_timed[self.slots.frame])
         # Without a window that slides, a result follows every event.
-        self._unbound = ~(self.specs.slide_by != NONE).any(axis=1)[:, None]
+        self._unbound = ~(self.specs.slide_by != NONE).any(axis=1)
 
     def _put(self, tracks: Tracks) -> None:
         frame = self.specs.place[tracks.key >> SHIFT]
-        tracks = tracks.take(frame != NONE)
-        frame, who = frame[frame != NONE], tracks.key & MASK
-        self.ways.alive[frame, who] = True
+        tracks, frame = tracks.take(frame != NONE), frame[frame != NONE]
+        slot = self.slots.of(frame, tracks.key & MASK)
+        tracks, slot = tracks.take(slot >= 0), slot[slot >= 0]
+        self.ways.alive[slot] = True
         for name in ("since", "n", "way", "x", "y"):
-            getattr(self.ways, name)[frame, who] = getattr(tracks, name)
+            getattr(self.ways, name)[slot] = getattr(tracks, name)
         width = min(self.specs.width, tracks.high.shape[1])
         for name in Bounds.__dataclass_fields__:
-            getattr(self.bounds, name)[frame, who, :width] = getattr(tracks, name)[:, :width]
+            getattr(self.bounds, name)[slot, :width] = getattr(tracks, name)[:, :width]
 
     def _opened(self, events: Events, present: Present) -> FrameRows:
         """The rows that the fixes of a run make, sorted; each fix is judged at itself."""
@@ -114,12 +117,12 @@ class Frames:
         point, query, target, event = point[order], query[order], target[order], event[order]
         group, value = relational.contributions(turn, present.sample_of_events(fixes), point, target)
         frame, ts = specs.place[query], events.ts[event]
-        before = turn.clock.before(events.position[event])
+        before, slot = turn.clock.before(events.position[event]), self._among.of(frame, event)
         return FrameRows(
-            key=packed(query, events.object[event]), ts=ts, n=self._after.n[frame, event],
-            tick=ticks_of(np.maximum(ts, before), turn.settings.tick_us), way=self._after.way[frame, event],
+            key=packed(query, events.object[event]), ts=ts, n=self._after.n[slot],
+            tick=ticks_of(np.maximum(ts, before), turn.settings.tick_us), way=self._after.way[slot],
             group=group, value=value, held=np.zeros(len(event), np.int8),
-            begins=begins(self.ways, self._after, turn.events, frame, event).astype(np.int8),
+            begins=begins(self.ways, self._after, self._run, frame, event).astype(np.int8),
             fields=self._fields(query, point, readings),
         )  # fmt: skip
 
@@ -140,8 +143,7 @@ class Frames:
 
     def rows_of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The places of the rows of some slots that are still remembered, and the place of each one's slot."""
-        frame, who = np.divmod(slots, max(self._objects, 1))
-        key = packed(self.specs.numbers[frame], who)
+        key = packed(self.specs.numbers[self.slots.frame[slots]], self.slots.number[slots])
         first = np.searchsorted(self.rows.key, key)
         counts = np.searchsorted(self.rows.key, key, side="right") - first
         index, at = ranges(first, counts), np.repeat(np.arange(len(slots)), counts)
@@ -150,7 +152,7 @@ class Frames:
 
     def slots_of(self, index: np.ndarray) -> np.ndarray:
         """The slots of some rows, each once."""
-        return np.unique(self.specs.place[self.rows.queries(index)] * self._objects + self.rows.objects(index))
+        return np.unique(self.slots.of(self.specs.place[self.rows.queries(index)], self.rows.objects(index)))
 
     def held_of(self, frames: np.ndarray) -> np.ndarray:
         """The places of the rows in the results of whole queries, given their places among the frames."""
@@ -162,12 +164,17 @@ class Frames:
         return found
 
     def counting(self, answer: np.ndarray) -> np.ndarray:
-        """bool[f, objects]: which objects count in each frame, by the answer of the queries below."""
-        out = np.repeat(~self.specs.restricted[:, None], self._objects, axis=1)
+        """bool[slots]: which objects count in each frame, by the answer of the queries below."""
+        out: np.ndarray = ~self.specs.restricted[self.slots.frame]
         if self.specs.restricted.any():
-            frame = self.specs.place[self.turn.numbering.targets.query[answer >> SHIFT]]
-            out[frame[frame != NONE], (answer & MASK)[frame != NONE]] = True
+            slot = self._slots_of_keys(answer)
+            out[slot[slot >= 0]] = True
         return out
+
+    def _slots_of_keys(self, keys: np.ndarray) -> np.ndarray:
+        """The slots of members of the queries below frames, -1 for all others."""
+        frame = self.specs.place[self.turn.numbering.targets.query[keys >> SHIFT]]
+        return np.where(frame == NONE, -1, self.slots.of(frame, keys & MASK))
 
     def slides(self, until: int) -> np.ndarray:
         """The ticks up to a time at which the clock moves windows, of those that were not judged yet."""
@@ -236,66 +243,78 @@ class Frames:
         objects = self.turn.events.object[events]
         last = events[np.r_[objects[1:] != objects[:-1], True]] if len(events) else events
         who = self.turn.events.object[last]
-        self._catch_up(who, tick - self.turn.settings.tick_us)
-        begins = self.ways.alive[:, who] != self._after.alive[:, last]
-        begins |= self.ways.since[:, who] != self._after.since[:, last]
+        slot, _ = self.slots.all_of(who)
+        after, _ = self._among.all_of(last)
+        self._catch_up(slot, tick - self.turn.settings.tick_us)
+        begins = self.ways.alive[slot] != self._after.alive[after]
+        begins |= self.ways.since[slot] != self._after.since[after]
         for name in Ways.__dataclass_fields__:
-            getattr(self.ways, name)[:, who] = getattr(self._after, name)[:, last]
-        frame, at = np.nonzero(begins)
-        self.bounds.forget(frame, who[at])
+            getattr(self.ways, name)[slot] = getattr(self._after, name)[after]
+        self.bounds.forget(slot[begins])
 
-    def _catch_up(self, who: np.ndarray, tick: int) -> None:
+    def _catch_up(self, slot: np.ndarray, tick: int) -> None:
         """Slides of time that passed while nothing changed were not judged: they are of the ways as they were then."""
-        if not self._timed:
-            return
-        behind = frame_bounds.by_the_clock(self.bounds, self.specs, self.ways, tick)[:, who]
-        behind &= (self.bounds.high[:, who] != NEVER).any(axis=2)  # not a way that began in the tick that is open
-        frame, at = np.nonzero(behind)
-        frame_bounds.move(self.bounds, self.specs, self.ways, frame, who[at], tick)
+        slot = slot[self._is_timed[self.slots.frame[slot]]]
+        behind = self._by_the_clock(slot, tick)
+        # Not a way that began in the tick that is open.
+        behind = behind[(self.bounds.high[behind] != NEVER).any(axis=1)]
+        self._move(behind, tick)
+
+    def _by_the_clock(self, slot: np.ndarray, tick: int) -> np.ndarray:
+        frame = self.slots.frame[slot]
+        return frame_bounds.by_the_clock(self.bounds, self.specs, self.ways, frame, slot, tick)
+
+    def _move(self, slot: np.ndarray, tick: int) -> np.ndarray:
+        return frame_bounds.move(self.bounds, self.specs, self.ways, self.slots.frame[slot], slot, tick)
 
     def ended(self, events: np.ndarray) -> None:
         """Remembers how these events ended the stays of objects, until their tick is judged."""
         first_ends(self._ends, self.turn.events, events)
 
-    def judge(self, answer: np.ndarray, tick: int, changed: np.ndarray) -> Judged | None:
+    def judge(self, answer: np.ndarray, differs: np.ndarray, tick: int, changed: np.ndarray) -> Judged | None:
         """The results at a tick, when objects changed (bool[n]) and these are the answers below frames.
 
-        None: no window moved, and nobody began or ceased to count.
+        `differs` are the keys of the answers that came or left. None: no window moved, and nobody began or ceased to
+        count.
         """
-        counted = self.counting(answer)
-        moving = frame_bounds.by_the_clock(self.bounds, self.specs, self.ways, tick)
-        if not changed.any():
-            moving &= self._asked(tick)[:, None]
-        moving |= changed
-        frame, who = np.nonzero(moving)
-        moved = np.zeros(counted.shape, bool)
-        moved[frame, who] = frame_bounds.move(self.bounds, self.specs, self.ways, frame, who, tick)
-        other = (counted != self._counted) | (changed & (self._ends > 0)) | (changed & self._unbound)
-        crowded = changed & (self.ways.n > self.turn.settings.window_rows)
-        self._counted = counted
-        slots = np.flatnonzero((moved | other | crowded).ravel())
-        judged = self._judged(slots, tick, changed, moved.ravel()[slots]) if len(slots) else None
-        self._ends[:] = 0
+        objects = np.flatnonzero(changed)
+        mine, at = self.slots.all_of(objects)
+        clock = self._by_the_clock(self._timed, tick)
+        if not len(objects) and len(clock):
+            clock = clock[self._asked(tick)[self.slots.frame[clock]]]
+        moving = np.union1d(clock, mine)
+        moved = moving[self._move(moving, tick)]
+        other = (self._ends[objects[at]] > 0) | self._unbound[self.slots.frame[mine]]
+        other |= self.ways.n[mine] > self.turn.settings.window_rows
+        slots = np.union1d(np.concatenate([moved, mine[other]]), self._recounted(answer, differs))
+        judged = self._judged(slots, tick, changed, np.isin(slots, moved)) if len(slots) else None
+        self._ends[objects] = 0
         return judged
+
+    def _recounted(self, answer: np.ndarray, differs: np.ndarray) -> np.ndarray:
+        """The slots of objects that began or ceased to count when some keys of the answer came or left."""
+        if not (self._slots_of_keys(differs) >= 0).any():
+            return differs[:0]
+        before, self._counted = self._counted, self.counting(answer)
+        return np.flatnonzero(before != self._counted)
 
     def recount(self, answer: np.ndarray, before_us: int) -> Judged:
         """The results when other objects count, between two ticks: rows known before a time change, no window moves."""
-        counted = self.counting(answer)
-        slots = np.flatnonzero((counted != self._counted).ravel())
-        self._counted = counted
+        before, self._counted = self._counted, self.counting(answer)
+        slots = np.flatnonzero(before != self._counted)
         return self._judged(slots, before_us - 1, np.zeros(self._objects, bool), None)
 
     def _judged(self, slots: np.ndarray, tick: int, changed: np.ndarray, moved: np.ndarray | None) -> Judged:
         """The results of some slots; `moved` says whose windows moved, None: at a row of the log between ticks."""
-        frame, who = np.divmod(slots, max(self._objects, 1))
         moves = moved is not None
         index, at = self.rows_of(slots)
         known = self.rows.tick[index] <= tick
         index, at = index[known], at[known]
-        frame, who, before = frame[at], who[at], self.held[index]
-        stays = self.ways.alive[frame, who] & (self.rows.ts[index] >= self.ways.since[frame, who])
-        inside, passed = frame_bounds.inside(self.bounds, self.specs, self.rows, index, frame, who)
-        counts = self._counted[frame, who]
+        slot, before = slots[at], self.held[index]
+        frame, who = self.slots.frame[slot], self.slots.number[slot]
+        stays = self.ways.alive[slot] & (self.rows.ts[index] >= self.ways.since[slot])
+        inside, passed = frame_bounds.inside(self.bounds, self.specs, self.rows, index, frame, slot)
+        counts = self._counted[slot]
         kept = stays & ~passed if moves else np.ones(len(index), bool)
         kept &= ~self._too_many(kept, at, changed[who])
         now = kept & counts & ((inside & stays) | (before & (not moves)))
@@ -345,10 +364,10 @@ class Frames:
         )  # fmt: skip
 
     def _tracks(self) -> Tracks:
-        frame, who = np.nonzero(self.ways.alive)
-        key = packed(self.specs.numbers[frame], who)
-        ways = {name: getattr(self.ways, name)[frame, who] for name in ("since", "n", "way", "x", "y")}
-        bounds = {name: getattr(self.bounds, name)[frame, who] for name in Bounds.__dataclass_fields__}
+        slot = np.flatnonzero(self.ways.alive)
+        key = packed(self.specs.numbers[self.slots.frame[slot]], self.slots.number[slot])
+        ways = {name: getattr(self.ways, name)[slot] for name in ("since", "n", "way", "x", "y")}
+        bounds = {name: getattr(self.bounds, name)[slot] for name in Bounds.__dataclass_fields__}
         return Tracks(key=key, **ways, **bounds)
 
     def _moved(self, tracks: Tracks) -> np.ndarray:
@@ -360,3 +379,8 @@ class Frames:
         same = (old.key[at] == tracks.key)[:, None] & (old.high[at] == tracks.high) & (old.last[at] == tracks.last)
         moved: np.ndarray = ~same.all(axis=1)
         return moved
+
+
+def _known(found: np.ndarray) -> np.ndarray:
+    """Numbers of objects, -2 for those that never reported: -1 means any."""
+    return np.where(found < 0, -2, found)

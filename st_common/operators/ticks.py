@@ -125,12 +125,12 @@ class _Work:
         retold[turn.numbering.targets.query[np.concatenate([minus, plus]) >> SHIFT]] = True
         self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at, retold)
         if self._frames is not None:
-            self._frame(self._frames, tick, changed, at)
+            self._frame(self._frames, np.concatenate([minus, plus]), changed, at)
         self._changes += [table for table in told if len(table)]
         self._count(inner, minus, plus)
 
-    def _frame(self, frames: Frames, tick: int, changed: np.ndarray, at: relational.At) -> None:
-        judged = frames.judge(self._answer, tick, changed)
+    def _frame(self, frames: Frames, differs: np.ndarray, changed: np.ndarray, at: relational.At) -> None:
+        judged = frames.judge(self._answer, differs, at.tick, changed)
         if judged is None:
             return
         self._changes.append(frame_telling.tell_rows(self._turn, frames, judged, at))
