@@ -22,6 +22,7 @@ Test = Callable[[Ints, Ints], npt.NDArray[np.bool_]]
 _CELLS_PER_SIDE = 4  # cells along the median box: more cells mean fewer false candidates but more runs of points
 _CELLS_PER_POINT, _FEWEST_CELLS, _MOST_CELLS = 4, 1 << 8, 1 << 22
 _SAMPLE = 1 << 12  # points that say where the grid lies
+_FEW_PAIRS = 1 << 14  # of a box and a point: tested one by one, without a grid
 _MOST_RUNS, _MOST_CANDIDATES = 1 << 16, 1 << 19  # looked at together, so that crowded boxes do not fill the memory
 
 
@@ -60,9 +61,24 @@ def points_in_boxes(boxes: Floats, x: Floats, y: Floats, *, test: Test | None = 
     if not len(chosen):
         return chosen, chosen
     boxes = boxes[:, chosen]
+    if len(chosen) * len(points) <= _FEW_PAIRS:
+        box, point = _each(boxes, x[points], y[points])
+        box, point = chosen[box], points[point]
+        keep = None if test is None or not len(box) else test(box, point)
+        return (box, point) if keep is None else (box[keep], point[keep])
     grid = _grid(boxes, x[points], y[points], points)
     box, point = _pairs(grid, boxes, (lambda b, p: test(chosen[b], p)) if test else None)
     return (box if len(chosen) == meets.shape[1] else chosen[box]), point
+
+
+def _each(boxes: Floats, x: Floats, y: Floats) -> Pairs:
+    """Every box with every point: where both are few, that costs less than a grid."""
+    minx, miny, maxx, maxy = boxes[:, :, None]
+    held = (x >= minx) & (x <= maxx)
+    held &= y >= miny
+    held &= y <= maxy
+    box, point = np.nonzero(held)
+    return box, point
 
 
 def _grid(boxes: Floats, x: Floats, y: Floats, number: Ints) -> _Grid:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -356,6 +357,12 @@ def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> 
 def region_mask(region: Region, x: np.ndarray, y: np.ndarray, *, geographic: bool) -> np.ndarray:
     """Which points lie in one region that stands still; bool[n]."""
     mask = np.zeros(len(x), bool)
-    point, _ = index_of([region], geographic=geographic).probe(x, y)
+    point, _ = _index_of_one(region, geographic=geographic).probe(x, y)
     mask[point] = True
     return mask
+
+
+@lru_cache(maxsize=256)
+def _index_of_one(region: Region, *, geographic: bool) -> Index:
+    """The index of a single region: ticks ask for the same ones again and again."""
+    return index_of([region], geographic=geographic)

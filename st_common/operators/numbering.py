@@ -13,6 +13,7 @@ class Numbering:
     def __init__(self, partners: Interner, targets: Targets) -> None:
         self.partners, self.targets = partners, targets
         self._known_partners, self._known_targets = len(partners), len(targets)
+        self._single: dict[str, int] = {}
 
     def partners_of(self, ids: pa.Array) -> np.ndarray:
         """The number of each id; int64[n]."""
@@ -30,6 +31,12 @@ class Numbering:
             found[missing] = len(self.partners) + np.arange(int(missing.sum()))
             self.partners = self.partners.with_new(hashes[missing], names.filter(pa.array(missing)))
         return found
+
+    def partner_of(self, name: str) -> int:
+        """The number of one id; it is looked for once in a run."""
+        if name not in self._single:
+            self._single[name] = int(self.partners_of(pa.array([name]))[0])
+        return self._single[name]
 
     def targets_of(self, query: np.ndarray, partner: np.ndarray) -> np.ndarray:
         """The number of each pair of a query and a partner; int64[n]."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 from st_common.operators import readings
 from st_common.operators.fixes import ALIVE, ENDED, FILLERS, NEVER, SILENT, LastFixes
 from st_common.operators.lookups import Lookups
+from st_common.operators.numbering import Numbering
 from st_common.operators.readings import Readings
 from st_common.operators.taken import Joined, taken
 from st_common.operators.timeline import FIX
@@ -37,6 +38,10 @@ class Sample:
     def texts(self, text: str) -> tuple[np.ndarray, pa.Array]:
         """The values of an expression as text: their numbers, -1 for null, and the texts that these count in."""
         return self.values.texts(text, self.place)
+
+    def partners(self, text: str, numbering: Numbering, *, null: str) -> np.ndarray:
+        """The numbers, as partners, of the values of an expression as text; `null` stands for those without one."""
+        return self.values.partners(text, self.place, numbering, null=null)
 
     def known(self, text: str) -> np.ndarray:
         """Where an expression is not null; bool[n]."""

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from st_common.operators.groups import Groups
 from st_common.operators.keys import MASK, SHIFT
@@ -92,20 +91,11 @@ def contributions(turn: Turn, of: Sample, point: np.ndarray, target: np.ndarray)
 def _group_numbers(turn: Turn, spec: Aggregate, of: Sample, point: np.ndarray, target: np.ndarray) -> np.ndarray:
     numbering = turn.numbering
     if spec.grouped_by is None:
-        return np.full(len(point), numbering.partners_of(pa.array([ALL]))[0])
+        return np.full(len(point), numbering.partner_of(ALL))
     if spec.grouped_by == PARTNER:
         partner: np.ndarray = numbering.targets.partner[target]
         return partner
-    numbers: np.ndarray = _numbered(turn, spec.grouped_by, of, null="NULL")[point]
-    return numbers
-
-
-def _numbered(turn: Turn, text: str, of: Sample, *, null: str) -> np.ndarray:
-    """The partners that the values of an expression are numbered as; `null` stands for those without one."""
-    codes, names = of.texts(text)
-    used, at = np.unique(codes, return_inverse=True)
-    found = names.take(pa.array(used, mask=used < 0)).fill_null(null)
-    numbers: np.ndarray = turn.numbering.partners_of(found)[at] if len(used) else used
+    numbers: np.ndarray = of.partners(spec.grouped_by, turn.numbering, null="NULL")[point]
     return numbers
 
 
@@ -125,7 +115,7 @@ def _argument(turn: Turn, function: str, argument: str, of: Sample) -> np.ndarra
         return np.where(of.known(argument), 1.0, np.nan)
     if function == "count_distinct":
         is_null = of.texts(argument)[0] < 0
-        return np.where(is_null, np.nan, _numbered(turn, argument, of, null="").astype(float))
+        return np.where(is_null, np.nan, of.partners(argument, turn.numbering, null="").astype(float))
     return of.numbers(argument)
 
 
@@ -218,7 +208,7 @@ def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
     query = np.setdiff1d(np.array(counting, np.int64), turn.numbering.targets.query[fresh.target])
     if not len(query):
         return Groups.empty()
-    star = turn.numbering.partners_of(pa.array([ALL]))[0]
+    star = turn.numbering.partner_of(ALL)
     target = turn.numbering.targets_of(query, np.full(len(query), star))
     order = np.argsort(target)
     return Groups(target=target[order], value=np.zeros(len(target)))

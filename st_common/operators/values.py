@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from st_common.operators import expressions
 from st_common.operators.intern import Interner
+from st_common.operators.numbering import Numbering
 from st_common.operators.readings import Readings
 from st_common.operators.taken import Attributes, taken
 
@@ -27,10 +28,21 @@ class _Column:
         self.known[-1] = True
         self.asked = False
         self.names = pa.array([], pa.string())  # of texts, whose values are places among these
+        self._partners = np.empty(0, np.int64)  # their numbers as partners, -1 as long as nobody asked
 
     def put(self, places: np.ndarray, found: pa.Array | np.ndarray) -> None:
         self.values[places] = self._codes(found) if isinstance(found, pa.Array) else found
         self.known[places] = True
+
+    def numbered(self, codes: np.ndarray, numbering: Numbering) -> np.ndarray:
+        """The numbers, as partners, of some texts by their codes; any number for null."""
+        self._partners = np.append(self._partners, np.full(len(self.names) - len(self._partners), -1))
+        used = np.unique(codes[codes >= 0])
+        new = used[self._partners[used] < 0]
+        if len(new):
+            self._partners[new] = numbering.partners_of(self.names.take(pa.array(new)))
+        found: np.ndarray = np.append(self._partners, -1)[codes]
+        return found
 
     def _codes(self, found: pa.Array) -> np.ndarray:
         encoded = found.cast(pa.string()).dictionary_encode()
@@ -76,6 +88,14 @@ class Values:
         """The values of an expression as text: their numbers, -1 for null, and the texts that these count in."""
         (column,) = self._filled("text", [text], places)
         return column.values[places], column.names
+
+    def partners(self, text: str, places: np.ndarray, numbering: Numbering, *, null: str) -> np.ndarray:
+        """The numbers, as partners, of the values of an expression as text; `null` stands for those without one."""
+        (column,) = self._filled("text", [text], places)
+        codes = column.values[places]
+        if (codes < 0).any():
+            return np.where(codes < 0, numbering.partner_of(null), column.numbered(codes, numbering))
+        return column.numbered(codes, numbering)
 
     def _filled(self, form: Form, texts: Sequence[str], places: np.ndarray) -> list[_Column]:
         """The columns of some expressions, known at these places."""

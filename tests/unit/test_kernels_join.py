@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
 
+from st_common.geometry import join
 from st_common.geometry.circles import CircleIndex, points_in_circles
 from st_common.geometry.join import points_in_boxes
 
@@ -18,6 +19,13 @@ ANYWHERE = st.floats(allow_nan=True, allow_infinity=True)
 COORDINATE = st.one_of(ON_LATTICE, ON_LATTICE, st.floats(-5, 5), st.floats(-1e7, 1e7), ANYWHERE)
 BOXES = st.lists(st.tuples(COORDINATE, COORDINATE, COORDINATE, COORDINATE), max_size=40)
 POINTS = st.lists(st.tuples(COORDINATE, COORDINATE), max_size=40)
+
+
+@pytest.fixture(params=[0, join._FEW_PAIRS], ids=["by a grid", "one by one"], scope="module", autouse=True)
+def few_pairs(request):
+    before, join._FEW_PAIRS = join._FEW_PAIRS, request.param
+    yield
+    join._FEW_PAIRS = before
 
 
 def columns(rows, width):
@@ -134,3 +142,12 @@ def test_nothing_is_in_no_circles_and_opposite_places_are_half_a_turn_away():
     assert found_circles([(180, 0), (179, 0)], [(0, 0, 20_000_000), (0, 0, 20_004_000)], geographic=True) == [
         (0, 1), (1, 0), (1, 1),
     ]  # fmt: skip
+
+
+def test_boxes_too_narrow_for_any_number_of_cells_are_no_overflow():
+    points = np.linspace(0.0, 8.0, 200)
+    boxes = np.stack([points, points, points + 2.2e-308, points + 2.2e-308])
+    boxes[:, ::2] = np.array([[0.0], [0.0], [2.2e-308], [2.2e-308]])
+    box, point = points_in_boxes(boxes, points, points)
+    inside = (boxes[:2, :, None] <= points) & (points <= boxes[2:, :, None])
+    assert (box.tolist(), point.tolist()) == tuple(part.tolist() for part in np.nonzero(inside.all(axis=0)))
