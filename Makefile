@@ -132,6 +132,10 @@ test-spark: $(VENV)/.ready jars/.complete ## what starts Spark
 test-dags: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## what needs Airflow
 	@$(PYTEST_DAGS) $(ARGS)
 
+.PHONY: mutants
+mutants: $(VENV)/.ready ## small bugs planted in the core: which does no test notice (ARGS="geometry/circles --sample 20 --minutes 10")
+	@$(BIN)/python tools/mutants.py $(ARGS)
+
 .PHONY: soak
 soak: $(VENV)/.ready ## minutes of random life: all kinds of queries, restarts, kill -9, equal answers (ARGS="--minutes 60 --seed 7")
 	@$(BIN)/python tools/soak.py $(ARGS)

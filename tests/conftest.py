@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("st_common.testing.laws")  # before anything imports it
+pytest.register_assert_rewrite("st_common.testing.laws", "st_common.testing.telling")  # before anything imports it
 ROOT = Path(__file__).resolve().parents[1]
 UNDER_CI = bool(os.environ.get("CI"))
 MARKS_OF_FOLDERS = {"spark": "spark", "dags": "dags", "e2e": "e2e"}
 
 if importlib.util.find_spec("hypothesis"):  # not in Airflow's environment, where nothing is a law
-    from hypothesis import HealthCheck, settings
+    from hypothesis import HealthCheck, Phase, settings
 
     from st_common.testing.effort import QUICK
 
@@ -26,6 +26,10 @@ if importlib.util.find_spec("hypothesis"):  # not in Airflow's environment, wher
     settings.register_profile("ci", max_examples=QUICK, derandomize=True, **steady)
     # What .ci/run adds to the cases that are always the same: some that nobody has tried, by a seed that it prints.
     settings.register_profile("random", max_examples=10, database=None, **steady)
+    # tools/mutants.py asks whether a case fails, not which is the smallest.
+    settings.register_profile(
+        "mutants", max_examples=QUICK // 2, derandomize=True, phases=[Phase.explicit, Phase.generate], **steady
+    )
     PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if UNDER_CI else "quick")
     settings.load_profile(PROFILE)
 else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from st_common.testing.laws import run_steps
+from st_common.testing.laws import run_steps, told_by_oracle
 from st_common.testing.oracle import Change, Layers, Row, Rules, agree, answer, changes, fold
 from st_common.testing.strategies import Case, Segmentation
 
@@ -11,6 +11,16 @@ def by_brute_force(rows: Sequence[Row], rules: Rules, layers: Layers | None = No
     """The oracle's changes, after their fold was checked against the answer that it finds anew."""
     found = changes(rows, rules=rules, layers=layers)
     assert agree(fold(found), answer(rows, rules=rules, layers=layers))  # noqa: S101 - the oracle checks itself
+    return found
+
+
+def by_both(rows: Sequence[Row], *, layers: Layers | None = None, rules: Rules | None = None) -> list[Change]:
+    """The oracle's changes, after the step told the same: in one shard at once, and in three bit by bit."""
+    rules = rules or Rules()
+    found = by_brute_force(rows, rules, layers)
+    for cutting in ({"every": len(rows) + 1, "at_once": 1, "shards": 1}, {"every": 2, "at_once": 1, "shards": 3}):
+        stepped = by_steps(rows, rules, layers, **cutting)
+        assert told_by_oracle(stepped) == told_by_oracle(found)  # noqa: S101 - a law, for tests to call
     return found
 
 

@@ -28,6 +28,7 @@ from st_common.testing.oracle import (
 )
 from st_common.testing.random_plans import KINDS
 from st_common.testing.strategies import cases, segmentations
+from st_common.testing.telling import by_both
 
 S = 1_000_000
 SQUARE = Box(minx=0, miny=0, maxx=10, maxy=10)
@@ -62,7 +63,7 @@ def test_figure_1_of_place() -> None:
     assert {(q, o) for q, o, _ in answer(rows, upto=t1 - 1)} == place_fig1.ANSWER_T0
     assert {(q, o) for q, o, _ in answer(rows)} == place_fig1.ANSWER_T1
     net: dict[tuple[str, str], int] = {}
-    for change in changes(rows):
+    for change in by_both(rows):
         if change.position >= t1:
             net[change.query, change.object] = net.get((change.query, change.object), 0) + change.sign
     assert {(query, sign, moving) for (query, moving), sign in net.items() if sign} == place_fig1.CHANGES
@@ -79,9 +80,9 @@ def test_the_four_cases() -> None:
     """
     track = [fix(1, "a", 1, -3), fix(2, "a", 2, 4), fix(3, "a", 3, 6), fix(4, "a", 4, 12)]
     rows: list[Row] = [register(0, "q", box()), *track]
-    assert brief(changes(rows)) == [(2, 0, "a", 1, "enter", 2, 2), (4, 0, "a", -1, "leave", 4, 4)]
+    assert brief(by_both(rows)) == [(2, 0, "a", 1, "enter", 2, 2), (4, 0, "a", -1, "leave", 4, 4)]
     rows[0] = register(0, "q", box(emit="every"))
-    assert [(c.position, c.sign, c.cause) for c in changes(rows)] == [
+    assert [(c.position, c.sign, c.cause) for c in by_both(rows)] == [
         (2, 1, "enter"),
         (3, 0, "inside"),
         (4, -1, "leave"),
@@ -90,7 +91,7 @@ def test_the_four_cases() -> None:
 
 @pytest.mark.parametrize(("x", "y", "inside"), [(0, 0, True), (10, 10, True), (10, 0, True), (10.0000001, 5, False)])
 def test_a_box_is_closed(x: float, y: float, inside: bool) -> None:
-    assert bool(changes([register(0, "q", box()), fix(1, "a", 1, x, y)])) is inside
+    assert bool(by_both([register(0, "q", box()), fix(1, "a", 1, x, y)])) is inside
 
 
 def test_late_and_double_without_lateness() -> None:
@@ -119,9 +120,9 @@ def test_lateness_holds_and_orders() -> None:
 
 def test_a_held_fix_is_used_only_when_the_clock_is_past_it() -> None:
     rows = [register(0, "q", box()), fix(1, "a", 5), fix(2, "b", 15)]  # the clock is 5, not past 5
-    assert changes(rows, rules=Rules(lateness_us=10 * S)) == []
+    assert by_both(rows, rules=Rules(lateness_us=10 * S)) == []
     rows.append(fix(3, "c", 15.000001))
-    assert [c.position for c in changes(rows, rules=Rules(lateness_us=10 * S))] == [3]
+    assert [c.position for c in by_both(rows, rules=Rules(lateness_us=10 * S))] == [3]
 
 
 def test_gone_empties_and_is_remembered_for_late() -> None:
@@ -137,15 +138,15 @@ def test_silence_ends_a_stay_between_two_fixes() -> None:
     """T = 10 s.  a: 1 .......... 12 (more than T later: -, +)      b: 1 .......... 11 (exactly T later: stays)"""
     rules = Rules(silence_us=10 * S)
     rows = [register(0, "q", box()), fix(1, "a", 1), fix(2, "a", 12)]
-    assert brief(changes(rows, rules=rules)) == [
+    assert brief(by_both(rows, rules=rules)) == [
         (1, 0, "a", 1, "enter", 1, 1),
         (2, 0, "a", -1, "expired", 11, 1),
         (2, 1, "a", 1, "enter", 12, 12),
     ]
     rows[2] = fix(2, "a", 11)
-    assert len(changes(rows, rules=rules)) == 1
+    assert len(by_both(rows, rules=rules)) == 1
     held = [*rows, Control(position=3, row={"op": "end"})]  # 11 is due together with the end of the silence
-    assert len(changes(held, rules=Rules(silence_us=10 * S, lateness_us=S))) == 1
+    assert len(by_both(held, rules=Rules(silence_us=10 * S, lateness_us=S))) == 1
 
 
 def test_silence_by_other_objects_and_clock_rows() -> None:
@@ -159,7 +160,7 @@ def test_silence_by_other_objects_and_clock_rows() -> None:
         fix(5, "a", 11.2),  # comes back behind the clock: a new stay
         fix(6, "c", 30),
     ]
-    assert brief(changes(rows, rules=rules)) == [
+    assert brief(by_both(rows, rules=rules)) == [
         (1, 0, "a", 1, "enter", 1, 1),
         (4, 0, "a", -1, "expired", 11, 1),
         (5, 0, "a", 1, "enter", 11.2, 11.2),
@@ -172,7 +173,7 @@ def test_silence_by_other_objects_and_clock_rows() -> None:
 def test_a_fix_far_behind_the_clock_enters_and_expires_at_its_own_row() -> None:
     rows = [register(0, "q", box()), fix(1, "b", 100, 50), fix(2, "a", 1)]
     expected = [(2, 0, "a", 1, "enter", 1, 1), (2, 1, "a", -1, "expired", 11, 1)]
-    assert brief(changes(rows, rules=Rules(silence_us=10 * S))) == expected
+    assert brief(by_both(rows, rules=Rules(silence_us=10 * S))) == expected
 
 
 def test_register_replace_drop_count_from_all_last_fixes() -> None:
@@ -185,7 +186,7 @@ def test_register_replace_drop_count_from_all_last_fixes() -> None:
         register(4, "q", box(half), op="replace", version=2),
         Control(position=5, row={"op": "drop", "query": "q"}),
     ]
-    assert brief(changes(rows)) == [
+    assert brief(by_both(rows)) == [
         (3, 0, "a", 1, "registered", 3, 2),
         (3, 1, "b", 1, "registered", 3, 1),
         (4, 0, "a", -1, "replaced", 3, 2),
@@ -193,7 +194,7 @@ def test_register_replace_drop_count_from_all_last_fixes() -> None:
         (4, 2, "b", 1, "registered", 3, 1),
         (5, 0, "b", -1, "dropped", 3, 1),
     ]
-    assert [c.query_version for c in changes(rows)] == [1, 1, 1, 1, 2, 2]
+    assert [c.query_version for c in by_both(rows)] == [1, 1, 1, 1, 2, 2]
 
 
 def test_order_within_a_fix_is_minus_plus_same_then_registration_then_partner() -> None:
@@ -205,7 +206,7 @@ def test_order_within_a_fix_is_minus_plus_same_then_registration_then_partner() 
         fix(3, "a", 1, 5),
         fix(4, "a", 2, 10),
     ]
-    found = [(c.query, c.sign, c.seq) for c in changes(rows)]
+    found = [(c.query, c.sign, c.seq) for c in by_both(rows)]
     assert found == [("z", 1, 0), ("x", 1, 1), ("x", -1, 0), ("y", 1, 1), ("z", 0, 2)]
 
 
@@ -224,7 +225,7 @@ def test_a_layer_row_gives_back_and_brings_pairs() -> None:
         Control(position=2, row={"op": "layer", "layer": "parks", "version": 2}),
         register(3, "r", plan, layer_version=1),  # the newest layer row decides
     ]
-    found = [(c.position, c.query, c.partner, c.sign, c.cause, c.layer_version) for c in changes(rows, layers=layers)]
+    found = [(c.position, c.query, c.partner, c.sign, c.cause, c.layer_version) for c in by_both(rows, layers=layers)]
     assert found == [
         (1, "q", "w0", 1, "enter", 1),
         (1, "q", "w1", 1, "enter", 1),
@@ -243,13 +244,12 @@ def test_within_a_distance_is_closed_and_in_metres() -> None:
         fix(1, "a", 1, 3, 4),
         fix(2, "b", 1, 3, 4.1),
     ]
-    assert [(c.object, c.partner) for c in changes(rows, layers=layers)] == [("a", "n1")]
+    assert [(c.object, c.partner) for c in by_both(rows, layers=layers)] == [("a", "n1")]
     degree = distance_m(shapely.Point(25, 60), 25, 61, geographic=True)
     assert degree == pytest.approx(111_412, rel=0.005)  # a degree of latitude there
     assert distance_m(shapely.Point(26, 60), 25, 60, geographic=True) == pytest.approx(55_800, rel=0.005)
 
 
-@pytest.mark.spec("X1")
 @pytest.mark.parametrize("kind", KINDS)
 @tries(15)
 @given(data=st.data(), upto=st.integers(0, 40))

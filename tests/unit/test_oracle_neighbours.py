@@ -10,7 +10,8 @@ from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNear
 from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.query.region import Area, Box, Circle, MovingBox
 from st_common.testing.by_hand import clock, end, fix, gone, layer, lines, log, register
-from st_common.testing.oracle import Feature, Rules, agree, answer, changes, fold
+from st_common.testing.oracle import Feature, Rules, agree, answer, fold
+from st_common.testing.telling import by_both
 
 S = 1_000_000
 ORIGIN = Place(x=0, y=0)
@@ -21,7 +22,7 @@ def nearest(k, place=ORIGIN, **more):
 
 
 def told(rows, layers=None, **rules):
-    found = changes(rows, layers=layers, rules=Rules(**rules))
+    found = by_both(rows, layers=layers, rules=Rules(**rules))
     assert agree(fold(found), answer(rows, layers=layers, rules=Rules(**rules)))
     return lines(found)
 

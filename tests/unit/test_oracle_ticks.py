@@ -8,7 +8,8 @@ import pytest
 from st_common.query.plan import Plan
 from st_common.query.region import Circle, MovingBox, MovingCircle
 from st_common.testing.by_hand import clock, drop, end, fix, gone, lines, log, register
-from st_common.testing.oracle import Rules, agree, answer, changes, fold, judge
+from st_common.testing.oracle import Rules, agree, answer, fold, judge
+from st_common.testing.telling import by_both
 
 S = 1_000_000
 
@@ -22,7 +23,7 @@ def within(focal, radius_m, **more):
 
 
 def told(rows, **rules):
-    found = changes(rows, rules=Rules(**rules))
+    found = by_both(rows, rules=Rules(**rules))
     assert agree(fold(found), answer(rows, rules=Rules(**rules)))
     return lines(found)
 
@@ -56,7 +57,7 @@ def test_a_tick_is_told_at_the_first_row_after_which_the_clock_is_past_it():
 @pytest.mark.spec("X1")
 def test_a_fix_behind_the_clock_counts_at_the_next_tick_not_at_a_past_one():
     rows = log(register("q", around("F")), fix("F", 5.5, 0, 0), fix("a", 1.0, 1, 1), clock(7))
-    found = changes(rows)
+    found = by_both(rows)
     assert lines(found) == ["3 @6 q +a enter"]
     assert found[0].fix_us == 1 * S
 
@@ -114,7 +115,7 @@ def test_two_queries_on_one_focal_object_go_with_it_each_by_its_own_size():
 @pytest.mark.spec("G4", "X4")
 def test_a_query_is_registered_while_its_focal_object_is_known():
     rows = log(fix("F", 1, 0, 0), fix("a", 1.2, 1, 1), fix("b", 1.3, 9, 9), register("q", around("F")))
-    found = changes(rows)
+    found = by_both(rows)
     assert lines(found) == ["3 @1.3 q +a registered"]
     assert found[0].fix_us == 1_200_000
 
@@ -148,7 +149,7 @@ def test_a_silent_focal_object_empties_the_answer_with_cause_expired_also_by_clo
         register("q", around("F")), fix("F", 0.5, 0, 0), fix("a", 1.0, 1, 1), fix("a", 4.0, 1, 0), clock(5.6),
         clock(6.1),
     )  # fmt: skip
-    found = changes(rows, rules=Rules(silence_us=5 * S))
+    found = by_both(rows, rules=Rules(silence_us=5 * S))
     assert lines(found) == ["3 @1 q +a enter", "5 @6 q -a expired"]
     assert found[1].fix_us == 4 * S
 
@@ -209,7 +210,7 @@ def test_what_enters_and_leaves_within_one_tick_is_told_by_rectangles_alone():
 )
 def test_borders_and_corners_of_moving_regions_belong_to_them(plan, x, y, inside):
     rows = log(register("q", plan), fix("F", 0.5, 10, 10), fix("a", 0.5, x, y), end())
-    assert bool(changes(rows)) is inside
+    assert bool(by_both(rows)) is inside
 
 
 @pytest.mark.spec("G4")
@@ -238,7 +239,7 @@ def test_drop_and_replace_take_back_what_a_moving_query_held():
         "6 @1.5 q -a dropped", "6 @1.5 q -b dropped",
         "7 @1.5 q +a registered",
     ]  # fmt: skip
-    assert [change.query_version for change in changes(rows)] == [1, 1, 2, 2, 2, 2, 3]
+    assert [change.query_version for change in by_both(rows)] == [1, 1, 2, 2, 2, 2, 3]
 
 
 def test_a_query_registered_within_a_tick_is_judged_at_once_and_told_only_what_changes_then():

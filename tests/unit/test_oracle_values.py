@@ -10,7 +10,8 @@ from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, LayerJoin, Plan, Window
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 from st_common.testing.by_hand import clock, drop, end, fix, gone, layer, lines, log, register
-from st_common.testing.oracle import Feature, Rules, agree, answer, changes, fold
+from st_common.testing.oracle import Feature, Rules, agree, answer, fold
+from st_common.testing.telling import by_both
 
 S = 1_000_000
 BOX = Box(minx=0, miny=0, maxx=4, maxy=4)
@@ -23,7 +24,7 @@ def count(function="count", argument=None, group=None, inside=BOX, **more):
 
 
 def told(rows, layers=None, **rules):
-    found = changes(rows, layers=layers, rules=Rules(**rules))
+    found = by_both(rows, layers=layers, rules=Rules(**rules))
     assert agree(fold(found), answer(rows, layers=layers, rules=Rules(**rules)))
     return lines(found)
 
@@ -34,7 +35,7 @@ def test_count_of_cars_in_a_region_now_is_there_from_registration_on_with_0():
         fix("z", 0.5, 9, 9), register("q", count()), fix("a", 1.2, 1, 1), fix("b", 1.3, 4, 4), clock(2.5),
         fix("a", 2.6, 5, 5), gone("b", 2.7), clock(3.5), drop("q"),
     )  # fmt: skip
-    found = changes(rows)
+    found = by_both(rows)
     assert lines(found) == [
         "1 @0.5 q +* registered =0",
         "4 @2 q -* value =0", "4 @2 q +* value =2",
@@ -226,7 +227,7 @@ def test_a_member_that_keeps_its_velocity_stays_until(region, until):
         fix("a", 1, 1, 0), fix("F", 1, 1, 0), fix("G", 1, 0, 0), register("q", plan),
         fix("a", 2, 2, 0), fix("F", 2, 0, 0), fix("G", 2, 1, 0), register("q", plan, op="replace", version=2),
     )  # fmt: skip
-    found = [(change.cause, change.value) for change in changes(rows) if change.object == "a" and change.sign > 0]
+    found = [(change.cause, change.value) for change in by_both(rows) if change.object == "a" and change.sign > 0]
     assert found == [("registered", None), ("registered", until)]
 
 

@@ -244,7 +244,6 @@ def test_payloads_are_segments_of_the_stream(coming: list[Round]) -> None:
     assert payload(coming[0], COMING).splitlines()[0].decode().split(",") == list(COLUMNS)
 
 
-@pytest.mark.spec("P12")
 def test_the_presets_are_the_papers() -> None:
     assert (PLACE.at_start, PLACE.per_unit, PLACE.units) == (10_000, 100, 1_000)
     assert (ALL_REPORT.at_start, ALL_REPORT.unit_s, ALL_REPORT.stays) == (100_000, 5.0, True)

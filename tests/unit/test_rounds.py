@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ from st_common.query.region import MovingBox
 from st_common.testing.road_network import read_network
 from st_common.testing.road_traffic import ALL_REPORT, Round, object_ids, payload, rounds, stamp_ms, traffic_stream
 
-TRAFFIC = replace(ALL_REPORT, at_start=150, units=5, speed_divisor=100)
-SIDE = 3000.000001  # coordinates have six decimals: nobody is on a border
+SQUARES = 1200
+TRAFFIC = replace(ALL_REPORT, at_start=SQUARES, units=4, speed_divisor=100)
+COLUMNS = ["position", "query", "object", "sign", "cause", "event_ts"]
+SIDE = 1000.000001  # coordinates have six decimals: nobody is on a border
 
 
 def _pairs(found: Round) -> set[tuple[int, int]]:
@@ -30,13 +33,18 @@ def _pairs(found: Round) -> set[tuple[int, int]]:
     return set(zip(*(side.tolist() for side in near.nonzero()), strict=True))
 
 
-@pytest.mark.spec("P9", "P12", "G4")
-def test_each_round_gives_the_changes_between_two_exact_answers(shared: Path, tmp_path: Path) -> None:
+@pytest.mark.spec("P9", "P12", "G4", "G6")
+@pytest.mark.parametrize("cache_share", [0.0, 0.5])
+def test_each_round_gives_the_changes_between_two_exact_answers(
+    shared: Path, tmp_path: Path, cache_share: float
+) -> None:
+    """As many moving squares as objects, every one of them moving; `python -m bench.rounds` does it with 100,000."""
     found = list(rounds(read_network(shared / "data" / "roadnet-oldenburg"), TRAFFIC, seed=1))
     stream, home = traffic_stream("load", TRAFFIC), Home(tmp_path)
+    stream = replace(stream, silence_s=60.0, max_speed_mps=10.0, cache_share=cache_share)
     log = Log(home.log("load"))
     plans = [
-        Plan(stream="load", inside=MovingBox(focal=f, width=SIDE, height=SIDE)) for f in object_ids(np.arange(150))
+        Plan(stream="load", inside=MovingBox(focal=f, width=SIDE, height=SIDE)) for f in object_ids(np.arange(SQUARES))
     ]
     log.append(payload(found[0], TRAFFIC), arrival_us=0)
     log.append(b"".join(encoded(QueryRow(
@@ -52,7 +60,8 @@ def test_each_round_gives_the_changes_between_two_exact_answers(shared: Path, tm
     while engine.batch():
         pass
     engine.close()
-    rows = tables.read(home.table("changes", "load"), columns=["position", "query", "object", "sign"]).to_pylist()
+    rows = tables.read(home.table("changes", "load"), columns=COLUMNS).to_pylist()
+    assert {row["event_ts"].timestamp() % 5 for row in rows if row["cause"] != "registered"} == {0.0}
     answer: set[tuple[int, int]] = set()
     moved = 0
     for one, start, end in zip(found, [0, *starts], starts, strict=False):
@@ -64,4 +73,5 @@ def test_each_round_gives_the_changes_between_two_exact_answers(shared: Path, tm
             assert set(told) == wanted
             moved += len(told) if one.unit else 0
         answer = exact
-    assert moved > 500
+    assert moved > 2000
+    assert all((one.x != before.x).any() for before, one in pairwise(found))

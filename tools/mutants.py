@@ -1,0 +1,261 @@
+"""Plants small bugs in the core, one at a time, and tells which of them no test notices.
+
+usage: mutants.py [--sample N] [--minutes M] [--seed S] [--at LINE,LINE] [MODULE ..]      (modules as geometry/nearest)
+
+A mutant is a module with one operator, number or condition changed. Nothing is written: a child process gets the
+changed module instead of the one in its file, and runs the tests that belong to it until one fails. Of libraries for
+this, mutmut copies the tree and has neither sample nor bound in time; cosmic-ray writes into the tree and imports all
+anew for each mutant.
+"""
+
+import argparse
+import ast
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = ("geometry", "operators")
+CPU_S = 200
+"""What the tests of a mutant may cost before it counts as one that never ends."""
+UNIT, LAWS = "tests/unit/test_", "tests/laws/test_"
+NEAR = f"{LAWS}degrees.py::test_among_near_places_caches_and_restarts_tell_what_brute_force_tells"
+CACHES = "test_caches_that_stay_in_memory_tell_what_brute_force_tells"
+A_KIND = f"{LAWS}ticks.py::test_a_kind_tells_what_brute_force_tells_however_it_is_run"
+TESTS: dict[str, tuple[str, ...]] = {
+    "geometry/areas": (f"{UNIT}kernels_areas.py", f"{UNIT}areas.py"),
+    "geometry/distance": (f"{UNIT}geometry_distance.py", f"{LAWS}degrees.py", f"{LAWS}comparing.py"),
+    "geometry/grid": (f"{UNIT}geometry_grid.py", f"{UNIT}kernels_join.py"),
+    "geometry/axis": (f"{UNIT}geometry_grid.py", f"{UNIT}kernels_join.py"),
+    "geometry/enlarged": (f"{LAWS}comparing.py", f"{UNIT}comparing.py", f"{UNIT}layers_index.py"),
+    "geometry/join": (f"{UNIT}kernels_join.py", f"{LAWS}ticks.py"),
+    "geometry": (f"{UNIT}kernels_nearest.py", f"{UNIT}kernels_join.py", f"{LAWS}degrees.py", f"{LAWS}ticks.py"),
+    "operators/anticipat": (f"{UNIT}anticipation.py", NEAR, f"{LAWS}ticks.py::{CACHES}"),
+    "operators/frame": (f"{LAWS}degrees.py::test_ways_on_the_globe_tell_what_brute_force_tells", f"{A_KIND}[frames]"),
+    "operators/windows": (f"{A_KIND}[windows]", f"{A_KIND}[counting]"),
+    "operators/placing": (f"{UNIT}placing.py", f"{LAWS}step.py"),
+    "operators/reshape": (f"{UNIT}reshape.py",),
+    "operators/valid": (f"{UNIT}kernels_valid_until.py", f"{LAWS}ticks.py"),
+    "operators/kinds": (f"{UNIT}kinds_members.py", NEAR, f"{LAWS}ticks.py::{CACHES}"),
+    "operators": (f"{LAWS}ticks.py", f"{LAWS}step.py", f"{LAWS}moving_joins.py", f"{LAWS}comparing.py"),
+}
+"""The tests of a module: of the longest prefix of its name that stands here."""
+REWRITTEN = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # what is warm already
+SAID = Path(tempfile.gettempdir()) / f"mutants-{os.getpid()}.txt"
+"""What pytest said of the mutant that was tried last."""
+WARM = ("numpy", "pandas", "pyarrow.compute", "shapely", "pyproj", "duckdb", "deltalake", "hypothesis", "pytest")
+
+SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult,
+    ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And, ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is, ast.Invert: ast.UAdd, ast.USub: ast.UAdd, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+NAMES = {
+    "minimum": "maximum", "maximum": "minimum", "sin": "cos", "cos": "sin", "any": "all", "all": "any",
+    "union1d": "intersect1d", "isinf": "isfinite",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A change of a module: where, what was there, what is there now; `apply` makes it in the tree, and undoes it."""
+
+    module: str
+    line: int
+    what: str
+    apply: Callable[[], Callable[[], None]]
+
+
+def mutants_of(module: str, tree: ast.Module) -> Iterator[Mutant]:
+    """All mutants of a module, in the order of its lines; annotations, defaults and errors stay as they are."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            for statement in function.body:
+                yield from _of_node(module, statement)
+
+
+def _of_node(module: str, node: ast.AST) -> Iterator[Mutant]:
+    if isinstance(node, ast.FunctionDef | ast.Raise | ast.Assert):
+        return
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "msg"):
+            continue
+        for at, child in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(child, ast.AST):
+                place = (node, field, at if isinstance(value, list) else None)
+                yield from _changed(module, node, place, child)
+                yield from _of_node(module, child)
+
+
+Place = tuple[ast.AST, str, int | None]
+
+
+def _changed(module: str, node: ast.AST, place: Place, child: ast.AST) -> Iterator[Mutant]:
+    line = getattr(child, "lineno", getattr(node, "lineno", 0))
+    for new in _variants(child):
+        ast.copy_location(new, child if hasattr(child, "lineno") else node)
+        what = f"{ast.unparse(node) if not isinstance(node, ast.stmt) else ast.unparse(child)}"
+        yield Mutant(module, line, f"{_told(child)} -> {_told(new)} in  {what[:90]}", _planter(place, new))
+
+
+def _told(node: ast.AST) -> str:
+    return type(node).__name__ if type(node) in SWAPS else ast.unparse(node)[:40]
+
+
+def _variants(node: ast.AST) -> Iterator[ast.AST]:
+    if type(node) in SWAPS:
+        yield SWAPS[type(node)]()
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield ast.Constant(value=not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        yield ast.Constant(value=node.value + 1)
+    elif isinstance(node, ast.Attribute) and node.attr in NAMES:
+        yield ast.Attribute(value=node.value, attr=NAMES[node.attr], ctx=node.ctx)
+    elif isinstance(node, ast.IfExp):
+        yield ast.IfExp(test=node.test, body=node.orelse, orelse=node.body)
+    elif isinstance(node, ast.Call):
+        yield from _other_calls(node)
+
+
+def _other_calls(call: ast.Call) -> Iterator[ast.Call]:
+    """The other way round of `where`, the other side of a search."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "where" and len(call.args) == 3:
+        yield ast.Call(func=call.func, args=[call.args[0], call.args[2], call.args[1]], keywords=call.keywords)
+    others = [keyword for keyword in call.keywords if keyword.arg != "side"]
+    if len(others) < len(call.keywords):
+        yield ast.Call(func=call.func, args=call.args, keywords=others)
+
+
+def _planter(place: Place, new: ast.AST) -> Callable[[], Callable[[], None]]:
+    node, field, at = place
+
+    def plant() -> Callable[[], None]:
+        if at is None:
+            old = getattr(node, field)
+            setattr(node, field, new)
+            return lambda: setattr(node, field, old)
+        values = getattr(node, field)
+        old, values[at] = values[at], new
+        return lambda: values.__setitem__(at, old)
+
+    return plant
+
+
+class _Planted(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Gives one module with other code than its file has."""
+
+    def __init__(self, name: str, code: types.CodeType) -> None:
+        self.name, self.code = name, code
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:  # noqa: ARG002 - the importer's signature
+        return importlib.util.spec_from_loader(fullname, self) if fullname == self.name else None
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        exec(self.code, module.__dict__)  # noqa: S102 - the mutant itself
+
+
+def tests_of(module: str) -> tuple[str, ...]:
+    """The tests that belong to a module."""
+    return TESTS[max((prefix for prefix in TESTS if module.startswith(prefix)), key=len)]
+
+
+def run(module: str, code: types.CodeType | None) -> str:
+    """Runs the tests of a module in a child, with other code for it; says how it ended: passed, failed, late."""
+    child = os.fork()
+    if child == 0:
+        ended = _tested(module, code)
+        sys.stdout.flush()
+        os._exit(ended)
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+        return "late"
+    return "passed" if status == 0 else "failed"
+
+
+def _tested(module: str, code: types.CodeType | None) -> int:
+    """In the child: pytest's exit code, 70 when it did not get so far."""
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+    quiet = os.open(SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    try:
+        import pytest
+
+        if code is not None:
+            sys.meta_path.insert(0, _Planted(f"st_common.{module.replace('/', '.')}", code))
+        return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *REWRITTEN, *tests_of(module)]))
+    except BaseException:  # noqa: BLE001 - whatever it is, the mutant was noticed
+        traceback.print_exc(file=sys.stdout)
+        return 70
+
+
+def modules_of(wanted: list[str]) -> list[str]:
+    """The names of the modules of the core that are meant: all of them, or those that begin as is wanted."""
+    found = [
+        str(path.relative_to(ROOT / "st_common").with_suffix(""))
+        for package in CORE
+        for path in sorted((ROOT / "st_common" / package).rglob("*.py"))
+        if path.name != "__init__.py"
+    ]
+    return [name for name in found if not wanted or any(name.startswith(begin) for begin in wanted)]
+
+
+def main(arguments: list[str]) -> int:
+    """Tries mutants until there are no more or the time is over; gives back 1 when some survived."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("modules", nargs="*")
+    parser.add_argument("--sample", type=int, default=40, help="how many mutants, by chance (0: all)")
+    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--at", default="", help="only mutants of these lines")
+    args = parser.parse_args(arguments)
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    os.environ |= {"HYPOTHESIS_PROFILE": "mutants"}
+    for name in WARM:
+        importlib.import_module(name)
+    trees = {name: ast.parse((ROOT / "st_common" / f"{name}.py").read_text()) for name in modules_of(args.modules)}
+    lines = {int(line) for line in args.at.split(",") if line}
+    found = [m for name, tree in trees.items() for m in mutants_of(name, tree) if not lines or m.line in lines]
+    if args.sample and args.sample < len(found):
+        found = random.Random(args.seed).sample(found, args.sample)  # noqa: S311 - to be repeated
+    return _try_all(found, trees, until_s=time.monotonic() + 60 * args.minutes)
+
+
+def _try_all(found: list[Mutant], trees: dict[str, ast.Module], *, until_s: float) -> int:
+    counts = {"failed": 0, "late": 0, "passed": 0}
+    for sound in sorted({tests_of(mutant.module): mutant.module for mutant in found}.values()):
+        if run(sound, None) != "passed":
+            print(f"{SAID.read_text()}\nerror: the tests of {sound} fail without a mutant")
+            return 2
+    for mutant in found:
+        if time.monotonic() > until_s:
+            print(f"time is over: {len(found) - sum(counts.values())} were not tried")
+            break
+        undo = mutant.apply()
+        code = compile(ast.fix_missing_locations(trees[mutant.module]), f"<{mutant.module}>", "exec")
+        undo()
+        ended = run(mutant.module, code)
+        counts[ended] += 1
+        if ended == "passed":
+            print(f"survived: st_common/{mutant.module}.py:{mutant.line}: {mutant.what}", flush=True)
+    print(f"{sum(counts.values())} mutants: {counts['failed']} noticed, {counts['late']} never ended, "
+          f"{counts['passed']} survived")  # fmt: skip
+    return 1 if counts["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
