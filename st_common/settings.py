@@ -15,6 +15,7 @@ from typing import Any, Literal
 from st_common.errors import ConfigError
 from st_common.home import checked_name
 from st_common.toml_values import OFF, Check, WrongError, checked, flag, known, number, one_of, whole, words
+from st_common.units import SHOWN, unit_of
 
 Format = Literal["csv", "tsv", "ndjson"]
 Engine = Literal["spark", "local"]
@@ -23,6 +24,8 @@ AttributeType = Literal["string", "double", "long", "bool"]
 _FORMATS = ("csv", "tsv", "ndjson")
 _ENGINES = ("spark", "local")
 _ATTRIBUTE_TYPES = ("string", "double", "long", "bool")
+_NUMBERS = ("double", "long")
+_UNITS = ", ".join((SHOWN["speed"], SHOWN["space"], SHOWN["time"]))
 _TIME_UNITS = ("s", "ms", "us", "iso")
 PUBLIC_ID_KEY = "0123456789123456"  # of streams from before there were others
 _PLANE = "planar"
@@ -62,6 +65,8 @@ class StreamSettings:
     the time between two of them. `cache_share` is the part of max_speed x silence by which a moving query's cache area
     is wider than its region (SPEC G6); without both settings, or with 0, there is no cache.
 
+    `units` are the units of attributes that have one, such as "km/h": numbers with a unit are compared in it.
+
     `nulls` are texts that stand for a missing value in any field, beside the empty one.
 
     `window_rows` is how many of its newest fixes a query with CQL's windows keeps of each object at most.
@@ -79,6 +84,7 @@ class StreamSettings:
     crs: str = "EPSG:4326"
     time_unit: str = "iso"
     attributes: Mapping[str, AttributeType] = field(default_factory=dict, hash=False)
+    units: Mapping[str, str] = field(default_factory=dict, hash=False)
     header: bool = True
     delimiter: str = ","
     quote: str = '"'
@@ -175,6 +181,9 @@ def _stream(name: str, table: object, path: Path) -> StreamSettings:
         raise ConfigError(f"{place} must be a table", hint=f"[streams.{name}]")
     values = checked(table, _STREAM_KEYS, StreamSettings, place)
     values["columns"] = Columns(**checked(values["columns"], _COLUMN_KEYS, Columns, f"{place} columns:"))
+    declared = {name: text.partition(" ") for name, text in values.get("attributes", {}).items()}
+    values["attributes"] = {name: kind for name, (kind, _, _) in declared.items()}
+    values["units"] = {name: unit for name, (_, _, unit) in declared.items() if unit}
     if values["format"] == "tsv":
         values.setdefault("delimiter", "\t")
     stream = StreamSettings(name=name, **values)
@@ -266,13 +275,16 @@ def _time_unit(value: object) -> str:
     return value
 
 
-def _attributes(value: object) -> dict[str, AttributeType]:
+def _attributes(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
         raise WrongError("must be a table of names and types")
     seen = {column.lower() for column in _POSITION_COLUMNS}
-    for name, kind in value.items():
+    for name, declared in value.items():
+        kind, _, unit = declared.partition(" ") if isinstance(declared, str) else ("", "", "")
         if kind not in _ATTRIBUTE_TYPES:
             raise WrongError(f"{name!r} is none of {', '.join(_ATTRIBUTE_TYPES)}")
+        if unit and (kind not in _NUMBERS or unit_of(unit) is None):
+            raise WrongError(f"{name!r} = {declared!r}: a double or a long may have a unit, such as {_UNITS}")
         if not name or _NOT_IN_DELTA.search(name):
             raise WrongError(f"{name!r} cannot be a table's column")
         if name.lower() in seen:

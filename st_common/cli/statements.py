@@ -11,7 +11,7 @@ from st_common.cli.text_file import read_text
 from st_common.errors import ConfigError, QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from st_common.query.area_store import NamedArea
     from st_common.query.control import QueryRow
@@ -78,7 +78,7 @@ def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
         write_areas(shown.areas)
     else:
         rows = [
-            (one.name, one.format, one.crs, "yes" if one.moving else "no", _attributes(one.attributes))
+            (one.name, one.format, one.crs, "yes" if one.moving else "no", _attributes(one.attributes, one.units))
             for one in shown.streams
         ]
         write_columns(("stream", "format", "crs", "moving", "attributes"), rows)
@@ -125,8 +125,8 @@ def when(time_us: int) -> str:
     return datetime.fromtimestamp(time_us / 1e6, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _attributes(attributes: "Iterable[str]") -> str:
-    return ", ".join(attributes)
+def _attributes(attributes: "Iterable[str]", units: "Mapping[str, str]") -> str:
+    return ", ".join(f"{name} ({units[name]})" if name in units else name for name in attributes)
 
 
 def _few(names: "Sequence[str]", what: str) -> str:

@@ -18,7 +18,7 @@ from st_common.settings import StreamSettings
 
 # What may change between two runs: it does not decide what a log's rows mean.
 _FREE = (
-    "running", "group", "max_speed_mps", "attributes", "engine", "shards",
+    "running", "group", "max_speed_mps", "attributes", "units", "engine", "shards",
     "latest_every", "latest_flush_s", "snapshot_s",
 )  # fmt: skip
 

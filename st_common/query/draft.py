@@ -90,6 +90,7 @@ def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
         done = resolved(statement, draft.streams, draft.layers, draft.tags_of)
         known.append(done.statement)
         draft.notices.extend(done.notices)
+        draft.problems.extend(done.problems)
     draft.types.update(types_of(known, draft.streams))
     return known
 

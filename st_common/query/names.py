@@ -14,7 +14,8 @@ from sqlglot import exp
 from st_common.query.binding import Columns, bound, columns_of
 from st_common.query.grammar import words
 from st_common.query.grammar.dialect import expression_of
-from st_common.query.lowering.expression import Term, text_of
+from st_common.query.lowering.expression import COMPARISONS, Term, text_of
+from st_common.query.measures import fit_units, measured
 from st_common.query.plan import Aggregate, LayerJoin, Plan
 from st_common.query.problem import Problem, did_you_mean
 
@@ -28,16 +29,16 @@ OBJECT_NAMES = ("id", "oid", "objectid")
 LayerTags = Callable[[str], Collection[str]]
 """Gives the names of the tags in the newest version of a layer."""
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In,
-                exp.Between, exp.Like, exp.ILike)  # fmt: skip
+_COMPARISONS = tuple(kind for kind in COMPARISONS if kind is not exp.Is)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """A statement with its names as they are declared, and what its writer should know about words in it."""
+    """A statement with its names as they are declared, what its writer should know about words in it, and problems."""
 
     statement: "Statement"
     notices: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,7 @@ class _Rewritten:
     texts: dict[str, str] = field(default_factory=dict)
     terms: list[Term] = field(default_factory=list)
     notices: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
 
 def found(name: str, known: Iterable[str]) -> str:
@@ -88,9 +90,9 @@ def resolved(
     rewritten = _Rewritten()
     words_too = beside_speed(statement)
     for term in statement.terms:
-        _rewrite(statement, term, _names_of(stream, term), rewritten, is_word=term in words_too)
+        _rewrite(statement, term, _names_of(stream, term), rewritten, stream=stream, is_word=term in words_too)
     changed = replace(statement, plan=_with_texts(plan, rewritten.texts), terms=tuple(rewritten.terms))
-    return Resolved(statement=changed, notices=tuple(rewritten.notices))
+    return Resolved(statement=changed, notices=tuple(rewritten.notices), problems=tuple(rewritten.problems))
 
 
 def beside_speed(statement: "Statement") -> tuple[Term, ...]:
@@ -114,12 +116,15 @@ def _names_of(stream: "StreamSettings", term: Term) -> _Names:
     return _Names(stream=stream.name, columns=columns, known={name.casefold(): name for name, _ in columns})
 
 
-def _rewrite(statement: "Statement", term: Term, names: _Names, done: _Rewritten, *, is_word: bool) -> None:
+def _rewrite(
+    statement: "Statement", term: Term, names: _Names, done: _Rewritten, *, stream: "StreamSettings", is_word: bool
+) -> None:
     """Adds a term as it is with its names resolved; `is_word`: a name alone may be a text as well."""
-    if all(names.means(name) == name for name, _ in term.columns):
+    if not term.measures and all(names.means(name) == name for name, _ in term.columns):
         done.terms.append(term)
         return
     tree = exp.Paren(this=expression_of(term.text))  # so that also the root can be replaced
+    places = measured(term, tree)
     nodes = list(tree.find_all(exp.Column, bfs=False))
     bare = {name for name, _ in term.columns} - {
         name for name, span in term.columns if not _is_bare(statement, name, span)
@@ -131,12 +136,13 @@ def _rewrite(statement: "Statement", term: Term, names: _Names, done: _Rewritten
             node.set("this", exp.to_identifier(meant, quoted=not words.is_plain(meant)))
         elif id(node) in texts:
             node.replace(exp.Literal.string(node.name))
+    done.problems += fit_units(statement, places, stream)
     read = {node.name for node in texts.values()}
     columns = tuple((names.means(name) or name, span) for name, span in term.columns if name not in read)
     spans = [(name, span) for name, span in term.columns if name in read]
     done.notices += [_notice(statement, name, span, names) for name, span in sorted(spans, key=lambda pair: pair[1])]
     done.texts[term.text] = text_of(tree.this)
-    done.terms.append(replace(term, text=done.texts[term.text], columns=columns))
+    done.terms.append(replace(term, text=done.texts[term.text], columns=columns, measures=()))
 
 
 def _is_bare(statement: "Statement", name: str, span: tuple[int, int]) -> bool:

@@ -50,7 +50,7 @@ class Feed:
         value = json.loads(text)
         stream = value["stream"]
         columns = {**stream["columns"], "gone_values": tuple(stream["columns"]["gone_values"])}
-        settings = StreamSettings(**{**stream, "columns": Columns(**columns)})
+        settings = StreamSettings(**{**stream, "columns": Columns(**columns), "nulls": tuple(stream["nulls"])})
         return Feed(home=value["home"], stream=settings, keys=tuple(value["keys"]), start=value.get("start", 0),
                     seed=value.get("seed"))  # fmt: skip
 

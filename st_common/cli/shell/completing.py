@@ -13,9 +13,9 @@ from st_common.cli.shell.texts import is_command, statement_at, stream_of, typed
 from st_common.errors import FairwayError
 from st_common.query.grammar.ebnf import ONCE
 from st_common.query.grammar.expected import Expected, expected_after
-from st_common.query.grammar.units import METRES, SECONDS, SHOWN, SPEEDS
 from st_common.query.grammar.words import quoted
 from st_common.query.lowering.functions import FUNCTIONS
+from st_common.units import METRES, SECONDS, SHOWN, SPEEDS
 
 _CLAUSES = frozenset(
     "COMPARE EMIT GPAC-IN GPAC-KNN GROUP INNER INSIDE JOIN KNN REVERSE USING WHERE WINDOW WITH".split()  # noqa: SIM905

@@ -4,6 +4,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
+from st_common.query.binding import BUILTINS
 from st_common.query.builder.refusing import refuse_unless
 from st_common.query.grammar.dialect import Fairway, expression_of
 from st_common.query.grammar.nodes import Refused
@@ -33,9 +34,9 @@ def _read(text: str, scope: Scope, step: str, *, needs: Needs, partner: bool, pa
         text.encode()
         tree = _tree(text)
         if not parts:
-            return term_of(tree, scope, needs=needs, partner=partner)
+            return _checked(term_of(tree, scope, needs=needs, partner=partner))
         trees = list(conjuncts(tree))
-        return and_of([term_of(each, scope, needs=needs) for each in trees], trees)
+        return and_of([_checked(term_of(each, scope, needs=needs)) for each in trees], trees)
     except Refused as refused:
         span = refused.span if refused.span[1] else (0, len(text))
         raise TextError([source.problem(refused.message, span, refused.hint)]) from None
@@ -45,6 +46,15 @@ def _read(text: str, scope: Scope, step: str, *, needs: Needs, partner: bool, pa
         raise TextError([source.problem("a text in quotes, or a comment, is not closed", (0, len(text)))]) from None
     except (ParseError, UnicodeEncodeError):
         raise TextError([source.problem("cannot be understood as an expression", (0, len(text)))]) from None
+
+
+def _checked(found: Term) -> Term:
+    """The term, when its numbers with units stand beside what every fix has: a builder knows no attribute's unit."""
+    others = [name for name, _ in found.columns if name.casefold() not in BUILTINS]
+    if found.measures and others:
+        hint = "give the number in the attribute's own unit, without a unit; a text converts it"
+        raise Refused(f"a number with a unit beside the attribute {others[0]!r}", found.measures[0][2], hint)
+    return found
 
 
 def _tree(text: str) -> exp.Expr:

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from st_common.query.grammar import words
 from st_common.query.grammar.nodes import INCOMPLETE, CreateArea, DropArea, Explain, Refused, Register, Show, Unregister
 from st_common.query.grammar.sources import SPATIAL, SourceParser
-from st_common.query.grammar.units import METRES, SECONDS, SPEEDS, Domain, domain_of
+from st_common.units import METRES, SECONDS, SPEEDS, Domain, Measure, domain_of
 
 STATEMENTS = ("REGISTER QUERY", "REPLACE QUERY", "DROP QUERY", "CREATE AREA", "DROP AREA", "SHOW", "EXPLAIN")
 STREAMS = ("ISTREAM", "DSTREAM", "RSTREAM")
@@ -275,9 +275,10 @@ class FairwayParser(SourceParser):
         if unit is None:
             return found
         domain, times, per = unit
-        value = repr(float(found.this) * times / per).removesuffix(".0")
+        amount = float(found.this)
+        value = repr(amount * times / per).removesuffix(".0")
         made = exp.Literal.number(value).update_positions(start=first.start, end=self._prev.end)
-        made.meta["domain"] = domain
+        made.meta["measure"] = Measure(domain=domain, times=times, per=per, amount=amount)
         return made
 
     def _parse_unit(self) -> tuple[Domain, float, float] | None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from st_common.query.grammar.notation import Part, productions
-from st_common.query.grammar.units import METRES, SECONDS, SPEEDS
 from st_common.query.grammar.words import TYPES
+from st_common.units import METRES, SECONDS, SPEEDS
 
 START = "statements"
 ONCE = "clause"  # each alternative of this production stands at most once where it is repeated

@@ -7,6 +7,7 @@ clock, no chance. Where SQL's precedence is read in two ways, parentheses are as
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from sqlglot import exp
@@ -15,20 +16,21 @@ from sqlglot.dialects.duckdb import DuckDB
 from st_common.query.grammar import words
 from st_common.query.grammar.dialect import expression_of
 from st_common.query.grammar.nodes import SPATIAL, Refused, Span, span_of
-from st_common.query.grammar.units import WHAT, Domain
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
 from st_common.query.lowering.scope import Scope
 from st_common.query.problem import did_you_mean
+from st_common.units import WHAT, Domain, Measure
 
 Needs = Literal["any", "boolean", "number", "text"]
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In,
+COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In,
                 exp.Between, exp.Like, exp.ILike)  # fmt: skip
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe)
 _ALLOWED = frozenset((
-    *_COMPARISONS, *_ARITHMETIC, exp.And, exp.Or, exp.Not, exp.Paren, exp.Case, exp.If, exp.Anonymous, exp.Column,
+    *COMPARISONS, *_ARITHMETIC, exp.And, exp.Or, exp.Not, exp.Paren, exp.Case, exp.If, exp.Anonymous, exp.Column,
     exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Cast, exp.TryCast, exp.DataType, exp.Extract, exp.Var,
 ))  # fmt: skip
+MEASURE = "measure"  # in the meta of a number that has a unit
 _PARTS = frozenset({"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "EPOCH", "DOW", "ISODOW", "DOY", "WEEK"})
 _MEASURES: dict[str, Domain] = {"speed_mps": "speed", "elapsed_s": "time"}
 _DUCKDB = DuckDB()
@@ -37,13 +39,17 @@ _EXTRAS = ("query", "unnest", "field", "symmetric", "is_global")  # of IN and BE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """An expression of a query: its canonical text, what value it needs, and where it and its columns stand."""
+    """An expression of a query: its canonical text, what value it needs, and where it and its columns stand.
+
+    `measures` are its numbers with units: which of the text's literals each is, from left to right, and its place.
+    """
 
     text: str
     needs: Needs
     span: Span
     columns: tuple[tuple[str, Span], ...]
     partner: bool = False
+    measures: tuple[tuple[int, Measure, Span], ...] = ()
 
 
 def term_of(node: exp.Expr, scope: Scope, *, needs: Needs = "any", partner: bool = False) -> Term:
@@ -61,7 +67,10 @@ def term_of(node: exp.Expr, scope: Scope, *, needs: Needs = "any", partner: bool
             columns.append(_resolved(each, scope, partner=partner))
         elif isinstance(each, exp.Identifier):
             each.set("quoted", not words.is_plain(each.name))
-    return Term(text=text_of(root), needs=needs, span=span, columns=tuple(columns), partner=partner)
+    literals = enumerate(root.find_all(exp.Literal, bfs=False))
+    measures = tuple((at, each.meta[MEASURE], span_of(each)) for at, each in literals if MEASURE in each.meta)
+    text = text_of(root)
+    return Term(text=text, needs=needs, span=span, columns=tuple(columns), partner=partner, measures=measures)
 
 
 def text_of(node: exp.Expr) -> str:
@@ -87,7 +96,17 @@ def and_of(terms: list[Term], trees: list[exp.Expr]) -> Term:
     loose = [isinstance(tree.unnest(), exp.Or) and len(terms) > 1 for tree in trees]
     texts = [f"({term.text})" if wrapped else term.text for term, wrapped in zip(terms, loose, strict=True)]
     columns = tuple(column for term in terms for column in term.columns)
-    return Term(text=" AND ".join(texts), needs="boolean", span=span, columns=columns)
+    before = accumulate((_literals_in(tree) for tree in trees), initial=0)
+    measures = tuple(
+        (first + at, measure, place)
+        for first, term in zip(before, terms, strict=False)
+        for at, measure, place in term.measures
+    )
+    return Term(text=" AND ".join(texts), needs="boolean", span=span, columns=columns, measures=measures)
+
+
+def _literals_in(tree: exp.Expr) -> int:
+    return sum(1 for _ in tree.find_all(exp.Literal))
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -108,9 +127,9 @@ def _check(node: exp.Expr, whole: Span) -> None:
     check = _CHECKS.get(type(node).__name__)
     if check is not None:
         check(node, whole)
-    if isinstance(node, _COMPARISONS):
+    if isinstance(node, COMPARISONS):
         _check_units(node)
-    loose = (*_COMPARISONS, exp.Not) if isinstance(node, (*_COMPARISONS, *_ARITHMETIC)) else ()
+    loose = (*COMPARISONS, exp.Not) if isinstance(node, (*COMPARISONS, *_ARITHMETIC)) else ()
     for side in node.iter_expressions() if loose else ():
         if isinstance(side, loose) or (isinstance(side, exp.Paren) and "start" not in side.meta):
             hint = "put parentheses around what belongs together"
@@ -123,11 +142,10 @@ def _check_units(node: exp.Expr) -> None:
     columns = [side.name.lower() for side in sides if isinstance(side, exp.Column)]
     wanted = next((_MEASURES[name] for name in columns if name in _MEASURES), None)
     for side in sides if wanted is not None else ():
-        given = side.meta.get("domain") if isinstance(side, exp.Literal) else None
-        if given is not None and wanted is not None and given != wanted:
-            raise Refused(
-                f"expected {WHAT[wanted]}, not {WHAT[given]}", span_of(side), f"{columns[0]} is {WHAT[wanted]}"
-            )
+        given = side.meta.get(MEASURE) if isinstance(side, exp.Literal) else None
+        if given is not None and wanted is not None and given.domain != wanted:
+            message = f"expected {WHAT[wanted]}, not {WHAT[given.domain]}"
+            raise Refused(message, span_of(side), f"{columns[0]} is {WHAT[wanted]}")
 
 
 def _refuse_kind(node: exp.Expr, whole: Span) -> None:

@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import INCOMPLETE, Emit, Lasting, Refused, Span, span_of
-from st_common.query.grammar.units import TUPLES
 from st_common.query.lowering.comparing import compare_of, transforms_of
 from st_common.query.lowering.condition import conditions_of, parts_of
 from st_common.query.lowering.expression import Term
@@ -22,6 +21,7 @@ from st_common.query.lowering.select import Selected, selected_of
 from st_common.query.lowering.space import neighbours_of, region_of
 from st_common.query.plan import Emit as EmitMode
 from st_common.query.plan import Plan, Window
+from st_common.units import TUPLES
 
 _CLAUSES = ("where", "group", "inside", "knn", "window", "compare", "using", "emit", "options")
 _MOST_TUPLES = 1_000_000_000

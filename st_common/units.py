@@ -1,5 +1,7 @@
 """Units of length, time and speed: how many metres, seconds and metres per second each of them is (SPEC P4)."""
 
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 Domain = Literal["space", "time", "speed"]
@@ -30,6 +32,34 @@ SHOWN = {
     "speed": "km/h, kn, m/s, mph",
 }
 WHAT = {"space": "a distance", "time": "a time", "speed": "a speed"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """An amount of a unit, which is `times` metres, seconds or metres per second, divided by `per`."""
+
+    domain: Domain
+    times: float
+    per: float = 1.0
+    amount: float = 1.0
+
+
+def unit_of(text: str) -> Measure | None:
+    """One of a unit such as `km`, `kn` or `km/h`, in any case and with blanks around the stroke; None for another."""
+    length, stroke, time = (part.strip().lower() for part in text.partition("/"))
+    if stroke:
+        known = length in METRES and time in SECONDS
+        return Measure(domain="speed", times=METRES[length], per=SECONDS[time]) if known else None
+    if length in SPEEDS:
+        return Measure(domain="speed", times=SPEEDS[length][0], per=SPEEDS[length][1])
+    domain = domain_of(length)
+    return Measure(domain=domain, times=(METRES if domain == "space" else SECONDS)[length]) if domain else None
+
+
+def converted(measure: Measure, unit: Measure) -> float:
+    """How many of a unit an amount is, rounded once."""
+    amount, times, per = (Fraction(repr(value)) for value in (measure.amount, measure.times, measure.per))
+    return float(amount * times / per * Fraction(repr(unit.per)) / Fraction(repr(unit.times)))
 
 
 def domain_of(unit: str) -> Domain | None:
