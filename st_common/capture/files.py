@@ -66,6 +66,7 @@ def replay(
     segment_s: float = 0.2,
     segment_bytes: int = SEGMENT_BYTES,
     end_mark: bool = True,
+    live: bool = False,
     clock: Callable[[], int] = wall_clock,
     sleep: Callable[[float], None] = time.sleep,
     progress: Callable[[int, int], None] | None = None,
@@ -75,8 +76,9 @@ def replay(
     Each segment is whole by itself: it ends behind a record and starts with the header. With a rate of "fast" a segment
     has `segment_bytes`. With a number, so many records arrive each second, in segments of `segment_s`. With "event",
     records arrive in the distances of their event times, `speed` times as fast; one that is older than an earlier one,
-    or is no fix, comes right behind it. `clock` (us UTC) stamps arrivals and `sleep` (s) waits: tests bring their own.
-    `progress` is told the records so far and how many bytes of the file were read.
+    or is no fix, comes right behind it. `live` says that the records are told as they happen: then there is no end
+    mark, and time goes on after the file. `clock` (us UTC) stamps arrivals and `sleep` (s) waits: tests bring their
+    own. `progress` is told the records so far and how many bytes of the file were read.
 
     Raises:
         ConfigError: the file cannot be read or has no header, or an argument is out of its range.
@@ -87,12 +89,12 @@ def replay(
     with open_file(path) as raw:
         packed = GzipSource(raw) if is_packed(raw) else None
         for payload, count in _payloads(chunks(packed or raw, stream, size=segment_bytes), stream, pace):
-            log.append(payload, arrival_us=clock(), timeless=stream.columns.event_ts is None)
+            log.append(payload, arrival_us=clock(), live=live, timeless=stream.columns.event_ts is None)
             records += count
             sizes.append(len(payload))
             if progress is not None:
                 progress(records, raw.tell())
-    if end_mark:
+    if end_mark and not live:
         write_end(log, arrival_us=clock())
     return ReplayReport(
         records=records,

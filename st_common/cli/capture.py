@@ -22,7 +22,12 @@ def replay(
         str, typer.Option(help="fast, a number of records a second, or event: as the event times say.")
     ] = "fast",
     speed: Annotated[float, typer.Option(help="With --rate event: how many times as fast.")] = 1.0,
-    no_end: Annotated[bool, typer.Option("--no-end", help="Write no end mark, for more will follow.")] = False,  # noqa: FBT002 - a flag
+    *,
+    no_end: Annotated[bool, typer.Option("--no-end", help="Write no end mark, for more will follow.")] = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="The records tell of now: time goes on after them. Without it time stands still."),
+    ] = False,
 ) -> None:
     """Put the records of a file into a stream's log, then an end mark. Nothing is judged yet: `run` does that."""
     from rich.console import Console
@@ -46,6 +51,7 @@ def replay(
             rate=pace,
             speed=speed,
             end_mark=not no_end,
+            live=live,
             progress=lambda records, read: bar.update(
                 task, completed=read, description=f"{stream}: {records:,} records"
             ),

@@ -15,6 +15,7 @@ from st_common.engine.feed import Piece, pieces, step_settings
 from st_common.engine.levels import Levels
 from st_common.engine.pace import Pace, taken
 from st_common.home import Home
+from st_common.operators.packet import control_packet
 from st_common.partition.regions import Regions, assign
 from st_common.partition.store import current
 from st_common.position import position_of
@@ -59,6 +60,7 @@ class Archive:
         if not segments:
             return False
         found = list(taken(pieces(self.log, segments, self._stream), lambda piece: piece.rows))
+        self._see_clock_rows(found)
         end = found[-1].segments[-1].number
         regions = current(self._home, self._stream.group)
         fixes = [self._fixes(piece, piece.part, regions) for piece in found if piece.part]
@@ -72,6 +74,13 @@ class Archive:
         self.totals.rejects += sum(map(len, rejects))
         self._pace = self._pace.after(end + 1 - start, time.monotonic() - begun_s)
         return True
+
+    def _see_clock_rows(self, found: list[Piece]) -> None:
+        """Time goes on by clock rows too: a day can close while the feed is quiet."""
+        for segment in (one for piece in found if piece.part is None for one in piece.segments):
+            for row in control_packet(segment.number, self.log.read(segment)).controls:
+                if row["op"] == "clock":
+                    self.max_event_us = max(int(row["ts"]), self.max_event_us or int(row["ts"]))
 
     def _append(self, path: Path, contract_name: str, parts: list[pa.Table], end: int) -> None:
         contract = load_contract(contract_name)

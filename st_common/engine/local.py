@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
@@ -18,6 +19,7 @@ from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace, taken
 from st_common.engine.states import States, end_of
 from st_common.engine.tidy import tidy
+from st_common.engine.timekeeper import Timekeeper, heard
 from st_common.errors import ConflictError
 from st_common.home import Home
 from st_common.layers.index import load_index
@@ -27,6 +29,7 @@ from st_common.operators.match import LayerOf
 from st_common.operators.packet import nulled_in
 from st_common.operators.stages import step
 from st_common.operators.state import State
+from st_common.operators.wanted import wanted_us
 from st_common.settings import StreamSettings
 
 APP = "engine"  # the app transaction under which an engine commits to `changes`: its version is a log position
@@ -58,10 +61,18 @@ class LocalEngine:
     hold; the log is read again from there, and only changes after the committed position are given out. The step being
     deterministic, they are the same as they were: so a table that was restored from a copy is filled again.
 
-    `owner` is whose lease the engine works under; tests do without.
+    `owner` is whose lease the engine works under; tests do without. `now_us` is the wall clock by which a live stream
+    goes on while it is quiet; tests bring their own.
     """
 
-    def __init__(self, home: Home, stream: StreamSettings, owner: Owner | None = None) -> None:
+    def __init__(
+        self,
+        home: Home,
+        stream: StreamSettings,
+        owner: Owner | None = None,
+        *,
+        now_us: Callable[[], int] | None = None,
+    ) -> None:
         self._home, self._stream = home, stream
         self._table, self._contract = home.table("changes", stream.name), load_contract("changes")
         self.settings, self._layer_of = step_settings(stream), layers_of(home, stream)
@@ -71,6 +82,7 @@ class LocalEngine:
         self.states = States.of(home, stream.name)
         self.state = self.states.newest(upto=self.committed)
         self._journal = Journal(home, stream.name, epoch=owner.lease.epoch if owner else 0)
+        self._timekeeper = Timekeeper(self.log, stream, start=self.state.next_segment, now_us=now_us)
         self._pending: list[pa.Table] = []
         self._storing: Thread | None = None
         self._failure: Exception | None = None
@@ -95,6 +107,7 @@ class LocalEngine:
         done = step(self.state, read, self.settings, self._layer_of)
         self.state = done.state
         self.log.sync(segments)  # what is told follows from rows that are durable
+        self._timekeeper.saw(segments[: done.state.next_segment - start], heard(read))
         self._keep(settled([done.changes]))
         if end_of(self.state) > self.committed:  # else it was done, and counted, before a restart
             self.totals.counters += done.counters
@@ -103,6 +116,15 @@ class LocalEngine:
             self.totals.nulled.update(nulled_in(read))
         self._pace = self._pace.after(done.state.next_segment - start, time.monotonic() - begun_s)
         return True
+
+    def keep_time(self) -> bool:
+        """Writes a clock row when the feed is live and quiet and something waits for a time that has come.
+
+        Only the owner of the stream may ask, once it has read all of the log. True: there is a row to read.
+        """
+        return self._timekeeper.write_if_due(
+            lambda: wanted_us(self.state, self.settings), max_event=self.state.max_event
+        )
 
     def _keep(self, changes: pa.Table) -> None:
         if self.committed >= 0 and len(changes):

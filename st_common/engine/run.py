@@ -59,10 +59,11 @@ def _follow(engine: LocalEngine, owner: Owner, archive: Archive, *, until_idle: 
         busy = engine.batch()
         engine.commit_if_due()
         _beat(engine, owner, "running" if busy else "idle")
-        if not busy:
-            if until_idle:
-                break
-            time.sleep(POLL_S)
+        if busy or engine.keep_time():
+            continue
+        if until_idle:
+            break
+        time.sleep(POLL_S)
 
 
 def _beat(engine: LocalEngine, owner: Owner, state: str, *, force: bool = False) -> None:

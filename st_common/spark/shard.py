@@ -1,5 +1,6 @@
 """One shard's state in Spark: a base and a journal of deltas, decoded once and kept in the worker."""
 
+import dataclasses
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 from st_common.engine.export import asked_exports, export_path, seed_path
 from st_common.engine.local import layers_of
 from st_common.engine.states import load, save
+from st_common.engine.timekeeper import heard
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.codec import PACKED, from_blob, to_blob
@@ -20,6 +22,7 @@ from st_common.operators.packet import Packet, nulled_in
 from st_common.operators.registered import Queries, queries_from_blob, queries_to_blob
 from st_common.operators.stages import Step, step
 from st_common.operators.state import State
+from st_common.operators.wanted import wanted_us
 from st_common.spark.source import Feed
 
 RESULT = "key int, blob binary"
@@ -33,14 +36,18 @@ _decoded: dict[tuple[str, int], tuple[int, State]] = {}  # of this worker: (chec
 _stored: dict[tuple[str, int], Queries] = {}  # of this worker: the queries that the state store has
 
 
-def result_blob(done: Step, read: list[Packet]) -> bytes:
-    """A step's changes and counters as one blob, with what decoding counted in the packets that it read."""
+def result_blob(done: Step, read: list[Packet], *, wanted: int | None = None) -> bytes:
+    """A step's changes and counters as one blob, with what decoding counted in the packets that it read.
+
+    With it goes what they tell of time, and the time that the shard waits for (`wanted`, see `operators.wanted`).
+    """
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, done.changes.schema, options=PACKED) as writer:
         writer.write_table(done.changes.unify_dictionaries().combine_chunks())
     counters = {name: getattr(done.counters, name) for name in done.counters.__dataclass_fields__}
     meta: dict[str, Any] = {"next_segment": done.state.next_segment, "max_event": int(done.state.max_event)}
     meta |= {"rejects": sum(packet.rejects for packet in read), "nulled": nulled_in(read)}
+    meta |= {"heard": [dataclasses.asdict(one) for one in heard(read)], "wanted": wanted}
     return to_blob({"changes": pa.array([sink.getvalue().to_pybytes()], pa.binary())}, {**meta, "counters": counters})
 
 
@@ -77,7 +84,8 @@ class ShardProcessor(StatefulProcessor):
         for segment in asked_exports(read):
             save(export_path(self._home, self._feed.stream.name, segment, settings.shard), done.state)
         _decoded[self._checkpoint, shard_key] = (head[0] + 1, done.state)
-        yield pd.DataFrame({"key": [shard_key], "blob": [result_blob(done, read)]})
+        blob = result_blob(done, read, wanted=wanted_us(done.state, settings))
+        yield pd.DataFrame({"key": [shard_key], "blob": [blob]})
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -27,6 +27,7 @@ from st_common.engine.recovery import alert, recover_tables
 from st_common.engine.run import summary
 from st_common.engine.summary import RunSummary
 from st_common.engine.tidy import tidy
+from st_common.engine.timekeeper import Heard, Timekeeper
 from st_common.engine.topology import frozen, generation_folder, topology_of
 from st_common.errors import FairwayError, StateError
 from st_common.home import Home
@@ -109,6 +110,7 @@ class Sink:
     segments: int = 0
     counters: Counter[str] = field(default_factory=Counter)
     max_event: int = NEVER
+    wanted_us: int | None = None
     committed: int = field(init=False)
     _commits: int = 0
 
@@ -117,6 +119,7 @@ class Sink:
         self.log = Log(self.home.log(self.stream.name))
         committed = tables.committed(self.table, APP)
         self.committed = -1 if committed is None else committed
+        self._timekeeper = Timekeeper(self.log, self.stream, start=segment_of(self.committed + 1))
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Commits one batch. It begins only after Spark has noted the one before, whose segments it lets go."""
@@ -133,6 +136,7 @@ class Sink:
             tables.append(
                 self.table, changes, self.contract, app=APP, version=end, after=self.committed, check=self.owner.check
             )
+        self._hear(metas)
         self._count(metas, len(changes), end)
         self._commits += 1
         tidy(self.table, self._commits)
@@ -152,6 +156,25 @@ class Sink:
         counts["rejects"] += metas[0]["rejects"]
         self.owner.nulled = dict(Counter(self.owner.nulled) + Counter(metas[0]["nulled"]))
         counts["changes"] += changes
+
+    def _hear(self, metas: list[dict[str, Any]]) -> None:
+        """Takes note of the time that the shards wait for, and of what the segments of a batch tell of time."""
+        start, end = segment_of(self.committed + 1), metas[0]["next_segment"]
+        if start < end:
+            told = [Heard(**one) for one in metas[0]["heard"]]
+            self._timekeeper.saw(self.log.segments(start, end=end), told)
+        self.wanted_us = min((meta["wanted"] for meta in metas if meta["wanted"] is not None), default=None)
+
+    def keep_time(self) -> bool:
+        """Writes a clock row when the feed is live and quiet and a shard waits for a time that has come.
+
+        Only the owner of the stream may ask, once all of the log is committed. True: there is a row to read.
+        What shards wait for is not known after a start, so something is taken to: the batch with the row tells.
+        """
+        if self.max_event == NEVER:
+            highest = self._timekeeper.feed.delays.highest_us
+            return self._timekeeper.write_if_due(lambda: NEVER, self.owner.check, max_event=highest)
+        return self._timekeeper.write_if_due(lambda: self.wanted_us, self.owner.check, max_event=self.max_event)
 
     def _let_go(self) -> None:
         self.log.publish(APP, segment_of(self.committed + 1))
@@ -208,7 +231,10 @@ def follow(
     try:
         while query.isActive and not sink.owner.stop_wanted():
             check()
-            if until_idle and sink.committed + 1 >= position_of(sink.log.end() if end is None else end, 0):
+            is_done = sink.committed + 1 >= position_of(sink.log.end() if end is None else end, 0)
+            if is_done and end is None and sink.keep_time():
+                continue
+            if is_done and until_idle:
                 break
             sink.beat("running" if query.status["isTriggerActive"] else "idle")
             time.sleep(POLL_S)

@@ -29,17 +29,20 @@ class Written:
     order: dict[int, int]
 
 
-def write_log(folder: Path, rows: Sequence[Row], cuts: Collection[int] = (), *, arrival_us: int = 0) -> Written:
+def write_log(
+    folder: Path, rows: Sequence[Row], cuts: Collection[int] = (), *, arrival_us: int = 0, live: bool = False
+) -> Written:
     """A log in `folder` that holds the rows; a segment ends at every cut, and wherever fixes and control rows meet.
 
-    A cut is the place of the first row of a segment. Every segment has the same arrival.
+    A cut is the place of the first row of a segment. Every segment has the same arrival; `live` says
+    that fixes are told as they happen.
     """
     log = Log(folder)
     placed: list[Row] = []
     order: dict[int, int] = {}
     for part in _parts(rows, frozenset(cuts)):
         control = isinstance(part[0], Control)
-        segment = log.append(_payload(part), arrival_us=arrival_us, control=control)
+        segment = log.append(_payload(part), arrival_us=arrival_us, control=control, live=live and not control)
         for number, row in enumerate(part):
             position = position_of(segment.number, number)
             order[position] = len(placed)

@@ -1,0 +1,210 @@
+"""Time while the feed is quiet: the engine that owns a live stream writes clock rows into its log (SPEC S1, ADR 0013).
+
+A clock row says that the event time T has come. It is written only when something waits for a time before T, and when
+all fixes before T have come, as far as the feed shows: the wall clock, less the delay with which fixes come, is past T.
+After the rows of a replay time stands still, and after an end mark too.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from st_common.capture.control import write_clock
+from st_common.capture.log import Log, Segment
+from st_common.engine.feed import packets_of
+from st_common.errors import LogError
+from st_common.operators.fixes import NEVER
+from st_common.operators.packet import Packet
+from st_common.position import ROW_BITS
+from st_common.settings import StreamSettings
+
+SETTLE_US = 1_000_000  # longer than the shown delay: what was stamped may still be on its way into the log
+PAUSE_US = 1_000_000  # between two clock rows at least, by the wall clock
+MINUTES = 10  # in which something came: the delay that a feed shows is the largest of them
+LOOK_BACK = 64  # segments, and bytes of them, that a start reads to find how long fixes were under way
+LOOK_BACK_BYTES = 8 << 20
+_MINUTE_US = 60_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What a segment tells of time: its largest event time (us; None without a fix), and whether it has an end mark.
+
+    `delay_us` is the delay that a clock row in it was written by.
+    """
+
+    segment: int
+    highest_us: int | None
+    ended: bool = False
+    delay_us: int | None = None
+
+
+def heard(read: Iterable[Packet]) -> list[Heard]:
+    """What packets tell of time, one for each segment in which the largest event time grows or control rows are."""
+    return [one for packet in read for one in (_heard_control(packet) if packet.controls else _heard_fixes(packet))]
+
+
+def _heard_fixes(packet: Packet) -> list[Heard]:
+    segments = packet.clock_positions() >> ROW_BITS
+    last = np.flatnonzero(np.r_[segments[1:] != segments[:-1], len(segments) > 0])
+    found = zip(segments[last].tolist(), packet.clock_max[last].tolist(), strict=True)
+    return [Heard(segment=segment, highest_us=highest_us) for segment, highest_us in found]
+
+
+def _heard_control(packet: Packet) -> list[Heard]:
+    ended = any(row["op"] == "end" for row in packet.controls)
+    delay_us = next((row["delay_us"] for row in packet.controls if "delay_us" in row), None)
+    return [Heard(segment=packet.segment, highest_us=None, ended=ended, delay_us=delay_us)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delays:
+    """How long fixes were under way: arrival less event time (us) of those that are newer than all before them.
+
+    Others came out of order: `lateness` is for them, and one device with a wrong clock does not hold up the rest. Kept
+    is the largest of each minute of arrival, of the last `MINUTES` in which any came.
+    """
+
+    highest_us: int = NEVER
+    minutes: tuple[tuple[int, int], ...] = ()
+
+    def seen(self, arrival_us: int, highest_us: int) -> "Delays":
+        """The delays after one more segment with a fix."""
+        if highest_us <= self.highest_us:
+            return self
+        return replace(self, highest_us=highest_us).with_delay(arrival_us, arrival_us - highest_us)
+
+    def with_delay(self, arrival_us: int, delay_us: int) -> "Delays":
+        """The delays with one more, as it was shown at a time; below 0 (a clock that is ahead) counts as 0."""
+        kept = dict(self.minutes)
+        minute = arrival_us // _MINUTE_US
+        kept[minute] = max(kept.get(minute, 0), delay_us)
+        return replace(self, minutes=tuple(sorted(kept.items())[-MINUTES:]))
+
+    @property
+    def largest_us(self) -> int:
+        """The delay that the feed shows."""
+        return max((delay for _, delay in self.minutes), default=0)
+
+
+class SteadyWall:
+    """The wall clock as it was when somebody last looked at it for sure, and the time that has passed since.
+
+    So a wall clock that is set while the feed is quiet moves nobody's time: event times would jump with it.
+    """
+
+    def __init__(self) -> None:
+        self.look()
+
+    def look(self) -> None:
+        """Takes over what the wall clock says now."""
+        self._wall_us, self._since_us = time.time_ns() // 1000, _running_us()
+
+    def now_us(self) -> int:
+        """Now, in us UTC."""
+        return self._wall_us + _running_us() - self._since_us
+
+
+def _running_us() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """What a timekeeper knows of a feed: whether its last rows are live, and its delays."""
+
+    live: bool = False
+    delays: Delays = Delays()
+
+    def after(self, segment: Segment, told: Heard) -> "Feed":
+        """The feed after one more segment."""
+        if segment.control:
+            return replace(self, live=self.live and not told.ended)
+        if not segment.live or told.highest_us is None:
+            return replace(self, live=segment.live)
+        return Feed(live=True, delays=self.delays.seen(segment.arrival_us, told.highest_us))
+
+
+class Timekeeper:
+    """Writes the clock rows of one stream, for the engine that owns it.
+
+    The engine says what it has read (`saw`) and, when it has read everything, asks for a clock row (`write_if_due`).
+    """
+
+    def __init__(
+        self, log: Log, stream: StreamSettings, *, start: int, now_us: Callable[[], int] | None = None
+    ) -> None:
+        self._log, self._lateness_us = log, round(stream.lateness_s * 1e6)
+        self._wall = SteadyWall()
+        self._now_us = now_us or self._wall.now_us
+        self._asked_us = NEVER
+        self.feed = _feed_before(log, stream, start)
+
+    def saw(self, segments: Sequence[Segment], told: Sequence[Heard]) -> None:
+        """Takes note of segments that the engine has read, and of what they tell."""
+        self.feed = _after(self.feed, segments, told)
+        if any(not segment.control for segment in segments):
+            self._wall.look()
+
+    def write_if_due(
+        self, wanted_us: Callable[[], int | None], check: Callable[[], None] = lambda: None, *, max_event: int
+    ) -> bool:
+        """Writes a clock row when one is due; whether it did.
+
+        Args:
+            wanted_us: the first time at which something happens once the clock is past it (see `operators.wanted`);
+                asked at most once a second.
+            check: called before a row is written; raises when another has taken the stream over.
+            max_event: the largest event time that the log says so far, `NEVER` when none.
+        """
+        now_us = self._now_us()
+        if not self.feed.live or max_event == NEVER or now_us - self._asked_us < PAUSE_US:
+            return False
+        self._asked_us = now_us
+        delay_us = self.feed.delays.largest_us
+        ts = now_us - delay_us - SETTLE_US
+        wanted = wanted_us() if ts > max_event else None
+        if wanted is None or wanted >= ts - self._lateness_us:
+            return False
+        check()
+        write_clock(self._log, ts, arrival_us=now_us, delay_us=delay_us)
+        return True
+
+
+def _after(feed: Feed, segments: Sequence[Segment], told: Sequence[Heard]) -> Feed:
+    """The feed after some segments, given what they tell."""
+    by_number = {one.segment: one for one in told}
+    for segment in segments:
+        feed = feed.after(segment, by_number.get(segment.number) or Heard(segment=segment.number, highest_us=None))
+    return feed
+
+
+def _feed_before(log: Log, stream: StreamSettings, start: int) -> Feed:
+    """What the log tells of its feed before segment `start`: for an engine that goes on there."""
+    recent = _newest_segments(log, start)
+    if not any(segment.live for segment in recent):
+        return Feed()
+    told = heard(made[0] for made in packets_of(log, recent, stream, shards=1))
+    feed = _after(Feed(), recent, told)
+    by_number = {one.segment: one.delay_us for one in told}
+    written = [(segment.arrival_us, by_number.get(segment.number)) for segment in recent]
+    delay = next(((at, delay_us) for at, delay_us in reversed(written) if delay_us is not None), None)
+    return feed if delay is None else replace(feed, delays=feed.delays.with_delay(*delay))
+
+
+def _newest_segments(log: Log, start: int) -> list[Segment]:
+    """The segments before `start`: as many as a start may read, and at least all from the newest data on."""
+    first, step = start, LOOK_BACK
+    found: list[Segment] = []
+    while first > 0 and all(segment.control for segment in found):
+        first, step = max(0, first - step), 2 * step
+        try:
+            found = log.segments(first, end=start)
+        except LogError:  # what is that old may be gone; the engine itself needs none of it
+            break
+    newest = next((at for at, segment in reversed(list(enumerate(found))) if not segment.control), 0)
+    sizes = np.cumsum([segment.size for segment in found[: newest + 1]][::-1])
+    fits = int(np.searchsorted(sizes, LOOK_BACK_BYTES, side="right"))
+    return found[max(0, newest + 1 - max(1, min(fits, LOOK_BACK))) :]

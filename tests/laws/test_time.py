@@ -1,0 +1,98 @@
+"""Time while a feed is quiet: what is wanted is complete, and a stream that pauses ends with what holds at wall time."""
+
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.engine import timekeeper
+from st_common.engine.local import LocalEngine
+from st_common.home import Home
+from st_common.operators.changes import settled
+from st_common.operators.packet import control_packet
+from st_common.operators.stages import step
+from st_common.operators.state import State
+from st_common.operators.wanted import wanted_us
+from st_common.position import position_of
+from st_common.testing import laws, oracle
+from st_common.testing.laws import told, told_by_oracle
+from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.oracle import Control, Fix
+from st_common.testing.random_plans import KINDS
+from st_common.testing.strategies import START_US, case_of, cases, segmentations
+
+SECOND_US = 1_000_000
+
+
+def highest(rows):
+    """The largest time that the rows of a log name."""
+    return max((row.event_us if isinstance(row, Fix) else row.row.get("ts", START_US) for row in rows), default=START_US)
+
+
+@st.composite
+def pauses(draw):
+    """A stream that pauses at any place, how it is cut, how long it pauses, and in how many shards it is run."""
+    case = draw(cases(kind=draw(st.sampled_from((None, *KINDS))), layers=draw(st.booleans())))
+    rows = case.rows[: draw(st.integers(1, len(case.rows)))]
+    rows = tuple(row for row in rows if isinstance(row, Fix) or row.row["op"] != "end")
+    case = replace(case, rows=rows)
+    return case, draw(segmentations(len(rows))), draw(st.integers(1, 60)), draw(st.integers(1, 2))
+
+
+class Shards:
+    """The step over a case, shard by shard, with clock rows after it."""
+
+    def __init__(self, case, cut, shards):
+        self.case, self.rows = case, list(case.rows)
+        self._settings = [laws.settings_of(case.rules, shard=shard, shards=shards) for shard in range(shards)]
+        self._states, self._layer_of = [State()] * shards, laws._layer_of(case.layers)
+        segments, self.order = laws.packets_of(case, cut, shards)
+        self.changes = [self._step(packets) for packets in segments]
+        self._next = len(segments)
+
+    def _step(self, packets):
+        done = [step(state, [packet], of, self._layer_of)
+                for state, packet, of in zip(self._states, packets, self._settings, strict=True)]  # fmt: skip
+        self._states = [one.state for one in done]
+        return settled([one.changes for one in done])
+
+    def wanted(self):
+        found = [wanted_us(state, of) for state, of in zip(self._states, self._settings, strict=True)]
+        return min((us for us in found if us is not None), default=None)
+
+    def clock(self, ts):
+        row = {"op": "clock", "ts": ts}
+        packet = control_packet(self._next, json.dumps(row).encode())
+        self.order[position_of(self._next, 0)] = len(self.rows)
+        self.rows.append(Control(position=len(self.rows), row=row))
+        self._next += 1
+        self.changes.append(self._step([packet] * len(self._states)))
+        return self.changes[-1]
+
+
+@pytest.mark.spec("S1", "G7")
+@settings(max_examples=60)
+@given(pauses())
+def test_who_brings_about_what_is_wanted_misses_nothing_that_time_changes(pause):
+    case, cut, pause_s, shards = pause
+    run, until_us = Shards(case, cut, shards), highest(case.rows) + pause_s * SECOND_US
+    lateness_us = case.rules.lateness_us
+    before = None
+    while (wanted := run.wanted()) is not None and wanted < until_us - lateness_us:
+        assert before is None or wanted > before  # the agenda goes on: every time comes once
+        run.clock(wanted + lateness_us + 1)
+        before = wanted
+    seen = any(isinstance(row, Fix) or row.row["op"] == "clock" for row in case.rows)
+    assert not seen or not len(run.clock(until_us))
+    expected = oracle.changes(run.rows, layers=case.layers, rules=case.rules)
+    assert told(pa.concat_tables(run.changes), run.order) == told_by_oracle(expected)
+    at_wall = Control(position=len(case.rows), row={"op": "clock", "ts": until_us})
+    brute = oracle.answer([*case.rows, at_wall], layers=case.layers, rules=case.rules)
+    assert not seen or oracle.agree(oracle.fold(expected), brute)
