@@ -1,5 +1,6 @@
 """`fairway run`, `verify`, `status`, `doctor`: streams as they run, and whether what they say holds."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -67,7 +68,7 @@ def verify(
 
 
 def status(ctx: typer.Context) -> None:
-    """Show each stream: its state, the process that runs it, how far it is, what it counted."""
+    """Show each stream: its state, the process that runs it, how far it is, its clock, what it counted."""
     import time
 
     from st_common.capture.log import Log
@@ -82,7 +83,7 @@ def status(ctx: typer.Context) -> None:
     for name in context.streams(ctx):
         found, end = read_status(home.stream(name)), Log(home.log(name)).end()
         if found is None:
-            rows.append((name, "never run", "", "", "", f"0/{end}", "", "", "", "", "", ""))
+            rows.append((name, "never run", "", "", "", f"0/{end}", "", "", "", "", "", "", ""))
             continue
         now = presence(home.stream(name), found, now_us=time.time_ns() // 1000)
         process = f"{now.owner.pid} on {now.owner.host}" if now.owner else ""
@@ -90,9 +91,10 @@ def status(ctx: typer.Context) -> None:
         counts = (found.fixes, found.rejects, found.late, found.double, found.cut, found.changes)
         if found.nulled:
             unread[name] = found.nulled
+        clock = "" if found.now_ts is None else _stamp(found.now_ts)
         who = (now.state, process, _ago(now.age_s), found.engine)
-        rows.append((name, *who, f"{at}/{end}", *(f"{count:,}" for count in counts)))
-    seen = ("stream", "state", "process", "last beat", "engine", "segments")
+        rows.append((name, *who, f"{at}/{end}", clock, *(f"{count:,}" for count in counts)))
+    seen = ("stream", "state", "process", "last beat", "engine", "segments", "clock")
     write_columns((*seen, "fixes", "rejects", "late", "double", "cut", "changes"), rows)
     for name, nulled in unread.items():
         typer.echo(_nulled(name, nulled))
@@ -121,6 +123,11 @@ def doctor(ctx: typer.Context) -> None:
 def _nulled(stream: str, counts: dict[str, int]) -> str:
     listed = ", ".join(f"{name} in {count:,}" for name, count in sorted(counts.items()))
     return f"{stream}: attributes that are null because their text was of another type: {listed} fixes"
+
+
+def _stamp(time_us: int) -> str:
+    seconds, us = divmod(time_us, 1_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{us:06d}Z"
 
 
 def _settings(ctx: typer.Context, stream: str) -> "StreamSettings":

@@ -33,7 +33,9 @@ SECOND_US = 1_000_000
 
 def highest(rows):
     """The largest time that the rows of a log name."""
-    return max((row.event_us if isinstance(row, Fix) else row.row.get("ts", START_US) for row in rows), default=START_US)
+    return max(
+        (row.event_us if isinstance(row, Fix) else row.row.get("ts", START_US) for row in rows), default=START_US
+    )
 
 
 @st.composite
