@@ -1,4 +1,4 @@
-"""Time while a feed is quiet: what is wanted is complete, and a stream that pauses ends with what holds at wall time."""
+"""Time while a feed is quiet: what is wanted is complete; a stream that pauses ends with what holds at wall time."""
 
 import json
 import tempfile
@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.engine import timekeeper
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.operators.changes import settled
+from st_common.operators.fixes import NEVER
 from st_common.operators.packet import control_packet
 from st_common.operators.stages import step
 from st_common.operators.state import State
@@ -26,7 +26,7 @@ from st_common.testing.laws import told, told_by_oracle
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.oracle import Control, Fix
 from st_common.testing.random_plans import KINDS
-from st_common.testing.strategies import START_US, case_of, cases, segmentations
+from st_common.testing.strategies import START_US, cases, segmentations
 
 SECOND_US = 1_000_000
 
@@ -39,9 +39,11 @@ def highest(rows):
 
 
 @st.composite
-def pauses(draw):
+def pauses(draw, *, layers=None):
     """A stream that pauses at any place, how it is cut, how long it pauses, and in how many shards it is run."""
-    case = draw(cases(kind=draw(st.sampled_from((None, *KINDS))), layers=draw(st.booleans())))
+    case = draw(
+        cases(kind=draw(st.sampled_from((None, *KINDS))), layers=draw(st.booleans()) if layers is None else layers)
+    )
     rows = case.rows[: draw(st.integers(1, len(case.rows)))]
     rows = tuple(row for row in rows if isinstance(row, Fix) or row.row["op"] != "end")
     case = replace(case, rows=rows)
@@ -98,3 +100,45 @@ def test_who_brings_about_what_is_wanted_misses_nothing_that_time_changes(pause)
     at_wall = Control(position=len(case.rows), row={"op": "clock", "ts": until_us})
     brute = oracle.answer([*case.rows, at_wall], layers=case.layers, rules=case.rules)
     assert not seen or oracle.agree(oracle.fold(expected), brute)
+
+
+ARRIVAL_US = START_US + 4_000 * SECOND_US  # when the last of a case's fixes came: all delays are shown by then
+
+
+def live_run(home, case, pause_s, cut):
+    """A live log through the local engine, with `pause_s` after its end; its changes, rows, and the wall clock."""
+    rows = case.rows
+    stream = settings_of("grid", case.rules)
+    written = write_log(home.log("grid"), rows, cut.cuts, arrival_us=ARRIVAL_US, live=True)
+    wall = [ARRIVAL_US]
+    engine = LocalEngine(home, stream, now_us=lambda: wall[0])
+    while wall[0] <= ARRIVAL_US + pause_s * SECOND_US:
+        while engine.batch() or engine.keep_time():
+            pass
+        wall[0] += SECOND_US
+    engine.close()
+    clocks = [
+        Control(position=len(rows) + number, row=json.loads(written.log.read(segment)))
+        for number, segment in enumerate(one for one in written.log.segments(0) if one.clock and "delay_us" in
+                                         json.loads(written.log.read(one)))
+    ]  # fmt: skip
+    return tables.read(home.table("changes", "grid")), clocks, engine
+
+
+@pytest.mark.spec("S1", "X1")
+@settings(max_examples=8)
+@given(pauses(layers=False))
+def test_a_live_stream_that_pauses_ends_with_what_brute_force_says_at_wall_time(pause):
+    case, cut, pause_s, _ = pause
+    with tempfile.TemporaryDirectory() as folder:
+        changes, clocks, engine = live_run(Home(Path(folder)), case, pause_s, cut)
+        delay_us = engine._timekeeper.feed.delays.largest_us
+    wall_us = ARRIVAL_US + pause_s * SECOND_US
+    assert all(clock.row["ts"] <= wall_us - delay_us - timekeeper.SETTLE_US for clock in clocks)
+    assert len(clocks) <= pause_s + 1
+    rows = [*case.rows, *clocks]
+    folded = oracle.fold(oracle.changes(rows, rules=case.rules))
+    assert len(changes) == len(oracle.changes(rows, rules=case.rules))
+    if engine._timekeeper.feed.live and engine.state.max_event != NEVER:
+        at_wall = Control(position=len(rows), row={"op": "clock", "ts": wall_us - delay_us - timekeeper.SETTLE_US})
+        assert oracle.agree(folded, oracle.answer([*case.rows, at_wall], rules=case.rules))
