@@ -9,6 +9,7 @@ from st_common.cli import context
 from st_common.errors import ConfigError, FairwayError
 
 if TYPE_CHECKING:
+    from st_common.home import Home
     from st_common.settings import StreamSettings
 
 _STREAM = Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")]
@@ -46,7 +47,11 @@ def verify(
         str | None, typer.Argument(metavar="QUERY", help="One query; else all.", show_default=False)
     ] = None,
 ) -> None:
-    """Check answers by brute force over the archived positions; exit code 3 when one does not hold."""
+    """Check answers by brute force over the archived positions, and what is stored; exit code 3: something is wrong.
+
+    Without a query also the checksums of the log, the files of the tables, the folds at every place, and the newest
+    part of the log, made once more.
+    """
     from st_common.query.registry import queries
     from st_common.serving.verify import verify as check
 
@@ -63,8 +68,24 @@ def verify(
             verdict = "holds" if found.holds else f"WRONG: {found.missing} missing, {found.extra} too many"
             verdict = verdict if found.checked else "not checked, its values depend on how exactly metres are measured"
             typer.echo(f"{found.query}: {found.members} members at position {found.position}: {verdict}")
+        if query is None:
+            wrong += _audited(home, streams[name])
     if wrong:
         raise typer.Exit(3)
+
+
+def _audited(home: "Home", stream: "StreamSettings") -> int:
+    """Says what was found among all that a stream has stored, and gives how much of it is wrong."""
+    from st_common.serving.audit import audit
+
+    wrong = 0
+    for found in audit(home, stream):
+        wrong += found.problem is not None
+        verdict = "holds" if found.problem is None else f"WRONG: {found.problem}"
+        typer.echo(
+            f"{stream.name}: {found.what}: {verdict}{f'; not checked: {found.unchecked}' * bool(found.unchecked)}"
+        )
+    return wrong
 
 
 def status(ctx: typer.Context) -> None:

@@ -59,7 +59,7 @@ def _whole_log(table: Path, newest: int) -> int:
 def _whole_files(table: Path, newest: int) -> int:
     """The newest version all of whose files are whole."""
     while newest >= 0:
-        damaged = _damaged_files(table)
+        damaged = damaged_files(table)
         if not damaged:
             return newest
         first = next((version for version in _versions(table) if _adds(table, version) & damaged), None)
@@ -70,7 +70,7 @@ def _whole_files(table: Path, newest: int) -> int:
     return newest
 
 
-def _damaged_files(table: Path) -> set[str]:
+def damaged_files(table: Path) -> set[str]:
     """The data files of the newest version that are missing, or shorter than they were."""
     if newest_version(table) < 0:
         return set()

@@ -1,0 +1,206 @@
+"""Whether what a stream has stored fits together: log, tables, folds, and a part of it done once more (SPEC S2)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.contracts import load_contract
+from st_common.engine.feed import packets_of, step_settings
+from st_common.engine.local import APP, layers_of
+from st_common.engine.states import States
+from st_common.engine.topology import frozen, topology_of
+from st_common.errors import FairwayError
+from st_common.home import Home
+from st_common.levels.stored import archived_end
+from st_common.operators.changes import settled
+from st_common.operators.stages import step
+from st_common.operators.state import State
+from st_common.position import position_of, segment_of
+from st_common.settings import StreamSettings
+from st_common.tables.recovery import damaged_files
+
+REPLAY_BYTES = 64 << 20  # of the log: so much is done once more
+_STEP_BYTES = 16 << 20
+_KEY = ("query", "query_version", "object", "partner")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was looked at, what of it is wrong (None: nothing), and what was not looked at ("": nothing)."""
+
+    what: str
+    problem: str | None
+    unchecked: str = ""
+
+
+def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
+    """Looks through everything that a stream has stored.
+
+    The log's numbers and checksums; the files of its tables; that folding its changes gives 0 or 1 at every place; that
+    the newest part of the log, done once more from an older state, gives the very rows that the tables hold.
+
+    Raises:
+        StateError: the stream was begun with other settings.
+    """
+    log = Log(home.log(stream.name))
+    yield _log(log)
+    for name in ("changes", "positions"):
+        yield _files(home, stream, name)
+    if not tables.exists(home.table("changes", stream.name)):
+        return
+    changes = tables.read(home.table("changes", stream.name))
+    yield _order(changes)
+    yield _folds(changes)
+    topology = topology_of(home, stream.name)
+    if topology is None:
+        yield Finding(what="topology", problem="there is none, but there are changes")
+        return
+    stream = frozen(home, stream, engine=topology.engine, shards=topology.shards)
+    yield from _replay(home, stream, log, changes)
+
+
+def _log(log: Log) -> Finding:
+    count = 0
+    try:
+        for segment in log.segments(0):
+            log.read(segment)
+            count += 1
+        if count != log.end():
+            return Finding(what="log", problem=f"{count} segments are read, but the newest is {log.end() - 1}")
+    except FairwayError as error:
+        return Finding(what="log", problem=error.message)
+    return Finding(what=f"log: {count} segments, their numbers and checksums", problem=None)
+
+
+def _files(home: Home, stream: StreamSettings, name: str) -> Finding:
+    path = home.table(name, stream.name)
+    if not tables.exists(path):
+        return Finding(what=f"table {name}", problem=None, unchecked="there is none")
+    missing = sorted(damaged_files(path))
+    problem = f"{missing[0]} is missing or cut, and {len(missing) - 1} others" if missing else None
+    return Finding(what=f"table {name}: its files", problem=problem)
+
+
+def _order(changes: pa.Table) -> Finding:
+    """Each position has the rows 0, 1, 2 .. once: what is written twice, or lost in part, shows here."""
+    position, seq = changes["position"].to_numpy(), changes["seq"].to_numpy()
+    order = np.lexsort((seq, position))
+    position, seq = position[order], seq[order]
+    starts = np.flatnonzero(np.r_[True, position[1:] != position[:-1]]) if len(position) else position
+    expected = np.arange(len(position)) - np.repeat(starts, np.diff(np.r_[starts, len(position)]))
+    wrong = np.flatnonzero(seq != expected)
+    problem = None
+    if len(wrong):
+        first = wrong[0]
+        problem = f"{len(wrong)} rows, the first at position {position[first]}: seq {seq[first]}, not {expected[first]}"
+    return Finding(what=f"changes: {len(position)} rows, each once", problem=problem)
+
+
+def _folds(changes: pa.Table) -> Finding:
+    """Nobody enters twice, or leaves without having entered: so answers are sets at every place."""
+    moves = changes.filter(pc.not_equal(changes["sign"], 0))
+    key = np.zeros(len(moves), np.int64)
+    for name in _KEY:
+        codes = moves[name].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy() + 1
+        _, key = np.unique(key * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+    order = np.lexsort((moves["seq"].to_numpy(), moves["position"].to_numpy(), key))
+    key, sign = key[order], moves["sign"].to_numpy()[order].astype(np.int64)
+    total = np.cumsum(sign)
+    starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else key
+    before = np.r_[0, total][starts]
+    fold = total - np.repeat(before, np.diff(np.r_[starts, len(key)]))
+    wrong = np.flatnonzero((fold < 0) | (fold > 1))
+    if not len(wrong):
+        return Finding(what=f"folds of {len(starts)} members: 0 or 1 at every place", problem=None)
+    row = moves.slice(int(order[wrong[0]]), 1).to_pylist()[0]
+    problem = (
+        f"{len(wrong)} places; at position {row['position']} object {row['object']!r} stands {fold[wrong[0]]} times in"
+        f" the answer of {row['query']!r}"
+    )
+    return Finding(what="folds", problem=problem)
+
+
+def _replay(home: Home, stream: StreamSettings, log: Log, changes: pa.Table) -> Iterator[Finding]:
+    committed = tables.committed(home.table("changes", stream.name), APP)
+    end = 0 if committed is None else segment_of(committed + 1)
+    state = _start(home, stream, log, end)
+    start = state.next_segment
+    again = _again(home, stream, log, state, end)
+    columns = [name for name in load_contract("changes").arrow_schema().names if name != "event_date"]
+    stored = changes.filter(pc.greater_equal(changes["position"], position_of(start, 0))).select(columns)
+    expected = again.changes.select(columns).cast(stored.schema)
+    order = [("position", "ascending"), ("seq", "ascending")]
+    yield Finding(
+        what=f"changes: {len(expected)} rows of segments {start} to {end - 1}, made once more",
+        problem=_difference(stored.sort_by(order), expected.sort_by(order)),
+        unchecked=f"segments before {start}" if start else "",
+    )
+    yield _records(home, stream, again, start, end)
+
+
+def _records(home: Home, stream: StreamSettings, again: "_Again", start: int, end: int) -> Finding:
+    """Every record of the log is a fix in `positions` or stands in `rejects`."""
+    what = f"positions and rejects: {again.fixes + again.rejects} records of segments {start} to {end - 1}"
+    if archived_end(home, stream.name) < position_of(end, 0):
+        return Finding(what=what, problem=None, unchecked="the archive is not that far yet")
+    bounds = [("segment", ">=", start), ("segment", "<", end)]
+    fixes = tables.read(home.table("positions", stream.name), columns=["segment"], filters=bounds)
+    rejects = tables.read(home.table("rejects"), columns=["segment"], filters=[*bounds, ("stream", "=", stream.name)])
+    found = (len(fixes), len(rejects))
+    expected = (again.fixes, again.rejects)
+    problem = None
+    if found != expected:
+        problem = f"{found[0]} fixes and {found[1]} rejects instead of {expected[0]} and {expected[1]}"
+    return Finding(what=what, problem=problem)
+
+
+def _start(home: Home, stream: StreamSettings, log: Log, end: int) -> State:
+    """The oldest state behind which at most REPLAY_BYTES of the log lie; the newest if there is none such."""
+    sizes = np.array([segment.size for segment in log.segments(0, end=end)])
+    behind = np.r_[np.cumsum(sizes[::-1])[::-1], 0]
+    states = States.of(home, stream.name)
+    places = [0, *(place for place in states.places() if place < end)]
+    near = [place for place in places if behind[place] <= REPLAY_BYTES]
+    return states.newest(upto=position_of(min(near, default=places[-1]), 0) - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """What a part of the log says when it is read once more."""
+
+    changes: pa.Table
+    fixes: int
+    rejects: int
+
+
+def _again(home: Home, stream: StreamSettings, log: Log, state: State, end: int) -> _Again:
+    found, fixes, rejects = [settled([])], 0, 0
+    settings, layer_of = step_settings(stream), layers_of(home, stream)
+    while state.next_segment < end:
+        segments = log.segments(state.next_segment, max_bytes=_STEP_BYTES, end=end)
+        read = [shards[0] for shards in packets_of(log, segments, stream, shards=1)]
+        done = step(state, read, settings, layer_of)
+        found.append(settled([done.changes]))
+        state = done.state
+        fixes += sum(len(packet.ts) for packet in read)
+        rejects += sum(packet.rejects for packet in read)
+    return _Again(changes=pa.concat_tables(found), fixes=fixes, rejects=rejects)
+
+
+def _difference(stored: pa.Table, expected: pa.Table) -> str | None:
+    if stored.equals(expected):
+        return None
+    if len(stored) != len(expected):
+        return f"the table has {len(stored)} rows there"
+    wrong = np.zeros(len(stored), bool)
+    for name in stored.column_names:
+        mine, theirs = stored[name].combine_chunks(), expected[name].combine_chunks()
+        same = pc.equal(mine, theirs).fill_null(fill_value=False)
+        wrong |= ~(pc.or_(same, pc.and_(mine.is_null(), theirs.is_null())).to_numpy(zero_copy_only=False))
+    first = int(np.flatnonzero(wrong)[0]) if wrong.any() else 0
+    return f"{int(wrong.sum())} rows differ, the first at position {stored['position'][first]}"
