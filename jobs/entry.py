@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from st_common.errors import FairwayError
+from st_common.storage import refused
 
 
 def job_parser(name: str, description: str | None) -> argparse.ArgumentParser:
@@ -25,8 +26,11 @@ def finish(work: Callable[[], Mapping[str, Any]], *, code_of: Callable[[Mapping[
     """
     try:
         summary = work()
-    except FairwayError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return error.exit_code
+    except (FairwayError, OSError) as error:
+        told = refused(error)
+        if not isinstance(told, FairwayError):
+            raise
+        print(f"error: {told}", file=sys.stderr, flush=True)
+        return told.exit_code
     print(json.dumps(summary), flush=True)
     return code_of(summary)

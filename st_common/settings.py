@@ -17,6 +17,8 @@ from st_common.home import checked_name
 from st_common.toml_values import OFF, Check, WrongError, checked, flag, known, number, one_of, whole, words
 from st_common.units import SHOWN, unit_of
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # as in s3://bucket/home
+
 Format = Literal["csv", "tsv", "ndjson"]
 Engine = Literal["spark", "local"]
 AttributeType = Literal["string", "double", "long", "bool"]
@@ -121,11 +123,16 @@ def home_dir(given: Path | str | None = None) -> Path:
     """The home folder: `given`, else FAIRWAY_HOME.
 
     Raises:
-        ConfigError: neither is set; there is no default, so that nobody writes tables where they happen to stand.
+        ConfigError: neither is set; there is no default, so that nobody writes tables where they happen to stand. Or it
+            is the address of something else than a folder.
     """
     value = given or os.environ.get("FAIRWAY_HOME")
     if not value:
         raise ConfigError("no home folder is given", hint="use --home DIR or set FAIRWAY_HOME")
+    if _SCHEME.match(str(value)):
+        raise ConfigError(
+            f"a home cannot lie at {value}", hint="give a folder of a local disk; shared storage is planned"
+        )
     return Path(value)
 
 

@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from st_common.errors import FairwayError
+from st_common.storage import refused
 
 SHARED = ("home", "conf", "debug")
 _INTERRUPTED = 130
@@ -94,6 +95,7 @@ def _with_shared(own: list[Any], ctx: typer.Context) -> list[Any]:
 def _report(error: Exception, *, debug: bool) -> int:
     if debug:
         typer.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    error = refused(error)
     if isinstance(error, FairwayError):
         _say(str(error))
         if details := getattr(error, "details", ""):

@@ -129,16 +129,35 @@ def _ago(age_s: float) -> str:
     return f"{age_s / 86400:.0f} days ago"
 
 
-def doctor(ctx: typer.Context) -> None:
+def doctor(
+    ctx: typer.Context,
+    *,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend what is torn in the home, as far as it is safe; nothing may run.")
+    ] = False,
+) -> None:
     """Look whether everything that Fairway needs is there; exit code 2 when something is missing."""
     from st_common.ops.doctor import findings
 
+    if repair:
+        _repair(ctx)
     bad = 0
     for what, problem in findings(lambda: context.streams(ctx)):
         bad += problem is not None
         typer.echo(f"{'ok   ' if problem is None else 'WRONG'} {what}{'' if problem is None else f': {problem}'}")
     if bad:
         raise typer.Exit(FairwayError.exit_code)
+
+
+def _repair(ctx: typer.Context) -> None:
+    from st_common.engine.recovery import repair
+
+    done = 0
+    for notice in repair(context.home(ctx, must_exist=True)):
+        done += 1
+        typer.echo(f"MENDED {notice}")
+    if not done:
+        typer.echo("ok    nothing had to be mended")
 
 
 def _nulled(stream: str, counts: dict[str, int]) -> str:

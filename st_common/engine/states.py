@@ -39,10 +39,14 @@ def from_bytes(data: bytes, where: str) -> State:
     Raises:
         StateError: they are damaged, or of another format.
     """
-    body = data[_HEAD.size :]
-    if len(data) < _HEAD.size or _HEAD.unpack_from(data) != (_MAGIC, zlib.crc32(body), len(body)):
+    if not _is_whole(data):
         raise StateError(f"{where} is damaged", hint="remove it: the state is made again from the log")
-    return State.from_blob(body)
+    return State.from_blob(data[_HEAD.size :])
+
+
+def _is_whole(data: bytes) -> bool:
+    body = data[_HEAD.size :]
+    return len(data) >= _HEAD.size and _HEAD.unpack_from(data) == (_MAGIC, zlib.crc32(body), len(body))
 
 
 def save(path: Path, state: State) -> None:
@@ -98,13 +102,19 @@ class States:
             self.notices.append(f"no state in {self.where} could be used: the stream starts from the log's beginning")
         return State()
 
+    def check(self) -> list[str]:
+        """Looks at every state, and lets go of those that are damaged; gives what it found."""
+        for number in self.places():
+            self._found(number)
+        return self.notices
+
     def _found(self, number: int) -> State | None:
         where = f"{self.where / _name(number)}"
         try:
             data = self.storage.read(_name(number))
         except MissingError:
             return None
-        if data[:4] == _MAGIC and zlib.crc32(data[_HEAD.size :]) == _HEAD.unpack_from(data)[1]:
+        if _is_whole(data):
             return from_bytes(data, where)
         self.notices.append(f"{where} was damaged and is gone: an older state and the log after it lead to the same")
         self.storage.delete(_name(number))

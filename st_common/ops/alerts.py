@@ -1,11 +1,13 @@
 """Alerts: one line in `HOME/alerts.jsonl` for each change of a stream's condition, whoever reads it."""
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from st_common.home import Home
 from st_common.ops.records import append_record
+from st_common.storage import refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +26,12 @@ def alerts_file(home: Home) -> Path:
 
 
 def append_alert(home: Home, alert: Alert) -> None:
-    """Adds an alert at the end of the file."""
+    """Adds an alert at the end of the file; on a disk that takes nothing it goes to stderr, where logs are kept."""
     record = {"ts": alert.ts, "stream": alert.stream, "level": alert.level, "text": alert.text}
-    append_record(alerts_file(home), record)
+    try:
+        append_record(alerts_file(home), record)
+    except OSError as error:
+        sys.stderr.write(f"alert: {alert.stream}: {alert.text} (not kept: {refused(error)})\n")
 
 
 def read_alerts(home: Home) -> list[Alert]:

@@ -165,6 +165,13 @@ class LocalStorage:
         return len(drafts)
 
 
+def refused(error: Exception) -> Exception:
+    """The error itself, or when the system refused a file, one for people that names it."""
+    if isinstance(error, OSError) and error.filename is not None and error.errno in _HINTS:
+        return failed(error, Path(os.fsdecode(error.filename)))
+    return error
+
+
 def failed(error: OSError, path: Path) -> FairwayError:
     """What went wrong with a file, for people."""
     reason = error.strerror or type(error).__name__

@@ -64,6 +64,11 @@ def _opened(path: Path, folder: tuple[int, int]) -> DeltaTable | None:
         table = DeltaTable(str(path))
     except TableNotFoundError:  # a log folder in which no commit stands yet
         return None
+    except (DeltaError, OSError) as error:
+        raise FairwayError(
+            f"{path} cannot be opened: {str(error).splitlines()[0]}",
+            hint="its engine brings it back at its next start, or `fairway doctor --repair` does",
+        ) from error
     _open[str(path)] = _Open(table, folder, os.getpid())
     return table
 

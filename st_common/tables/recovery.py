@@ -23,10 +23,11 @@ _DAMAGED = "_damaged"
 _PARQUET_END = b"PAR1"
 
 
-def recover(table: Path) -> str | None:
+def recover(table: Path, *, derived: bool = True) -> str | None:
     """Brings a table back to its newest version that is whole; says what was cut off, None when nothing was.
 
-    Whole is a version whose file in the log can be read, and all of whose data files are there with their length.
+    Whole is a version whose file in the log can be read, and all of whose data files are there with their length. A
+    table that is not `derived` from a log loses no version that can be read.
 
     Raises:
         FairwayError: an older commit is damaged, which whole ones were built on.
@@ -37,11 +38,12 @@ def recover(table: Path) -> str | None:
         before = newest_version(table)
         _cut_checkpoints(table)
         whole = _whole_log(table, before)
-        whole = _whole_files(table, whole)
+        whole = _whole_files(table, whole) if derived else whole
         forget(table)
     if whole == before:
         return None
-    return f"{table}: versions {whole + 1} to {before} were torn and are written again from the log"
+    then = "are written again from the log" if derived else "had been committed by nobody"
+    return f"{table}: versions {whole + 1} to {before} were torn and {then}"
 
 
 def _whole_log(table: Path, newest: int) -> int:

@@ -1,25 +1,30 @@
 """The table is the one commit point: whatever is torn, old, or taken over, the same changes stand in it once."""
 
+import errno
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event
 
 import pytest
+import typer
 from deltalake import DeltaTable
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.cli import app, frame
 from st_common.engine.journal import pending
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.engine.states import States, _spare
-from st_common.errors import FencedError
+from st_common.errors import ConfigError, FencedError
 from st_common.home import Home
-from st_common.ops.alerts import read_alerts
+from st_common.ops.alerts import Alert, append_alert, read_alerts
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
+from st_common.settings import Columns, StreamSettings, home_dir
 
 pytestmark = pytest.mark.spec("S2", "X6")
 STREAM = StreamSettings(
@@ -31,6 +36,7 @@ STREAM = StreamSettings(
     max_ahead_s=None,
 )
 SEGMENTS = 12
+command = typer.main.get_command(app)
 
 
 @pytest.fixture
@@ -100,7 +106,7 @@ def test_a_torn_newest_commit_is_made_again_and_alerted(home: Home, calm, torn: 
     assert [(alert.stream, "were torn" in alert.text) for alert in read_alerts(home)] == [("s", True)]
 
 
-@pytest.mark.parametrize("at", [0, 5, 40, -1])
+@pytest.mark.parametrize("at", [0, 5, 12, 40, -1])
 def test_a_flipped_state_is_done_without_and_alerted(home: Home, calm, at: int) -> None:
     for numbers in (range(4), range(4, SEGMENTS)):
         _write(home, numbers)
@@ -209,3 +215,54 @@ def test_few_states_are_kept_and_they_reach_far_back() -> None:
         assert len(kept) < 16
     assert kept[0] == 1
     assert any(1000 - place > 400 for place in kept[1:])
+
+
+def test_doctor_mends_what_is_torn_and_says_so(home: Home, calm, capsys: pytest.CaptureFixture[str]) -> None:
+    for numbers in (range(4), range(4, SEGMENTS)):
+        _write(home, numbers)
+        run(home, STREAM, until_idle=True)
+    newest = DeltaTable(str(home.table("changes", "s"))).version()
+    (home.table("changes", "s") / "_delta_log" / f"{newest:020d}.json").write_bytes(b"")
+    states = home.stream("s") / "local" / "states"
+    max(states.iterdir()).write_bytes(b"FWST")
+    (states / ".draft-x.1.1").write_bytes(b"")
+    command.main(["--home", str(home.root), "doctor", "--repair"], standalone_mode=False)
+    mended = [line for line in capsys.readouterr().out.splitlines() if line.startswith("MENDED")]
+    for what, line in zip(("were torn", "was damaged", "1 drafts"), mended, strict=True):
+        assert what in line
+    run(home, STREAM, until_idle=True)
+    assert _changes(home) == calm
+
+
+def test_a_running_stream_is_not_mended(home: Home) -> None:
+    _write(home, range(1))
+    with owned(home, "s", engine="local"):
+        other = subprocess.run(
+            [sys.executable, "-m", "st_common.cli", "--home", str(home.root), "doctor", "--repair"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (other.returncode, "is run by process" in other.stderr) == (4, True)
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/home", "gs://b", "hdfs://node:9000/h", "file:/tmp/h"])
+def test_a_home_that_is_no_folder_is_refused(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="a home cannot lie at"):
+        home_dir(address)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_takes_nothing_still_alerts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "alerts.jsonl").mkdir()  # stands for any refusal of the file
+    append_alert(Home(tmp_path), Alert(ts=1, stream="s", level="error", text="the disk is full"))
+    assert "alert: s: the disk is full" in capsys.readouterr().err
+
+
+def test_a_refused_file_is_one_line_that_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    error = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "x"))
+    assert frame._report(error, debug=False) == 75
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path / 'x'}: No space left on device (free some space; whoever wrote goes on where it was)\n"
+    )
