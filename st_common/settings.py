@@ -116,7 +116,12 @@ class StreamSettings:
     @property
     def geographic(self) -> bool:
         """Whether x and y are longitude and latitude in degrees; otherwise they are planar, in the CRS's unit."""
-        return self.epsg != 0 and _axes(self.epsg) == "degrees"
+        return self.epsg != 0 and _unit_of(self.epsg) is None
+
+    @property
+    def unit_m(self) -> float:
+        """How many metres one unit of a plane's coordinates is; 1 for degrees and where the plane is no CRS."""
+        return 1.0 if self.epsg == 0 else _unit_of(self.epsg) or 1.0
 
 
 def home_dir(given: Path | str | None = None) -> Path:
@@ -249,24 +254,34 @@ def _crs(value: object) -> str:
     found = re.fullmatch(r"(?i:epsg):([1-9]\d{3,5})", value) if isinstance(value, str) else None
     if found is None:
         raise WrongError('must be "EPSG:" and a number, or "planar"')
-    if _axes(int(found[1])) is None:
-        raise WrongError("is no geographic or projected system that is known")
+    try:
+        _unit_of(int(found[1]))
+    except ValueError:
+        raise WrongError("is no geographic or projected system that is known") from None
     return f"EPSG:{found[1]}"
 
 
 @cache
-def _axes(epsg: int) -> Literal["degrees", "plane"] | None:
+def _unit_of(epsg: int) -> float | None:
+    """How many metres a unit of a projected system is; None for degrees.
+
+    Raises:
+        ValueError: there is no such system, or it is neither geographic nor projected in one unit.
+    """
     if epsg == _WGS84:
-        return "degrees"
+        return None
     import pyproj  # slow to import, and seldom needed
 
     try:
         system = pyproj.CRS.from_epsg(epsg)
     except pyproj.exceptions.CRSError:
-        return None
+        raise ValueError(f"there is no EPSG:{epsg}") from None
     if system.is_geographic:
-        return "degrees"
-    return "plane" if system.is_projected else None
+        return None
+    units = {float(axis.unit_conversion_factor) for axis in system.axis_info[:2]}
+    if not system.is_projected or len(units) != 1:
+        raise ValueError(f"EPSG:{epsg} is no projected system")
+    return units.pop()
 
 
 def _time_unit(value: object) -> str:

@@ -18,11 +18,11 @@ _READ_SEGMENTS = 4096
 def step_settings(stream: StreamSettings, *, shard: int = 0, shards: int = 1) -> Settings:
     """What of a stream's settings decides its answers, in microseconds, for one of its shards."""
     silence_us = None if stream.silence_s is None else round(stream.silence_s * _US)
-    reach = (stream.max_speed_mps or 0.0) * (stream.silence_s or 0.0)  # how far an object comes before it is silent
+    reach_m = (stream.max_speed_mps or 0.0) * (stream.silence_s or 0.0)  # how far an object comes before it is silent
     return Settings(
         lateness_us=round(stream.lateness_s * _US), silence_us=silence_us, tick_us=round(stream.tick_s * _US),
-        geographic=stream.geographic, margin=stream.cache_share * reach, window_rows=stream.window_rows, shard=shard,
-        shards=shards, id_key=stream.id_key,
+        geographic=stream.geographic, margin=stream.cache_share * reach_m / stream.unit_m,
+        window_rows=stream.window_rows, shard=shard, shards=shards, id_key=stream.id_key,
     )  # fmt: skip
 
 

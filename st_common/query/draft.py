@@ -8,6 +8,7 @@ from st_common.query.area_store import NamedArea
 from st_common.query.checks import complaints, complaints_of_area
 from st_common.query.control import QueryRow
 from st_common.query.earth import complaints_of_plane
+from st_common.query.lengths import complaints_of_lengths
 from st_common.query.names import LayerTags, found, resolved
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
@@ -15,6 +16,7 @@ from st_common.query.shown import Explained, ShownAreas, ShownQueries, ShownStre
 from st_common.query.terms import Types, problems_of, types_of
 
 if TYPE_CHECKING:
+    from st_common.query.complaint import Complaint
     from st_common.query.text import Statement
     from st_common.settings import StreamSettings
 
@@ -188,11 +190,16 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
         hint = _near(draft, plan.stream, draft.streams) or f"known streams: {', '.join(draft.streams) or 'none'}"
         draft.problems.append(statement.problem(f"unknown stream {plan.stream!r}", at="stream", hint=hint))
     else:
-        for each in (*complaints(plan, stream), *(() if stream.geographic else complaints_of_plane(plan))):
+        for each in (*complaints(plan, stream), *_of_plane(plan, stream)):
             draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
         draft.problems.extend(problems_of(statement, stream, draft.types))
     if plan.join is not None and plan.join.layer not in draft.layers:
         _unknown_layer(draft, statement, plan.join.layer)
+
+
+def _of_plane(plan: Plan, stream: "StreamSettings") -> "list[Complaint]":
+    """What a plan cannot be on a plane."""
+    return [] if stream.geographic else [*complaints_of_plane(plan), *complaints_of_lengths(plan, stream)]
 
 
 def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:
