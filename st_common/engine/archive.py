@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.log import Log
+from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
 from st_common.decode.joined import Part
 from st_common.engine.feed import Piece, pieces, step_settings
 from st_common.engine.levels import Levels
 from st_common.engine.pace import Pace, taken
+from st_common.engine.recovery import alert
 from st_common.home import Home
 from st_common.operators.packet import control_packet
 from st_common.partition.regions import Regions, assign
@@ -61,6 +62,7 @@ class Archive:
             return False
         found = list(taken(pieces(self.log, segments, self._stream), lambda piece: piece.rows))
         self._see_clock_rows(found)
+        self._tell_raised([segment for piece in found for segment in piece.segments])
         end = found[-1].segments[-1].number
         regions = current(self._home, self._stream.group)
         fixes = [self._fixes(piece, piece.part, regions) for piece in found if piece.part]
@@ -87,9 +89,19 @@ class Archive:
         extra = self._stream.attributes if contract.extendable else None
         rows = pa.concat_tables([*parts, *([] if parts else [_without_day(contract.arrow_schema(extra))])])
         done = self._done(path)
+        if done > end:
+            return
         if done > self.next_segment:
             rows = rows.filter(pa.compute.field("segment") >= done)
-        tables.append(path, rows, contract, app=self._app, version=end)
+        tables.append(path, rows, contract, app=self._app, version=end, after=done - 1)
+
+    def _tell_raised(self, segments: list[Segment]) -> None:
+        """Alerts when the clock of who appended was set back: records without times of their own got later ones."""
+        raised = [segment.number for segment in segments if segment.raised]
+        if not raised:
+            return
+        what = f"{len(raised)} segments from {raised[0]} on arrived before the one in front of them"
+        alert(self._home, self._stream.name, [f"{what}: a clock was set back; they count as arrived with it"])
 
     def _fixes(self, piece: Piece, part: Part, regions: Regions) -> pa.Table:
         fixes = part.decoded.fixes

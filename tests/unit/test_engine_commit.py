@@ -14,12 +14,13 @@ from deltalake import DeltaTable
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.cli import app, frame
+from st_common.engine.archive import Archive
 from st_common.engine.journal import pending
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.engine.states import States, _spare
-from st_common.errors import ConfigError, FencedError
+from st_common.errors import ConfigError, ConflictError, FencedError
 from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert, read_alerts
 from st_common.query.registry import register
@@ -266,3 +267,32 @@ def test_a_refused_file_is_one_line_that_names_it(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err == (
         f"error: {tmp_path / 'x'}: No space left on device (free some space; whoever wrote goes on where it was)\n"
     )
+
+
+def test_a_clock_that_was_set_back_is_told(home: Home) -> None:
+    log = Log(home.log("s"))
+    newest = log.end() - 1
+    arrival_us = log.segments(newest)[0].arrival_us
+    for step_us in (10, -3_600_000_000, -3_500_000_000):
+        log.append(b"id,t,x,y\na,1,1,1\n", arrival_us=arrival_us + step_us)
+    run(home, STREAM, until_idle=True)
+    assert [alert.text for alert in read_alerts(home)] == [
+        f"2 segments from {newest + 2} on arrived before the one in front of them: a clock was set back;"
+        " they count as arrived with it"
+    ]
+
+
+def test_an_archive_that_was_overtaken_writes_nothing_twice(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write(home, range(4))
+    paused, other = Archive(home, STREAM), Archive(home, STREAM)
+    real = tables.append
+
+    def overtaken(*args, **more):
+        monkeypatch.setattr(tables, "append", real)
+        assert other.batch()
+        return real(*args, **more)
+
+    monkeypatch.setattr(tables, "append", overtaken)
+    with pytest.raises(ConflictError):
+        paused.batch()
+    assert tables.read(home.table("positions", "s")).num_rows == 8
