@@ -81,6 +81,7 @@ class LocalEngine:
         self.committed = self._stands_at()
         self.states = States.of(home, stream.name)
         self.state = self.states.newest(upto=self.committed)
+        self.committed_event = self.state.max_event  # the largest event time up to where the table stands
         self._journal = Journal(home, stream.name, epoch=owner.lease.epoch if owner else 0)
         self._timekeeper = Timekeeper(self.log, stream, start=self.state.next_segment, now_us=now_us)
         self._pending: list[pa.Table] = []
@@ -161,6 +162,7 @@ class LocalEngine:
             self._commits += 1
             tidy(self._table, self._commits)
             self._tell_orders()
+        self.committed_event = self.state.max_event
         self._committed_s = time.monotonic()
 
     def _append(self, end: int) -> None:

@@ -73,7 +73,7 @@ def _beat(engine: LocalEngine, owner: Owner, state: str, *, force: bool = False)
         "cut": counters.cut, "changes": engine.totals.changes,
     }  # fmt: skip
     owner.nulled = dict(engine.totals.nulled)
-    max_event = engine.state.max_event
+    max_event = engine.committed_event
     now_ts = None if max_event == NEVER else max_event - engine.settings.lateness_us
     end_position = position_of(engine.log.end(), 0)
     owner.beat(state, position=engine.committed + 1, end_position=end_position, now_ts=now_ts, force=force)

@@ -8,8 +8,8 @@ look. Records and note are written under the log's lock, so two feeders of one q
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +28,7 @@ from st_common.query.registry import find
 from st_common.serving.follow import FIRST, POLL_S, Follower, Place
 from st_common.serving.json_rows import json_line
 from st_common.serving.outlets import PASSED, Outlet
+from st_common.serving.passing_time import SourceTime, pass_on, time_now
 from st_common.serving.places import places_of
 from st_common.settings import StreamSettings
 
@@ -41,11 +42,18 @@ _DIVISORS = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Note:
-    """How far a log was fed with a query, as the log's segments before `segment` have it."""
+    """How far a log was fed with a query, as the log's segments before `segment` have it; and the time passed on."""
 
     position: int
     seq: int
     segment: int
+    time: SourceTime = field(default_factory=SourceTime)
+
+    @staticmethod
+    def of_record(record: Mapping[str, Any]) -> "_Note":
+        """What `asdict` made of a note."""
+        time = SourceTime.of_note(record.get("time", {}))
+        return _Note(position=record["position"], seq=record["seq"], segment=record["segment"], time=time)
 
 
 class Feed:
@@ -55,6 +63,9 @@ class Feed:
     of these; its place is looked up in the archive). Times are in the target's unit. Which of them are the target's
     object, time, place and attributes is said by its settings: `event_ts` is when the answer changed, `fix_ts` when the
     fix was.
+
+    Once all that is committed is fed, the time of the source is passed on: its clock, and its end mark. A target that
+    has no event times goes by arrivals: its records are live.
 
     Raises:
         QueryError: no such query, or it gives no stream, or no place.
@@ -70,6 +81,9 @@ class Feed:
         self._log = Log(home.log(target.name))
         self._path = feed_folder(home, target.name) / f"{self.stream}.{quote(row.name, safe='')}.json"
         self._outlet = Outlet(home, self.stream)
+        self._timed = target.columns.event_ts is not None
+        self._passed = self._note().time
+        self._passed_s = -math.inf
         with self._log.locked():
             self._follower = Follower(home, self.stream, after=self._place(), query=row.name)
 
@@ -91,8 +105,10 @@ class Feed:
 
     def poll(self) -> int | None:
         """Feeds the next part of what is committed, and gives how many records it wrote; None: there is nothing new."""
+        time_before = time_now(self._home, self.stream, self._passed)  # first: what comes after it is not of that time
         rows = self._follower.poll()
         if not len(rows):
+            self._pass_on(time_before)
             return None
         records: list[tuple[Place, bytes]] = []
         try:
@@ -109,11 +125,31 @@ class Feed:
             fresh = [line for place, line in records if place > after]
             payloads = list(_payloads(fresh))
             if payloads:
-                timeless = self._target.columns.event_ts is None
-                self._log.append_all(payloads, arrival_us=self._clock(), timeless=timeless)
+                is_live = timeless = not self._timed
+                self._log.append_all(payloads, arrival_us=self._clock(), timeless=timeless, live=is_live)
             self._write_note(max(up_to, after))
         self.records += len(fresh)
         return len(fresh)
+
+    def _pass_on(self, now: SourceTime) -> None:
+        """Passes the source's time on: at most one clock in a tick of the target, and in a second."""
+        pause_s = max(self._target.tick_s, 1.0)
+        is_due = now.ended > self._passed.ended or time.monotonic() - self._passed_s >= pause_s
+        if now == self._passed or not is_due:
+            return
+        with self._log.locked():
+            before, place = self._note().time, self._place()
+            others = [_Note.of_record(record).time for record in self._other_notes()]
+            pass_on(self._log, before=before, now=now, others=others, timed=self._timed, arrival_us=self._clock())
+            self._passed, self._passed_s = now, time.monotonic()
+            self._write_note(place)
+
+    def _other_notes(self) -> Iterator[Mapping[str, Any]]:
+        """The notes of what else feeds the target."""
+        for path in sorted(self._path.parent.glob("*.json")):
+            record = None if path == self._path else read_record(path)
+            if record is not None:
+                yield record
 
     def _records(self, rows: pa.Table) -> Iterator[tuple[Place, bytes]]:
         stamps = {name: rows[name].cast(pa.int64()).to_pylist() for name in ("event_ts", "fix_ts")}
@@ -133,8 +169,7 @@ class Feed:
 
     def _place(self) -> Place:
         """The place of the last change that the log has; the log is locked."""
-        noted = read_record(self._path)
-        note = _Note(**noted) if noted else _Note(position=FIRST[0], seq=FIRST[1], segment=0)
+        note = self._note()
         found = [(note.position, note.seq)]
         for segment in self._log.segments(note.segment):
             found += self._places_in(segment)
@@ -148,8 +183,12 @@ class Feed:
             if record.get("query") == self._query and record.get("stream") == self.stream:
                 yield record["position"], record["seq"]
 
+    def _note(self) -> _Note:
+        noted = read_record(self._path)
+        return _Note.of_record(noted) if noted else _Note(position=FIRST[0], seq=FIRST[1], segment=0)
+
     def _write_note(self, place: Place) -> None:
-        note = _Note(position=place[0], seq=place[1], segment=self._log.end())
+        note = _Note(position=place[0], seq=place[1], segment=self._log.end(), time=self._passed)
         write_record(self._path, asdict(note))
 
 

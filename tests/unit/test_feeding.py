@@ -1,5 +1,6 @@
 """A query's stream into another stream's log: each element once, whatever dies in between."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from st_common.capture.control import write_end
 from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.decode import decode
@@ -19,6 +21,7 @@ from st_common.engine.run import run
 from st_common.errors import ConfigError, QueryError, TransientError
 from st_common.home import Home
 from st_common.query.plan import Aggregate, Box, Plan
+from st_common.serving.answers import answer
 from st_common.serving.changes import passed_changes
 from st_common.serving.feeding import Feed, feed_folder
 from st_common.settings import Columns, StreamSettings, load_streams
@@ -72,7 +75,7 @@ def drive(home, *fixes):
 
 def fed(home):
     log = Log(home.log("arrivals"))
-    return [json.loads(line) for segment in log.segments(0) for line in log.read(segment).splitlines()]
+    return [json.loads(line) for one in log.segments(0) if not one.clock for line in log.read(one).splitlines()]
 
 
 def feed(home, query="came", **settings):
@@ -234,3 +237,58 @@ def test_the_command_feeds_once(home: Home, tmp_path: Path):
     drive(home, ("a", 1, 5, "bus"))
     done = CliRunner().invoke(app, ["--home", str(tmp_path), "capture", "arrivals", "--query", "came"])
     assert (done.exit_code, done.output) == (0, "arrivals: 1 records of query came on stream cars\n")
+
+
+def controls(home):
+    log = Log(home.log("arrivals"))
+    rows = [json.loads(line) for one in log.segments(0) if one.control for line in log.read(one).splitlines()]
+    return [(row["op"], row.get("ts")) for row in rows if row["op"] in ("clock", "end")]
+
+
+def drive_and_run(home, *fixes, end=False):
+    log = Log(home.log("cars"))
+    lines = "".join(f"{name},{second},{x},1,{kind}\n" for name, second, x, kind in fixes)
+    log.append(b"id,t,x,y,kind\n" + lines.encode(), arrival_us=0)
+    if end:
+        write_end(log, arrival_us=0)
+    run(home, streams(home)["cars"], until_idle=True)
+
+
+@pytest.mark.spec("S1", "W6")
+def test_the_clock_and_the_end_of_the_source_are_passed_on_so_that_the_last_tick_is_told(home):
+    register(home, "came", CAME)
+    crowd = Plan(stream="arrivals", inside=ZONE, aggregate=Aggregate(function="count"))
+    register(home, "crowd", crowd, stream="arrivals")
+    drive_and_run(home, ("a", 2, 5, "bus"))
+    feed(home).run()
+    feed(home).run()
+    assert controls(home) == [("clock", 2_000_000)]  # the source's clock, once
+    drive_and_run(home, ("z", 9, 99, "bus"))  # no change of the query, but time goes on
+    feed(home).run()
+    assert controls(home) == [("clock", 2_000_000), ("clock", 9_000_000)]
+    run(home, streams(home)["arrivals"], until_idle=True)
+    assert answer(home, "crowd")["value"].to_pylist() == [1.0]
+    drive_and_run(home, ("b", 9.5, 5, "bus"), end=True)
+    feed(home).run()
+    feed(home).run()
+    assert controls(home)[2:] == [("clock", 9_500_000), ("end", None)]
+    run(home, streams(home)["arrivals"], until_idle=True)
+    assert answer(home, "crowd")["value"].to_pylist() == [2.0]
+
+
+@pytest.mark.spec("S1")
+def test_a_stream_with_two_sources_goes_by_the_one_that_is_behind(home):
+    register(home, "came", CAME)
+    register(home, "went", dataclasses.replace(CAME, emit="dstream"))
+    drive_and_run(home, ("a", 2, 5, "bus"), ("a", 3, 50, "bus"))
+    feed(home, attributes={}).run()
+    drive_and_run(home, ("a", 8, 5, "bus"), end=True)
+    feed(home, attributes={}).run()
+    assert controls(home) == [("clock", 3_000_000), ("clock", 8_000_000), ("end", None)]
+    note = feed_folder(home, "arrivals") / "cars.went.json"
+    note.write_text(json.dumps({"position": -1, "seq": 0, "segment": 0, "time": {"clock_us": 8_000_000}}))
+    drive_and_run(home, ("a", 20, 50, "bus"), end=True)
+    feed(home, attributes={}).run()
+    assert controls(home) == [("clock", 3_000_000), ("clock", 8_000_000), ("end", None)]  # the other is at 8 s
+    feed(home, "went", attributes={}).run()
+    assert controls(home)[3:] == [("clock", 20_000_000), ("end", None)]
