@@ -68,7 +68,7 @@ def list_queries(
         str | None, typer.Option("--stream", metavar="STREAM", help="Only queries on this stream.")
     ] = None,
 ) -> None:
-    """List the registered queries: name, version, stream, who registered it, text."""
+    """List the registered queries: name, version, stream, who registered it, state, text."""
     from st_common.query.registry import queries
 
     write_queries(queries(context.home(ctx, must_exist=True), None if stream is None else [stream]))
@@ -104,6 +104,7 @@ def show(
         typer.echo(f"{shown.name} was dropped")
     for row in history(home, shown.name):
         did = f"{row.op} version {row.version} at position {row.position} of {row.stream}"
+        did += f": {row.why}" if row.why else ""
         typer.echo(f"history   {when(row.arrival_us)} {did}")
 
 

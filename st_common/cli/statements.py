@@ -85,11 +85,16 @@ def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
 
 
 def write_queries(rows: "Sequence[QueryRow]") -> None:
-    """Queries as a table: name, version, stream, who registered it, text."""
-    write_columns(
-        ("query", "version", "stream", "owner", "text"),
-        [(row.name, str(row.version), row.stream, row.owner or "", " ".join((row.text or "").split())) for row in rows],
-    )
+    """Queries as a table: name, version, stream, who registered it, its state, text; on stderr why some failed."""
+    cells = [
+        (row.name, str(row.version), row.stream, row.owner or "", row.state, " ".join((row.text or "").split()))
+        for row in rows
+    ]
+    write_columns(("query", "version", "stream", "owner", "state", "text"), cells)
+    for row in rows:
+        if row.why is not None:
+            hint = f"REPLACE QUERY {row.name}, or drop it"
+            typer.echo(f"note: query {row.name} failed: {row.why} ({hint})", err=True)
 
 
 def write_areas(areas: "Sequence[NamedArea]") -> None:

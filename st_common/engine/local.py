@@ -18,6 +18,7 @@ from st_common.engine.orders import orders_of, write_orders
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace, taken
 from st_common.engine.states import States, end_of
+from st_common.engine.suspension import tell_failures
 from st_common.engine.tidy import tidy
 from st_common.engine.timekeeper import Timekeeper, heard
 from st_common.errors import ConflictError
@@ -106,6 +107,8 @@ class LocalEngine:
         made = packets_of(self.log, segments, self._stream, shards=1)
         read = [one[0] for one in taken(made, lambda one: one[0].rows)]
         done = step(self.state, read, self.settings, self._layer_of)
+        if done.failures:
+            tell_failures(self._home, done.failures)
         self.state = done.state
         self.log.sync(segments)  # what is told follows from rows that are durable
         self._timekeeper.saw(segments[: done.state.next_segment - start], heard(read))

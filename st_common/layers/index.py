@@ -17,6 +17,7 @@ from st_common.geometry.enlarged import POINT, Growth, reached
 from st_common.geometry.grid import BoxIndex
 from st_common.home import Home
 from st_common.layers.keyed import KeyIndex
+from st_common.layers.readable import readable
 from st_common.layers.shapes import ShapeCache
 
 Floats = npt.NDArray[np.float64]
@@ -98,7 +99,8 @@ class LayerIndex:
         half = None if growth.is_point else growth.half_sides(y, geographic=self._geographic)
         keep = np.zeros(len(points), np.bool_)
         for region, pairs in _groups(self._region[found]):
-            shapes = self._cache.get(self._region_ids[region])
+            with readable():
+                shapes = self._cache.get(self._region_ids[region])
             which, at = self._local[found[pairs]], points[pairs]
             if distance_m is not None:
                 keep[pairs] = shapes.near(which, x[at], y[at], distance_m, geographic=self._geographic)
@@ -154,7 +156,10 @@ class LayerIndex:
     def _column(self, name: str) -> pa.Array:
         if name in ("fid", "kind"):
             return pa.array(self.fids if name == "fid" else self._kind, pa.string())
-        return pa.nulls(len(self.fids), pa.string()) if self._read_tag is None else self._read_tag(name)
+        if self._read_tag is None:
+            return pa.nulls(len(self.fids), pa.string())
+        with readable():
+            return self._read_tag(name)
 
     def kinds_of(self, feature_idx: Ints) -> npt.NDArray[np.object_]:
         """The kinds of features."""
@@ -191,20 +196,23 @@ def load_index(home: Home, layer: str, version: int, *, geographic: bool = True)
     """The index of a version of a layer (a Delta version of its table); held by this process for further calls.
 
     Raises:
-        LayerError: there is no such layer or version.
+        LayerError: there is no such layer or version, or what lies there is no layer.
+        TransientError: it cannot be read now, which may pass.
     """
     return _load_index(home.table("layers", layer), version, geographic)
 
 
 @lru_cache(maxsize=_INDEXES_HELD)
 def _load_index(path: Path, version: int, geographic: bool) -> LayerIndex:  # noqa: FBT001 - a key of the cache
-    newest = tables.version(path)
+    with readable():
+        newest = tables.version(path)
     if newest is None or not 0 <= version <= newest:
         has = f"its versions go to {newest}" if newest is not None else "fairway layer list shows which there are"
         raise LayerError(f"layer {path.name!r} has no version {version}", hint=has)
-    rows = tables.read(path, version=version, columns=list(_SMALL_COLUMNS))
     read_tag = partial(_tag, path, version)
-    return LayerIndex(rows, partial(_region_wkb, path, version), geographic=geographic, read_tag=read_tag)
+    with readable():
+        rows = tables.read(path, version=version, columns=list(_SMALL_COLUMNS))
+        return LayerIndex(rows, partial(_region_wkb, path, version), geographic=geographic, read_tag=read_tag)
 
 
 def _tag(path: Path, version: int, name: str) -> pa.Array:

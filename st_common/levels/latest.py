@@ -62,7 +62,8 @@ class Focals:
         for row in rows_of(home, self.stream, start=self.next_segment, versions=self._versions):
             if row.position >= end:
                 break
-            self._live.pop(row.name, None)
+            if row.op != "fail" or row.version == self._versions.get(row.name):
+                self._live.pop(row.name, None)
             if row.plan is not None and row.plan.focals:
                 self._live[row.name] = row
         self.next_segment = segment_of(end)

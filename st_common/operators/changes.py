@@ -11,7 +11,8 @@ from st_common.operators.intern import Interner
 from st_common.operators.registered import Registered
 from st_common.operators.targets import NO_PARTNER, Targets
 
-CAUSES = ("enter", "leave", "inside", "gone", "expired", "registered", "dropped", "replaced", "layer", "aged", "value")
+CAUSES = ("enter", "leave", "inside", "gone", "expired", "registered", "dropped", "replaced", "layer", "aged", "value",
+          "failed")  # fmt: skip
 CAUSE = {name: number for number, name in enumerate(CAUSES)}
 TICK_RANK = 2  # of what is told at ticks: after expiries and fixes of the same event time
 

@@ -28,7 +28,7 @@ def parts(rows: list[Row]) -> Iterator[list[Row]]:
     """The rows in order, cut into what can be done at once: registrations, and drops, that follow each other."""
     for op, group in groupby(rows, key=lambda row: row[1]["op"]):
         batch = list(group)
-        yield from [batch] if op in ("register", "drop") else [[row] for row in batch]
+        yield from [batch] if op in ("register", "drop", "fail") else [[row] for row in batch]
 
 
 def control(state: State, rows: list[Row], settings: Settings, layer_of: LayerOf) -> Outcome:
@@ -101,6 +101,20 @@ def _live(queries: tuple[Registered, ...]) -> dict[str, int]:
 
 
 def _drop(state: State, rows: list[Row]) -> Swap:
+    return _ended(state, rows, "dropped")
+
+
+def _fail(state: State, rows: list[Row]) -> Swap:
+    """Queries that cannot be judged; one that was replaced since the row was meant for its older version goes on."""
+    live = _live(state.queries)
+    meant = [
+        (at, row) for at, row in rows
+        if row["query"] in live and state.queries[live[row["query"]]].version == row["version"]
+    ]  # fmt: skip
+    return _ended(state, meant, "failed")
+
+
+def _ended(state: State, rows: list[Row], cause: str) -> Swap:
     live, queries = _live(state.queries), list(state.queries)
     gone, position = [], np.zeros(len(queries), np.int64)
     for at, row in rows:
@@ -115,7 +129,7 @@ def _drop(state: State, rows: list[Row]) -> Swap:
         before=np.array(gone, np.int64),
         after=np.empty(0, np.int64),
         position=position,
-        minus="dropped",
+        minus=cause,
         plus="registered",
         keeps=False,
     )
@@ -157,4 +171,4 @@ def _layer(state: State, rows: list[Row]) -> Swap:
     )
 
 
-_SWAPS = {"register": _register, "drop": _drop, "replace": _replace, "layer": _layer}
+_SWAPS = {"register": _register, "drop": _drop, "replace": _replace, "layer": _layer, "fail": _fail}

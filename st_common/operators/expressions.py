@@ -8,32 +8,74 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.errors import QueryError
+from st_common.errors import QueryError, TransientError
+from st_common.operators.failures import note
 
 _local = threading.local()
 
 
-def evaluated(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
+def evaluated(
+    expressions: Sequence[str], table: pa.Table, *, of: Sequence[Sequence[str]] | None = None
+) -> list[pa.Array]:
     """The value of each expression for each row; null where it has none or fails for that row.
 
+    All are evaluated in one statement, and one by one when that fails: what cannot be evaluated at all is null
+    everywhere and noted (see `failures`) by the texts of plans that it was made `of`, by default by itself.
+
     Raises:
-        QueryError: an expression names a column that the stream does not have, or cannot be understood.
+        QueryError: an expression cannot be evaluated, and nobody notes it.
+        TransientError: memory is short.
     """
     if not expressions:
         return []
     if not table.num_rows:
         return [pa.nulls(0) for _ in expressions]
+    try:
+        return _selected(expressions, table)
+    except duckdb.OutOfMemoryException as error:
+        raise TransientError(f"expressions need more memory than there is: {_said(error)}") from None
+    except duckdb.Error:
+        parts = of or [(text,) for text in expressions]
+        return [_alone(text, table, texts) for text, texts in zip(expressions, parts, strict=True)]
+
+
+def _selected(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
     listed = ", ".join(f"TRY({text}) AS c{number}" for number, text in enumerate(expressions))
     connection = _connection()
     connection.register("fixes", table)
     try:
         found = connection.sql(f"SELECT {listed} FROM fixes").to_arrow_table()  # noqa: S608 - checked by `query`
-    except duckdb.Error as error:
-        raise QueryError(f"an expression cannot be evaluated: {str(error).splitlines()[0]}",
-                         hint="are all attributes that it names declared for the stream?") from None  # fmt: skip
+    except (duckdb.FatalException, duckdb.InternalException):
+        del _local.connection  # it answers nothing more
+        raise
     finally:
         connection.unregister("fixes")
     return [column.combine_chunks() for column in found.columns]
+
+
+def _alone(expression: str, table: pa.Table, texts: Sequence[str]) -> pa.Array:
+    """The values of one expression; when it cannot be evaluated, nulls, and its parts that cannot be are noted."""
+    error = _error_of(expression, table)
+    if error is None:
+        return _selected([expression], table)[0]
+    wrong = {text: found for text in texts if (found := _error_of(text, table)) is not None}
+    for text, found in (wrong or dict.fromkeys(texts, error)).items():
+        why = f"{text} cannot be evaluated: {_said(found)}"
+        hint = "are all attributes that it names declared for the stream?"
+        note(("expression", text), why, QueryError(f"the expression {why}", hint=hint))
+    return pa.nulls(table.num_rows)
+
+
+def _error_of(expression: str, table: pa.Table) -> duckdb.Error | None:
+    try:
+        _selected([expression], table)
+    except duckdb.Error as error:
+        return error
+    return None
+
+
+def _said(error: Exception) -> str:
+    return str(error).splitlines()[0]
 
 
 def masks(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
@@ -45,17 +87,18 @@ def masks(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
 
 def known(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
     """bool[e, n]: where each expression is not null."""
-    return masks([f"({text}) IS NOT NULL" for text in expressions], table)
+    found = evaluated([f"({text}) IS NOT NULL" for text in expressions], table, of=_each(expressions))
+    return np.stack([_true(column, table.num_rows) for column in found])
 
 
 def texts(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
     """The values as text, `NULL` for null: names of groups."""
-    return evaluated([f"COALESCE(CAST({text} AS VARCHAR), 'NULL')" for text in expressions], table)
+    return [pc.fill_null(column, "NULL") for column in values_as_text(expressions, table)]
 
 
 def numbers(expressions: Sequence[str], table: pa.Table) -> list[np.ndarray]:
     """The values as f64, NaN for null."""
-    found = evaluated([f"CAST({text} AS DOUBLE)" for text in expressions], table)
+    found = evaluated([f"CAST({text} AS DOUBLE)" for text in expressions], table, of=_each(expressions))
     return [column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in found]
 
 
@@ -63,6 +106,10 @@ def objects_of(columns: Sequence[tuple[str, str]]) -> str:
     """The expression of a JSON object with the given names and expressions."""
     parts = ", ".join(f"{_text(name)}, {text}" for name, text in columns)
     return f"CAST(json_object({parts}) AS VARCHAR)"
+
+
+def _each(texts: Sequence[str]) -> list[Sequence[str]]:
+    return [(text,) for text in texts]
 
 
 def _text(name: str) -> str:
@@ -83,10 +130,12 @@ def _connection() -> duckdb.DuckDBPyConnection:
             "threads": 1, "enable_external_access": False, "autoload_known_extensions": False,
         }  # fmt: skip
         _local.connection = duckdb.connect(":memory:", config=settings)
+        _local.connection.execute("PRAGMA disable_optimizer")  # it moves parts out of TRY: one row then fails them all
     connection: duckdb.DuckDBPyConnection = _local.connection
     return connection
 
 
 def values_as_text(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
     """The values as text, null for null: keys of joins."""
-    return evaluated([f"CAST({text} AS VARCHAR)" for text in expressions], table)
+    found = evaluated([f"CAST({text} AS VARCHAR)" for text in expressions], table, of=_each(expressions))
+    return [column.cast(pa.string()) for column in found]

@@ -36,5 +36,7 @@ def fields_of(
     for columns in dict.fromkeys(selected):
         mine = rows[np.array([columns == other for other in selected])[at]]
         table = readings.take(reading[mine]).table(objects.ids, geographic=geographic)
-        out[mine] = expressions.evaluated([expressions.objects_of(columns)], table)[0].to_numpy(zero_copy_only=False)
+        texts = [text for _, text in columns]
+        (found,) = expressions.evaluated([expressions.objects_of(columns)], table, of=[texts])
+        out[mine] = found.to_numpy(zero_copy_only=False)
     return pa.array(out, pa.string())

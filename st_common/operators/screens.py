@@ -4,7 +4,7 @@ Candidate pairs of a point and a query come from indexes; here they are tested a
 (SPEC B8, B10, P8).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from st_common.geometry.enlarged import half_sides, meets, scales
 from st_common.operators.comparing import Filtering, Meeting, Steps, edges_of
+from st_common.operators.failures import each_alone, note
 from st_common.operators.filters import FILTERS
 from st_common.operators.filters.protocol import Features, Fixes
 from st_common.operators.intern import Interner, Sought
@@ -162,10 +163,37 @@ def _grouped(numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
 def _let_through(one: Filtering, asked: Asked, point: np.ndarray, features: Features | None) -> np.ndarray:
     """What a filter says of pairs; without features each fix is asked about once."""
     if features is not None:
-        return FILTERS[one.name].filter_pairs(_fixes(one, asked, point), features, one.text)
+        chosen = features
+
+        def of_pairs(rows: np.ndarray) -> np.ndarray:
+            of = replace(chosen, feature=chosen.feature[rows])
+            return FILTERS[one.name].filter_pairs(_fixes(one, asked, point[rows]), of, one.text)
+
+        return _judged(one, of_pairs, len(point))
     points, at = np.unique(point, return_inverse=True)
-    found: np.ndarray = FILTERS[one.name].filter_fixes(_fixes(one, asked, points), one.text)[at]
-    return found
+
+    def of_fixes(rows: np.ndarray) -> np.ndarray:
+        return FILTERS[one.name].filter_fixes(_fixes(one, asked, points[rows]), one.text)
+
+    return _judged(one, of_fixes, len(points))[at]
+
+
+def _judged(one: Filtering, judge: Callable[[np.ndarray], np.ndarray], total: int) -> np.ndarray:
+    """What a filter says; a row for which it raises does not pass, and that is noted."""
+
+    def checked(rows: np.ndarray) -> np.ndarray:
+        found = np.asarray(judge(rows))
+        if found.dtype != np.bool_ or found.shape != rows.shape:
+            raise TypeError(f"it gives {found.dtype}{list(found.shape)} for {len(rows)} rows, not a bool for each")
+        return found
+
+    raised: list[Exception] = []
+    passed = each_alone(checked, total, raised)
+    for error in raised[:1]:
+        value = "" if one.text is None else f" with {one.text!r}"
+        why = f"filter {one.name}{value} fails: {type(error).__name__}: {' '.join(str(error).split())}"
+        note(("filter", one.name, one.text or ""), why, error)
+    return passed
 
 
 def _fixes(one: Filtering, asked: Asked, point: np.ndarray) -> Fixes:

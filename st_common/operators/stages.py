@@ -12,7 +12,10 @@ from st_common.operators.changes import SHARD_SCHEMA
 from st_common.operators.controls import control, parts
 from st_common.operators.delta import Delta, apply
 from st_common.operators.evaluate import Counters, Outcome, Run, Settings, evaluate
+from st_common.operators.failed import Failure, failed_queries
+from st_common.operators.failures import noting
 from st_common.operators.fixes import Attributes
+from st_common.operators.guarded import guarded
 from st_common.operators.intern import hashes_of
 from st_common.operators.match import LayerOf
 from st_common.operators.packet import Packet
@@ -23,12 +26,16 @@ from st_common.position import position_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What a batch does to a shard: the state after it, the deltas that lead there, the changes, the counters."""
+    """What a batch does to a shard: the state after it, the deltas that lead there, the changes, the counters.
+
+    `failures` are queries that cannot be judged any more: whoever owns the log writes a row `fail` for each.
+    """
 
     state: State
     deltas: tuple[Delta, ...]
     changes: pa.Table
     counters: Counters
+    failures: tuple[Failure, ...] = ()
 
 
 def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: LayerOf) -> Step:
@@ -42,14 +49,19 @@ def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: 
     """
     outcomes = []
     state = _keyed(state, settings)
+    failures: dict[Failure, None] = {}
+    readable = guarded(layer_of)
     for packet_run in _runs(_in_order(state, packets)):
-        for outcome in _outcomes(state, packet_run, settings, layer_of):
-            outcomes.append(outcome)
-            state = replace(apply(state, outcome.delta), memo=outcome.memo)
+        with noting() as noted:
+            for outcome in _outcomes(state, packet_run, settings, readable):
+                outcomes.append(outcome)
+                state = replace(apply(state, outcome.delta), memo=outcome.memo)
+                failures |= dict.fromkeys(failed_queries(state.queries, noted))
     return Step(
         state=state, deltas=tuple(outcome.delta for outcome in outcomes),
         changes=pa.concat_tables([*(o.changes for o in outcomes if len(o.changes)), SHARD_SCHEMA.empty_table()]),
         counters=sum((outcome.counters for outcome in outcomes), Counters()),
+        failures=tuple({(one.query, one.version): one for one in failures}.values()),
     )  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def _bound(text: str, columns: Columns) -> Bound:
     try:
         return Bound(type=_types([text], columns)[0])
     except duckdb.Error as error:
-        return Bound(error=_said(error))
+        return Bound(error=said(error))
 
 
 def _bound_together(texts: Sequence[str], columns: Columns) -> list[Bound] | None:
@@ -101,24 +101,29 @@ def _table(columns: Columns) -> str:
     return name
 
 
-def _said(error: "duckdb.Error") -> str:
+def said(error: "duckdb.Error") -> str:
     """The first line of DuckDB's message, in our words where it speaks of what the reader has not written."""
     line = str(error).partition("\n")[0]
-    kind, colon, said = line.partition(" Error: ")
-    said = said if colon and " " not in kind else line
-    said = said.removesuffix(" You might need to add explicit type casts.").removesuffix(".")
-    said = said.replace(" - an explicit cast is required", "").replace("_LITERAL", "")
-    return said[:1].lower() + said[1:]
+    kind, colon, text = line.partition(" Error: ")
+    text = text if colon and " " not in kind else line
+    text = text.removesuffix(" You might need to add explicit type casts.").removesuffix(".")
+    text = text.partition(" Use TRY(")[0].partition(" when casting from source column ")[0]
+    text = text.replace(" - an explicit cast is required", "").replace("_LITERAL", "")
+    return text[:1].lower() + text[1:]
 
 
 def _connection() -> "duckdb.DuckDBPyConnection":
-    """One connection per thread; expressions reach no file and no network."""
-    import duckdb
-
+    """One connection per thread."""
     if not hasattr(_local, "connection"):
-        _local.connection = duckdb.connect(
-            ":memory:", config={"threads": 1, "enable_external_access": False, "autoload_known_extensions": False}
-        )
-        _local.tables = {}
+        _local.connection, _local.tables = connect(), {}
     connection: duckdb.DuckDBPyConnection = _local.connection
     return connection
+
+
+def connect() -> "duckdb.DuckDBPyConnection":
+    """A connection for expressions: they reach no file and no network."""
+    import duckdb
+
+    return duckdb.connect(
+        ":memory:", config={"threads": 1, "enable_external_access": False, "autoload_known_extensions": False}
+    )

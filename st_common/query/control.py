@@ -11,8 +11,8 @@ from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.plan import Plan
 
-Op = Literal["register", "replace", "drop"]
-OPS = ("register", "replace", "drop")
+Op = Literal["register", "replace", "drop", "fail"]
+OPS = ("register", "replace", "drop", "fail")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,8 @@ class QueryRow:
 
     `version` of a drop is the version that it dropped; its plan, text and owner are None. `arrival_us` is when the row
     was written (UTC microseconds). `layer_version` is the version of the joined layer that the query starts with.
+    A row `fail` says that the query is judged no more, and `why`; its plan, text and owner are None. What is registered
+    by a name has the `why` of the row `fail` after it.
     """
 
     name: str
@@ -33,11 +35,17 @@ class QueryRow:
     text: str | None = None
     owner: str | None = None
     layer_version: int | None = None
+    why: str | None = None
 
     @property
     def live(self) -> bool:
-        """Whether the query runs after this row."""
+        """Whether the query is registered after this row; one that failed is, until somebody drops or replaces it."""
         return self.op != "drop"
+
+    @property
+    def state(self) -> Literal["registered", "failed", "dropped"]:
+        """What became of the query."""
+        return "dropped" if not self.live else "registered" if self.why is None else "failed"
 
 
 def encoded(row: QueryRow) -> bytes:
@@ -45,6 +53,8 @@ def encoded(row: QueryRow) -> bytes:
     value: dict[str, Any] = {"op": row.op, "query": row.name}
     if row.plan is not None:
         value |= {"version": row.version, "plan": row.plan.to_json(), "text": row.text, "owner": row.owner}
+    if row.op == "fail":
+        value |= {"version": row.version, "why": row.why}
     if row.layer_version is not None:
         value["layer_version"] = row.layer_version
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
@@ -98,7 +108,7 @@ def _decoded(
         value = json.loads(line)
         if value["op"] not in OPS:
             return None
-        drop = value["op"] == "drop"
+        drop, planned = value["op"] == "drop", value["op"] in ("register", "replace")
         row = QueryRow(
             name=value["query"],
             version=versions[value["query"]] if drop else value["version"],
@@ -106,12 +116,13 @@ def _decoded(
             stream=stream,
             position=position_of(segment.number, number),
             arrival_us=segment.arrival_us,
-            plan=None if drop or brief else Plan.from_json(value["plan"]),
+            plan=Plan.from_json(value["plan"]) if planned and not brief else None,
             text=value.get("text"),
             owner=value.get("owner"),
             layer_version=value.get("layer_version"),
+            why=value.get("why"),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise LogError(f"segment {segment.number} of stream {stream}: row {number + 1} is no control row") from error
-    versions[row.name] = row.version
+    versions[row.name] = max(row.version, versions.get(row.name, 0))  # `fail` may come after a newer one
     return row

@@ -13,7 +13,7 @@ from st_common.query.names import LayerTags, found, resolved
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.shown import Explained, ShownAreas, ShownQueries, ShownStreams, ToShow
-from st_common.query.terms import Types, problems_of, types_of
+from st_common.query.terms import Types, notices_of, problems_of, types_of
 
 if TYPE_CHECKING:
     from st_common.query.complaint import Complaint
@@ -192,7 +192,9 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
     else:
         for each in (*complaints(plan, stream), *_of_plane(plan, stream)):
             draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
-        draft.problems.extend(problems_of(statement, stream, draft.types))
+        found = list(problems_of(statement, stream, draft.types))
+        draft.problems.extend(found)
+        draft.notices.extend(() if found else notices_of(statement, stream, draft.types))
     if plan.join is not None and plan.join.layer not in draft.layers:
         _unknown_layer(draft, statement, plan.join.layer)
 

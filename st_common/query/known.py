@@ -140,6 +140,8 @@ def _caught_up(home: Home, stream: str, of: Of) -> tuple[Of, int]:
     read = 0
     for row in rows_in(log, segments, stream, versions, brief=True):
         read += 1
+        if row.op == "fail":  # it is registered as before
+            continue
         names[row.name] = row.version, row.live, row.position, row.arrival_us
     return Of(last=segments[-1].number, checksum=segments[-1].checksum, names=names), read
 

@@ -146,8 +146,26 @@ def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
         return _written(home, [dropped], arrival_us, {})[0]
 
 
+def suspend(home: Home, failures: "Iterable[tuple[str, int, str]]", *, now_us: int | None = None) -> list[QueryRow]:
+    """Says in the logs that versions of queries are judged no more, and gives the control rows that were written.
+
+    A failure is a name, a version, and why. Those that are known already, and versions that are no more, are passed
+    over: whoever finds a failure again (a replay, an engine after a crash) may say so again.
+    """
+    with registry_locked(home):
+        arrival_us = time.time_ns() // 1000 if now_us is None else now_us
+        latest = _latest(history(home))
+        known = {(row.name, row.version): row for row in latest.values() if row.state == "registered"}
+        rows = [
+            replace(known[name, version], op="fail", arrival_us=arrival_us, plan=None, text=None, owner=None,
+                    layer_version=None, why=why)
+            for name, version, why in failures if (name, version) in known
+        ]  # fmt: skip
+        return _written(home, rows, arrival_us, {}) if rows else []
+
+
 def queries(home: Home, streams: Iterable[str] | None = None) -> list[QueryRow]:
-    """The queries that are registered now, by name: for each the control row that made it so.
+    """The queries that are registered now, by name: for each the control row that made it so; with `why`, it failed.
 
     `streams` limits them to queries on these streams.
     """
@@ -193,7 +211,7 @@ def version_of(home: Home, name: str, version: int) -> QueryRow:
         QueryError: there was never such a query, or it has no such version.
     """
     called = find(home, name).name
-    made = {row.version: row for row in history(home, called) if row.live}
+    made = {row.version: row for row in history(home, called) if row.plan is not None}
     if version not in made:
         hint = f"its versions are {', '.join(map(str, sorted(made)))}"
         raise QueryError(f"query {called!r} has no version {version}", hint=hint)
@@ -267,6 +285,10 @@ def _latest(rows: Iterable[QueryRow]) -> dict[str, QueryRow]:
     latest: dict[str, QueryRow] = {}
     for row in rows:
         before = latest.get(row.name)
+        if row.op == "fail":
+            if before is not None and before.live and before.version == row.version:
+                latest[row.name] = replace(before, why=row.why)
+            continue
         if before is None or (row.version, not row.live) > (before.version, not before.live):
             latest[row.name] = row
     return latest

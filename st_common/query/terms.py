@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 from st_common.query.binding import Bound, Columns, bound, columns_of
 from st_common.query.lowering.expression import Term
+from st_common.query.mixed import Mixed, mixed
 from st_common.query.names import beside_speed
 from st_common.query.problem import Problem, did_you_mean
+from st_common.query.trying import Tried, tried
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement
     from st_common.settings import StreamSettings
 
-Types = dict[tuple[Columns, str], Bound]
+Types = dict[tuple[Columns, str], tuple[Bound, Tried]]
 _WANTED = {
     "boolean": ("WHERE needs a condition", "such as speed > 3"),
     "number": ("an aggregate needs a number", "COUNT takes anything; CAST(... AS DOUBLE) makes a number of a text"),
@@ -22,7 +24,10 @@ _WANTED = {
 
 
 def types_of(statements: "Iterable[Statement]", streams: "Mapping[str, StreamSettings]") -> Types:
-    """The types of all expressions of statements whose columns are known, bound many at once."""
+    """The types of all expressions of statements whose columns are known, and how they went over made-up fixes.
+
+    Many are bound and tried at once.
+    """
     texts: dict[Columns, dict[str, None]] = defaultdict(dict)
     for statement in statements:
         stream = streams.get(statement.plan.stream) if statement.plan else None
@@ -30,11 +35,13 @@ def types_of(statements: "Iterable[Statement]", streams: "Mapping[str, StreamSet
             columns = _columns(term, stream)
             if not any(_unknown(term, columns)):
                 texts[columns][term.text] = None
-    return {
-        (columns, text): type_
-        for columns, chosen in texts.items()
-        for text, type_ in zip(chosen, bound(list(chosen), columns), strict=True)
-    }
+    found: Types = {}
+    for columns, chosen in texts.items():
+        types = dict(zip(chosen, bound(list(chosen), columns), strict=True))
+        fit = [text for text, type_ in types.items() if not type_.error]
+        tries = dict(zip(fit, tried(fit, columns), strict=True))
+        found |= {(columns, text): (type_, tries.get(text, Tried())) for text, type_ in types.items()}
+    return found
 
 
 def problems_of(statement: "Statement", stream: "StreamSettings", types: Types) -> Iterator[Problem]:
@@ -52,12 +59,36 @@ def problems_of(statement: "Statement", stream: "StreamSettings", types: Types) 
             yield statement.problem(f"unknown column {name!r}", at=span, hint=hint)
         if unknown:
             continue
-        found = types[columns, term.text]
-        if found.error:
-            yield statement.problem(found.error, at=term.span, hint="CAST(... AS ...) turns one type into another")
-        elif term.needs not in ("any", found.kind):
-            message, hint = _WANTED[term.needs]
-            yield statement.problem(f"{message}, not a value of type {found.type}", at=term.span, hint=hint)
+        mixes = [_compared(statement, one) for one in mixed(term, columns)]
+        yield from mixes or _wrong_types(statement, term, *types[columns, term.text])
+
+
+def _wrong_types(statement: "Statement", term: Term, found: Bound, result: Tried) -> Iterator[Problem]:
+    """What is wrong with a term whose columns are known; one thing at most."""
+    if found.error:
+        yield statement.problem(found.error, at=term.span, hint="CAST(... AS ...) turns one type into another")
+    elif term.needs not in ("any", found.kind):
+        message, hint = _WANTED[term.needs]
+        yield statement.problem(f"{message}, not a value of type {found.type}", at=term.span, hint=hint)
+    elif result.error:
+        yield statement.problem(f"this fails for every fix: {result.error}", at=term.span)
+
+
+def _compared(statement: "Statement", one: Mixed) -> Problem:
+    hint = f"put the number in quotes: {one.quoted}" if one.quoted else "CAST(... AS VARCHAR) makes a text of it"
+    hint += f"; for the value of a text TRY_CAST({one.text} AS DOUBLE)"
+    return statement.problem(f"{one.text} is a text, which is compared with a number", at=one.span, hint=hint)
+
+
+def notices_of(statement: "Statement", stream: "StreamSettings", types: Types) -> Iterator[Problem]:
+    """Which expressions of a statement without problems have no value for quite usual fixes."""
+    for term in statement.terms:
+        _, result = types[_columns(term, stream), term.text]
+        if result.some:
+            names = {name.casefold() for name, _ in term.columns}
+            values = ", ".join(f"{name} is {value!r}" for name, value in result.row if name.casefold() in names)
+            message = f"{term.text} has no value where {values}: {result.some}"
+            yield statement.problem(message, at=term.span, hint="NULL stands for it; TRY_CAST says so in the text")
 
 
 def _columns(term: Term, stream: "StreamSettings | None") -> Columns:

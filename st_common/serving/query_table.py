@@ -73,7 +73,7 @@ def queries_and_objects(home: Home, streams: Mapping[str, StreamSettings]) -> Qu
 
 
 def _of_stream(home: Home, stream: StreamSettings) -> QueriesAndObjects:
-    rows = queries(home, [stream.name])
+    rows = [row for row in queries(home, [stream.name]) if row.state == "registered"]
     objects = _objects(home, stream)
     world = _world(objects, geographic=stream.geographic)
     boxes, pairs = np.full((len(rows), 4), np.nan), [INSIDE.empty_table()]

@@ -119,7 +119,8 @@ def _aggregate(case: _Case, plan: Plan) -> str:
         return f"The {what}{' became' if now else ' was'}{value}{'' if now else ' until then'}{case.at_tick}."
     if now:
         return f"The {what} is there{' with' + value if value else ''}{case.at_tick or ' since ' + case.when}."
-    ended = {"dropped": "the query was dropped", "replaced": "the query was replaced"}
+    ended = {"dropped": "the query was dropped", "replaced": "the query was replaced",
+             "failed": "the query could not be judged any more"}  # fmt: skip
     reason = ended.get(case.change["cause"], "nothing is left that counts")
     return f"The {what} is no more{case.at_tick or ' since ' + case.when}: {reason}."
 
@@ -175,6 +176,13 @@ def _value(case: _Case) -> str:
     return f"The value of {case.who} in the answer of {case.query} changed{case.at_tick}."
 
 
+def _failed(case: _Case) -> str:
+    return (
+        f"{case.who} left the answer because {case.query} could not be judged any more from {case.when} on; "
+        f"fairway query show {case.query} says why."
+    )
+
+
 def _dropped(case: _Case) -> str:
     return f"{case.who} left the answer because {case.query} was dropped at {case.when}."
 
@@ -212,5 +220,5 @@ _FRAMED: dict[str, Callable[[_Case], str]] = {
 
 _SENTENCES: dict[str, Callable[[_Case], str]] = {
     "registered": _registered, "enter": _enter, "leave": _leave, "inside": _inside, "gone": _gone, "expired": _expired,
-    "aged": _aged, "value": _value, "dropped": _dropped, "replaced": _replaced, "layer": _layer,
+    "aged": _aged, "value": _value, "dropped": _dropped, "failed": _failed, "replaced": _replaced, "layer": _layer,
 }  # fmt: skip

@@ -62,6 +62,7 @@ class _Query:
     """A registered query, and the versions of its layer from row to row."""
 
     name: str
+    version: int
     plan: Plan
     position: int
     layers: tuple[tuple[int, int], ...]  # from which row on, which version
@@ -124,8 +125,10 @@ def _registered(controls: Controls) -> dict[str, _Query]:
             found.pop(row["query"], None)
             version = layers.get(plan.join.layer, row.get("layer_version")) if plan.join else None
             versions = () if version is None else ((at, version),)
-            found[row["query"]] = _Query(name=row["query"], plan=plan, position=at, layers=versions)
-        elif row["op"] == "drop":
+            found[row["query"]] = _Query(
+                name=row["query"], version=row["version"], plan=plan, position=at, layers=versions
+            )
+        elif row["op"] == "drop" or (row["op"] == "fail" and _is_meant(found, row)):
             found.pop(row["query"], None)
         elif row["op"] == "layer":
             layers[row["layer"]] = row["version"]
@@ -136,8 +139,12 @@ def _registered(controls: Controls) -> dict[str, _Query]:
 def _reloaded(query: _Query, at: int, row: dict[str, Any]) -> _Query:
     if query.plan.join is None or query.plan.join.layer != row["layer"]:
         return query
-    return _Query(name=query.name, plan=query.plan, position=query.position,
-                  layers=(*query.layers, (at, row["version"])))  # fmt: skip
+    return replace(query, layers=(*query.layers, (at, row["version"])))
+
+
+def _is_meant(found: dict[str, _Query], row: dict[str, Any]) -> bool:
+    """Whether a row `fail` is about the version that is registered."""
+    return row["query"] in found and found[row["query"]].version == row["version"]
 
 
 def _history(home: Home, stream: StreamSettings, controls: Controls, end: int) -> _History:

@@ -23,7 +23,7 @@ from st_common.serving.evidence import Fix, fix_at, fix_of
 from st_common.serving.sentence import Others, sentence
 from st_common.settings import StreamSettings
 
-_AT_ONCE = ("registered", "dropped", "replaced", "layer")  # judged at a control row, not at a tick
+_AT_ONCE = ("registered", "dropped", "replaced", "layer", "failed")  # judged at a control row, not at a tick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,8 @@ def result_blob(done: Step, read: list[Packet], *, wanted: int | None = None) ->
     meta: dict[str, Any] = {"next_segment": done.state.next_segment, "max_event": int(done.state.max_event)}
     meta |= {"rejects": sum(packet.rejects for packet in read), "nulled": nulled_in(read)}
     meta |= {"heard": [dataclasses.asdict(one) for one in heard(read)], "wanted": wanted}
-    return to_blob({"changes": pa.array([sink.getvalue().to_pybytes()], pa.binary())}, {**meta, "counters": counters})
+    meta |= {"failures": [(one.query, one.version, one.why) for one in done.failures], "counters": counters}
+    return to_blob({"changes": pa.array([sink.getvalue().to_pybytes()], pa.binary())}, meta)
 
 
 def read_result(blob: bytes) -> tuple[pa.Table, dict[str, Any]]:

@@ -26,12 +26,14 @@ from st_common.engine.owner import Owner, owned
 from st_common.engine.recovery import alert, recover_tables
 from st_common.engine.run import summary
 from st_common.engine.summary import RunSummary
+from st_common.engine.suspension import tell_failures
 from st_common.engine.tidy import tidy
 from st_common.engine.timekeeper import Heard, Timekeeper
 from st_common.engine.topology import frozen, generation_folder, topology_of
 from st_common.errors import FairwayError, StateError
 from st_common.home import Home
 from st_common.operators.changes import settled
+from st_common.operators.failed import Failure
 from st_common.operators.fixes import NEVER
 from st_common.ops.records import read_value
 from st_common.position import position_of, segment_of
@@ -129,6 +131,7 @@ class Sink:
         if not results:
             return
         metas = [meta for _, meta in results]
+        self._tell_failures(metas)
         end = position_of(_agreed(metas), 0) - 1
         changes = settled([table for table, _ in results])
         if end > self.committed:  # else it was done before a crash
@@ -141,6 +144,11 @@ class Sink:
         self._commits += 1
         tidy(self.table, self._commits)
         self.beat("running")
+
+    def _tell_failures(self, metas: list[dict[str, Any]]) -> None:
+        found = dict.fromkeys(Failure(query=q, version=v, why=why) for meta in metas for q, v, why in meta["failures"])
+        if found:
+            tell_failures(self.home, {(one.query, one.version): one for one in found}.values())
 
     def _count(self, metas: list[dict[str, Any]], changes: int, end: int) -> None:
         if end <= self.committed:

@@ -244,8 +244,8 @@ def _control(world: World, row: Mapping[str, Any]) -> None:
             judge_ticks(world, at_end=True)
         case "register" | "replace":
             _register(world, row)
-        case "drop":
-            _empty(world, world.queries.pop(row["query"]), "dropped")
+        case "drop" | "fail":
+            _end(world, row)
         case "layer":
             _reload(world, row["layer"], row["version"])
         case op:
@@ -278,6 +278,13 @@ def _judge_now(world: World, query: Query, cause: str) -> None:
     judge_anew(world, query, world.known, _now(world), plus=cause, minus=lambda _: cause, changed=cause)
     if not query.plan.by_ticks:
         query.judged = None
+
+
+def _end(world: World, row: Mapping[str, Any]) -> None:
+    """A query is dropped, or this version of it fails; one that failed may be dropped afterwards."""
+    query = world.queries.get(row["query"])
+    if query is not None and row.get("version", query.version) == query.version:
+        _empty(world, world.queries.pop(query.name), "dropped" if row["op"] == "drop" else "failed")
 
 
 def _empty(world: World, query: Query, cause: str) -> None:

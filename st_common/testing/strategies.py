@@ -35,7 +35,7 @@ READINGS: tuple[Mapping[str, Any], ...] = (
 """The attributes of fixes: few, with nulls, so that groups and keys meet; sums of them are exact in any order."""
 LEAPS = (1, 2, 1, 1, 2, 0, 3, 4, 0, 0, 1, 2, 1, 1, -1, -2, -4, -5, -10, 8, 11, 21)
 """How far a time is from the largest so far, in halves of a second: mostly a little ahead, at times behind or far."""
-OPS = ("fix",) * 14 + ("again", "gone", "clock", "query", "query", "drop")
+OPS = ("fix",) * 14 + ("again", "gone", "clock", "query", "query", "drop", "fail")
 
 Step = tuple[Any, ...]
 
@@ -123,6 +123,7 @@ def _step(rng: Random, kind: str | None, names: Sequence[str], *, layers: bool) 
     return {
         "fix": ("fix", rng.choice(OBJECTS), leap, *place), "again": ("again", rng.randrange(7), *place),
         "gone": ("gone", rng.choice(OBJECTS), leap), "clock": ("clock", leap), "drop": ("drop", rng.choice(names)),
+        "fail": ("fail", rng.choice(names), rng.choice((0, 0, 1))),
         "layer": ("layer",),
     }[op]  # fmt: skip
 
@@ -233,6 +234,11 @@ def _query(
             return None
         del alive[step[1]]
         return Control(position=position, row={"op": "drop", "query": step[1]})
+    if step[0] == "fail":  # sometimes of the version before: that one is passed over
+        if step[1] not in alive:
+            return None
+        row = {"op": "fail", "query": step[1], "version": versions[step[1]] - step[2], "why": "it raises"}
+        return Control(position=position, row=row)
     _, name, plan = step
     op = "replace" if name in alive else "register"
     versions[name] = versions.get(name, 0) + 1

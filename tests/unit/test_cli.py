@@ -82,7 +82,7 @@ def test_the_documentation_knows_no_command_that_is_gone():
 def test_shared_options_stand_anywhere(run, args: tuple[str, ...]):
     Path("H").mkdir()
     found = run(*args)
-    assert (found.exit_code, found.stdout) == (0, "query  version  stream  owner  text\n")
+    assert (found.exit_code, found.stdout) == (0, "query  version  stream  owner  state  text\n")
 
 
 def test_the_last_of_a_repeated_option_counts(run):

@@ -42,9 +42,9 @@ def test_a_file_is_registered_listed_shown_and_dropped(run, home: Home):
     assert run("list").stdout.count("\n") == 1
     assert run("register", "q.sql").stdout == "registered a (version 1), b (version 1)\n"
     assert run("list").stdout == (
-        "query  version  stream  owner  text\n"
-        "a      1        taxis   ada    REGISTER QUERY a AS SELECT * FROM taxis INSIDE (1, 1, 0, 0)\n"
-        "b      1        taxis   ada    REGISTER QUERY b AS SELECT * FROM taxis\n"
+        "query  version  stream  owner  state       text\n"
+        "a      1        taxis   ada    registered  REGISTER QUERY a AS SELECT * FROM taxis INSIDE (1, 1, 0, 0)\n"
+        "b      1        taxis   ada    registered  REGISTER QUERY b AS SELECT * FROM taxis\n"
     )
     shown = run("show", "a").stdout
     assert "canonical REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)\n" in shown
@@ -138,7 +138,7 @@ def test_show_and_explain_print_what_stands_at_their_place(run, monkeypatch: pyt
     )
     assert found.exit_code == 0, found.output
     blocks = found.stdout.split("\n\n")
-    registered = "a      1        taxis   ada    REGISTER QUERY a AS SELECT * FROM taxis INSIDE myarea"
+    registered = "a      1        taxis   ada    registered  REGISTER QUERY a AS SELECT * FROM taxis INSIDE myarea"
     assert blocks[0].splitlines() == [
         "registered a (version 1)", "dropped a (version 1)", "created area MyArea", "dropped area MyArea"
     ]  # fmt: skip
@@ -146,7 +146,7 @@ def test_show_and_explain_print_what_stands_at_their_place(run, monkeypatch: pyt
         "area    owner  created               region",
         "MyArea  ada    2023-11-14T22:13:20Z  (0, 0, 1, 1)",
     ]
-    assert blocks[2].splitlines() == ["query  version  stream  owner  text", registered]
+    assert blocks[2].splitlines() == ["query  version  stream  owner  state       text", registered]
     assert blocks[3].startswith("query     REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)\n")
     assert "inside box 0 0, 1 1" in blocks[4]
     assert [len(block.splitlines()) for block in blocks[5:7]] == [1, 1]

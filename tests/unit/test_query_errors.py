@@ -248,7 +248,7 @@ SENSORS = "REGISTER QUERY q AS SELECT * FROM sensors "
         (Q + "WHERE sped > 3", "sped", "unknown column 'sped' (did you mean speed?)"),
         (Q + "WHERE zz > 3", "zz", "known columns: elapsed_s, event_ts, free, object"),
         (Q + "WHERE taxis.sped > 3 AND free", "taxis.sped", "did you mean speed?"),
-        (Q + "WHERE state > 3", "state > 3", "cannot compare values of type VARCHAR"),
+        (Q + "WHERE state > 3", "state", "state is a text, which is compared with a number"),
         (Q + "WHERE lower(seats) = 'x'", "lower(seats", "lower(BIGINT)"),
         (Q + "WHERE speed", "speed", "WHERE needs a condition, not a value of type DOUBLE"),
         (Q + "WHERE partner = 'x'", "partner", "unknown column 'partner'"),
@@ -323,3 +323,38 @@ def test_every_function_that_is_let_through_exists_and_repeats_its_value():
     volatile = dict(rows.fetchall())
     grammar = {"COALESCE", "NULLIF", "IFNULL", "SUBSTRING", "TRIM"}  # DuckDB's grammar knows them, not its catalogue
     assert [name for name in FUNCTIONS if name not in grammar and volatile.get(name) is not False] == []
+
+
+@pytest.mark.spec("S3", "P4")
+@pytest.mark.parametrize(
+    ("where", "at", "says"),
+    [
+        ("object IN (1, 2)", "object", "object is a text, which is compared with a number (put the number in quotes"),
+        ("state = -3", "state", "put the number in quotes: '-3'; for the value of a text TRY_CAST(state AS DOUBLE)"),
+        ("state BETWEEN 1 AND 3", "state", "put the number in quotes: '1', '3'"),
+        ("UPPER(state) <> n", "state", "UPPER(state) is a text, which is compared with a number (CAST(... AS VARCHAR)"),
+        ("n = 'fast'", "n = ", "this fails for every fix: could not convert string 'fast' to INT64"),
+        ("CAST('a' AS INT) = 1", "CAST", "this fails for every fix: could not convert string 'a' to INT32"),
+    ],
+)  # fmt: skip
+def test_a_condition_that_could_never_have_a_value_is_refused_at_its_place(tmp_path: Path, where, at, says):
+    text = f"{FROM}WHERE n > 1 AND {where}"
+    with pytest.raises(TextError) as error:
+        check(Home(tmp_path), {"s": TEXTS}, parse(text))
+    (problem,) = error.value.problems
+    assert says in str(problem)
+    assert problem.column in (text.index("n > 1") + 1, text.index(at, text.index("AND ")) + 1)
+
+
+@pytest.mark.spec("S3")
+def test_a_condition_without_a_value_for_usual_fixes_is_noticed_and_others_are_not(tmp_path: Path):
+    text = f"{FROM}WHERE CAST(state AS INT) IN (1, 2)"
+    (notice,) = check(Home(tmp_path), {"s": TEXTS}, parse(text))
+    assert "CAST(state AS INT) IN (1, 2) has no value where state is 'abc': could not convert" in str(notice)
+    for quiet in ("n * 10 IN (10, 20)", "ABS(n) = 1", "TRY_CAST(state AS INT) IN (1, 2)", "state IN ('1', '2')"):
+        assert check(Home(tmp_path), {"s": TEXTS}, parse(f"{FROM}WHERE {quiet}")) == ()
+
+
+TEXTS = StreamSettings(
+    name="s", format="csv", columns=Columns(object="id", x="x", y="y"), attributes={"state": "string", "n": "long"}
+)

@@ -1,0 +1,24 @@
+"""Queries that an engine cannot judge any more: said in the log, so that every engine and every replay agrees (S3)."""
+
+import logging
+import time
+from collections.abc import Iterable
+
+from st_common.home import Home
+from st_common.operators.failed import Failure
+from st_common.ops.alerts import Alert, append_alert
+from st_common.query.registry import suspend
+
+_LOG = logging.getLogger(__name__)
+
+
+def tell_failures(home: Home, failures: Iterable[Failure]) -> None:
+    """Writes a control row and an alert for each failure that is not known yet.
+
+    It must be called before the state of the batch that showed the failures is stored: after a crash in between the
+    batch is judged again, and shows them again.
+    """
+    for row in suspend(home, [(one.query, one.version, one.why) for one in failures]):
+        text = f"query {row.name} (version {row.version}) is judged no more: {row.why}"
+        _LOG.warning("%s", text)
+        append_alert(home, Alert(ts=time.time_ns() // 1000, stream=row.stream, level="error", text=text))
