@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from st_common.airflow.place import find_place, job_environment
 from st_common.airflow.task import Task, summary_of
 from st_common.errors import ConfigError
+from st_common.redaction import redacted
 
 _FINAL = {2: "wrong settings", 3: "data below what its contract promises", 4: "taken over by another process"}
 _KEPT_LINES = 50
@@ -41,7 +42,7 @@ class JobOperator(BaseOperator):
             raise AirflowFailException(str(error)) from None
         task = Task(name=self.task_id, job=self.job, arguments=tuple(map(str, self.arguments)))
         code, lines = self._run(task.argv(place), cwd=str(place.root))
-        last = lines[-1] if lines else "no output"
+        last = redacted(lines[-1]) if lines else "no output"
         if code in _FINAL:
             raise AirflowFailException(f"jobs.{self.job}: {_FINAL[code]}: {last}")
         if code != 0:
@@ -73,7 +74,7 @@ class JobOperator(BaseOperator):
         with self._process as process:
             for line in process.stdout or ():
                 lines.append(line.rstrip())
-                self.log.info("%s", line.rstrip())
+                self.log.info("%s", redacted(line.rstrip()))
         return process.returncode, list(lines)
 
 

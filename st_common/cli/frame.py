@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from st_common.errors import FairwayError
+from st_common.redaction import redacted
 from st_common.storage import refused
 
 SHARED = ("home", "conf", "debug")
@@ -94,7 +95,7 @@ def _with_shared(own: list[Any], ctx: typer.Context) -> list[Any]:
 
 def _report(error: Exception, *, debug: bool) -> int:
     if debug:
-        typer.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        typer.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)
     error = refused(error)
     if isinstance(error, FairwayError):
         _say(str(error))
@@ -114,7 +115,7 @@ def _report(error: Exception, *, debug: bool) -> int:
 
 
 def _say(message: str) -> None:
-    typer.echo(f"error: {message}", err=True)
+    typer.echo(f"error: {redacted(message)}", err=True)
 
 
 def _usage_hint(error: TyperException) -> str:

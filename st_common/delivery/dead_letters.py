@@ -9,6 +9,7 @@ from st_common.contracts import load_contract
 from st_common.delivery.message import Messages
 from st_common.delivery.outcome import Refusal
 from st_common.home import Home
+from st_common.ops.records import private_folder
 from st_common.serving.follow import Place
 
 TABLE = "dead_letters"
@@ -21,6 +22,7 @@ class DeadLetters:
     def __init__(self, home: Home, delivery: str, stream: str, *, after: Place) -> None:
         self._path, self._delivery, self._stream = home.table(TABLE), delivery, stream
         self._contract = load_contract(TABLE)
+        private_folder(self._path)  # words of receivers stand in it
         self._known = self._ids(after[0])
 
     def _ids(self, position: int) -> set[str]:

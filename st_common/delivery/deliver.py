@@ -22,6 +22,7 @@ from st_common.engine.owner import BEAT_S, Owner, now_us, owned_folder
 from st_common.errors import FairwayError, TransientError
 from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert
+from st_common.ops.records import private_folder
 from st_common.ops.status import read_status
 from st_common.serving.follow import FIRST, POLL_S, Follower
 from st_common.serving.outlets import Outlet
@@ -65,6 +66,7 @@ def deliver(home: Home, delivery: DeliverySettings, *, until_idle: bool) -> Deli
         FairwayError: a change was refused, and there shall be no dead letters.
     """
     started_s = time.monotonic()
+    private_folder(home.delivery(delivery.name))
     with owned_folder(home.delivery(delivery.name), engine=delivery.to) as owner:
         receiver = receiver_of(delivery)
         run = Delivery(home, delivery, owner, receiver, until_idle=until_idle)

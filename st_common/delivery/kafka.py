@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from st_common.delivery.message import Messages
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
 from st_common.delivery.settings import DeliverySettings
+from st_common.redaction import redacted
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
@@ -41,13 +42,13 @@ class Kafka:
             waiting = producer.flush(self._timeout_s)
         except KafkaException as error:
             self._give_up()
-            return Failed(reason=str(error.args[0]))
+            return Failed(reason=redacted(str(error.args[0])))
         if not waiting and not errors:
             return Taken(refused=tuple(refused))
         if not waiting and all(error.name() == _TOO_LARGE for error in errors.values()):
             return self._too_large(refused, errors)
         self._give_up()
-        return Failed(reason=str(next(iter(errors.values()), f"{waiting} records are not acknowledged")))
+        return Failed(reason=redacted(str(next(iter(errors.values()), f"{waiting} records are not acknowledged"))))
 
     def close(self) -> None:
         """Gives the producer up; all that it took was acknowledged before."""

@@ -2,10 +2,12 @@
 
 import contextlib
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from st_common.delivery.message import FORMAT, Messages
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
 from st_common.delivery.settings import DeliverySettings
+from st_common.redaction import keep_secret, redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +26,9 @@ class Webhook:
     def __init__(self, delivery: DeliverySettings, token: str | None) -> None:
         import requests  # late: other commands do without it
 
+        for secret in (token, urlsplit(delivery.url).query):
+            if secret:
+                keep_secret(secret)
         self._session = requests.Session()
         self._session.auth = _bearer(token)
         self._session.verify = delivery.ca or True
@@ -69,7 +74,7 @@ def _said(answer: "requests.Response") -> str:
     body = b""
     with contextlib.suppress(requests.RequestException):
         body = next(answer.iter_content(_READ), b"")
-    return f"{answer.status_code} {answer.reason}: {_short(body.decode('utf-8', 'replace'))}".rstrip(": ")
+    return _short(f"{answer.status_code} {answer.reason}: {body.decode('utf-8', 'replace')}").rstrip(": ")
 
 
 def _pause(text: str | None) -> float | None:
@@ -79,7 +84,8 @@ def _pause(text: str | None) -> float | None:
 
 
 def _short(text: str) -> str:
-    return " ".join(text[:_DETAILS].split())
+    """The beginning of what was said, in one line, without secrets: a receiver may repeat what it was sent."""
+    return redacted(" ".join(redacted(text)[:_DETAILS].split()))
 
 
 def _bearer(token: str | None) -> "Callable[[requests.PreparedRequest], requests.PreparedRequest]":

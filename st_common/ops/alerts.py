@@ -7,6 +7,7 @@ from pathlib import Path
 
 from st_common.home import Home
 from st_common.ops.records import append_record
+from st_common.redaction import redacted
 from st_common.storage import refused
 
 
@@ -26,12 +27,16 @@ def alerts_file(home: Home) -> Path:
 
 
 def append_alert(home: Home, alert: Alert) -> None:
-    """Adds an alert at the end of the file; on a disk that takes nothing it goes to stderr, where logs are kept."""
-    record = {"ts": alert.ts, "stream": alert.stream, "level": alert.level, "text": alert.text}
+    """Adds an alert at the end of the file, which nobody else may read; secrets in its text are replaced.
+
+    On a disk that takes nothing it goes to stderr, where logs are kept.
+    """
+    text = redacted(alert.text)
+    record = {"ts": alert.ts, "stream": alert.stream, "level": alert.level, "text": text}
     try:
         append_record(alerts_file(home), record)
     except OSError as error:
-        sys.stderr.write(f"alert: {alert.stream}: {alert.text} (not kept: {refused(error)})\n")
+        sys.stderr.write(f"alert: {alert.stream}: {text} (not kept: {refused(error)})\n")
 
 
 def read_alerts(home: Home) -> list[Alert]:

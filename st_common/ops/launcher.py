@@ -4,13 +4,13 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from st_common.errors import FencedError
 from st_common.ops.lease import current, is_held, named
 from st_common.ops.process import Owner, find_command, lives, owner_of, this_host
-from st_common.ops.records import held_lock, read_record, write_record
+from st_common.ops.records import held_lock, private_append, read_record, write_record
 
 ENGINE_FILE = "engine.json"
 LOG_FILE = "engine.log"
@@ -95,8 +95,8 @@ def _record(folder: Path, owner: Owner, command: Sequence[str]) -> None:
     write_record(folder / ENGINE_FILE, {**owner.to_json(), "command": list(command), "log": str(folder / LOG_FILE)})
 
 
-def _open_log(folder: Path) -> BinaryIO:
+def _open_log(folder: Path) -> FileIO:
     path = folder / LOG_FILE
     if path.exists() and path.stat().st_size > _LOG_LIMIT:
         path.replace(path.with_suffix(".log.1"))
-    return path.open("ab")
+    return private_append(path)

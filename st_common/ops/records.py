@@ -1,9 +1,11 @@
 """Small JSON records in a stream's folder: written whole or not at all, read even while they are replaced."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +36,28 @@ def read_value(path: Path) -> Any:
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Adds one line to a JSON-lines file; a single write, so that two writers never mix their lines."""
+    """Adds one line to a JSON-lines file; a single write, so that two writers never mix their lines.
+
+    Nobody but its owner may read the file: its lines hold words of others.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(record, separators=(",", ":")) + "\n"
-    with path.open("ab", buffering=0) as file:
+    with private_append(path) as file:
         file.write(line.encode())
+
+
+def private_append(path: Path) -> FileIO:
+    """A file to append to that only its owner may read and write, also when it was there before."""
+    number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with suppress(PermissionError):  # it belongs to somebody else, who let us write
+        os.fchmod(number, 0o600)
+    return FileIO(number, "ab")
+
+
+def private_folder(path: Path) -> None:
+    """Makes a folder, when there is none, that only its owner may look into."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
 
 
 @contextmanager

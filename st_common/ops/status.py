@@ -8,6 +8,7 @@ from typing import Any
 
 from st_common.ops.process import Owner, this_process
 from st_common.ops.records import read_record, write_record
+from st_common.redaction import redacted
 
 STATUS_FILE = "status.json"
 EXIT_FILE = "exit.json"
@@ -87,7 +88,7 @@ class Exit:
 
 def write_exit(folder: Path, *, code: int, message: str) -> None:
     """Leaves behind how this process ends, for whoever looks after the stream."""
-    write_record(folder / EXIT_FILE, {**this_process().to_json(), "code": code, "message": message})
+    write_record(folder / EXIT_FILE, {**this_process().to_json(), "code": code, "message": redacted(message)}, private=True)
 
 
 def read_exit(folder: Path) -> Exit | None:
