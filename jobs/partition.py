@@ -5,9 +5,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.entry import finish, job_parser
+from jobs.entry import finish, job_parser, streams_of
 from st_common.home import Home
-from st_common.settings import conf_dir, home_dir, load_streams
+from st_common.settings import conf_dir, home_dir
 from st_common.spark.prepartition import prepartition, source_of
 
 
@@ -15,7 +15,7 @@ def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Divides space into regions of like load and stores them as the group's next version."""
     home, group, given = Home(home_dir(arguments.home)), arguments.group, arguments
     conf = conf_dir(home.root, given.conf)
-    points = source_of(home, conf, list(load_streams(conf).values()), given.source, group=group)
+    points = source_of(home, conf, list(streams_of(conf).values()), given.source, group=group)
     return prepartition(
         home, group, points, strategy=given.strategy, regions=given.regions, share=given.share, elements=given.first
     ).to_json()

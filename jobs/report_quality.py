@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from jobs.entry import finish, job_parser
+from jobs.entry import finish, job_parser, streams_of
 from st_common.errors import QualityError
 from st_common.home import Home
 from st_common.quality.daily import report_days
-from st_common.settings import conf_dir, home_dir, load_streams
+from st_common.settings import conf_dir, home_dir
 
 
 def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Checks one day, or every closed day that was not checked, and writes a report and the results of each."""
     home = Home(home_dir(arguments.home))
-    streams = load_streams(conf_dir(home.root, arguments.conf))
+    streams = streams_of(conf_dir(home.root, arguments.conf))
     reports = report_days(home, streams, arguments.day, checked_us=time.time_ns() // 1000)
     return {"days": [report.to_json() for report in reports], "breaches": sum(report.breaches for report in reports)}
 

@@ -6,18 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jobs.entry import finish, job_parser
-from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.settings import conf_dir, home_dir, load_streams
+from st_common.settings import conf_dir, home_dir, load_streams, stream_of
 
 
 def run_stream(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Runs the stream with the engine that is asked for, or else the one of its settings; imports only that one."""
     home = Home(home_dir(arguments.home))
-    streams = load_streams(conf_dir(home.root, arguments.conf))
-    if arguments.stream not in streams:
-        raise ConfigError(f"no stream {arguments.stream!r}", hint=f"there are: {', '.join(streams) or 'none'}")
-    stream = streams[arguments.stream]
+    stream = stream_of(load_streams(conf_dir(home.root, arguments.conf)), arguments.stream)
     if (arguments.engine or stream.engine) == "spark":
         from st_common.spark.stream import run
     else:

@@ -5,20 +5,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.entry import finish, job_parser
-from st_common.errors import ConfigError
+from jobs.entry import finish, job_parser, streams_of
 from st_common.home import Home
 from st_common.levels.latest import flush_latest
 from st_common.levels.snapshots import take_due
-from st_common.settings import conf_dir, home_dir, load_streams
+from st_common.settings import conf_dir, home_dir, stream_of
 
 
 def snapshot(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Flushes `latest` and takes every snapshot that is due, of one stream or of all, also beside a running engine."""
     home = Home(home_dir(arguments.home))
-    streams = load_streams(conf_dir(home.root, arguments.conf))
-    if arguments.stream and arguments.stream not in streams:
-        raise ConfigError(f"no stream {arguments.stream!r}", hint=f"there are: {', '.join(streams) or 'none'}")
+    streams = streams_of(conf_dir(home.root, arguments.conf))
+    if arguments.stream:
+        stream_of(streams, arguments.stream)
     names = [arguments.stream] if arguments.stream else list(streams)
     latest = {name: flush_latest(home, streams[name]) for name in names}
     return {"latest": latest, "snapshots": {name: len(take_due(home, streams[name])) for name in names}}

@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from jobs.entry import finish, job_parser
+from jobs.entry import finish, job_parser, streams_of
 from st_common.delivery.settings import wanted
 from st_common.home import Home
 from st_common.ops.beats import record_beats
 from st_common.ops.decide import by_kind
 from st_common.ops.supervisor import all_healths, job_supervisor, reset, tick
-from st_common.settings import conf_dir, home_dir, load_streams
+from st_common.settings import conf_dir, home_dir
 
 
 def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Compares the streams and deliveries that should run with what runs, acts, and says what was done."""
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
-    deliveries = wanted(conf, streams := load_streams(conf))
+    deliveries = wanted(conf, streams := streams_of(conf))
     if arguments.reset:
         reset(home, arguments.reset)
     now_us = time.time_ns() // 1000

@@ -6,7 +6,7 @@ This is the only module that reads environment variables.
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from st_common.errors import ConfigError
 from st_common.home import checked_name
+from st_common.redaction import keep_secret
 from st_common.toml_values import OFF, Check, WrongError, checked, flag, known, number, one_of, whole, words
 from st_common.units import SHOWN, unit_of
 
@@ -158,16 +159,32 @@ def contracts_dir(given: Path | str | None = None) -> Path:
 
 
 def secret_of(variable: str) -> str | None:
-    """The secret in an environment variable that settings name; None when it is not set, or empty."""
-    return os.environ.get(variable, "").strip() or None
+    """The secret in an environment variable that settings name; None when it is not set, or empty.
+
+    From now on this process writes it nowhere: see `redaction`.
+    """
+    value = os.environ.get(variable, "").strip() or None
+    if value is not None:
+        keep_secret(value)
+    return value
 
 
-def load_streams(conf: Path) -> dict[str, StreamSettings]:
-    """The streams of `conf`/streams.toml (or of the file `conf`), by name, in the order of the file.
+class Streams(dict[str, StreamSettings]):
+    """The streams that can run, by name, in the order of the file; `broken` are the others, each with its error."""
+
+    def __init__(self, streams: Mapping[str, StreamSettings], broken: Mapping[str, ConfigError] | None = None) -> None:
+        super().__init__(streams)
+        self.broken = dict(broken or {})
+
+
+def load_streams(conf: Path) -> Streams:
+    """The streams of `conf`/streams.toml (or of the file `conf`).
+
+    A table that is wrong (a key is unknown, missing, of the wrong type or out of its range) is `broken`, with an error
+    that names file, stream and key; it concerns no other stream.
 
     Raises:
-        ConfigError: the file is absent or no TOML, or a key is unknown, missing, of the wrong type or out of its
-            range; the message names file, stream and key.
+        ConfigError: the file is absent or no TOML, or has something else than streams.
     """
     path = conf if conf.suffix == ".toml" else conf / "streams.toml"
     try:
@@ -180,7 +197,32 @@ def load_streams(conf: Path) -> dict[str, StreamSettings]:
     streams = document.get("streams", {})
     if not isinstance(streams, dict):
         raise ConfigError(f"{path}: streams must be tables", hint="[streams.NAME]")
-    return {name: _stream(name, table, path) for name, table in streams.items()}
+    found: dict[str, StreamSettings] = {}
+    broken: dict[str, ConfigError] = {}
+    for name, table in streams.items():
+        try:
+            found[name] = _stream(name, table, path)
+        except ConfigError as error:
+            broken[name] = error
+    return Streams(found, broken)
+
+
+def stream_of(streams: Mapping[str, StreamSettings], name: str) -> StreamSettings:
+    """The settings of one stream.
+
+    Raises:
+        ConfigError: there is none of that name, or its table is wrong.
+    """
+    if name not in streams:
+        raise broken_of(streams).get(name) or ConfigError(
+            f"there is no stream {name!r}", hint=f"the settings have {', '.join(streams) or 'none'}"
+        )
+    return streams[name]
+
+
+def broken_of(streams: Collection[str]) -> Mapping[str, ConfigError]:
+    """The streams beside these whose tables are wrong, each with its error."""
+    return streams.broken if isinstance(streams, Streams) else {}
 
 
 def _stream(name: str, table: object, path: Path) -> StreamSettings:

@@ -36,9 +36,7 @@ def replay(
     from st_common.capture import files
     from st_common.capture.log import Log
 
-    streams = context.streams(ctx)
-    if stream not in streams:
-        raise ConfigError(f"there is no stream {stream!r}", hint=f"the settings have {', '.join(streams) or 'none'}")
+    settings = context.stream(ctx, stream)
     pace = _rate(rate)
     log = Log(context.home(ctx).log(stream))
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
@@ -47,7 +45,7 @@ def replay(
         report = files.replay(
             log,
             file,
-            streams[stream],
+            settings,
             rate=pace,
             speed=speed,
             end_mark=not no_end,
@@ -76,12 +74,10 @@ def capture(
     """Put what a query's stream gives into another stream's log, each element once, from where it ended before."""
     from st_common.serving.feeding import Feed
 
-    streams = context.streams(ctx)
-    if stream not in streams:
-        raise ConfigError(f"there is no stream {stream!r}", hint=f"the settings have {', '.join(streams) or 'none'}")
+    settings = context.stream(ctx, stream)
     if seconds is not None and not follow:
         raise ConfigError("--for says when --follow ends", hint="add --follow")
-    feed = Feed(context.home(ctx, must_exist=True), query, streams[stream])
+    feed = Feed(context.home(ctx, must_exist=True), query, settings)
     with suppress(KeyboardInterrupt):
         feed.run(follow=follow, seconds=seconds)
     typer.echo(f"{stream}: {feed.records:,} records of query {query} on stream {feed.stream}")

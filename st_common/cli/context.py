@@ -1,13 +1,12 @@
 """Where a command works: the home folder, the settings and the streams, from the options that all commands share."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
 from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.settings import StreamSettings, conf_dir, home_dir, load_streams
+from st_common.settings import Streams, StreamSettings, conf_dir, home_dir, load_streams, stream_of
 
 
 def home(ctx: typer.Context, *, must_exist: bool = False) -> Home:
@@ -27,6 +26,21 @@ def conf(ctx: typer.Context) -> Path:
     return conf_dir(home(ctx).root, ctx.obj.conf)
 
 
-def streams(ctx: typer.Context) -> Mapping[str, StreamSettings]:
-    """The streams that the settings describe, by name."""
+def streams(ctx: typer.Context) -> Streams:
+    """The streams that the settings describe, by name; those whose tables are wrong are its `broken`."""
     return load_streams(conf(ctx))
+
+
+def stream(ctx: typer.Context, name: str) -> StreamSettings:
+    """The settings of one stream.
+
+    Raises:
+        ConfigError: there is no such stream, or its table is wrong.
+    """
+    return stream_of(streams(ctx), name)
+
+
+def write_broken(ctx: typer.Context) -> None:
+    """Says on stderr which streams cannot run because of their settings, and why."""
+    for error in streams(ctx).broken.values():
+        typer.echo(f"WRONG: {error}", err=True)

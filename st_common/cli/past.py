@@ -65,14 +65,12 @@ def objects(
     from st_common.query.region import Box
     from st_common.serving.history import NearestTo, objects_at
 
-    streams = context.streams(ctx)
-    if stream not in streams:
-        raise ConfigError(f"there is no stream {stream!r}", hint=f"the settings have {', '.join(streams) or 'none'}")
+    settings = context.stream(ctx, stream)
     if nearest is not None and nearest[0] < 1:
         raise ConfigError(f"--nearest {nearest[0]} is no number of objects", hint="at least 1")
     found = objects_at(
         context.home(ctx, must_exist=True),
-        streams[stream],
+        settings,
         None if at is None else time_of(at),
         inside=None if inside is None else Box.of_corners(*inside),
         nearest=None if nearest is None else NearestTo(k=nearest[0], x=nearest[1], y=nearest[2]),

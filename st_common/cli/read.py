@@ -70,5 +70,5 @@ def _check_stream(ctx: typer.Context, stream: str) -> None:
     from st_common.serving.changes import changed_streams
 
     known = changed_streams(context.home(ctx))
-    if stream not in known and stream not in context.streams(ctx):
-        raise ConfigError(f"there is no stream {stream!r}", hint=f"there are: {', '.join(known) or 'none'}")
+    if stream not in known:
+        context.stream(ctx, stream)

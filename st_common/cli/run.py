@@ -1,7 +1,7 @@
 """`fairway run`, `verify`, `status`, `doctor`: streams as they run, and whether what they say holds."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,7 +22,7 @@ def run(
     until_idle: Annotated[bool, typer.Option("--until-idle", help="End when the log's end is reached.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Follow a stream's log: changes of every answer, positions and rejects into their tables."""
-    settings = _settings(ctx, stream)
+    settings = context.stream(ctx, stream)
     chosen = engine or settings.engine
     if chosen == "local":
         from st_common.engine.run import run as follow
@@ -54,6 +54,7 @@ def verify(
     """
     from st_common.query.registry import queries
     from st_common.serving.verify import verify as check
+    from st_common.settings import stream_of
 
     home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
     rows = [row for row in queries(home) if query in (None, row.name)]
@@ -61,9 +62,7 @@ def verify(
         raise ConfigError(f"there is no query {query!r}", hint="`fairway query list` names them")
     wrong = 0
     for name in sorted({row.stream for row in rows}):
-        if name not in streams:
-            raise ConfigError(f"stream {name!r} is not in the settings", hint="--conf DIR names another folder")
-        for found in check(home, streams[name], query):
+        for found in check(home, stream_of(streams, name), query):
             wrong += not found.holds
             verdict = "holds" if found.holds else f"WRONG: {found.missing} missing, {found.extra} too many"
             verdict = verdict if found.checked else "not checked, its values depend on how exactly metres are measured"
@@ -117,6 +116,7 @@ def status(ctx: typer.Context) -> None:
         rows.append((name, *who, f"{at}/{end}", clock, *(f"{count:,}" for count in counts)))
     seen = ("stream", "state", "process", "last beat", "engine", "segments", "clock")
     write_columns((*seen, "fixes", "rejects", "late", "double", "cut", "changes"), rows)
+    context.write_broken(ctx)
     for name, nulled in unread.items():
         typer.echo(_nulled(name, nulled))
 
@@ -168,10 +168,3 @@ def _nulled(stream: str, counts: dict[str, int]) -> str:
 def _stamp(time_us: int) -> str:
     seconds, us = divmod(time_us, 1_000_000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{us:06d}Z"
-
-
-def _settings(ctx: typer.Context, stream: str) -> "StreamSettings":
-    streams = context.streams(ctx)
-    if stream not in streams:
-        raise ConfigError(f"there is no stream {stream!r}", hint=f"the settings have {', '.join(streams) or 'none'}")
-    return streams[stream]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from st_common.engine.topology import Topology
@@ -24,6 +23,7 @@ def list_streams(ctx: typer.Context) -> None:
         generation, start = (str(found.generation), str(found.start)) if found else ("", "")
         rows.append((name, str(found or "never run"), f"{wanted[0]} with {wanted[1]}", generation, start))
     write_columns(("stream", "runs on", "settings", "generation", "since segment"), rows)
+    context.write_broken(ctx)
 
 
 def reshard(
@@ -38,10 +38,8 @@ def reshard(
     from st_common.engine.reshard import reshard as go_over
     from st_common.engine.topology import topology_of
 
-    home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
-    if stream not in streams:
-        raise ConfigError(f"there is no stream {stream!r}", hint=f"the settings have {', '.join(streams) or 'none'}")
-    settings, export = streams[stream], of_local
+    home = context.home(ctx, must_exist=True)
+    settings, export = context.stream(ctx, stream), of_local
     wanted = _wanted(settings, engine=engine, shards=shards)
     now = topology_of(home, stream)
     if now is not None and now.engine == "spark":

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from st_common.errors import ConfigError
 from st_common.home import checked_name
-from st_common.settings import secret_of
+from st_common.settings import broken_of, secret_of
 from st_common.toml_values import Check, WrongError, checked, flag, known, number, one_of, text, whole, words
 
 Target = Literal["webhook", "kafka"]
@@ -76,7 +76,8 @@ def load_deliveries(conf: Path, streams: Collection[str]) -> dict[str, DeliveryS
     deliveries = document.get("deliveries", {})
     if not isinstance(deliveries, dict):
         raise ConfigError(f"{path}: deliveries must be tables", hint="[deliveries.NAME]")
-    return {name: _delivery(name, table, path, streams) for name, table in deliveries.items()}
+    names = [*streams, *broken_of(streams)]  # a delivery reads the table of a stream and not its settings
+    return {name: _delivery(name, table, path, names) for name, table in deliveries.items()}
 
 
 def wanted(conf: Path, streams: Collection[str]) -> dict[str, bool]:
@@ -119,7 +120,7 @@ def secret(delivery: DeliverySettings) -> str | None:
     return value
 
 
-def _delivery(name: str, table: object, path: Path, streams: Collection[str]) -> DeliverySettings:
+def _delivery(name: str, table: object, path: Path, names: Collection[str]) -> DeliverySettings:
     place = f"{path}: delivery {name!r}:"
     try:
         checked_name(name, "delivery")
@@ -127,7 +128,7 @@ def _delivery(name: str, table: object, path: Path, streams: Collection[str]) ->
         raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
     if not isinstance(table, dict):
         raise ConfigError(f"{place} must be a table", hint=f"[deliveries.{name}]")
-    keys = {**_KEYS, "stream": one_of(*streams)}
+    keys = {**_KEYS, "stream": one_of(*names)}
     delivery = DeliverySettings(name=name, **checked(table, keys, DeliverySettings, place))
     _check_together(delivery, table, place)
     return delivery

@@ -88,7 +88,9 @@ class Exit:
 
 def write_exit(folder: Path, *, code: int, message: str) -> None:
     """Leaves behind how this process ends, for whoever looks after the stream."""
-    write_record(folder / EXIT_FILE, {**this_process().to_json(), "code": code, "message": redacted(message)}, private=True)
+    write_record(
+        folder / EXIT_FILE, {**this_process().to_json(), "code": code, "message": redacted(message)}, private=True
+    )
 
 
 def read_exit(folder: Path) -> Exit | None:

@@ -23,10 +23,11 @@ from st_common.ops.launcher import find, launch, recorded
 from st_common.ops.process import kill_session
 from st_common.ops.records import held_lock, read_record, write_record
 from st_common.ops.stop import clear_marker, place_marker
-from st_common.settings import StreamSettings
+from st_common.settings import StreamSettings, broken_of
 
 MEMORY_FILE = "supervisor.json"
 _UNSEEN = "unseen"
+_BAD_CONFIG = "bad_config"
 _LOG = logging.getLogger(__name__)
 
 
@@ -44,12 +45,16 @@ class Engines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ward:
-    """What the supervisor looks after: `wanted` says whether it shall run; no `command`: it cannot be started."""
+    """What the supervisor looks after: `wanted` says whether it shall run; no `command`: it cannot be started.
+
+    `wrong` says what is wrong with its settings: then nobody knows whether it shall run, and it is left as it is.
+    """
 
     label: str
     folder: Path
     wanted: bool
     command: Callable[[], Sequence[str]] | None
+    wrong: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +115,11 @@ def _wards(
     supervisor: Supervisor, streams: Mapping[str, StreamSettings], deliveries: Mapping[str, bool]
 ) -> Iterator[_Ward]:
     home, engines = supervisor.home, supervisor.engines
-    for name in [*streams, *(name for name in _launched(home, "streams") if name not in streams)]:
+    broken = broken_of(streams)
+    for name, error in broken.items():
+        yield _Ward(label=name, folder=home.stream(name), wanted=False, command=None, wrong=str(error))
+    known = {*streams, *broken}
+    for name in [*streams, *(name for name in _launched(home, "streams") if name not in known)]:
         stream = streams.get(name)
         command = None if stream is None else partial(engines.command, stream)
         yield _Ward(label=name, folder=home.stream(name), wanted=stream is not None and stream.running, command=command)
@@ -144,9 +153,10 @@ def healths(home: Home, streams: Mapping[str, StreamSettings], *, now_us: int) -
     Beside the healths there are `stopped` (no process, and none is wanted), `unseen` (its log cannot be read, or no
     tick looked yet) and the reasons for which a stream was given up: `crash_loop`, `bad_config`.
     """
-    return {
+    found = {
         name: _health_now(home.stream(name), wanted=stream.running, now_us=now_us) for name, stream in streams.items()
     }
+    return found | dict.fromkeys(broken_of(streams), _BAD_CONFIG)
 
 
 def all_healths(
@@ -176,10 +186,12 @@ def _launched(home: Home, kind: str) -> list[str]:
 
 def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
     memory = Memory.from_json(_known(read_record(ward.folder / MEMORY_FILE)))
+    if ward.wrong:
+        return _set_aside(supervisor, ward, memory, (_BAD_CONFIG, ward.wrong), now_us=now_us)
     try:
         seen = replace(observe(ward.folder, wanted=ward.wanted, now_us=now_us), stream=ward.label)
     except (FairwayError, OSError) as error:
-        return _unseen(supervisor, ward, memory, str(error), now_us=now_us)
+        return _set_aside(supervisor, ward, memory, (_UNSEEN, str(error)), now_us=now_us)
     decision = decide(seen, memory, now_us=now_us, limits=supervisor.limits)
     for action in decision.actions:
         if action.kind is ActionKind.ALERT:
@@ -193,12 +205,16 @@ def _known(record: Mapping[str, object] | None) -> dict[str, object]:
     return {key: value for key, value in (record or {}).items() if key != "health"}
 
 
-def _unseen(supervisor: Supervisor, ward: _Ward, memory: Memory, reason: str, *, now_us: int) -> list[Action]:
-    if memory.condition == _UNSEEN:
+def _set_aside(
+    supervisor: Supervisor, ward: _Ward, memory: Memory, why: tuple[str, str], *, now_us: int
+) -> list[Action]:
+    """Alerts once that something can be neither judged nor tended, for a condition and a reason; it stays as it is."""
+    condition, reason = why
+    if memory.condition == condition:
         return []
-    action = Action(stream=ward.label, kind=ActionKind.ALERT, reason=f"{_UNSEEN}: {reason}", level="error")
+    action = Action(stream=ward.label, kind=ActionKind.ALERT, reason=f"{condition}: {reason}", level="error")
     _say(supervisor.home, action, now_us=now_us)
-    write_record(ward.folder / MEMORY_FILE, {**replace(memory, condition=_UNSEEN).to_json(), "health": _UNSEEN})
+    write_record(ward.folder / MEMORY_FILE, {**replace(memory, condition=condition).to_json(), "health": condition})
     return [action]
 
 

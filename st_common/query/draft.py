@@ -14,6 +14,7 @@ from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.shown import Explained, ShownAreas, ShownQueries, ShownStreams, ToShow
 from st_common.query.terms import Types, notices_of, problems_of, types_of
+from st_common.settings import broken_of
 
 if TYPE_CHECKING:
     from st_common.query.complaint import Complaint
@@ -186,7 +187,11 @@ def _check_nothing(draft: Draft, statement: "Statement") -> None:
 
 def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
     stream = draft.streams.get(plan.stream)
-    if stream is None:
+    wrong = broken_of(draft.streams).get(plan.stream)
+    if wrong is not None:
+        message = f"stream {plan.stream!r} has wrong settings"
+        draft.problems.append(statement.problem(message, at="stream", hint=str(wrong)))
+    elif stream is None:
         hint = _near(draft, plan.stream, draft.streams) or f"known streams: {', '.join(draft.streams) or 'none'}"
         draft.problems.append(statement.problem(f"unknown stream {plan.stream!r}", at="stream", hint=hint))
     else:

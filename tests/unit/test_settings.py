@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from st_common.contracts import load_contract
 from st_common.engine.feed import step_settings
 from st_common.errors import ConfigError
-from st_common.settings import Columns, StreamSettings, conf_dir, contracts_dir, home_dir, load_streams
+from st_common.settings import Columns, StreamSettings, conf_dir, contracts_dir, home_dir, load_streams, stream_of
 
 COLUMNS = 'columns = { object = "id", event_ts = "t", x = "lon", y = "lat" }'
 SMALLEST = f'[streams.buses]\nformat = "csv"\n{COLUMNS}\n'
@@ -24,6 +24,12 @@ def conf(tmp_path):
         return tmp_path
 
     return written
+
+
+def only_stream(folder: Path) -> StreamSettings:
+    """The one stream of the settings, or the error that its table makes."""
+    streams = load_streams(folder)
+    return stream_of(streams, next(iter([*streams, *streams.broken])))
 
 
 def test_what_is_not_said_has_its_default(conf):
@@ -143,7 +149,7 @@ def test_everything_can_be_said(conf):
 def test_a_wrong_value_is_named_with_file_stream_and_key(conf, wrong, message):
     folder = conf(SMALLEST + wrong + "\n")
     with pytest.raises(ConfigError) as error:
-        load_streams(folder)
+        only_stream(folder)
     assert str(error.value).startswith(f"{folder / 'streams.toml'}: stream 'buses': ")
     assert message in str(error.value)
 
@@ -169,7 +175,7 @@ def test_a_wrong_value_is_named_with_file_stream_and_key(conf, wrong, message):
 def test_a_wrong_file_is_named_with_what_is_wrong(conf, text, message):
     folder = conf(text)
     with pytest.raises(ConfigError) as error:
-        load_streams(folder)
+        only_stream(folder)
     assert str(error.value).startswith(str(folder / "streams.toml"))
     assert message in str(error.value)
 
@@ -209,7 +215,7 @@ def test_the_sample_describes_real_data(shared):
 def test_no_attribute_can_be_a_column_that_every_table_of_positions_has(conf):
     for column in load_contract("positions").columns:
         with pytest.raises(ConfigError, match=f"'{column.name}' stands there already"):
-            load_streams(conf(f'{SMALLEST}attributes = {{ {column.name} = "string" }}'))
+            only_stream(conf(f'{SMALLEST}attributes = {{ {column.name} = "string" }}'))
 
 
 def test_home_is_given_or_set_and_never_guessed(monkeypatch):
