@@ -57,7 +57,7 @@ def deliver(home: Home, delivery: DeliverySettings, *, until_idle: bool) -> Deli
     """Delivers until it is asked to stop; with `until_idle` until all that is committed now is settled.
 
     What was sent and not noted before a crash is sent again, with the same ids. Reads the table `changes` of the live
-    stream and its journal, nothing else: reprocessing delivers nothing.
+    stream and its journal, nothing else: history that is written again delivers nothing.
 
     Raises:
         ConfigError: the secret is not there, or the delivery belonged to another stream before.
