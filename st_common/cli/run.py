@@ -1,7 +1,7 @@
 """`fairway run`, `verify`, `status`, `doctor`: streams as they run, and whether what they say holds."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
