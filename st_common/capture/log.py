@@ -30,6 +30,7 @@ from st_common.storage import LocalStorage, Storage
 __all__ = ["SEGMENT_LIMIT", "Log", "Segment"]
 
 _PER_FOLDER = 10_000
+_STEPS = 64  # so many new segments are looked for one by one before the folder is listed
 _SEGMENTS = "segments"
 _READERS = "readers"
 
@@ -189,8 +190,12 @@ class Log:
         number = self._end
         if number is None or (number and not self._storage.exists(_key(number - 1))):
             number = self._listed_end()
-        while self._storage.exists(_key(number)):
+        for _ in range(_STEPS):
+            if not self._storage.exists(_key(number)):
+                break
             number += 1
+        else:
+            number = self._listed_end()
         self._end = number or None
         return number
 

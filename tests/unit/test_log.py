@@ -331,3 +331,14 @@ def test_a_disk_that_refuses_is_one_line_and_nothing_is_half_written(
     monkeypatch.setattr("st_common.storage.local.os.fsync", real)
     assert _files(tmp_path) == ["000000000000.seg"]
     assert log.append(b"3", arrival_us=ARRIVAL).number == 1
+
+
+def test_a_log_that_grew_by_much_is_listed_instead_of_walked(tmp_path: Path) -> None:
+    log, reader = _log(tmp_path, 1), Log(tmp_path / "log")
+    assert reader.end() == 1
+    log.append_all([b""] * 300, arrival_us=ARRIVAL)
+    asked: list[str] = []
+    real = reader._storage.exists
+    reader._storage.exists = lambda key: asked.append(key) or real(key)  # type: ignore[method-assign]
+    assert (reader.end(), reader.end()) == (301, 301)
+    assert len(asked) < 100
