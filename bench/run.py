@@ -54,6 +54,9 @@ ANY_ENGINE = {
     **{f"rate-{rate}": ["rate", "--rate", str(rate)] for rate in RATES},
     **{f"rate-moving-{rate}": ["rate", "--kind", "squares", "--rate", str(rate)] for rate in RATES},
     "windows": ["windows"],
+    **{f"ticks-{what}": ["ticks", "--what", what, "--queries", queries]
+       for what, queries in (("replay", "52"), ("days", "52"), ("q3", "100"), ("pairs", "300"), ("joins", "300"))},
+    "sharing": ["sharing"],
     "windows-range": ["windows", "--ask", "range", "--warm", "10"],
     "profile-squares": ["profile_round"],
     "profile-stationary": ["profile_round", "--kind", "stationary"],

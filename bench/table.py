@@ -65,6 +65,13 @@ RATE: Columns = {
     "mean of fixes ms": number("mean_fix_ms", ",.0f"),
     "step alone ms": number("step_alone_ms", ".1f"),
 }
+TICKS = {
+    "replay": "a day of aircraft, 52 queries of all kinds, ticks of 1 s",
+    "days": "ten days of aircraft, 52 queries of all kinds, ticks of 10 s",
+    "q3": "10,000 cars, the average speed of 100 of them along their ways, a query each",
+    "pairs": "10,000 cars, 300 queries for pairs within 1 km, each in a square",
+    "joins": "10,000 cars, 300 joins of a circle around a car with a layer",
+}
 WHAT: Columns = {"round": lambda result: result["what"].partition(": ")[2]}
 TABLES: dict[str, tuple[str, Columns]] = {
     "rounds": (r"(p9|p9-fast|circles|knn-16|fences)-(local|spark)", WHAT | ROUND),
@@ -85,6 +92,12 @@ TABLES: dict[str, tuple[str, Columns]] = {
         "rounds": number("rounds", "d"),
         "bare arrays s": lambda result: format(result["bare_s"], ".2f") if result["kind"] == "windows" else "-",
         "memory MB": lambda result: format(result["peak_mb"]["driver"], ","),
+    }),
+    "ticks": (r"ticks-\w+-local", {
+        "work": lambda result: TICKS[result["what"]],
+        "fixes": number("fixes", ","), "ticks": number("ticks", ","), "changes": number("changes", ","),
+        "seconds in all": number("seconds"), "CPU ms a tick": number("cpu_ms_per_tick", ",.1f"),
+        "CPU s, median of rounds": number("round_cpu_p50_s"), "more memory MB": number("more_mb", ","),
     }),
     "rates": (r"rate-\d+-\w+", RATE),
     "rates-moving": (r"rate-moving-\d+-\w+", RATE),
@@ -121,6 +134,19 @@ def kernels() -> str:
     return "".join(lines)
 
 
+def sharing() -> str:
+    """CPU of a round and memory of each form of query, by the number of queries."""
+    (found,) = results_of("sharing")
+    counts = sorted({case["queries"] for case in found["cases"]})
+    lines = ["| form | " + " | ".join(f"{count:,}" for count in counts) + " |\n", "| --- " * (len(counts) + 1) + "|\n"]
+    for form in dict.fromkeys(case["what"] for case in found["cases"]):
+        of = {case["queries"]: case for case in found["cases"] if case["what"] == form}
+        cells = [f"{of[n]['round_cpu_p50_s'] * 1e3:,.0f} ms, {of[n]['more_mb']:,} MB" if "more_mb" in of[n] else "-"
+                 for n in counts]  # fmt: skip
+        lines.append("| " + " | ".join([form, *cells]) + " |\n")
+    return "".join(lines)
+
+
 def written(text: str) -> str:
     """The text with all tables that have results."""
 
@@ -131,7 +157,7 @@ def written(text: str) -> str:
     return PLACE.sub(replaced, text)
 
 
-OTHERS: dict[str, Callable[[], str]] = {"phases": phases, "comparing": kernels}
+OTHERS: dict[str, Callable[[], str]] = {"phases": phases, "comparing": kernels, "sharing": sharing}
 
 
 def main() -> None:

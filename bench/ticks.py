@@ -1,11 +1,11 @@
 """What ticks cost: a replay with 52 queries of all kinds, CQL-S's Q3 a car each, many pairs and joins that move.
 
-usage: python -m bench.ticks --what replay|days|q3|pairs|joins [--queries 100] [--objects 10000]
+usage: python -m bench.ticks --what replay|days|q3|pairs|joins|FORM [--queries 100] [--objects 10000]
 
 The step alone is timed, without log and table. `replay` has the first 1,533 fixes of a thinned day of aircraft and
 ticks of a second, `days` 12,000 fixes stretched over ten days and ticks of 10 s; both are one batch. The others have
-rounds in which every object reports once. The rows of changes are counted, and all of them hashed: the same hash means
-the same rows.
+rounds in which every object reports once; FORM is one of `bench.forms.FORMS`. The rows of changes are counted, and all
+of them hashed: the same hash means the same rows.
 """
 
 import argparse
@@ -17,12 +17,11 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from bench.forms import CARS, aircraft_plans, cars, joins_plans, pairs_plans, q3_plans, squares_of
+from bench.forms import CARS, FORMS, aircraft_plans, cars, joins_plans, pairs_plans, q3_plans, squares_of
 from bench.oldenburg import SHARED, STREAM
 from st_common.layers.index import LayerIndex
 from st_common.operators.changes import settled
@@ -37,6 +36,7 @@ from st_common.query.plan import Plan
 AIRCRAFT = SHARED / "data" / "adsb-switzerland" / "switzerland.json.gz"
 SECOND_US = 1_000_000
 DAYS_US = 864_000 * SECOND_US
+ROUNDS, WARM = 8, 3
 _DIGITS = 16
 
 
@@ -83,13 +83,13 @@ def _days(_queries: int, _objects: int) -> Work:
 def _rounds(plans: Callable[[int, int], list[Plan]]) -> Callable[[int, int], Work]:
     """Rounds of cars, three of them before those that count."""
     return lambda queries, objects: Work(
-        plans=plans(queries, objects), batches=list(cars(objects, 8)), settings=Settings(), layer=squares_of()
+        plans=plans(queries, objects), batches=list(cars(objects, ROUNDS)), settings=Settings(), layer=squares_of()
     )
 
 
 WORKS: dict[str, Callable[[int, int], Work]] = {
     "replay": _replay, "days": _days, "q3": _rounds(q3_plans), "pairs": _rounds(pairs_plans),
-    "joins": _rounds(joins_plans),
+    "joins": _rounds(joins_plans), **{name: _rounds(plans) for name, plans in FORMS.items()},
 }  # fmt: skip
 
 
@@ -108,16 +108,24 @@ def _registration(number: int, plan: Plan) -> bytes:
                             plan=plan, text="", owner="bench", layer_version=layer_version))  # fmt: skip
 
 
-def run(work: Work) -> tuple[list[float], list[pa.Table], Counters]:
-    """Seconds and changes of each batch: registrations, batches of fixes, the end; and all counters."""
-    state, seconds, changes, counters = State(), [], [], Counters()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """What a batch took: seconds by the clock and of the processor."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def run(work: Work) -> tuple[list[Took], list[pa.Table], Counters]:
+    """What each batch took and told: registrations, batches of fixes, the end; and all counters."""
+    state, took, changes, counters = State(), list[Took](), list[pa.Table](), Counters()
     for batch in packets_of(work):
-        started_s = time.perf_counter()
+        started_s, busy_s = time.perf_counter(), time.process_time()
         done = step(state, batch, work.settings, lambda *_: work.layer)  # type: ignore[arg-type,return-value]
         changes.append(settled([done.changes]))
-        seconds.append(time.perf_counter() - started_s)
+        took.append(Took(wall_s=time.perf_counter() - started_s, cpu_s=time.process_time() - busy_s))
         state, counters = done.state, counters + done.counters
-    return seconds, changes, counters
+    return took, changes, counters
 
 
 def hash_of(changes: list[pa.Table]) -> str:
@@ -142,16 +150,18 @@ def main() -> None:
     args = parser.parse_args()
     work = WORKS[args.what](args.queries, args.objects)
     before_mb = peak_mb()
-    seconds, changes, counters = run(work)
-    after_mb = peak_mb()
-    batches = seconds[1:-1]
-    counted: dict[str, Any] = {"ticks": counters.ticks, "touched": counters.touched, "changes": sum(map(len, changes))}
+    took, changes, counters = run(work)
+    after_mb, batches = peak_mb(), took[1:-1]
+    cpu_s = sum(one.cpu_s for one in batches)
     print(json.dumps({
         "what": args.what, "engine": "local", "queries": len(work.plans), "fixes": sum(map(len, work.batches)),
-        "registering_s": round(seconds[0], 3), "seconds": round(sum(batches), 3),
-        "batch_p50_s": round(statistics.median(batches[3:] or batches), 4),
-        "tick_p50_ms": round(sum(batches) / max(counters.ticks, 1) * 1e3, 3), **counted,
-        "before_mb": before_mb, "more_mb": after_mb - before_mb, "hash": hash_of(changes),
+        "registering_s": round(took[0].wall_s, 3), "seconds": round(sum(one.wall_s for one in batches), 3),
+        "cpu_s": round(cpu_s, 3), "ticks": counters.ticks,
+        "cpu_ms_per_tick": round(cpu_s / max(counters.ticks, 1) * 1e3, 3),
+        "round_p50_s": round(statistics.median(one.wall_s for one in batches[WARM:] or batches), 4),
+        "round_cpu_p50_s": round(statistics.median(one.cpu_s for one in batches[WARM:] or batches), 4),
+        "touched": counters.touched, "changes": sum(map(len, changes)), "before_mb": before_mb,
+        "more_mb": after_mb - before_mb, "hash": hash_of(changes),
     }))  # fmt: skip
 
 

@@ -100,7 +100,8 @@ class Values:
     def _filled(self, form: Form, texts: Sequence[str], places: np.ndarray) -> list[_Column]:
         """The columns of some expressions, known at these places."""
         for text in texts:
-            self._columns.setdefault((form, text), _Column(form, self._places))
+            if (form, text) not in self._columns:
+                self._columns[form, text] = _Column(form, self._places)
         columns = {text: self._columns[form, text] for text in texts}
         lacking = [text for text, column in columns.items() if not column.known[places].all()]
         if lacking:
