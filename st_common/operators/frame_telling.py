@@ -11,46 +11,50 @@ from st_common.operators.groups import Groups
 from st_common.operators.intern import Interner
 from st_common.operators.relational import At, Regrouped
 from st_common.operators.targets import Targets
+from st_common.operators.telling import Lines
 from st_common.operators.turn import Turn
 
 _OF_END = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])
 
 
-def tell_rows(turn: Turn, frames: Frames, judged: Judged, at: At) -> pa.Table:
-    """Rows of changes for the fixes that left and entered results, and on request (RSTREAM) for those that stay."""
+def frame_lines(turn: Turn, frames: Frames, judged: Judged, at: At) -> Lines | None:
+    """The fixes that left and entered results, and on request (RSTREAM) those that stay, of queries that do not count.
+
+    `target` and `place` are the places of the rows of frames.
+    """
     told = judged.stays[judged.moved]
     told = told[turn.known.retelling[frames.rows.queries(told)]]
-    if not len(judged.minus) and not len(judged.plus) and not len(told):
-        return SHARD_SCHEMA.empty_table()
     sign = np.repeat([-1, 1, 0], [len(judged.minus), len(judged.plus), len(told)])
     index = np.concatenate([judged.minus, judged.plus, told])
+    plain = ~turn.known.grouped[frames.rows.queries(index)]
+    if not plain.any():
+        return None
     cause = np.concatenate([
         _leaving(judged, at), np.full(len(judged.plus), CAUSE[at.plus or "enter"]),
         np.full(len(told), CAUSE["inside"]),
     ])  # fmt: skip
-    return _row_changes(turn, frames, index, sign, cause, at)
-
-
-def _row_changes(
-    turn: Turn, frames: Frames, index: np.ndarray, sign: np.ndarray, cause: np.ndarray, at: At
-) -> pa.Table:
-    """Rows of changes for fixes in frames of queries that do not count; the partner is the fix's event time."""
-    plain = ~turn.known.grouped[frames.rows.queries(index)]
     index, sign, cause = index[plain], sign[plain], cause[plain]
-    if not len(index):
+    return Lines(
+        position=at.rows(frames.rows.queries(index)), event_ts=np.full(len(index), at.tick),
+        fix_ts=frames.rows.ts[index], rank=np.full(len(index), TICK_RANK if at.plus is None else 1),
+        objects=frames.rows.objects(index), target=index, sign=sign, cause=cause,
+        value=np.full(len(index), np.nan), place=index,
+    )  # fmt: skip
+
+
+def tell_rows(turn: Turn, frames: Frames, lines: Lines | None) -> pa.Table:
+    """Rows of changes for fixes in frames; the partner is the fix's event time."""
+    if lines is None:
         return SHARD_SCHEMA.empty_table()
-    ts, query = frames.rows.ts[index], frames.rows.queries(index)
-    times, code = np.unique(ts, return_inverse=True)
+    times, code = np.unique(lines.fix_ts, return_inverse=True)
     names = Names(
-        queries=turn.queries, targets=Targets(query, code), objects=turn.objects,
+        queries=turn.queries, targets=Targets(frames.rows.queries(lines.target), code), objects=turn.objects,
         partners=Interner(times_as_text(times), np.zeros(len(times), np.uint64)),
     )  # fmt: skip
-    shown = pc.if_else(pa.array(sign >= 0), frames.rows.fields.take(pa.array(index)), pa.scalar(None, pa.string()))
-    return change_rows(
-        names, position=at.rows(query), event_ts=np.full(len(index), at.tick), fix_ts=ts,
-        rank=np.full(len(index), TICK_RANK if at.plus is None else 1), objects=frames.rows.objects(index),
-        target=np.arange(len(index)), sign=sign, cause=cause, fields=shown,
-    )  # fmt: skip
+    fields = frames.rows.fields.take(pa.array(lines.place))
+    shown = pc.if_else(pa.array(lines.sign >= 0), fields, pa.scalar(None, pa.string()))
+    columns = {name: getattr(lines, name) for name in Lines.__dataclass_fields__ if name not in ("target", "place")}
+    return change_rows(names, **columns, target=np.arange(len(lines)), fields=shown)
 
 
 def times_as_text(ts: np.ndarray) -> pa.Array:

@@ -25,7 +25,7 @@ from st_common.operators.settings import Settings
 from st_common.operators.state import State
 from st_common.operators.swap_frames import swap_frames
 from st_common.operators.swapping import Swap
-from st_common.operators.telling import names_of, tell_groups
+from st_common.operators.telling import group_lines, names_of, tell_groups
 from st_common.operators.timeline import Clock, Events
 from st_common.operators.turn import Turn
 from st_common.operators.valid import valid_until
@@ -50,7 +50,7 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     ticking = _swapped(state.tick_answer, state.tick_answer >> SHIFT, fresh, change, turn)
     at = At(tick=_now(state, settings), position=change.position, minus=change.minus, plus=change.plus)
     groups = _groups(state, turn, change, ticking, present)
-    told = [_tell(present, turn, fixed, ticking, at), tell_groups(turn, state.groups, groups, at)]
+    told = [_tell(present, turn, fixed, ticking, at), tell_groups(turn, group_lines(turn, state.groups, groups, at))]
     framed = swap_frames(state, turn, present, change, merged(ticking.kept, ticking.plus), at)
     told.append(framed.changes)
     dropped = np.flatnonzero(np.isin(numbering.targets.query[state.entries.target], change.before))

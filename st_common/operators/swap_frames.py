@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.changes import SHARD_SCHEMA
-from st_common.operators.frame_telling import regroup, tell_rows
+from st_common.operators.frame_telling import frame_lines, regroup, tell_rows
 from st_common.operators.frames import Frames, Judged
 from st_common.operators.groups import Groups
 from st_common.operators.keys import SHIFT
@@ -15,7 +15,7 @@ from st_common.operators.present import Present
 from st_common.operators.relational import At, Regrouped
 from st_common.operators.state import State
 from st_common.operators.swapping import Swap
-from st_common.operators.telling import tell_groups
+from st_common.operators.telling import group_lines, tell_groups
 from st_common.operators.turn import Turn
 
 
@@ -44,7 +44,10 @@ def swap_frames(state: State, turn: Turn, present: Present, change: Swap, answer
     judged = frames.recount(answer, at.tick)
     groups, _ = regroup(turn, frames, judged, state.groups)
     closed = frames.closed(turn.events.object, at.tick)
-    told = [tell_rows(turn, frames, judged, at), tell_groups(turn, state.groups, groups, at)]
+    told = [
+        tell_rows(turn, frames, frame_lines(turn, frames, judged, at)),
+        tell_groups(turn, group_lines(turn, state.groups, groups, at)),
+    ]
     return Swapped(
         changes=pa.concat_tables(told), groups=groups,
         changed={"frame_rows_flipped": closed.rows_flipped, "frame_rows": closed.rows},
@@ -58,6 +61,6 @@ def _stopped(state: State, turn: Turn, change: Swap, frames: Frames, at: At) -> 
     judged = Judged(minus=held, plus=none, stays=none, ended=none, uncounted=none, moved=none.astype(bool))
     keys = state.tracks.key
     return Swapped(
-        changes=tell_rows(turn, frames, judged, at),
+        changes=tell_rows(turn, frames, frame_lines(turn, frames, judged, at)),
         changed={"frame_rows_removed": rows, "tracks_removed": keys[np.isin(keys >> SHIFT, change.before)]},
     )  # fmt: skip

@@ -1,5 +1,8 @@
 """Changes at ticks: which rows say what entered, left and became another value."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -17,27 +20,71 @@ from st_common.operators.turn import Turn
 from st_common.operators.valid import valid_until
 
 
-def tell_pairs(  # noqa: PLR0917 - one tick, taken apart once
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Changes before they become rows: those of many ticks become rows at once.
+
+    `objects` are partners where the changes are of groups. `place` is where the fix stands whose columns are shown, -1
+    where none are.
+    """
+
+    position: np.ndarray
+    event_ts: np.ndarray
+    fix_ts: np.ndarray
+    rank: np.ndarray
+    objects: np.ndarray
+    target: np.ndarray
+    sign: np.ndarray
+    cause: np.ndarray
+    value: np.ndarray
+    place: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.sign)
+
+
+def joined_lines(parts: Sequence[Lines]) -> Lines:
+    """The changes of some ticks together; of one at least."""
+    if len(parts) == 1:
+        return parts[0]
+    return Lines(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in Lines.__dataclass_fields__}
+    )
+
+
+def pair_lines(  # noqa: PLR0917 - one tick, taken apart once
     turn: Turn, fixes: Present, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray, at: At
-) -> list[pa.Table]:
-    """Rows for the members that left and entered, and for further fixes of members where a query wants them."""
+) -> Lines | None:
+    """The members that left and entered, and further fixes of members where a query wants them; None without any."""
     told = ~turn.known.grouped & ~turn.known.framed
     of_target = turn.numbering.targets.query
     minus, plus = minus[told[of_target[minus >> SHIFT]]], plus[told[of_target[plus >> SHIFT]]]
     stays = _stays(turn, fixes, before, minus, plus, changed, at.tick)
     keys = np.concatenate([minus, plus, stays])
     if not len(keys):
-        return []
+        return None
     counts = [len(minus), len(plus), len(stays)]
     sign, target, who = np.repeat([-1, 1, 0], counts), keys >> SHIFT, keys & MASK
     cause = np.repeat([-1, CAUSE["enter"], CAUSE["inside"]], counts)
     cause[: counts[0]] = _leaving(turn, fixes, minus)
     query = of_target[target]
-    return [change_rows(
-        names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick),
-        fix_ts=fixes.ts[who], rank=np.full(len(keys), TICK_RANK), objects=who, target=target, sign=sign, cause=cause,
-        value=valid_until(turn, fixes, query, who, sign, at.tick), fields=_fields(turn, fixes, query, who, sign),
-    )]  # fmt: skip
+    value = valid_until(turn, fixes, query, who, sign, at.tick)
+    return Lines(
+        position=at.rows(query), event_ts=np.full(len(keys), at.tick), fix_ts=fixes.ts[who],
+        rank=np.full(len(keys), TICK_RANK), objects=who, target=target, sign=sign, cause=cause,
+        value=np.full(len(keys), np.nan) if value is None else value,
+        place=np.where(turn.known.selecting[query] & (sign >= 0), fixes.place[who], -1),
+    )  # fmt: skip
+
+
+def tell_pairs(turn: Turn, fixes: Present, lines: Lines) -> pa.Table:
+    """Rows for members that came, left or had a fix."""
+    return _rows(names_of(turn), lines, _fields(turn, fixes, lines))
+
+
+def _rows(names: Names, lines: Lines, fields: pa.Array | None) -> pa.Table:
+    columns = {name: getattr(lines, name) for name in Lines.__dataclass_fields__ if name != "place"}
+    return change_rows(names, **columns, fields=fields)
 
 
 def names_of(turn: Turn) -> Names:
@@ -129,24 +176,24 @@ def _by_focal(turn: Turn, fixes: Present, known: KindQueries, query: np.ndarray,
     return np.where(status == ALIVE, of_query[query], status)
 
 
-def _fields(turn: Turn, fixes: Present, query: np.ndarray, who: np.ndarray, sign: np.ndarray) -> pa.Array | None:
-    wanted = turn.known.selecting[query] & (sign >= 0)
+def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
+    wanted = lines.place >= 0
     if not wanted.any():
         return None
-    objects, at = np.unique(who, return_inverse=True)
+    places, at = np.unique(lines.place, return_inverse=True)
     return fields_of(
-        turn.queries, turn.objects, query=query, reading=at, wanted=wanted,
-        readings=fixes.readings(objects), geographic=turn.settings.geographic,
+        turn.queries, turn.objects, query=turn.numbering.targets.query[lines.target], reading=at, wanted=wanted,
+        readings=fixes.values.readings(places), geographic=turn.settings.geographic,
     )  # fmt: skip
 
 
-def tell_groups(turn: Turn, before: Groups, changed: Regrouped, at: At, *, again: Groups | None = None) -> pa.Table:
-    """Rows for groups that came, went or have another value: - with the old one, + with the new one; 0 for `again`."""
+def group_lines(turn: Turn, before: Groups, changed: Regrouped, at: At, *, again: Groups | None = None) -> Lines | None:
+    """Groups that came, went or have another value: - with the old one, + with the new one; 0 for `again`."""
     removed, added, stays = changed.removed, changed.added, again or Groups.empty()
     old = before.value[np.searchsorted(before.target, removed)]
     target = np.concatenate([removed, added.target, stays.target])
     if not len(target):
-        return SHARD_SCHEMA.empty_table()
+        return None
     query, group = turn.numbering.targets.query[target], turn.numbering.targets.partner[target]
     is_update = np.concatenate([np.isin(removed, added.target), np.isin(added.target, removed), stays.target < 0])
     sign = np.repeat([-1, 1, 0], [len(removed), len(added), len(stays)])
@@ -154,14 +201,18 @@ def tell_groups(turn: Turn, before: Groups, changed: Regrouped, at: At, *, again
     cause = np.where(is_update, CAUSE["value"], plain)
     if at.minus is not None and at.plus is not None:
         cause = np.where(sign < 0, CAUSE[at.minus], CAUSE[at.plus])
-    names = names_of(turn)
-    plain = turn.numbering.targets_of(query, np.full(len(query), NO_PARTNER))
-    names = Names(
-        queries=names.queries, targets=turn.numbering.targets, objects=names.partners, partners=names.partners
-    )
     ticks = np.full(len(target), at.tick)
-    return change_rows(
-        names, position=at.rows(query), event_ts=ticks, fix_ts=ticks,
-        rank=np.full(len(target), TICK_RANK if at.plus is None else 1), objects=group, target=plain, sign=sign,
-        cause=cause, value=np.concatenate([old, added.value, stays.value]),
+    return Lines(
+        position=at.rows(query), event_ts=ticks, fix_ts=ticks,
+        rank=np.full(len(target), TICK_RANK if at.plus is None else 1), objects=group,
+        target=turn.numbering.targets_of(query, np.full(len(query), NO_PARTNER)), sign=sign, cause=cause,
+        value=np.concatenate([old, added.value, stays.value]), place=np.full(len(target), -1),
     )  # fmt: skip
+
+
+def tell_groups(turn: Turn, lines: Lines | None) -> pa.Table:
+    """Rows for groups that came, went or have another value."""
+    if lines is None:
+        return SHARD_SCHEMA.empty_table()
+    names = names_of(turn)
+    return _rows(replace(names, objects=names.partners), lines, None)

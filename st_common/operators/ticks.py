@@ -16,7 +16,15 @@ from st_common.operators.inner import Inner, Memo, inner_answer
 from st_common.operators.keys import SHIFT, differences, merged, unique, without
 from st_common.operators.present import Present
 from st_common.operators.state import Pending, State
-from st_common.operators.telling import events_count, tell_groups, tell_pairs
+from st_common.operators.telling import (
+    Lines,
+    events_count,
+    group_lines,
+    joined_lines,
+    pair_lines,
+    tell_groups,
+    tell_pairs,
+)
 from st_common.operators.turn import Turn
 
 
@@ -97,7 +105,9 @@ class _Work:
         self._state, self._turn, self._fixes, self._entries, self._memo = state, turn, fixes, entries, memo
         self._frames = frames
         self._answer, self._groups = state.tick_answer, state.groups
-        self._changes: list[pa.Table] = []
+        self._pairs: list[Lines | None] = []
+        self._of_groups: list[Lines | None] = []
+        self._of_frames: list[Lines | None] = []
         self._ticks = self._touched = self._refills = 0
         self._diffs: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -118,7 +128,7 @@ class _Work:
         minus, plus = _both(inner.minus, window.minus), _both(inner.plus, window.plus)
         self._answer = merged(without(before, minus), plus)
         at = relational.At(tick=tick, position=position)
-        told = tell_pairs(turn, self._fixes, before, minus, plus, changed, at)
+        self._pairs.append(pair_lines(turn, self._fixes, before, minus, plus, changed, at))
         dirty = relational.dirty_queries(turn, self._answer, minus, plus, changed)
         groups = relational.groups_of_members(turn, self._fixes, self._answer, dirty)
         retold = events_count(turn, tick) | turn.known.windowed
@@ -126,16 +136,15 @@ class _Work:
         self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at, retold)
         if self._frames is not None:
             self._frame(self._frames, np.concatenate([minus, plus]), changed, at)
-        self._changes += [table for table in told if len(table)]
         self._count(inner, minus, plus)
 
     def _frame(self, frames: Frames, differs: np.ndarray, changed: np.ndarray, at: relational.At) -> None:
         judged = frames.judge(self._answer, differs, at.tick, changed)
         if judged is None:
             return
-        self._changes.append(frame_telling.tell_rows(self._turn, frames, judged, at))
+        self._of_frames.append(frame_telling.frame_lines(self._turn, frames, judged, at))
         groups, again = frame_telling.regroup(self._turn, frames, judged, self._groups)
-        self._changes.append(tell_groups(self._turn, self._groups, groups, at, again=again))
+        self._of_groups.append(group_lines(self._turn, self._groups, groups, at, again=again))
         self._groups = self._groups.changed(removed=groups.removed, added=groups.added)
 
     def _regroup(self, dirty: np.ndarray, fresh: Groups, at: relational.At, retold: np.ndarray) -> None:
@@ -144,7 +153,7 @@ class _Work:
             return
         changed = relational.regrouped(self._turn, self._groups, dirty, fresh)
         again = relational.retold(self._turn, self._groups, dirty[retold[dirty]], changed)
-        self._changes.append(tell_groups(self._turn, self._groups, changed, at, again=again))
+        self._of_groups.append(group_lines(self._turn, self._groups, changed, at, again=again))
         self._groups = self._groups.changed(removed=changed.removed, added=changed.added)
 
     def _count(self, inner: Inner, minus: np.ndarray, plus: np.ndarray) -> None:
@@ -166,8 +175,20 @@ class _Work:
             groups_removed=old.target[:0] if same else old.target, groups_added=Groups.empty() if same else new,
             frames=self._frames.closed(later, pending.tick) if self._frames else None,
             cut=self._frames.cut if self._frames else 0,
-            changes=tuple(self._changes), ticks=self._ticks, touched=self._touched, refills=self._refills,
+            changes=self._told(), ticks=self._ticks, touched=self._touched, refills=self._refills,
         )  # fmt: skip
+
+    def _told(self) -> tuple[pa.Table, ...]:
+        """The changes of all ticks as rows."""
+        pairs, groups, rows = (
+            joined_lines(known) if (known := [part for part in parts if part is not None]) else None
+            for parts in (self._pairs, self._of_groups, self._of_frames)
+        )
+        told = [] if pairs is None else [tell_pairs(self._turn, self._fixes, pairs)]
+        told += [] if groups is None else [tell_groups(self._turn, groups)]
+        if self._frames is not None and rows is not None:
+            told.append(frame_telling.tell_rows(self._turn, self._frames, rows))
+        return tuple(told)
 
     def _difference(self) -> tuple[np.ndarray, np.ndarray]:
         before, after = self._state.tick_answer, self._answer

@@ -69,6 +69,14 @@ class Values:
         self._known, self._places = len(before), len(before) + len(after)
         self._columns: dict[tuple[Form, str], _Column] = {}
 
+    def readings(self, places: np.ndarray) -> Readings:
+        """The fixes at some places; what stands nowhere (-1) is any fix."""
+        columns = {
+            name: np.concatenate([getattr(part, name) for part in self._parts])[places]
+            for name in ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
+        }
+        return Readings(**columns, attributes=taken(self._attributes, places))
+
     def masks(self, texts: Sequence[str], places: np.ndarray) -> np.ndarray:
         """bool[e, n]: where each expression is true; null counts as false."""
         found = self._filled("mask", texts, places)
