@@ -12,6 +12,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Pairs = tuple[Ints, Ints]
 
+_FEW_PAIRS = 1 << 8  # of a circle and a point: tested one by one
 _TURN = 360.0
 _GROWTH = 1 + 1e-9  # boxes of candidates are a little too large rather than a rounding error too small
 _ULPS = 4e-16
@@ -47,6 +48,8 @@ def points_in_circles(
     Returns:
         `(circle_idx, point_idx)`, int64, sorted by circle; each pair once.
     """
+    if len(cx) * len(x) <= _FEW_PAIRS:
+        return _each(cx, cy, radius_m, x, y, geographic=geographic, test=test)
     boxes, circle = circle_boxes(cx, cy, radius_m, geographic=geographic)
 
     def holds(box: Ints, point: Ints) -> Bools:
@@ -62,6 +65,19 @@ def points_in_circles(
         return found, point
     order = np.argsort(found, kind="stable")
     return found[order], point[order]
+
+
+def _each(
+    cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, geographic: bool, test: Test | None
+) -> Pairs:
+    """Every circle with every point: where both are few, that costs less than boxes around circles."""
+    circle, point = np.divmod(np.arange(len(cx) * len(x)), max(len(x), 1))
+    keep = within(cx[circle], cy[circle], radius_m[circle], x[point], y[point], geographic=geographic)
+    circle, point = circle[keep], point[keep]
+    if test is None or not len(circle):
+        return circle, point
+    keep = test(circle, point)
+    return circle[keep], point[keep]
 
 
 def circle_boxes(cx: Floats, cy: Floats, radius_m: Floats, *, geographic: bool) -> tuple[Floats, Ints]:

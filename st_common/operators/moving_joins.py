@@ -19,6 +19,9 @@ def judge_moving_joins(scope: Scope, turn: Turn, fixes: Present, world: World) -
     moving, numbering = turn.known.moving_joins, turn.numbering
     few = np.flatnonzero(world.alive & scope.changed)
     found = inside(moving, fixes, world, few, scope.changed)
+    _decide(scope, turn, found.moved)
+    if not len(found.object):
+        return 0
     who, point = np.unique(found.object, return_inverse=True)
     points = points_at(moving.screened, fixes, who, turn.objects, geographic=world.geographic)
     keep = selected(moving, points, point, found.query)
@@ -28,7 +31,6 @@ def judge_moving_joins(scope: Scope, turn: Turn, fixes: Present, world: World) -
         layer = turn.layer_of(group.join.layer, group.version)
         joined, of, partner = join_pairs(group, moving.screened, points, layer, numbering, (point[mine], query[mine]))
         scope.found(numbering.targets_of(of, partner), who[joined])
-    _decide(scope, turn, found.moved)
     return len(found.object)
 
 

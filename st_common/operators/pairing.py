@@ -103,10 +103,12 @@ def _codes(keys: tuple[str, ...], fixes: Present, world: World) -> np.ndarray:
     """A number for every combination of keys among the living objects, -1 where a key is null; int64[n]."""
     alive = np.flatnonzero(world.alive)
     code, is_null = np.zeros(len(alive), np.int64), np.zeros(len(alive), bool)
-    for text in keys:
+    for number, text in enumerate(keys):
         values, names = fixes.values.texts(text, fixes.place[alive])
         is_null |= values < 0
-        _, code = np.unique(code * (len(names) + 1) + values, return_inverse=True)
+        code = code * (len(names) + 1) + values
+        if number:
+            _, code = np.unique(code, return_inverse=True)
     codes = np.full(len(world.x), -1)
     codes[alive] = np.where(is_null, -1, code)
     return codes
@@ -121,6 +123,8 @@ def _partners(
     """Queries, first objects and their partners among some objects; and how many were tested."""
     specs = turn.known.pairs
     query, one = firsts.query[which], firsts.object[which]
+    if not len(query):
+        return query, query, query, 0
     far = specs.distance_m[query]
     parts = [(query[:0], query[:0])]
     by_distance = np.flatnonzero(~np.isnan(far))

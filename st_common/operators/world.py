@@ -5,7 +5,7 @@ queries" (section 3). A kind supplies them over arrays, for all of its queries a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -108,6 +108,8 @@ class Criteria:
 
     def with_rows(self, rows: Ints, other: "Criteria") -> "Criteria":
         """These criteria with those of `other` in place of these rows, one by one."""
+        if not len(rows) and not len(other.gap):
+            return self
         theirs = _columns(other)
         columns = {name: _replaced(column, rows, theirs[name]) for name, column in _columns(self).items()}
         return replace(self, **columns, gap=other.gap)
@@ -115,7 +117,7 @@ class Criteria:
 
 def _columns(criteria: Criteria) -> dict[str, np.ndarray]:
     """The columns that have a row for each query."""
-    columns = {f.name: getattr(criteria, f.name) for f in fields(criteria) if f.name != "gap"}
+    columns = {name: getattr(criteria, name) for name in Criteria.__dataclass_fields__ if name != "gap"}
     return {name: column for name, column in columns.items() if len(column) == len(criteria.query)}
 
 

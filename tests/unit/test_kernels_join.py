@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
 
-from st_common.geometry import join
+from st_common.geometry import circles, join
 from st_common.geometry.circles import CircleIndex, points_in_circles
 from st_common.geometry.join import points_in_boxes
 
@@ -23,9 +23,10 @@ POINTS = st.lists(st.tuples(COORDINATE, COORDINATE), max_size=40)
 
 @pytest.fixture(params=[0, join._FEW_PAIRS], ids=["by a grid", "one by one"], scope="module", autouse=True)
 def few_pairs(request):
-    before, join._FEW_PAIRS = join._FEW_PAIRS, request.param
+    before = join._FEW_PAIRS, circles._FEW_PAIRS
+    join._FEW_PAIRS = circles._FEW_PAIRS = request.param
     yield
-    join._FEW_PAIRS = before
+    join._FEW_PAIRS, circles._FEW_PAIRS = before
 
 
 def columns(rows, width):
