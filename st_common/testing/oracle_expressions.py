@@ -81,6 +81,7 @@ CONDITIONS: dict[str, Meaning] = {
     "free OR load > 2": lambda r, _: _any([_free(r), None if _load(r) is None else _load(r) > 2]),
     "x + y < 8": lambda reading, _: reading.fix.x + reading.fix.y < 8,
     "object <> 'a'": lambda reading, _: reading.fix.object != "a",
+    "object = 'b'": lambda reading, _: reading.fix.object == "b",
     "speed_mps > 1": _if_known(lambda reading: reading.speed_mps, lambda speed: speed > 1),
     "elapsed_s <= 2": _if_known(lambda reading: reading.elapsed_s, lambda elapsed: elapsed <= 2),
     "elapsed_s IS NULL": lambda reading, _: reading.elapsed_s is None,

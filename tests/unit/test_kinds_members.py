@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
 
-from st_common.geometry import group, nearest
+from st_common.geometry import circles, group, join, nearest
 from st_common.operators.kinds import KINDS
 from st_common.operators.world import Table, World
 
@@ -24,8 +24,10 @@ EVERY_KIND = pytest.mark.parametrize("kind", sorted(KINDS))
 
 @pytest.fixture(params=["few", "many"], autouse=True)
 def way(request, monkeypatch):
-    """Both ways to find neighbours are taken: all pairs, and the tree."""
+    """Both ways to find neighbours and members are taken: all pairs, and trees and grids."""
     if request.param == "many":
+        monkeypatch.setattr(join, "_FEW_PAIRS", 0)
+        monkeypatch.setattr(circles, "_FEW_PAIRS", 0)
         monkeypatch.setattr(nearest, "_FEW_PAIRS", 0)
         monkeypatch.setattr(group, "_FEW_PAIRS", 0)
 
