@@ -141,7 +141,7 @@ def sharing() -> str:
     lines = ["| form | " + " | ".join(f"{count:,}" for count in counts) + " |\n", "| --- " * (len(counts) + 1) + "|\n"]
     for form in dict.fromkeys(case["what"] for case in found["cases"]):
         of = {case["queries"]: case for case in found["cases"] if case["what"] == form}
-        cells = [f"{of[n]['round_cpu_p50_s'] * 1e3:,.0f} ms, {of[n]['more_mb']:,} MB" if "more_mb" in of[n] else "-"
+        cells = [f"{of[n]['round_cpu_p50_s'] * 1e3:,.0f} ms, {of[n]['more_mb']:,} MB" if "more_mb" in of.get(n, {}) else "-"
                  for n in counts]  # fmt: skip
         lines.append("| " + " | ".join([form, *cells]) + " |\n")
     return "".join(lines)
