@@ -11,7 +11,7 @@ from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import PairJoin, Plan
 from st_common.query.region import Box, MovingBox, MovingCircle
 
-_OTHER_FORMULA = 2e-4  # how far two formulas for metres on the ellipsoid may differ; the product's is right to 0.01 %
+_OTHER_FORMULA = 2e-4  # how far two formulas for metres on the ellipsoid may differ
 _NONE = np.empty(0, np.int64)
 Exact = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from st_common.geometry.distance import metres_between, reach_degrees
+from st_common.geometry.distance import reach_degrees, within_metres
 from st_common.geometry.grid import BoxIndex
 from st_common.geometry.join import Test, points_in_boxes
 
@@ -25,7 +25,7 @@ def within(cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, ge
     In the plane dx * dx + dy * dy <= radius_m * radius_m, else `metres_between` <= radius_m. NaN is in no circle.
     """
     if geographic:
-        return np.asarray(metres_between(cx, cy, x, y) <= radius_m)
+        return within_metres(cx, cy, x, y, radius_m)
     with np.errstate(over="ignore", invalid="ignore"):
         dx, dy = x - cx, y - cy
         return np.asarray(dx * dx + dy * dy <= radius_m * radius_m)

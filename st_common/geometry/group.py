@@ -17,7 +17,7 @@ Pairs = tuple[Ints, Ints]
 
 SUM, MAX, MIN = 0, 1, 2
 _FEW_PAIRS = 1 << 13  # so few groups times objects are compared without a tree
-_GROWTH_ON_GLOBE, _GROWTH = 1 + 1e-2, 1 + 1e-9  # `metres_between` keeps the triangle inequality to 0.5 % at worst
+_GROWTH_ON_GLOBE, _GROWTH = 1 + 1e-6, 1 + 1e-9  # what rounding can do to sums of distances
 _ROUNDED_M, _ROUNDED = 0.01, 1e-8  # more than what rounding can make of a total
 
 

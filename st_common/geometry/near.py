@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from st_common.geometry.distance import metres_between, metres_per_degree, reach_degrees
+from st_common.geometry.distance import metres_per_degree, reach_degrees, within_metres
 from st_common.geometry.grid import ranges
 
 Floats = npt.NDArray[np.float64]
@@ -89,7 +89,8 @@ def near(shapes: Outlines, which: Ints, x: Floats, y: Floats, distance_m: float,
 
     Distance <= `distance_m` counts as near. Inside an area but far from its rings is not near: ask for that apart.
     Geographic distances are geodesic: right to 0.5 % up to 85 degrees of latitude and distances of 100 km, mostly far
-    better. Segments are straight in longitude and latitude; 180 degrees is not crossed.
+    better, and exact from places to points. Segments are straight in longitude and latitude. For what lies beyond 180
+    degrees ask again with points a whole turn away.
 
     Args:
         shapes: the outlines.
@@ -153,7 +154,7 @@ def _hits(ends: Floats, pair: Ints, x: Floats, y: Floats, distance_m: float, *, 
     else:
         left = np.arange(len(pair))
     at = pair[left]
-    hit[left] = _metres(ends[:, left], x[at], y[at]) <= distance_m
+    hit[left] = within_metres(x[at], y[at], *_nearest_places(ends[:, left], x[at], y[at]), distance_m)
     return hit
 
 
@@ -184,10 +185,10 @@ def _share(px: Floats, py: Floats, dx: Floats, dy: Floats) -> Floats:
     return share
 
 
-def _metres(ends: Floats, x: Floats, y: Floats) -> Floats:
-    """The geodesic distance of points from segments.
+def _nearest_places(ends: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The places on segments that are nearest to points.
 
-    The nearest place is found in the plane at the point's latitude, then in the plane midway to that place.
+    They are found in the plane at the point's latitude, then in the plane midway to that place.
     """
     ax, ay, bx, by = ends
     latitude = y
@@ -195,4 +196,4 @@ def _metres(ends: Floats, x: Floats, y: Floats) -> Floats:
         across, along = metres_per_degree(latitude)
         share = _share((x - ax) * across, (y - ay) * along, (bx - ax) * across, (by - ay) * along)
         latitude = (y + ay + (by - ay) * share) / 2
-    return metres_between(x, y, ax + (bx - ax) * share, ay + (by - ay) * share)
+    return ax + (bx - ax) * share, ay + (by - ay) * share

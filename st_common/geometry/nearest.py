@@ -12,7 +12,7 @@ import pyarrow as pa
 from scipy.spatial import cKDTree
 
 from st_common.geometry.circles import circle_boxes
-from st_common.geometry.distance import metres_between
+from st_common.geometry.distance import metres_about, metres_between
 from st_common.geometry.join import points_in_boxes
 from st_common.geometry.ranked import kth_smallest, last_of_equals
 
@@ -23,7 +23,8 @@ Bools = npt.NDArray[np.bool_]
 _FEW_PAIRS = 1 << 13  # so few places times objects are compared without a tree
 _GROWTH, _SMALLEST = 1 + 1e-12, 1e-150
 _ROUNDED_M = 0.001
-_FLATTEST_M = 6_399_594.0 * 1.0005  # no radian of the globe is longer, nor does `metres_between` make it so
+_FAR_M, _SURELY, _SURELY_FAR = 14_000_000.0, 1 + 1e-4, 1.03  # more than `metres_about` can be wrong, twice
+_FLATTEST_M = 6_399_594.0 * 1.0005  # no radian of the globe is longer
 
 
 def distance(x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool) -> Floats:
@@ -124,6 +125,9 @@ def kth_nearest(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> t
         return limit, tie
     x, y, k, but = x[rows], y[rows], k[rows], but[rows]
     row, number, value = _candidates(x, y, k, but, objects)
+    if objects.geographic:
+        row, number = _nearly(row, number, value, k)
+        value = distance(x[row], y[row], objects.x[number], objects.y[number], geographic=True)
     start = np.searchsorted(row, np.arange(len(rows) + 1))
     limit[rows] = kth_smallest(start, value, k)
     if objects.ids is not None:
@@ -131,12 +135,26 @@ def kth_nearest(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> t
     return limit, tie
 
 
+def _nearly(row: Ints, number: Ints, about: Floats, k: Ints) -> tuple[Ints, Ints]:
+    """The candidates that can be among the k nearest: only these are measured exactly."""
+    start = np.searchsorted(row, np.arange(len(k) + 1))
+    limit = kth_smallest(start, about, k)
+    most = limit * np.where(limit < _FAR_M, _SURELY, _SURELY_FAR) + _ROUNDED_M
+    keep = about <= most[row]
+    return row[keep], number[keep]
+
+
 def _candidates(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> tuple[Ints, Ints, Floats]:
-    """Place, object and distance, sorted by place: all objects that can be among the k nearest."""
+    """Place, object and about how far it is, sorted by place: all objects that can be among the k nearest.
+
+    In the plane the distances are exact.
+    """
     geographic, (ox, oy) = objects.geographic, objects.places()
 
     def measured(row: Ints, at: Ints) -> Floats:
-        return distance(x[row], y[row], ox[at], oy[at], geographic=geographic)
+        if geographic:
+            return metres_about(x[row], y[row], ox[at], oy[at])
+        return distance(x[row], y[row], ox[at], oy[at], geographic=False)
 
     if len(x) * len(ox) <= _FEW_PAIRS:
         row, at = np.divmod(np.arange(len(x) * len(ox)), len(ox))
@@ -144,6 +162,8 @@ def _candidates(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> t
         row, at = row[keep], at[keep]
         return row, objects.number[at], measured(row, at)
     bound = Neighbours(ox, oy, geographic=geographic).bound(x, y, k + objects.has(but))
+    if geographic:
+        bound = bound * np.where(bound < _FAR_M, _SURELY, _SURELY_FAR)
     boxes, owner = circle_boxes(x, y, radius_of(bound, geographic=geographic), geographic=geographic)
     values = [np.empty(0)]
 

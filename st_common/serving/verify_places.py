@@ -1,7 +1,8 @@
 """Regions, distances and neighbours by brute force over columns, with the doubt that geodesic distances leave.
 
-Engines compute metres on degrees to 0.01 %. What is that near to a border can be a member or not: such objects are
-`maybe` members and no others are `sure`. In the plane there is no doubt.
+Distances on degrees are measured anew and may differ in the last digits; the sides of boxes in metres are measured in
+another way. What is that near to a border can be a member or not: such objects are `maybe` members and no others are
+`sure`. In the plane there is no doubt.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,8 @@ from pyproj import Geod
 from st_common.query.neighbours import GroupNearest, Neighbours, Place, ReverseNearest, places_of
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
 
-DOUBT = 2e-4
+DOUBT = 2e-4  # of boxes in metres, whose degrees are measured here, and of ways in windows
+_MEASURED = 1e-9
 _GEOD = Geod(ellps="WGS84")
 
 
@@ -48,7 +50,7 @@ def within(far: np.ndarray, limit: float, *, geographic: bool) -> Members:
     """Which distances (see `distances`) are at most so many metres."""
     if not geographic:
         return certain(far <= limit * limit)
-    slack = limit * DOUBT + 1e-6
+    slack = limit * _MEASURED + 1e-6
     return Members(sure=(far <= limit - slack) | (far == 0), maybe=far <= limit + slack)
 
 
@@ -108,7 +110,7 @@ def nearest(wanted: Neighbours, frame: pd.DataFrame, eligible: Members, *, geogr
     if len(order) <= wanted.k:
         return eligible
     last = float(order["far"].iloc[wanted.k - 1])
-    clear = last * DOUBT + 0.01
+    clear = last * _MEASURED + 0.01
     doubt = eligible.maybe & (total <= last + clear)
     if (eligible.sure != eligible.maybe).any():  # who else counts is in doubt, so who is among the nearest is too
         return Members(sure=np.zeros(len(frame), bool), maybe=eligible.maybe)
@@ -132,6 +134,6 @@ def _reverse(frame: pd.DataFrame, place: tuple[float, float], eligible: Members,
         others = distances(frame, x[row], y[row], geographic=geographic)
         others[row] = np.inf
         gap = others.min(initial=np.inf)
-        clear = gap * DOUBT + 0.01 if geographic and np.isfinite(gap) else 0.0
+        clear = gap * _MEASURED + 0.01 if geographic and np.isfinite(gap) else 0.0
         sure[row], maybe[row] = far[row] <= gap - clear, far[row] <= gap + clear
     return Members(sure=sure, maybe=maybe)

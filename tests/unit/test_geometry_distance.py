@@ -1,6 +1,7 @@
 """Distances on WGS 84 against pyproj's geodesics, and nearness against dense points along every segment."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
 
-from st_common.geometry.distance import grown, metres_between, metres_per_degree, reach_degrees
+from st_common.geometry.distance import (
+    grown,
+    metres_about,
+    metres_between,
+    metres_per_degree,
+    reach_degrees,
+    within_metres,
+)
 from st_common.geometry.near import near, outlines
 
 GEOD = Geod(ellps="WGS84")
@@ -21,12 +29,80 @@ def geodesic(x1, y1, x2, y2):
     return GEOD.inv(x1, y1, x2, y2)[2]
 
 
+def vincenty(x1, y1, x2, y2):
+    """The distance by Vincenty's iteration, one pair at a time; it does not converge for points nearly opposite."""
+    a, f = 6_378_137.0, 1 / 298.257223563
+    b, turn = a * (1 - f), math.radians(x2 - x1)
+    u1, u2 = (math.atan((1 - f) * math.tan(math.radians(y))) for y in (y1, y2))
+    wide = turn
+    for _ in range(200):
+        sine = math.hypot(
+            math.cos(u2) * math.sin(wide),
+            math.cos(u1) * math.sin(u2) - math.sin(u1) * math.cos(u2) * math.cos(wide),
+        )
+        if sine == 0:
+            return 0.0
+        cosine = math.sin(u1) * math.sin(u2) + math.cos(u1) * math.cos(u2) * math.cos(wide)
+        arc, azimuth = math.atan2(sine, cosine), math.cos(u1) * math.cos(u2) * math.sin(wide) / sine
+        square = 1 - azimuth**2
+        middle = cosine - 2 * math.sin(u1) * math.sin(u2) / square if square > 1e-15 else 0.0
+        c = f / 16 * square * (4 + f * (4 - 3 * square))
+        before, wide = (
+            wide,
+            turn + (1 - c) * f * azimuth * (arc + c * sine * (middle + c * cosine * (2 * middle**2 - 1))),
+        )
+        if abs(wide - before) < 1e-14:
+            break
+    u = square * (a * a - b * b) / (b * b)
+    big = 1 + u / 16384 * (4096 + u * (-768 + u * (320 - 175 * u)))
+    small = u / 1024 * (256 + u * (-128 + u * (74 - 47 * u)))
+    inner = cosine * (2 * middle**2 - 1) - small / 6 * middle * (4 * sine**2 - 3) * (4 * middle**2 - 3)
+    return b * big * (arc - small * sine * (middle + small / 4 * inner))
+
+
+def one(function, *values):
+    return float(function(*(np.array([value]) for value in values))[0])
+
+
 @given(LONGITUDE, LATITUDE, LONGITUDE, LATITUDE)
-def test_metres_between_any_two_points_are_geodesic(x1, y1, x2, y2):
+def test_metres_between_any_two_points_are_exact(x1, y1, x2, y2):
     expected = geodesic(x1, y1, x2, y2)
+    found = one(metres_between, x1, y1, x2, y2)
+    assert found == one(metres_between, x2, y2, x1, y1)
     if expected < 19_000_000:  # beyond, the points are nearly opposite
-        found = float(metres_between(*(np.array([v]) for v in (x1, y1, x2, y2)))[0])
-        assert found == pytest.approx(expected, rel=2e-4, abs=1e-6)
+        assert found == pytest.approx(vincenty(x1, y1, x2, y2), abs=2e-4)
+        slack = 2.9e-5 if expected < 15e6 else 9e-3
+        assert one(metres_about, x1, y1, x2, y2) == pytest.approx(expected, rel=slack, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("places", "expected_m"),
+    [
+        ((24.94, 60.17, 151.2, -33.87), vincenty(24.94, 60.17, 151.2, -33.87)),  # Helsinki to Sydney
+        ((0, 0, 1, 0), 111_319.4907932736),  # a degree of the equator: a times pi / 180
+        ((0, 0, 0, 90), 10_001_965.729312),  # a quarter of a meridian
+        ((179.9, 10, -179.9, 10), vincenty(179.9, 10, 180.1, 10)),
+        ((0, 0, 180, 0), 20_003_931.458625),  # opposite: over a pole
+    ],
+)
+def test_known_distances(places, expected_m):
+    assert one(metres_between, *places) == pytest.approx(expected_m, abs=5e-4)
+
+
+BORDER = st.floats(-2e-5, 2e-5) | st.floats(-0.02, 0.02)
+
+
+@given(LONGITUDE, LATITUDE, st.floats(0, 360), st.floats(0.01, 19_900_000), BORDER)
+def test_what_lies_within_a_distance_is_decided_exactly_at_its_border_too(x, y, azimuth, distance_m, more):
+    x2, y2, _ = GEOD.fwd(x, y, azimuth, distance_m)
+    limit = distance_m * (1 + more)
+    assert one(lambda *places: within_metres(*places, limit), x, y, x2, y2) == (geodesic(x, y, x2, y2) <= limit)
+
+
+def test_nothing_is_within_a_distance_of_nowhere():
+    here, nowhere = np.array([1.0, np.nan]), np.array([np.nan, 1.0])
+    assert not within_metres(here, here, nowhere, nowhere, np.inf).any()
+    assert np.isnan(metres_between(here, here, nowhere, nowhere)).all()
 
 
 @given(LONGITUDE, LATITUDE, st.floats(0, 360), st.floats(0.001, 1000))

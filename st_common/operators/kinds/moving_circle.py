@@ -5,7 +5,7 @@ from typing import ClassVar
 from st_common.geometry.circles import points_in_circles, within
 from st_common.operators.world import Bools, Criteria, Ints, Pairs, Table, World, admitted, centres
 
-_GROWTH = 1 + 1e-3  # distances are right to 0.01 %: what can come near is never left out
+_GROWTH = 1 + 1e-9  # what can come near is never left out by rounding
 
 
 class MovingCircles:
