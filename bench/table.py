@@ -141,8 +141,11 @@ def sharing() -> str:
     lines = ["| form | " + " | ".join(f"{count:,}" for count in counts) + " |\n", "| --- " * (len(counts) + 1) + "|\n"]
     for form in dict.fromkeys(case["what"] for case in found["cases"]):
         of = {case["queries"]: case for case in found["cases"] if case["what"] == form}
-        cells = [f"{of[n]['round_cpu_p50_s'] * 1e3:,.0f} ms, {of[n]['more_mb']:,} MB" if "more_mb" in of.get(n, {}) else "-"
-                 for n in counts]  # fmt: skip
+        told = [of.get(count, {}) for count in counts]
+        cells = [
+            f"{case['round_cpu_p50_s'] * 1e3:,.0f} ms, {case['more_mb']:,} MB" if "more_mb" in case else "-"
+            for case in told
+        ]
         lines.append("| " + " | ".join([form, *cells]) + " |\n")
     return "".join(lines)
 

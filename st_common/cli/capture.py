@@ -23,21 +23,28 @@ def replay(
     ] = "fast",
     speed: Annotated[float, typer.Option(help="With --rate event: how many times as fast.")] = 1.0,
     *,
+    force: Annotated[bool, typer.Option("--force", help="Also a file of which hardly anything can be read.")] = False,
     no_end: Annotated[bool, typer.Option("--no-end", help="Write no end mark, for more will follow.")] = False,
     live: Annotated[
         bool,
         typer.Option("--live", help="The records tell of now: time goes on after them. Without it time stands still."),
     ] = False,
 ) -> None:
-    """Put the records of a file into a stream's log, then an end mark. Nothing is judged yet: `run` does that."""
+    """Put the records of a file into a stream's log, then an end mark. Nothing is judged yet: `run` does that.
+
+    A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
     from st_common.capture import files
     from st_common.capture.log import Log
+    from st_common.capture.readable import refuse_unreadable
 
     settings = context.stream(ctx, stream)
     pace = _rate(rate)
+    if not force:
+        refuse_unreadable(file, settings)
     log = Log(context.home(ctx).log(stream))
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:

@@ -1,0 +1,105 @@
+"""Whether a file is what its stream's settings say, found on its first records before any of it goes into the log."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from st_common.capture.chunks import Chunk, chunks
+from st_common.capture.source import is_packed, open_file
+from st_common.decode import Decoded, decode
+from st_common.decode.gzipped import GzipSource
+from st_common.errors import ConfigError
+from st_common.settings import StreamSettings
+
+_FIRST_BYTES = 1 << 18
+_SHOWN = 80  # characters of a record
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_DELIMITERS = {b",": "comma", b";": "semicolon", b"\t": "tab", b"|": "bar"}
+_MENDS = {
+    "missing_column": "columns in the settings are spelled as in the header; delimiter says what separates them",
+    "ragged": "delimiter and quote say how fields are separated; header = false when there is no header",
+    "missing_object": "columns.object names the column of ids",
+    "missing_time": "columns.event_ts names the column of times; without it the arrival is the time",
+    "bad_time": "time_unit says how times are written: s, ms, us, iso or a format",
+    "missing_position": "columns.x and columns.y name the coordinates",
+    "bad_number": "columns.x and columns.y name the coordinates; their numbers have a decimal point",
+    "out_of_crs": "x is the longitude and y the latitude: are they exchanged? crs says in which system they are",
+    "bad_json": "format says what the file is: csv, tsv or ndjson",
+    "no_json_object": "format says what the file is: csv, tsv or ndjson",
+    "bad_utf8": "the file must be UTF-8: convert it, as with iconv -f LATIN1 -t UTF-8",
+    "nul": "the file must be UTF-8, without NUL bytes: convert it, as with iconv -t UTF-8",
+}
+
+
+def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
+    """Reads the first records of a file as the stream's settings say; at most 256 KiB of them.
+
+    Whether a fix is too far ahead of its arrival is not looked at. An empty file is fine.
+
+    Raises:
+        ConfigError: the file cannot be opened, or more than half of its first records cannot be read; it says the main
+            reason, the first record that has it, and what is likely to mend it.
+    """
+    with open_file(path) as raw:
+        source = GzipSource(raw) if is_packed(raw) else raw
+        chunk = next(_first(chunks(source, stream, size=_FIRST_BYTES)), None)
+    if chunk is None:
+        _refuse_one_line(path, stream)
+        return
+    count = len(chunk.spans)
+    found = decode(chunk.payload(0, count), replace(stream, max_ahead_s=None), arrival_us=0)
+    if 2 * len(found.rejects) > found.rows:
+        raise ConfigError(_message(path, stream, found), hint=_mend(chunk, stream, found))
+
+
+def _first(found: Iterator[Chunk]) -> Iterator[Chunk]:
+    return (chunk for chunk in found if len(chunk.spans))
+
+
+def _refuse_one_line(path: Path, stream: StreamSettings) -> None:
+    """A file without a record is fine, unless all of it is one line because its line ends are not seen."""
+    with open_file(path) as raw:
+        head = raw.read(_FIRST_BYTES)
+    if b"\r" in head.rstrip(b"\r\n") and b"\n" not in head:
+        message = f"{path} has no record for stream {stream.name!r}: its lines end in a carriage return alone"
+        raise ConfigError(message, hint="convert it, as with tr '\\r' '\\n'; --force puts it into the log all the same")
+
+
+def _message(path: Path, stream: StreamSettings, found: Decoded) -> str:
+    reason = _main_reason(found)
+    raw = found.rejects.filter(pc.equal(found.rejects["reason"], reason))["raw"][0].as_py()
+    shown = raw.decode("utf-8", "replace")[:_SHOWN]
+    what = f"{len(found.rejects):,} of the first {found.rows:,} records of {path}"
+    return f"{what} are nothing that stream {stream.name!r} can read: mostly {reason}, such as {shown!r}"
+
+
+def _main_reason(found: Decoded) -> str:
+    counts = pc.value_counts(found.rejects["reason"].combine_chunks()).to_pylist()
+    return str(max(counts, key=lambda count: count["counts"])["values"])
+
+
+def _mend(chunk: Chunk, stream: StreamSettings, found: Decoded) -> str:
+    """What is likely to mend it."""
+    head = chunk.header or chunk.payload(0, 1)
+    reason = _main_reason(found)
+    mend = _MENDS.get(reason, "compare the file with the stream's settings")
+    if head.startswith(_UTF16):
+        mend = "the file is UTF-16: convert it, as with iconv -f UTF-16 -t UTF-8"
+    elif stream.format != "ndjson" and reason in ("missing_column", "ragged"):
+        mend = _separated_otherwise(head, stream) or mend
+    return f"{mend}; --force puts it into the log all the same"
+
+
+def _separated_otherwise(head: bytes, stream: StreamSettings) -> str | None:
+    """The delimiter that the first line seems to have, when it is not that of the settings."""
+    own = stream.delimiter.encode()
+    line = head.split(b"\n", 1)[0]
+    best = max(_DELIMITERS, key=line.count)
+    if line.startswith(b"{"):
+        return 'the records are JSON objects: format = "ndjson"'
+    if best == own or line.count(best) <= line.count(own):
+        return None
+    shown = best.decode().replace("\t", "\\t")
+    return f'fields seem to be separated by a {_DELIMITERS[best]}: delimiter = "{shown}"'

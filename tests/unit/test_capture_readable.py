@@ -1,0 +1,87 @@
+"""A replay of what is no such file: refused with the reason and the likely mend, and nothing in the log."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from st_common.capture.log import Log
+from st_common.cli import app
+from st_common.home import Home
+
+CONF = """
+[streams.cars]
+format = "csv"
+columns = { object = "id", event_ts = "t", x = "lon", y = "lat" }
+time_unit = "s"
+
+[streams.ships]
+format = "ndjson"
+columns = { object = "id", event_ts = "t", x = "lon", y = "lat" }
+time_unit = "s"
+"""
+HEADER = "id,t,lon,lat\n"
+GOOD = "a,1700000000,24.9,60.2\n"
+JSON = '{"id": "a", "t": 1700000000, "lon": 24.9, "lat": 60.2}\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    (tmp_path / "home" / "conf").mkdir(parents=True)
+    (tmp_path / "home" / "conf" / "streams.toml").write_text(CONF)
+    return Home(tmp_path / "home")
+
+
+def replay(home: Home, content: bytes, *options: str, stream: str = "cars"):
+    file = home.root.parent / "records"
+    file.write_bytes(content)
+    args = ["--home", str(home.root), "replay", stream, str(file), *options]
+    return CliRunner().invoke(app, args, prog_name="fairway"), Log(home.log(stream)).end()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ((HEADER + GOOD * 3).encode("utf-16"), ("missing_column", "the file is UTF-16")),
+        ((HEADER + GOOD * 3).replace(",", ";").encode(), ("missing_column", 'by a semicolon: delimiter = ";"')),
+        ((HEADER + GOOD * 3).replace("\n", "\r").encode(), ("its lines end in a carriage return alone", "convert it")),
+        ((HEADER + GOOD.replace("1700000000", "1700000000000") * 3).encode(), ("bad_time", "time_unit says how")),
+        ((HEADER + "a,1700000000,60.2,124.9\n" * 3).encode(), ("out_of_crs", "are they exchanged?")),
+        ((HEADER.replace("lon", "longitude") + GOOD * 3).encode(), ("missing_column", "spelled as in the header")),
+        ((JSON + JSON.replace("a", "b") * 2).encode(), ("missing_column", 'format = "ndjson"')),
+        ((HEADER + GOOD * 4 + "b,,1,1\n" * 3 + "b,1,,1\n" * 2).encode(), ("5 of the first 9", "mostly missing_time")),
+        ((HEADER + "\u00e9,1,1,1\n" * 3).encode("latin-1"), ("bad_utf8", "iconv -f LATIN1")),
+    ],
+    ids=["utf16", "semicolons", "cr", "ms", "exchanged", "names", "json", "half", "latin1"],
+)  # fmt: skip
+def test_a_file_that_is_something_else_is_refused(home: Home, content: bytes, words: tuple[str, ...]):
+    done, end = replay(home, content)
+    assert (done.exit_code, end) == (2, 0)
+    said = " ".join(done.output.split())
+    assert all(word in said for word in words), said
+    assert said.count("error:") == 1
+    forced, end = replay(home, content, "--force")
+    assert forced.exit_code == 0
+    assert end > 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        (HEADER + GOOD).encode(),
+        b"\xef\xbb\xbf" + (HEADER + GOOD).replace("\n", "\r\n").encode(),
+        (HEADER + GOOD * 5 + "b,,1,1\n" * 5).encode(),
+        HEADER.encode(),
+        b"",
+    ],
+    ids=["good", "mark", "half", "header", "empty"],
+)
+def test_a_file_of_which_half_can_be_read_is_taken(home: Home, content: bytes):
+    assert replay(home, content)[0].exit_code == 0
+
+
+def test_lines_of_json_too(home: Home):
+    assert replay(home, (JSON * 2).encode(), stream="ships")[0].exit_code == 0
+    done, _ = replay(home, (HEADER + GOOD * 3).encode(), stream="ships")
+    assert done.exit_code == 2
+    assert "format says what the file is" in " ".join(done.output.split())
