@@ -132,6 +132,14 @@ test-spark: $(VENV)/.ready jars/.complete ## what starts Spark
 test-dags: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## what needs Airflow
 	@$(PYTEST_DAGS) $(ARGS)
 
+.PHONY: faults
+faults: $(VENV)/.ready ## power cut, pause, clock step, full disk, kill -9, torn files; a calm run is the judge (as root; ARGS="--list")
+	@$(BIN)/python tools/faults.py $(ARGS)
+
+.PHONY: histories
+histories: $(VENV)/.ready ## lives on a simulated machine: kills, pauses, power cuts, clock steps (ARGS="--count 10000 --seed 7")
+	@$(BIN)/python tools/histories.py $(ARGS)
+
 .PHONY: mutants
 mutants: $(VENV)/.ready ## small bugs planted in the core: which does no test notice (ARGS="geometry/circles --sample 20 --minutes 10")
 	@$(BIN)/python tools/mutants.py $(ARGS)

@@ -28,7 +28,7 @@ if importlib.util.find_spec("hypothesis"):  # not in Airflow's environment, wher
     settings.register_profile("random", max_examples=10, database=None, **steady)
     # tools/mutants.py asks whether a case fails, not which is the smallest.
     settings.register_profile(
-        "mutants", max_examples=QUICK // 2, derandomize=True, phases=[Phase.explicit, Phase.generate], **steady
+        "mutants", max_examples=QUICK, derandomize=True, phases=[Phase.explicit, Phase.generate], **steady
     )
     PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if UNDER_CI else "quick")
     settings.load_profile(PROFILE)

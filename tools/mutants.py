@@ -27,11 +27,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-CORE = ("geometry", "operators")
+CORE = ("geometry", "operators", "query/order.py")
 CPU_S = 200
 """What the tests of a mutant may cost before it counts as one that never ends."""
 UNIT, LAWS = "tests/unit/test_", "tests/laws/test_"
 NEAR = f"{LAWS}degrees.py::test_among_near_places_caches_and_restarts_tell_what_brute_force_tells"
+WAYS = f"{LAWS}degrees.py::test_ways_on_the_globe_tell_what_brute_force_tells"
 CACHES = "test_caches_that_stay_in_memory_tell_what_brute_force_tells"
 A_KIND = f"{LAWS}ticks.py::test_a_kind_tells_what_brute_force_tells_however_it_is_run"
 TESTS: dict[str, tuple[str, ...]] = {
@@ -43,8 +44,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "geometry/join": (f"{UNIT}kernels_join.py", f"{LAWS}ticks.py"),
     "geometry": (f"{UNIT}kernels_nearest.py", f"{UNIT}kernels_join.py", f"{LAWS}degrees.py", f"{LAWS}ticks.py"),
     "operators/anticipat": (f"{UNIT}anticipation.py", NEAR, f"{LAWS}ticks.py::{CACHES}"),
-    "operators/frame": (f"{LAWS}degrees.py::test_ways_on_the_globe_tell_what_brute_force_tells", f"{A_KIND}[frames]"),
-    "operators/windows": (f"{A_KIND}[windows]", f"{A_KIND}[counting]"),
+    "operators/frame": (f"{UNIT}spatial_windows.py", WAYS, f"{A_KIND}[frames]"),
+    "operators/windows": (f"{UNIT}oracle_values.py", f"{A_KIND}[windows]", f"{A_KIND}[counting]"),
+    "query/order": (f"{UNIT}query_order.py", f"{UNIT}placing.py"),
     "operators/placing": (f"{UNIT}placing.py", f"{LAWS}step.py"),
     "operators/reshape": (f"{UNIT}reshape.py",),
     "operators/valid": (f"{UNIT}kernels_valid_until.py", f"{LAWS}ticks.py"),
@@ -206,8 +208,8 @@ def modules_of(wanted: list[str]) -> list[str]:
     """The names of the modules of the core that are meant: all of them, or those that begin as is wanted."""
     found = [
         str(path.relative_to(ROOT / "st_common").with_suffix(""))
-        for package in CORE
-        for path in sorted((ROOT / "st_common" / package).rglob("*.py"))
+        for part in CORE
+        for path in sorted((ROOT / "st_common").glob(part if part.endswith(".py") else f"{part}/**/*.py"))
         if path.name != "__init__.py"
     ]
     return [name for name in found if not wanted or any(name.startswith(begin) for begin in wanted)]

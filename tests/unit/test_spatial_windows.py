@@ -80,6 +80,14 @@ def speeds(found, sign=1):
     ]  # fmt: skip
 
 
+@pytest.mark.spec("W4")
+def test_a_step_of_exactly_the_least_length_counts(tell):
+    found = contents(tell(trip(lambda minute: minute * KM, 5, space(2, min_step_m=KM))))
+    assert found[5] == (3, 5, 3)
+    found = contents(tell(trip(lambda minute: minute * KM, 5, space(2, min_step_m=KM + 1))))
+    assert found[5] == (2, 5, 4)
+
+
 @pytest.mark.spec("W4", "W1")
 def test_a_car_at_60_then_30_km_h_the_last_50_km_each_10_km(tell):
     assert contents(tell(trip(slowing, 120, space(50, 10)))) == {

@@ -1,0 +1,272 @@
+"""Breaks a running stream in every way that machines break, and judges what is left by a run that nobody disturbed.
+
+usage: faults.py [--seed N] [--keep] [FAULT ..]        (all of them when none is named; --list says which there are)
+
+Each round makes a home, feeds a stream, follows its changes, and does the damage while all that is at work. Then the
+engine runs once more to the end of the log. The judge is always the same: a new home gets the log that survived and
+runs it in peace; both must tell the same changes, row for row. What a follower was told must be among them, once, and
+every part of the feed that was acknowledged must be in the table of positions. All by the command line, as users do.
+Needs root for file systems of their own (power cut, full disk) and for other namespaces.
+"""
+
+import argparse
+import fcntl
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fault_place import STREAM, BrokenError, Place, at_work, judge, kill, part_of, position, rerun, until
+
+REFUSED = 4  # exit code of a process whose stream belongs to another one
+
+
+# --- what is done to it ----------------------------------------------------------------------------------------------
+
+
+def kill_engine(place: Place) -> None:
+    """Kills (-9) the engine, five times; each time another one goes on."""
+    with at_work(place) as first:
+        engine = first
+        for _ in range(5):
+            kill(engine)
+            engine = place.spawn("run", STREAM, "--engine", "local")
+            time.sleep(place.rng.uniform(1, 5))
+    rerun(place)
+
+
+def kill_capture(place: Place) -> None:
+    """Kills (-9) the process that feeds, five times; the next part comes all the same."""
+    with at_work(place):
+        for _ in range(5):
+            kill([process for process in place.started if "replay" in process.args][-1])
+            time.sleep(place.rng.uniform(0.5, 3))
+    rerun(place)
+
+
+def paused_owner(place: Place) -> None:
+    """SIGSTOP of the engine; one that cannot see it takes over when its lease is old; SIGCONT."""
+    with at_work(place) as engine:
+        os.killpg(engine.pid, signal.SIGSTOP)
+        time.sleep(125)  # a lease of a process that cannot be looked at lives 120 s
+        elsewhere = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+        other = place.spawn("run", STREAM, "--engine", "local", before=elsewhere)
+        before = position(place)
+        until(lambda: position(place) > before or other.poll() is not None, "another one has taken over")
+        if other.poll() is not None:
+            raise BrokenError(f"nobody can take over from a paused engine: exit {other.returncode}")
+        os.killpg(engine.pid, signal.SIGCONT)
+        until(lambda: engine.poll() is not None, "the paused engine has noticed")
+        if engine.returncode != REFUSED:
+            raise BrokenError(f"the paused engine ended with {engine.returncode}, not {REFUSED}")
+    rerun(place)
+
+
+def clock_step(place: Place) -> None:
+    """A second engine is started where the machine seems to have been started an hour later: it is refused."""
+    stat = place.notes / "stat"
+    lines = Path("/proc/stat").read_text().splitlines()
+    stat.write_text(
+        "\n".join(f"btime {int(x.split()[1]) + 3600}" if x.startswith("btime") else x for x in lines) + "\n"
+    )
+    stepped = ("unshare", "--mount", "sh", "-c", f'mount --bind {stat} /proc/stat && exec "$@"', "sh")
+    with at_work(place) as engine:
+        second = place.spawn("run", STREAM, "--engine", "local", before=stepped)
+        until(lambda: second.poll() is not None or engine.poll() is not None, "one of two engines has ended")
+        if second.poll() != REFUSED:
+            raise BrokenError(f"a second engine was not refused: {second.poll()}, and the first one: {engine.poll()}")
+    rerun(place)
+
+
+def disk_full(place: Place) -> None:
+    """What is left of the disk is taken and given back, three times."""
+    filler = place.root.parent / "filler"
+    with at_work(place) as first:
+        engine = first
+        for _ in range(3):
+            with suppress(OSError), filler.open("wb", buffering=0) as file:
+                while True:
+                    file.write(b"x" * (64 << 10))
+            time.sleep(place.rng.uniform(1, 4))
+            filler.unlink()
+            if engine.poll() is not None:
+                engine = place.spawn("run", STREAM, "--engine", "local")
+            time.sleep(place.rng.uniform(1, 4))
+    rerun(place)
+
+
+def power_cut(place: Place) -> None:
+    """The file system stops at once and forgets what was not synced."""
+    with at_work(place):
+        folder = os.open(place.root, os.O_RDONLY)
+        fcntl.ioctl(folder, _SHUTDOWN, struct.pack("I", _WITHOUT_A_FLUSH))
+        os.close(folder)
+    mount = place.root.parent
+    subprocess.run(["umount", mount], check=True)
+    subprocess.run(["mount", "-o", "loop", mount.with_suffix(".img"), mount], check=True)
+    rerun(place)
+
+
+_SHUTDOWN, _WITHOUT_A_FLUSH = 0x8004587D, 2  # EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
+
+
+def older_table(place: Place) -> None:
+    """The newest commit of the table of changes is missing, as in a copy of yesterday."""
+    with at_work(place):
+        pass
+    rerun(place)
+    commits = sorted((place.root / "tables" / "changes" / STREAM / "_delta_log").glob("*.json"))
+    commits[-1].unlink()
+    rerun(place)
+
+
+def flipped_state(place: Place) -> None:
+    """One bit of every file of the engine's state is another one."""
+    with at_work(place):
+        pass
+    for path in sorted((place.stream / "local").rglob("*")):
+        data = bytearray(path.read_bytes()) if path.is_file() else b""
+        if data:
+            data[place.rng.randrange(len(data))] ^= 1 << place.rng.randrange(8)
+            path.write_bytes(data)
+    rerun(place)
+
+
+def torn_records(place: Place) -> None:
+    """The small files beside the log are cut to nothing: positions of readers, status, lease."""
+    with at_work(place):
+        pass
+    for path in [*(place.stream / "log" / "readers").glob("*.json"), *place.stream.glob("*.json")]:
+        if path.name != "topology.json":
+            path.write_bytes(b"")
+    rerun(place)
+
+
+def torn_segment(place: Place) -> None:
+    """A segment is cut in half: the engine must stop and name it; when it is whole again, nothing is lost."""
+    with at_work(place):
+        pass
+    segment = sorted((place.stream / "log").rglob("*.seg"))[-2]
+    data = segment.read_bytes()
+    segment.write_bytes(data[: len(data) // 2])
+    shutil.rmtree(place.stream / "local", ignore_errors=True)  # all of it must be read again
+    done = place.call("run", STREAM, "--engine", "local", "--until-idle")
+    if done.returncode != 2 or segment.name not in done.stderr or "Traceback" in done.stderr:
+        raise BrokenError(f"a torn segment: run ended with {done.returncode}: {done.stderr.strip()[-200:]}")
+    segment.write_bytes(data)
+    rerun(place)
+
+
+def stray_file(place: Place) -> None:
+    """Somebody puts a file among the segments: the feed and the engine go on, or say which it is."""
+    with at_work(place):
+        pass
+    folder = max((place.stream / "log" / "segments").iterdir())
+    stray = folder / "notes.txt"
+    stray.write_text("do not delete")
+    part = place.notes / "stray.csv"
+    part.write_text(part_of(10_000, place.rng))
+    done = place.call("replay", STREAM, str(part), "--no-end")
+    if (
+        done.returncode not in (0, 2)
+        or "Traceback" in done.stderr
+        or (done.returncode and stray.name not in done.stderr)
+    ):
+        raise BrokenError(f"a stray file: replay ended with {done.returncode}: {done.stderr.strip()[-200:]}")
+    stray.unlink()
+    rerun(place)
+
+
+# --- rounds ----------------------------------------------------------------------------------------------------------
+
+FAULTS = {
+    found.__name__: found for found in (
+        kill_engine, kill_capture, paused_owner, clock_step, disk_full, power_cut, older_table, flipped_state,
+        torn_records, torn_segment, stray_file,
+    )
+}  # fmt: skip
+DISKS = {"disk_full": ["-t", "tmpfs", "-o", "size=64m", "tmpfs"], "power_cut": ["-o", "loop"]}
+
+
+@contextmanager
+def disk_of(fault: str, folder: Path) -> Iterator[Path]:
+    """Where the home of a fault lies: in the folder, or on a file system of its own."""
+    mount = folder / "disk"
+    mount.mkdir()
+    if fault == "power_cut":
+        with mount.with_suffix(".img").open("wb") as image:
+            image.truncate(400 << 20)
+        subprocess.run(["mkfs.ext4", "-q", mount.with_suffix(".img")], check=True)
+    options = DISKS.get(fault)
+    if options:
+        of = [mount.with_suffix(".img")] if fault == "power_cut" else []
+        subprocess.run(["mount", *options, *of, mount], check=True)
+    try:
+        yield mount
+    finally:
+        if options:
+            subprocess.run(["umount", "--lazy", mount], check=False)
+
+
+def round_of(fault: str, seed: int, folder: Path) -> str:
+    """One round: gives what held.
+
+    Raises:
+        BrokenError: what did not.
+    """
+    notes = folder / "notes"
+    notes.mkdir(parents=True)
+    with disk_of(fault, folder) as disk:
+        place = Place(root=disk / "home", notes=notes, rng=random.Random(f"{fault} {seed}"))  # noqa: S311 - to be repeated
+        try:
+            FAULTS[fault](place)
+            return judge(place)
+        except subprocess.TimeoutExpired as error:
+            raise BrokenError(f"a command did not end: {error.cmd}") from error
+        finally:
+            place.kill_all()
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the rounds; gives back 1 when something did not hold."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("faults", nargs="*")
+    parser.add_argument("--seed", type=int, default=time.time_ns() // 1_000_000_000)
+    parser.add_argument("--keep", action="store_true", help="leave the folders of rounds that did not hold")
+    parser.add_argument("--list", action="store_true")
+    args = parser.parse_args(arguments)
+    if args.list:
+        print("\n".join(f"{name:15} {found.__doc__}" for name, found in FAULTS.items()))
+        return 0
+    unknown = sorted(set(args.faults) - set(FAULTS))
+    if unknown:
+        parser.error(f"no such fault: {' '.join(unknown)} (there are: {' '.join(FAULTS)})")
+    broken = sum(not _told(name, args.seed, keep=args.keep) for name in args.faults or FAULTS)
+    print(f"{broken} did not hold; to replay: make faults ARGS='--seed {args.seed}'")
+    return 1 if broken else 0
+
+
+def _told(fault: str, seed: int, *, keep: bool) -> bool:
+    folder, start_s = Path(tempfile.mkdtemp(prefix=f"faults-{fault}-")), time.monotonic()
+    try:
+        held, said = True, round_of(fault, seed, folder)
+    except (BrokenError, subprocess.CalledProcessError) as error:
+        held, said = False, str(error)
+    print(f"{'held ' if held else 'BROKE'} {fault:15} {time.monotonic() - start_s:5.0f} s  {said}", flush=True)
+    if held or not keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        print(f"      kept in {folder}")
+    return held
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
