@@ -23,6 +23,7 @@ def to_blob(arrays: Arrays, meta: Mapping[str, Any], *, compressed: bool = False
     columns, names = [], []
     for name, values in arrays.items():
         array = values if isinstance(values, pa.Array) else pa.array(values)
+        array = array if len(array) else pa.array([], array.type)  # nothing of a million texts writes all their offsets
         offsets = pa.array([0, len(array)], pa.int64())
         columns.append(pa.LargeListArray.from_arrays(offsets, array))
         names.append(name)

@@ -211,7 +211,7 @@ def _joined(held: Held, rows: Rows, on_time: np.ndarray) -> Held:
 
 def _with_expiries(state: State, events: Events, clock: Clock, silence_us: int) -> Events:
     """The events, with an EXPIRED one where an object was silent for longer than `silence_us` (SPEC G7)."""
-    alive = state.fixes.status == ALIVE
+    alive = _ending(state, events, clock, silence_us)
     objects = np.concatenate([np.flatnonzero(alive), events.object])
     last = np.concatenate([state.fixes.ts[alive], events.ts])
     since = np.concatenate([np.full(len(objects) - len(events), -1), events.position])
@@ -232,6 +232,17 @@ def _with_expiries(state: State, events: Events, clock: Clock, silence_us: int) 
         kind=np.full(len(nan), EXPIRED, np.int8), source=np.full(len(nan), -1),
     )  # fmt: skip
     return _merged(events, expired)
+
+
+def _ending(state: State, events: Events, clock: Clock, silence_us: int) -> np.ndarray:
+    """Which objects may end their stay in this run: they report, or the clock passes their end; bool[objects]."""
+    fixes = state.fixes
+    alive = fixes.status == ALIVE
+    reports = np.zeros(len(fixes), bool)
+    reports[events.object[events.object < len(fixes)]] = True
+    due = np.zeros(len(fixes), bool)
+    due[alive] = fixes.ts[alive] + silence_us < clock.value[-1]
+    return alive & (reports | due)
 
 
 def _merged(events: Events, expired: Events) -> Events:
