@@ -15,7 +15,7 @@ from st_common.settings import StreamSettings
 
 Land = Callable[[], None]
 _TIMEOUT_S, _LOOK_S = 1800.0, 1.0
-_PHASES = {"packets": "decode and pack", "step": "step", "settled": "order of changes"}
+_PHASES = {"packets_in": "decode and pack", "step": "step", "settled": "order of changes"}
 
 
 @dataclass

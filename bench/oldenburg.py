@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from st_common.capture.log import SEGMENT_LIMIT
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
 from st_common.settings import StreamSettings
@@ -33,6 +34,7 @@ ROADS = SHARED / "data" / "roadnet-oldenburg"
 STREAM = "load"
 _PLACE = (8.2146, 53.1435)  # longitude and latitude that the middle of the plane is given; a unit is a metre there
 _METRES_PER_DEGREE = 111_195.0
+_ROW_BYTES = 64  # of a report, at most
 _SILENCE_UNITS, _NEVER = 1.2, 1000.0
 _UNITS = 32  # made at least, so that runs of different lengths share a world
 
@@ -93,7 +95,8 @@ def seen(space: World, share: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def data_segments(space: World, unit: int, who: np.ndarray, *, parts: int) -> list[bytes]:
-    """The reports of a unit as so many CSV segments."""
+    """The reports of a unit as so many CSV segments, or as many as are needed for each to be small enough."""
+    parts = max(parts, -(-len(who) * _ROW_BYTES // SEGMENT_LIMIT))
     return [
         payload(
             Round(unit=unit, object=some, x=space.x[unit, some], y=space.y[unit, some], kind=space.kind[some],

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from st_common.capture.log import Log, Segment
 from st_common.decode.joined import Part, Raw, decode_all
+from st_common.engine.pace import taken
 from st_common.operators.packet import Packet, control_packet, pack
 from st_common.operators.settings import Settings
 from st_common.settings import StreamSettings
@@ -67,6 +68,12 @@ def packets_of(log: Log, segments: Sequence[Segment], stream: StreamSettings, *,
             yield [control_packet(first.number, log.read(first))] * shards
         else:
             yield _pack(first.number, piece.part, stream, shards)
+
+
+def packets_in(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> list[Packet]:
+    """The packets of a batch for the one shard there is: of the first of the segments, up to what a batch may take."""
+    made = packets_of(log, segments, stream, shards=1)
+    return [one[0] for one in taken(made, lambda one: one[0].rows)]
 
 
 def packets(log: Log, segment: Segment, stream: StreamSettings, *, shards: int) -> list[Packet]:

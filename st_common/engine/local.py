@@ -12,11 +12,11 @@ import pyarrow as pa
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
-from st_common.engine.feed import packets_of, step_settings
+from st_common.engine.feed import packets_in, step_settings
 from st_common.engine.journal import Journal
 from st_common.engine.orders import orders_of, write_orders
 from st_common.engine.owner import Owner
-from st_common.engine.pace import Pace, taken
+from st_common.engine.pace import Pace
 from st_common.engine.states import States, end_of
 from st_common.engine.suspension import tell_failures
 from st_common.engine.tidy import tidy
@@ -28,6 +28,7 @@ from st_common.operators.changes import settled
 from st_common.operators.evaluate import Counters
 from st_common.operators.match import LayerOf
 from st_common.operators.packet import nulled_in
+from st_common.operators.retire import LEAST, retired
 from st_common.operators.stages import step
 from st_common.operators.state import State
 from st_common.operators.wanted import wanted_us
@@ -104,8 +105,7 @@ class LocalEngine:
         segments = self.log.segments(start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments)
         if not segments:
             return False
-        made = packets_of(self.log, segments, self._stream, shards=1)
-        read = [one[0] for one in taken(made, lambda one: one[0].rows)]
+        read = packets_in(self.log, segments, self._stream)
         done = step(self.state, read, self.settings, self._layer_of)
         if done.failures:
             tell_failures(self._home, done.failures)
@@ -190,6 +190,7 @@ class LocalEngine:
         """
         self._wait()
         self.commit()
+        self.state = retired(self.state, self.settings, least=LEAST)
         self._storing = Thread(target=self._store, args=(self.state,), name="state")
         self._storing.start()
         self._based_s = time.monotonic()

@@ -120,8 +120,8 @@ def _argument(turn: Turn, function: str, argument: str, of: Sample) -> np.ndarra
 
 
 def reduced(turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray) -> Groups:
-    """One value per query and group; NaN for distinct. Rows are in a fixed order, so that sums repeat exactly."""
-    order = np.lexsort((group, query))
+    """One value per query and group; NaN for distinct. Sums are taken in the order of the values."""
+    order = np.lexsort((value, group, query))
     query, group, value = query[order], group[order], value[order]
     found: list[tuple[np.ndarray, np.ndarray]] = []
     for function in _REDUCE:

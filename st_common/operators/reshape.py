@@ -55,7 +55,7 @@ def joined(states: Sequence[State], *, moving: bool) -> State:
     if not moving:
         starts = np.cumsum([0, *(len(state.objects) for state in states[:-1])])
     parts = [
-        _renumbered(state, numbering, start + np.arange(len(state.objects)))
+        renumbered(state, numbering, start + np.arange(len(state.objects)))
         for state, start in zip(states, starts, strict=True)
     ]
     whole = first if moving else _with_all_objects(states, starts)
@@ -87,7 +87,7 @@ def _check(states: Sequence[State], *, moving: bool) -> None:
             raise StateError("the shards do not know the same objects, queries and clock", hint=hint)
 
 
-def _renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _Answers:
+def renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _Answers:
     """What a state remembers with the targets and partners of a numbering and with other numbers of objects."""
     entries, groups, rows = state.entries, state.groups, state.frame_rows
     in_entries = _counted(state.queries, state.targets.query[entries.target], entries.value)
@@ -162,6 +162,14 @@ def _counted(queries: Queries, query: np.ndarray, value: np.ndarray) -> _Counted
     return _Counted(partners=known & (distinct & ~without)[query], objects=known & (distinct & without)[query])
 
 
+def counted_objects(state: State) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of objects that are counted as values, in windows and in rows of frames."""
+    entries, rows = state.entries, state.frame_rows
+    of_entries = entries.value[_counted(state.queries, state.targets.query[entries.target], entries.value).objects]
+    of_rows = rows.value[_counted(state.queries, rows.query, rows.value).objects]
+    return of_entries.astype(np.int64), of_rows.astype(np.int64)
+
+
 def _part(state: State, shard_of: np.ndarray, shard: int, shards: int, *, moving: bool) -> State:
     """The state of one of some shards."""
     own = shard_of == shard
@@ -178,8 +186,8 @@ def _part(state: State, shard_of: np.ndarray, shard: int, shards: int, *, moving
     )  # fmt: skip
     numbering = Numbering(Interner.empty(), Targets.empty())
     object_of = np.arange(len(own)) if moving else np.where(own, np.cumsum(own) - 1, -1)
-    found = _renumbered(kept, numbering, object_of)
-    whole = state if moving else _with_own_objects(state, own, object_of)
+    found = renumbered(kept, numbering, object_of)
+    whole = state if moving else with_own_objects(state, own, object_of)
     return replace(
         whole, partners=numbering.partners, targets=numbering.targets, memo=None, answer=found.answer,
         tick_answer=found.tick_answer, entries=found.entries, groups=found.groups, frame_rows=found.frame_rows,
@@ -260,7 +268,7 @@ def _attributes(parts: Sequence[tuple[int, Attributes]]) -> Attributes:
     }  # fmt: skip
 
 
-def _with_own_objects(state: State, own: np.ndarray, object_of: np.ndarray) -> State:
+def with_own_objects(state: State, own: np.ndarray, object_of: np.ndarray) -> State:
     """A state with some of its objects, numbered anew."""
     numbers = np.flatnonzero(own)
     held = _held_rows(state.held, np.flatnonzero(own[state.held.object]))

@@ -75,7 +75,7 @@ def _keyed(state: State, settings: Settings) -> State:
     if not np.array_equal(first, hashes_of(state.objects.ids.slice(0, 1), key)):
         raise StateError("the ids of the state are hashed by another key than the stream's",
                          hint="restore the stream's `topology.json`: it holds the key")  # fmt: skip
-    return replace(state, objects=state.objects.under(key), partners=state.partners.under(key))
+    return state.of_key(key)
 
 
 def _in_order(state: State, packets: Iterable[Packet]) -> list[Packet]:

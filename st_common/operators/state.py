@@ -1,7 +1,7 @@
 """What one shard remembers between batches."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,10 @@ class State:
     tracks: Tracks = field(default_factory=Tracks)
     held: Held = field(default_factory=Held.empty)
     memo: Any = field(default=None, compare=False, repr=False)
+
+    def of_key(self, key: str) -> "State":
+        """The state, whose ids are said to be hashed by that key."""
+        return replace(self, objects=self.objects.under(key), partners=self.partners.under(key))
 
     def to_blob(self, *, queries: bool = True) -> bytes:
         """The whole state as bytes: the base that later deltas build on; the queries may be stored by themselves."""

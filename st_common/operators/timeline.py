@@ -115,7 +115,7 @@ def order(state: State, rows: Rows, *, lateness_us: int, silence_us: int | None)
         fixes, attributes, held, late, double = _released(state, rows, clock)
     else:
         held = None
-        fixes, late, double = _newer(state, _immediate(rows))
+        fixes, late, double = _newer(state, _immediate(rows), clock, silence_us)
     if silence_us is not None:
         fixes = _with_expiries(state, fixes, clock, silence_us)
     return Ordered(events=fixes, attributes=attributes, held=held, clock=clock, max_event=max_event, late=late,
@@ -136,16 +136,24 @@ def _immediate(rows: Rows) -> Events:
     return _events(rows, index, rows.position[index])
 
 
-def _newer(state: State, events: Events) -> tuple[Events, np.ndarray, np.ndarray]:
-    """Only the events that are newer than all earlier ones of their object; the objects of late and double ones."""
+def _newer(state: State, events: Events, clock: Clock, silence_us: int | None) -> tuple[Events, np.ndarray, np.ndarray]:
+    """Only the events that are newer than all earlier ones of their object; the objects of late and double ones.
+
+    Those are late as well that come when their object would be silent already: so nothing has to be known of an object
+    once it is silent (see `retire`).
+    """
     none = events.object[:0]
+    stale = np.zeros(len(events), bool)
+    if silence_us is not None:
+        stale = events.ts + silence_us < clock.before(events.position)
     if not len(events):
         return events, none, none
     before = _previous_max(events.object, events.ts, _padded(state.fixes.ts, events.object, NEVER))
-    newer = events.ts > before
+    newer = (events.ts > before) & ~stale
     if newer.all():
         return events, none, none
-    return events.take(newer), events.object[events.ts < before], events.object[events.ts == before]
+    late, double = stale | (events.ts < before), ~stale & (events.ts == before)
+    return events.take(newer), events.object[late], events.object[double]
 
 
 def _padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
@@ -222,8 +230,7 @@ def _with_expiries(state: State, events: Events, clock: Clock, silence_us: int) 
     following = np.where(follows, np.r_[last[1:], 0], LAST) if len(objects) else last
     following_at = np.where(follows, np.r_[since[1:], 0], LAST) if len(objects) else since
     end = last + silence_us
-    # A fix that comes when the clock is past its end already enters and expires at its own row. One that comes after
-    # the row that ended its object's stay does not keep it, however old it is.
+    # A fix that comes after the row that ended its object's stay does not keep it, however old it is.
     position = np.maximum(clock.first_past(end), since)
     expires = is_fix & (position != LAST) & ((following > end) | (following_at > position))
     nan = np.full(int(expires.sum()), np.nan)
@@ -242,7 +249,8 @@ def _ending(state: State, events: Events, clock: Clock, silence_us: int) -> np.n
     reports[events.object[events.object < len(fixes)]] = True
     due = np.zeros(len(fixes), bool)
     due[alive] = fixes.ts[alive] + silence_us < clock.value[-1]
-    return alive & (reports | due)
+    ending: np.ndarray = alive & (reports | due)
+    return ending
 
 
 def _merged(events: Events, expired: Events) -> Events:

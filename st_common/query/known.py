@@ -113,6 +113,12 @@ def known(home: Home, streams: list[str], *, store: bool = False) -> Known:
         return now
 
 
+def forget() -> None:
+    """Lets this process go on as a new one would: from the file and the logs."""
+    with _lock:
+        _remembered.clear()
+
+
 def row_at(home: Home, brief: QueryRow) -> QueryRow:
     """The whole control row of which the brief one tells the place.
 

@@ -74,7 +74,7 @@ def events_of(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
     Beside the columns of the fixes: `kind`, `effect` (the row at which it takes effect), `event` (its time), `tick`,
     `due` (the row at which that is judged, `LATER` when it is not yet), `elapsed_s` and what was `before`.
     """
-    used = _on_time(fixes, clock) if times.lateness_us else _newest(fixes)
+    used = _on_time(fixes, clock) if times.lateness_us else _newest(fixes, clock, times.silence_us)
     used = used[used["effect"] != LATER].sort_values(["object", "ts"], kind="stable")
     used = used.assign(kind=np.where(used["gone"], GONE, FIX), event=used["ts"])
     if times.silence_us is not None:
@@ -84,8 +84,13 @@ def events_of(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
     return _with_before(used).assign(**_ticks(used, clock, times.tick_us))
 
 
-def _newest(fixes: pd.DataFrame) -> pd.DataFrame:
-    """Without lateness: each fix that is newer than all before it of its object, at its own row."""
+def _newest(fixes: pd.DataFrame, clock: Clock, silence_us: int | None) -> pd.DataFrame:
+    """Without lateness: each fix that is newer than all before it of its object, at its own row.
+
+    One that comes when its object would be silent already does not count.
+    """
+    if silence_us is not None:
+        fixes = fixes[fixes["ts"].to_numpy() + silence_us >= clock.just_before(fixes["position"].to_numpy())]
     highest = fixes.groupby("object", sort=False)["ts"].cummax()
     before = highest.groupby(fixes["object"], sort=False).shift(fill_value=NEVER)
     newest: pd.DataFrame = fixes[fixes["ts"] > before]

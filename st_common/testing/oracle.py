@@ -131,8 +131,10 @@ def _arrive(world: World, fix: Fix) -> None:
     """Judges a fix against the clock before it (or, with no lateness, against the last of its object)."""
     due: list[Fix] = []
     if world.rules.lateness_us == 0:
-        last = world.known.last_us.get(fix.object, NEVER)
-        if fix.event_us > last:
+        last, silence_us = world.known.last_us.get(fix.object, NEVER), world.rules.silence_us
+        if silence_us is not None and fix.event_us + silence_us < world.before:
+            world.late += 1  # its object would be silent already
+        elif fix.event_us > last:
             due = [fix]
         elif fix.event_us == last:
             world.double += 1

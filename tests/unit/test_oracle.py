@@ -170,10 +170,12 @@ def test_silence_by_other_objects_and_clock_rows() -> None:
     assert answer(rows, rules=rules) == {("q", "c", None): None}
 
 
-def test_a_fix_far_behind_the_clock_enters_and_expires_at_its_own_row() -> None:
-    rows = [register(0, "q", box()), fix(1, "b", 100, 50), fix(2, "a", 1)]
-    expected = [(2, 0, "a", 1, "enter", 1, 1), (2, 1, "a", -1, "expired", 11, 1)]
-    assert brief(by_both(rows, rules=Rules(silence_us=10 * S))) == expected
+def test_a_fix_whose_object_would_be_silent_already_is_late() -> None:
+    rows = [register(0, "q", box()), fix(1, "b", 100, 50), fix(2, "a", 89), fix(3, "a", 90)]
+    rules = Rules(silence_us=10 * S)
+    assert brief(by_both(rows, rules=rules)) == [(3, 0, "a", 1, "enter", 90, 90)]
+    assert judge(rows, rules=rules).late == 1
+    assert brief(by_both(rows)) == [(2, 0, "a", 1, "enter", 89, 89)]
 
 
 def test_register_replace_drop_count_from_all_last_fixes() -> None:

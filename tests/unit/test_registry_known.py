@@ -34,10 +34,6 @@ def do(home, text):
     return register(home, STREAMS, parse(text), owner="ada", now_us=1_000)
 
 
-def another_process():
-    known._remembered.clear()
-
-
 def counted(monkeypatch):
     """The numbers of the segments that are read whole."""
     read, real = [], Log.read
@@ -59,7 +55,7 @@ def test_a_registration_reads_the_control_rows_that_are_new(home, monkeypatch):
     drop(home, "q7")
     assert len(read) <= 2
     del read[:]
-    another_process()
+    known.forget()
     do(home, "REGISTER QUERY two AS SELECT * FROM cars")
     assert len(read) < 100
     with pytest.raises(TextError, match="registered already"):
@@ -74,7 +70,7 @@ def test_a_damaged_file_is_as_good_as_none(home, damage, monkeypatch):
     do(home, "REGISTER QUERY a AS SELECT * FROM cars; REGISTER QUERY b AS SELECT * FROM cars")
     do(home, "DROP QUERY a")
     (home.root / "registry" / known.FILE).write_bytes(damage)
-    another_process()
+    known.forget()
     assert do(home, "REGISTER QUERY a AS SELECT * FROM cars")[0].version == 2
 
 
@@ -107,7 +103,7 @@ def test_what_is_known_is_the_fold_of_the_logs(tmp_path_factory, seed):
             with contextlib.suppress(TextError):
                 do(home, "; ".join(texts))
             if rng.random() < 0.4:
-                another_process()
+                known.forget()
             if rng.random() < 0.2:
                 Log(home.log("cars")).append(b'{"op":"clock","ts":1}\n', arrival_us=number, control=True, clock=True)
             expected = registry._latest(history(home))
