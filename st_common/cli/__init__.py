@@ -45,7 +45,9 @@ _layers = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=N
 app.add_typer(_layers, name="layer", help="Load layers of features that do not move, and look at them.")
 
 _streams = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(_streams, name="streams", help="See on which engine streams run, and take them to another one.")
+app.add_typer(
+    _streams, name="streams", help="See on which engine streams run, and take them to another one, begin them anew."
+)
 
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_queries, "register"): query.register,
@@ -58,6 +60,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_layers, "show"): layer.show,
     (_streams, "list"): streams.list_streams,
     (_streams, "reshard"): streams.reshard,
+    (_streams, "reset"): streams.reset,
     (app, "partition"): layer.partition,
     (app, "replay"): capture.replay,
     (app, "capture"): capture.capture,

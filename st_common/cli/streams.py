@@ -53,6 +53,24 @@ def reshard(
     _advise(settings, done.after, context.conf(ctx))
 
 
+def reset(
+    ctx: typer.Context,
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Begin a stream anew from its log: the next run decodes and judges all of it with the settings of now."""
+    from st_common.engine.reset import reset as begin_anew
+
+    home = context.home(ctx, must_exist=True)
+    context.stream(ctx, stream)
+    what = f"This removes the changes, positions, rejects, latest fixes and snapshots of {stream}, and its state."
+    if not yes and not typer.confirm(f"{what} Its log and its queries stay. Go on?"):
+        raise typer.Exit(1)
+    done = begin_anew(home, stream)
+    typer.echo(f"{stream} begins anew: the next run reads {done.segments:,} segments")
+
+
 def _wanted(stream: "StreamSettings", *, engine: str | None = None, shards: int | None = None) -> tuple[str, int]:
     """The engine and the shards that a stream should have: as given, else as its settings say; local has one shard."""
     engine = engine or stream.engine

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from st_common.errors import FairwayError
+from st_common.errors import FairwayError, StateError
 from st_common.home import Home
 from st_common.ops import lease
 from st_common.ops.status import StreamStatus, read_status, write_exit, write_status
 from st_common.ops.stop import stop_wanted
 
 BEAT_S = 1.0
+RESET_FILE = "reset.json"  # there while a reset is under way
 _COUNTS = ("fixes", "rejects", "late", "double", "cut", "changes")
 
 
@@ -76,8 +77,14 @@ def owned(home: Home, stream: str, *, engine: str) -> Iterator[Owner]:
 
     Raises:
         FencedError: another living process owns the stream.
+        StateError: a reset of the stream was cut off.
     """
-    with owned_folder(home.stream(stream), engine=engine) as owner:
+    folder = home.stream(stream)
+    with owned_folder(folder, engine=engine) as owner:
+        if engine != "reset" and (folder / RESET_FILE).exists():
+            raise StateError(
+                f"a reset of stream {stream!r} was cut off", hint=f"`fairway streams reset {stream}` again"
+            )
         yield owner
 
 

@@ -66,7 +66,7 @@ def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> S
 def _hint(key: str, stream: str) -> str:
     if key in ("engine", "shards"):
         return f"`fairway streams reshard {stream}` takes the stream to what the settings say, or set it back"
-    return "set it back, or run the stream in a new home folder"
+    return f"set it back, or `fairway streams reset {stream}` begins the stream anew from its log"
 
 
 def topology_of(home: Home, stream: str) -> Topology | None:

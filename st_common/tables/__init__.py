@@ -6,10 +6,11 @@ from st_common.tables.lock import locked
 from st_common.tables.reading import committed, dataset, exists, read, version
 from st_common.tables.recovery import recover
 from st_common.tables.shape import fit, with_date
-from st_common.tables.writing import append, replace
+from st_common.tables.writing import append, begin_anew, replace
 
 __all__ = [
     "append",
+    "begin_anew",
     "committed",
     "compact",
     "create",

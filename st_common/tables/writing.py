@@ -98,6 +98,20 @@ def replace(
     return _committed(path, once)
 
 
+def begin_anew(path: Path, *, app: str, predicate: str) -> None:
+    """Takes out the rows that `predicate` selects, and lets `app` commit from its beginning again, in one commit.
+
+    Raises:
+        FairwayError: there is no table.
+        TransientError: somebody who does not hold the table's lock committed in between, again and again.
+    """
+
+    def once() -> None:
+        commit(required(path), taken_out(path, required(path), predicate), [Transaction(app, -1)])
+
+    _committed(path, once)
+
+
 def _marks(app: str | None, version: int | None) -> list[Transaction]:
     return [Transaction(app, version)] if app is not None and version is not None else []
 

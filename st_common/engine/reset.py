@@ -1,0 +1,95 @@
+"""A stream begun anew from its log: what was made from the log goes, and the next run makes it with new settings (S3).
+
+The log stays with all its rows, so queries stay registered, and begin at the same places as they did.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.engine.archive import READER
+from st_common.engine.export import export_folder
+from st_common.engine.owner import RESET_FILE, now_us, owned
+from st_common.errors import LogError
+from st_common.home import Home
+from st_common.ops.records import write_record
+from st_common.ops.status import STATUS_FILE
+
+_OF_STREAM = ("changes", "positions", "latest", "snapshots")
+_STATE = ("local", "spark", "g[0-9]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """What the next run will read: the segments of the log."""
+
+    stream: str
+    segments: int
+
+
+def reset(home: Home, stream: str, *, between: Callable[[], None] = lambda: None) -> Reset:
+    """Removes the state of a stream's engines, and the tables and rows that were made from its log.
+
+    One that dies on the way leaves a marker: no engine starts until a reset has come to its end. `between` is called
+    between two steps.
+
+    Raises:
+        FencedError: the stream is running.
+        LogError: the stream has no log, or the log lacks segments: what they held could never be made again.
+    """
+    folder, log = home.stream(stream), Log(home.log(stream))
+    with owned(home, stream, engine="reset") as owner:
+        segments = _whole(log, stream)
+        write_record(folder / RESET_FILE, {"begun_ts": now_us()})
+        steps = [*(_gone(path) for pattern in _STATE for path in sorted(folder.glob(pattern)))]
+        steps += [_gone(export_folder(home, stream)), lambda: _read_anew(log)]
+        steps += [_gone(home.table(name, stream)) for name in _OF_STREAM]
+        steps += [lambda: _without_rejects(home, stream)]
+        steps += [_unlinked(folder / name) for name in ("topology.json", STATUS_FILE, RESET_FILE)]
+        for step in steps:
+            owner.check()
+            step()
+            between()
+    return Reset(stream=stream, segments=segments)
+
+
+def _whole(log: Log, stream: str) -> int:
+    """The number of segments of a log that has them all."""
+    end = log.end()
+    if not end:
+        raise LogError(f"stream {stream!r} has no log", hint="nothing was captured yet")
+    found = sum(1 for _ in log.segments(0))
+    if found != end:
+        raise LogError(f"the log of stream {stream!r} has {found} of {end} segments", hint="restore the others")
+    return end
+
+
+def _gone(path: Path) -> Callable[[], None]:
+    """Removes a folder: renamed first, so that nobody finds half of it."""
+
+    def remove() -> None:
+        if path.exists():
+            aside = path.with_name(f".{path.name}.reset")
+            shutil.rmtree(aside, ignore_errors=True)
+            path.replace(aside)
+            shutil.rmtree(aside, ignore_errors=True)
+
+    return remove
+
+
+def _unlinked(path: Path) -> Callable[[], None]:
+    return lambda: path.unlink(missing_ok=True)
+
+
+def _read_anew(log: Log) -> None:
+    for reader in log.reader_positions():
+        log.publish(reader, 0)
+
+
+def _without_rejects(home: Home, stream: str) -> None:
+    path = home.table("rejects")
+    if tables.exists(path):
+        tables.begin_anew(path, app=f"{READER}-{stream}", predicate=f"stream = '{stream}'")
