@@ -16,6 +16,7 @@ from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 from st_common.spark import stream as streaming
 
+pytestmark = pytest.mark.timeout(900)
 FIXES = StreamSettings(
     name="fixes", format="csv", crs="planar", time_unit="s", max_ahead_s=None, shards=2,
     columns=Columns(object="id", event_ts="t", x="x", y="y"), attributes={"state": "string"},
@@ -39,7 +40,7 @@ def run_spark(spark, home, stream):
         feed = streaming.feed_of(spark, home, stream)
         query = streaming.start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold")
         try:
-            until_s = time.monotonic() + 240
+            until_s = time.monotonic() + 420
             while query.isActive and sink.committed + 1 < position_of(sink.log.end(), 0):
                 assert time.monotonic() < until_s, "the stream did not reach the log's end"
                 time.sleep(0.05)
