@@ -50,7 +50,21 @@ def carried_out(ctx: typer.Context, file: Path | None, text: str | None) -> "Out
     if done.rows:
         _roll_forward(ctx)
     write_outcome(ctx, done)
+    _tell_beginnings(ctx, done)
     return done
+
+
+def _tell_beginnings(ctx: typer.Context, done: "Outcome") -> None:
+    """Says of what was just registered what lies before it in the log; what cannot be counted is no error."""
+    from st_common.serving.beginnings import beginnings, in_words
+
+    try:
+        found = beginnings(context.home(ctx), context.streams(ctx), done.rows)
+    except FairwayError as error:
+        typer.echo(f"note: what lies before cannot be counted: {error}", err=True)
+        return
+    for line in (line for one in found for line in in_words(one)):
+        typer.echo(f"note: {line}", err=True)
 
 
 def check(ctx: typer.Context, file: _FILE = None, text: _TEXT = None) -> None:
