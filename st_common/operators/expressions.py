@@ -91,9 +91,18 @@ def known(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
     return np.stack([_true(column, table.num_rows) for column in found])
 
 
-def texts(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
-    """The values as text, `NULL` for null: names of groups."""
-    return [pc.fill_null(column, "NULL") for column in values_as_text(expressions, table)]
+def groups(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
+    """The values as names of groups, null for null: texts as they are, in quotes those that could be taken for `NULL`.
+
+    So no two groups have one name: a text that is NULL, or that begins with a quote, stands in quotes, as in SQL.
+    """
+    return [_group_names(column.cast(pa.string())) for column in values_as_text(expressions, table)]
+
+
+def _group_names(texts: pa.Array) -> pa.Array:
+    odd = pc.or_(pc.equal(texts, "NULL"), pc.starts_with(texts, "'"))
+    quoted = pc.binary_join_element_wise("'", pc.replace_substring(texts, "'", "''"), "'", "")
+    return pc.if_else(odd, quoted, texts)
 
 
 def numbers(expressions: Sequence[str], table: pa.Table) -> list[np.ndarray]:

@@ -43,6 +43,10 @@ class Sample:
         """The numbers, as partners, of the values of an expression as text; `null` stands for those without one."""
         return self.values.partners(text, self.place, numbering, null=null)
 
+    def groups(self, text: str, numbering: Numbering) -> np.ndarray:
+        """The numbers, as partners, of the names of the groups that an expression makes; that of null is NULL."""
+        return self.values.partners(text, self.place, numbering, null="NULL", form="group")
+
     def known(self, text: str) -> np.ndarray:
         """Where an expression is not null; bool[n]."""
         return self.values.known(text, self.place)

@@ -95,7 +95,9 @@ def _group_numbers(turn: Turn, spec: Aggregate, of: Sample, point: np.ndarray, t
     if spec.grouped_by == PARTNER:
         partner: np.ndarray = numbering.targets.partner[target]
         return partner
-    numbers: np.ndarray = of.partners(spec.grouped_by, turn.numbering, null="NULL")[point]
+    is_text = spec.function != "avgspd"  # that tells of objects, by their ids
+    found = of.groups(spec.grouped_by, numbering) if is_text else of.partners(spec.grouped_by, numbering, null="")
+    numbers: np.ndarray = found[point]
     return numbers
 
 

@@ -14,8 +14,8 @@ from st_common.operators.numbering import Numbering
 from st_common.operators.readings import Readings
 from st_common.operators.taken import Attributes, taken
 
-Form = Literal["mask", "number", "text", "known"]
-_FILLER = {"mask": False, "known": False, "number": np.nan, "text": -1}
+Form = Literal["mask", "number", "text", "group", "known"]
+_FILLER = {"mask": False, "known": False, "number": np.nan, "text": -1, "group": -1}
 _SHARE = 8  # where more than this part of the events is asked for, all are evaluated at once
 
 
@@ -97,9 +97,11 @@ class Values:
         (column,) = self._filled("text", [text], places)
         return column.values[places], column.names
 
-    def partners(self, text: str, places: np.ndarray, numbering: Numbering, *, null: str) -> np.ndarray:
-        """The numbers, as partners, of the values of an expression as text; `null` stands for those without one."""
-        (column,) = self._filled("text", [text], places)
+    def partners(
+        self, text: str, places: np.ndarray, numbering: Numbering, *, null: str, form: Form = "text"
+    ) -> np.ndarray:
+        """The numbers, as partners, of the values of an expression as text or as names of groups; `null` for none."""
+        (column,) = self._filled(form, [text], places)
         codes = column.values[places]
         if (codes < 0).any():
             return np.where(codes < 0, numbering.partner_of(null), column.numbered(codes, numbering))
@@ -142,4 +144,6 @@ def _found(form: Form, texts: list[str], table: pa.Table) -> Sequence[pa.Array |
         return list(expressions.masks(texts, table))
     if form == "known":
         return list(expressions.known(texts, table))
+    if form == "group":
+        return expressions.groups(texts, table)
     return expressions.numbers(texts, table) if form == "number" else expressions.values_as_text(texts, table)

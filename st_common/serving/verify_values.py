@@ -35,10 +35,7 @@ def groups(
     aggregate: Aggregate, counted: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
 ) -> dict[str, float | None]:
     """The value of every group by its text; None for DISTINCT."""
-    texts = [
-        aggregate.argument or "1",
-        f"coalesce(CAST({aggregate.group or chr(39) + '*' + chr(39)} AS VARCHAR), 'NULL')",
-    ]
+    texts = [aggregate.argument or "1", _name_of(aggregate.group or "'*'")]
     rows = counted[["object"]].assign(v=None, g=None)
     if len(counted):
         values = values_of(counted, texts, attributes, geographic=geographic)
@@ -47,6 +44,18 @@ def groups(
     if aggregate.group is None and aggregate.function in ("count", "count_distinct"):
         found.setdefault("*", 0.0)
     return found
+
+
+def _name_of(group: str) -> str:
+    """The expression of a group's name: NULL for null, and in quotes what is called so or begins with a quote."""
+    text = f"CAST({group} AS VARCHAR)"
+    if group == "partner":
+        return text
+    quoted = f"concat(chr(39), replace({text}, chr(39), chr(39) || chr(39)), chr(39))"
+    return (
+        f"CASE WHEN {text} IS NULL THEN 'NULL' WHEN {text} = 'NULL' OR starts_with({text}, chr(39)) "
+        f"THEN {quoted} ELSE {text} END"
+    )
 
 
 def _grouped(aggregate: Aggregate, rows: pd.DataFrame) -> dict[str, float | None]:

@@ -34,7 +34,16 @@ def group_of(aggregate: Aggregate, counted: Counted) -> str:
     """The group that a member or an entry is in."""
     if aggregate.function == "avgspd":
         return counted[0].fix.object
-    return "*" if aggregate.group is None else text_of(value_of(aggregate.group, *counted))
+    if aggregate.group is None:
+        return "*"
+    value = value_of(aggregate.group, *counted)
+    return text_of(value) if aggregate.group == "partner" else shown(value)
+
+
+def shown(value: object) -> str:
+    """How a group is called: NULL without a value; in quotes a text that could be taken for that or a quoted one."""
+    is_odd = isinstance(value, str) and (value == "NULL" or value.startswith("'"))
+    return "'" + str(value).replace("'", "''") + "'" if is_odd else text_of(value)
 
 
 def _value(aggregate: Aggregate, counted: Sequence[Counted]) -> float | None:

@@ -31,6 +31,8 @@ READINGS: tuple[Mapping[str, Any], ...] = (
     {"kind": "bus", "seats": 1},
     {"kind": "taxi", "load": 4.0, "free": True},
     {"load": 2.5, "seats": 3, "free": False},
+    {"kind": "NULL", "load": 1.0, "seats": 2},
+    {"kind": "'NULL'", "load": 4.0},
 )
 """The attributes of fixes: few, with nulls, so that groups and keys meet; sums of them are exact in any order."""
 LEAPS = (1, 2, 1, 1, 2, 0, 3, 4, 0, 0, 1, 2, 1, 1, -1, -2, -4, -5, -10, 8, 11, 21)

@@ -83,6 +83,17 @@ def test_nulls_are_not_counted_and_a_group_of_nulls_has_no_sum():
 
 
 @pytest.mark.spec("G9")
+def test_what_has_no_value_and_the_text_null_are_two_groups():
+    kinds = {"a": None, "b": "NULL", "c": "'NULL'", "d": "it's", "e": "null"}
+    rows = log(
+        register("n", count("count", None, "kind")),
+        *(fix(name, 0.5, 1, 1, kind=kind) for name, kind in kinds.items()), end(),
+    )  # fmt: skip
+    expected = ["'''NULL'''", "'NULL'", "NULL", "it's", "null"]
+    assert told(rows) == [f"6 @1 n +{name} enter =1" for name in expected]
+
+
+@pytest.mark.spec("G9")
 def test_distinct_takes_back_a_value_only_when_its_last_copy_goes():
     plan = count("distinct", group="kind")
     rows = log(
