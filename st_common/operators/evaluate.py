@@ -142,7 +142,7 @@ def _changes(turn: Turn, cases: gpac.Cases) -> pa.Table:
     cause = np.repeat([-1, CAUSE["enter"], CAUSE["inside"]], counts)
     cause[: counts[0]] = _LEAVE_CAUSE[events.kind[cases.leaves[0]]]
     query = numbering.targets.query[target]
-    selecting = turn.known.selecting[query] & (sign >= 0)
+    selecting = turn.known.selecting[query]
     fields = None
     if selecting.any():
         fields = fields_of(turn.queries, turn.objects, query=query, reading=event, wanted=selecting,

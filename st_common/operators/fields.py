@@ -27,9 +27,9 @@ def fields_of(
     """A text per row: the columns of the row's query over its reading; null where none is wanted.
 
     `query`, `reading` and `wanted` are per row of changes: the query's number, the place among `readings`, whether the
-    row shows columns at all.
+    row shows columns at all. Objects that ended are where they were last, with the attributes of then.
     """
-    rows = np.flatnonzero(wanted)
+    readings, rows = readings.placed(), np.flatnonzero(wanted)
     out = np.full(len(query), None, object)
     numbers, at = np.unique(query[rows], return_inverse=True)
     selected = [shown_columns(queries[n].plan) for n in numbers]

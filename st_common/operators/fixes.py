@@ -28,7 +28,8 @@ class LastFixes:
 
     `ts` int64 us, `x`, `y` f64 are of the last used fix (x and y NaN after the object left), `status` int8 is ENDED,
     ALIVE or SILENT. `before_ts`, `before_x`, `before_y` are of the reading before it in the same stay, NEVER and NaN
-    without one. `attributes` are those of the last fix, Arrow arrays that may hold nulls.
+    without one; of an object that ended the place is that of its last fix, without a time. `attributes` are those of
+    the last fix, Arrow arrays that may hold nulls.
     """
 
     ts: np.ndarray = field(default_factory=_ints)

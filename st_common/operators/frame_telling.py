@@ -52,9 +52,8 @@ def tell_rows(turn: Turn, frames: Frames, lines: Lines | None) -> pa.Table:
         partners=Interner(times_as_text(times), np.zeros(len(times), np.uint64)),
     )  # fmt: skip
     fields = frames.rows.fields.take(pa.array(lines.place))
-    shown = pc.if_else(pa.array(lines.sign >= 0), fields, pa.scalar(None, pa.string()))
     columns = {name: getattr(lines, name) for name in Lines.__dataclass_fields__ if name not in ("target", "place")}
-    return change_rows(names, **columns, target=np.arange(len(lines)), fields=shown)
+    return change_rows(names, **columns, target=np.arange(len(lines)), fields=fields)
 
 
 def times_as_text(ts: np.ndarray) -> pa.Array:

@@ -7,12 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators import readings
-from st_common.operators.fixes import ALIVE, ENDED, FILLERS, NEVER, SILENT, LastFixes
+from st_common.operators.fixes import ALIVE, ENDED, FILLERS, SILENT, LastFixes
 from st_common.operators.lookups import Lookups
 from st_common.operators.numbering import Numbering
 from st_common.operators.readings import Readings
 from st_common.operators.taken import Joined, taken
-from st_common.operators.timeline import FIX
 from st_common.operators.turn import Turn
 from st_common.operators.values import Values
 
@@ -116,9 +115,7 @@ class Present:
 def _after(turn: Turn) -> Readings:
     """The reading of its object after each event of the run."""
     events, found = turn.events, turn.readings
-    left = events.kind != FIX
     return Readings(
         object=events.object, ts=events.fix_ts, x=events.x, y=events.y, attributes=found.attributes,
-        before_ts=np.where(left, NEVER, found.before_ts), before_x=np.where(left, np.nan, found.before_x),
-        before_y=np.where(left, np.nan, found.before_y),
+        before_ts=found.before_ts, before_x=found.before_x, before_y=found.before_y,
     )  # fmt: skip

@@ -1,19 +1,22 @@
 """Fixes as expressions see them: the stream's attributes, and what follows from the reading before."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from st_common.geometry.distance import metres_between
 from st_common.operators.fixes import ALIVE, NEVER, Attributes, LastFixes
-from st_common.operators.taken import taken
+from st_common.operators.taken import Joined, taken
 from st_common.operators.timeline import FIX, Events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """Fixes with the reading before each in the same stay (`before_ts` NEVER without one)."""
+    """Fixes with the reading before each in the same stay (`before_ts` NEVER without one).
+
+    Of an object that ended `x` and `y` are NaN, and the place before is that of its last fix.
+    """
 
     object: np.ndarray
     ts: np.ndarray
@@ -31,6 +34,13 @@ class Readings:
         """Some of the readings, by place."""
         columns = {name: getattr(self, name)[index] for name in _ARRAYS}
         return Readings(**columns, attributes=taken(self.attributes, index))
+
+    def placed(self) -> "Readings":
+        """The same, with the last place of objects that are gone or silent."""
+        nowhere = np.isnan(self.x)
+        if not nowhere.any():
+            return self
+        return replace(self, x=np.where(nowhere, self.before_x, self.x), y=np.where(nowhere, self.before_y, self.y))
 
     def elapsed_s(self) -> np.ndarray:
         """Seconds since the reading before, NaN without one (SPEC P5)."""
@@ -68,22 +78,66 @@ def of_objects(fixes: LastFixes, objects: np.ndarray) -> Readings:
 
 
 def of_events(fixes: LastFixes, events: Events, attributes: Attributes) -> Readings:
-    """A reading per event (sorted by object and effect), given the last fixes before them all."""
-    first = np.r_[True, events.object[1:] != events.object[:-1]] if len(events) else np.empty(0, bool)
-    known = np.minimum(events.object, len(fixes) - 1)
-    is_known = (events.object < len(fixes)) & first
-    alive = ~first & np.r_[False, events.kind[:-1] == FIX] if len(events) else first
+    """A reading per event (sorted by object and effect), given the last fixes before them all.
+
+    Of an event that ends a stay it is what is known of the object still: the attributes of its last fix, and where that
+    was as the place before, without a time.
+    """
+    is_fix, before = events.kind == FIX, _before(fixes, events)
+    kept = before.alive | ~is_fix
+    return Readings(
+        object=events.object, ts=events.fix_ts, x=events.x, y=events.y,
+        before_ts=np.where(is_fix & before.alive, before.ts, NEVER),
+        before_x=np.where(kept, before.x, np.nan), before_y=np.where(kept, before.y, np.nan),
+        attributes=_attributes(fixes, events, attributes, before.place),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Before:
+    """Per event the last fix of its object before it: its `place` among the events, -1 for one from before the run.
+
+    `alive`: no event ended the stay since. What is not known is NEVER and NaN.
+    """
+
+    place: np.ndarray
+    alive: np.ndarray
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+
+
+def _before(fixes: LastFixes, events: Events) -> _Before:
+    count, is_fix = len(events), events.kind == FIX
+    numbers = np.arange(count)
+    first = np.r_[True, events.object[1:] != events.object[:-1]][:count]
+    start = np.maximum.accumulate(np.where(first, numbers, 0))
+    newest = np.r_[-1, np.maximum.accumulate(np.where(is_fix, numbers, -1))][:count]  # of any object
+    place = np.where(newest >= start, newest, -1)
+    old = np.flatnonzero((place < 0) & (events.object < len(fixes)))
+    who = events.object[old]
+    lives = fixes.status[who] == ALIVE
+    alive = ~first & np.r_[False, is_fix[:-1]][:count]
+    alive[old] |= lives & first[old]
     columns = {}
     for name, filler in (("ts", NEVER), ("x", np.nan), ("y", np.nan)):
-        own = getattr(events, name)
-        values = np.r_[own[:1], own[:-1]]
-        if is_known.any():
-            values = np.where(is_known, getattr(fixes, name)[known], values)
-        columns[f"before_{name}"] = (values, filler)
-    if is_known.any():
-        alive = np.where(is_known, fixes.status[known] == ALIVE, alive)
-    return Readings(
-        object=events.object, ts=events.ts, x=events.x, y=events.y,
-        **{name: np.where(alive, values, filler) for name, (values, filler) in columns.items()},
-        attributes=taken(attributes, events.source),
-    )  # fmt: skip
+        values = np.where(place >= 0, getattr(events, name)[place], filler) if count else getattr(events, name)
+        own = getattr(fixes, name)[who]
+        values[old] = own if name == "ts" else np.where(lives, own, getattr(fixes, f"before_{name}")[who])
+        columns[name] = values
+    return _Before(place=place, alive=alive, **columns)
+
+
+def _attributes(fixes: LastFixes, events: Events, attributes: Attributes, place: np.ndarray) -> Attributes:
+    """The attributes of each event's fix: of one that ends a stay those of the last fix before it."""
+    ends = np.flatnonzero(events.kind != FIX)
+    if not len(ends):
+        return taken(attributes, events.source)
+    source, here = events.source.copy(), ends[place[ends] >= 0]
+    source[here] = events.source[place[here]]
+    old = ends[(place[ends] < 0) & (events.object[ends] < len(fixes))]
+    rows = next((len(column) for column in attributes.values()), int(source.max(initial=-1)) + 1)
+    both = Joined(attributes, rows, taken(fixes.attributes, events.object[old]), len(old))
+    source[np.setdiff1d(ends, here)] = -1
+    source[old] = rows + np.arange(len(old))
+    return taken(both, source)

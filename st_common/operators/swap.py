@@ -133,7 +133,7 @@ def _tell(present: Present, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) ->
     keys, counts = np.concatenate([minus, plus]), [len(minus), len(plus)]
     target, who, sign = keys >> SHIFT, keys & MASK, np.repeat([-1, 1], counts)
     query = of_target[target]
-    selecting, fields = known.selecting[query] & (sign > 0), None
+    selecting, fields = known.selecting[query], None
     if selecting.any():
         fields = fields_of(
             turn.queries, turn.objects, query=query, reading=who, wanted=selecting, geographic=turn.settings.geographic,

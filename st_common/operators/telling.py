@@ -73,7 +73,7 @@ def pair_lines(  # noqa: PLR0917 - one tick, taken apart once
         position=at.rows(query), event_ts=np.full(len(keys), at.tick), fix_ts=fixes.ts[who],
         rank=np.full(len(keys), TICK_RANK), objects=who, target=target, sign=sign, cause=cause,
         value=np.full(len(keys), np.nan) if value is None else value,
-        place=np.where(turn.known.selecting[query] & (sign >= 0), fixes.place[who], -1),
+        place=np.where(turn.known.selecting[query], fixes.place[who], -1),
     )  # fmt: skip
 
 

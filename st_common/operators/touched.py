@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from st_common.operators.fixes import ALIVE, ENDED, NEVER, SILENT, LastFixes
+from st_common.operators.fixes import ALIVE, ENDED, SILENT, LastFixes
 from st_common.operators.readings import Readings
 from st_common.operators.taken import taken
 from st_common.operators.timeline import Events
@@ -14,11 +14,8 @@ def rows_after(events: Events, readings: Readings, which: np.ndarray) -> tuple[n
     """The objects of some events (their places, ascending), each once, and the last fix of each after them."""
     objects = events.object[which]
     last = which[np.r_[objects[1:] != objects[:-1], True]] if len(which) else which
-    left = events.kind[last] != 0
     return events.object[last], LastFixes(
         ts=events.fix_ts[last], x=events.x[last], y=events.y[last], status=_STATUS[events.kind[last]],
-        before_ts=np.where(left, NEVER, readings.before_ts[last]),
-        before_x=np.where(left, np.nan, readings.before_x[last]),
-        before_y=np.where(left, np.nan, readings.before_y[last]),
+        before_ts=readings.before_ts[last], before_x=readings.before_x[last], before_y=readings.before_y[last],
         attributes=taken(readings.attributes, last),
     )  # fmt: skip

@@ -29,7 +29,6 @@ from st_common.serving.follow import FIRST, POLL_S, Follower, Place
 from st_common.serving.json_rows import json_line
 from st_common.serving.outlets import PASSED, Outlet
 from st_common.serving.passing_time import SourceTime, pass_on, time_now
-from st_common.serving.places import places_of
 from st_common.settings import StreamSettings
 
 OWN = (
@@ -59,10 +58,9 @@ class _Note:
 class Feed:
     """Feeds one query's stream into the log of `target`, from where it ended before; `records` counts what it wrote.
 
-    Records have the columns of a change, `x` and `y` of its fix, and the columns that the query selects (a `-` has none
-    of these; its place is looked up in the archive). Times are in the target's unit. Which of them are the target's
-    object, time, place and attributes is said by its settings: `event_ts` is when the answer changed, `fix_ts` when the
-    fix was.
+    Records have the columns of a change, `x` and `y` of its fix, and the columns that the query selects. Times are in
+    the target's unit. Which of them are the target's object, time, place and attributes is said by its settings:
+    `event_ts` is when the answer changed, `fix_ts` when the fix was.
 
     Once all that is committed is fed, the time of the source is passed on: its clock, and its end mark. A target that
     has no event times goes by arrivals: its records are live.
@@ -153,11 +151,9 @@ class Feed:
 
     def _records(self, rows: pa.Table) -> Iterator[tuple[Place, bytes]]:
         stamps = {name: rows[name].cast(pa.int64()).to_pylist() for name in ("event_ts", "fix_ts")}
-        bare = rows["fields"].is_null().to_numpy(zero_copy_only=False)
-        found = iter(places_of(self._home, self.stream, rows.filter(bare)).tolist())
         for at, row in enumerate(rows.select([name for name in (*OWN, "fields") if name != "stream"]).to_pylist()):
             text = row.pop("fields")
-            fields = json.loads(text) if text else _placed(*next(found))
+            fields = json.loads(text) if text else {}
             if fields.get("x") is None or fields.get("y") is None:
                 raise QueryError(
                     f"the change of query {self._query!r} at position {row['position']} has no place",
@@ -229,11 +225,6 @@ def _check_target(plan: Plan, target: StreamSettings) -> None:
         if name is not None and name not in known:
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
             raise ConfigError(f"stream {target.name!r}: {key} = {name!r} is no part of the query's records", hint=hint)
-
-
-def _placed(x: float, y: float) -> dict[str, Any]:
-    """The columns of a change that has none: where its object was, when that is known."""
-    return {} if math.isnan(x) or math.isnan(y) else {"x": x, "y": y}
 
 
 def _stamp(us: int, target: StreamSettings) -> Any:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from st_common.query.plan import Plan
-from st_common.testing.oracle_answers import answer_of, fix_us_of, judge_anew
+from st_common.testing.oracle_answers import answer_of, fix_us_of, judge_anew, shown_last
 from st_common.testing.oracle_expressions import fields_of
 from st_common.testing.oracle_members import joined, qualifies
 from st_common.testing.oracle_readings import Reading, distance_m, reading_of
@@ -209,7 +209,7 @@ def _judge_fix(world: World, query: Query, reading: Reading) -> None:
     was = {pair for pair in query.answer if pair[0] == fix.object}
     fields = fields_of(query.plan, reading)
     for pair in was - now:
-        world.emit(query, pair, -1, "leave", event_us=fix.event_us, fix_us=fix.event_us)
+        world.emit(query, pair, -1, "leave", event_us=fix.event_us, fix_us=fix.event_us, fields=fields)
         del query.answer[pair]
     for pair in now - was:
         world.emit(query, pair, 1, "enter", event_us=fix.event_us, fix_us=fix.event_us, fields=fields)
@@ -229,7 +229,8 @@ def _expire(world: World, name: str, event_us: int) -> None:
 def _leave(world: World, query: Query, name: str, cause: str, event_us: int, *, rank: int) -> None:
     """An object that lives no longer leaves an answer that is judged fix by fix."""
     for pair in [pair for pair in query.answer if pair[0] == name]:
-        world.emit(query, pair, -1, cause, event_us=event_us, fix_us=world.known.last_us[name], rank=rank)
+        world.emit(query, pair, -1, cause, event_us=event_us, fix_us=world.known.last_us[name], rank=rank,
+                   fields=fields_of(query.plan, world.known.last[name]))  # fmt: skip
         del query.answer[pair]
 
 
@@ -293,7 +294,8 @@ def _empty(world: World, query: Query, cause: str) -> None:
     now = _now(world)
     for pair, value in query.answer.items():
         fix_us = fix_us_of(query, pair, world.known, now)
-        world.emit(query, pair, -1, cause, event_us=now, fix_us=fix_us, value=value)
+        fields = shown_last(query, pair, world.known, query.below)
+        world.emit(query, pair, -1, cause, event_us=now, fix_us=fix_us, value=value, fields=fields)
 
 
 def _reload(world: World, layer: str, version: int) -> None:

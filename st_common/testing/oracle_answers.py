@@ -1,14 +1,14 @@
 """The answer of a query as a whole, and the changes that lead to it from the answer before."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from st_common.query.frame import Frame
 from st_common.testing.oracle_expressions import fields_of
 from st_common.testing.oracle_frames import FrameRow, framed, speeds, time_of
 from st_common.testing.oracle_members import members
-from st_common.testing.oracle_readings import Known, Reading
-from st_common.testing.oracle_rows import Fix, Pair
+from st_common.testing.oracle_readings import Known
+from st_common.testing.oracle_rows import Pair
 from st_common.testing.oracle_values import Counted, groups, stays_until
 from st_common.testing.oracle_world import FIX, Below, Entry, Query, World
 
@@ -31,7 +31,7 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
         return {(group, None): Told(value=value) for group, value in values.items()}
     if plan.window is not None:
         pairs = {(reading.fix.object, partner) for reading, partner in counted(world, query, known, at_us)}
-        return {pair: Told(fields=fields_of(plan, _last(known, pair[0]))) for pair in pairs}
+        return {pair: Told(fields=fields_of(plan, known.last[pair[0]])) for pair in pairs}
     found = members(plan, known, world.features(query), world.rules)
     until = plan.inside if plan.valid_until else None
     return {
@@ -43,10 +43,12 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
     }
 
 
-def _last(known: Known, name: str) -> Reading:
-    """The last reading of an object; nothing is known any more of one that lives no longer."""
-    nothing = Fix(position=0, object=name, event_us=known.last_us[name], gone=True)
-    return known.alive.get(name, Reading(fix=nothing))
+def shown_last(query: Query, pair: Pair, known: Known, was: Mapping[Below, Counted]) -> str | None:
+    """The columns beside a - : of a row of a frame its own, else of the object's last reading; groups have none."""
+    if query.plan.aggregate is not None:
+        return None
+    reading = known.last[pair[0]] if query.plan.frame is None else was[*pair, 0][0]
+    return fields_of(query.plan, reading)
 
 
 def _framed(world: World, query: Query, frame: Frame, known: Known) -> dict[Pair, Told]:
@@ -117,7 +119,7 @@ def judge_anew(
     The value of an aggregate that changed is taken back and told anew, both with the cause `changed`. Other values do
     not change by themselves.
     """
-    now, was = answer_of(world, query, known, at_us), query.answer
+    now, was, before = answer_of(world, query, known, at_us), query.answer, query.below
     query.judged, query.below = (known.copy(), at_us), below(world, query, known, at_us)
     stayed = set()
     for pair in was.keys() | now.keys():
@@ -129,7 +131,8 @@ def judge_anew(
         both = pair in was and pair in now
         if pair in was:
             cause = changed if both else minus(pair)
-            world.emit(query, pair, -1, cause, event_us=at_us, fix_us=fix_us, rank=rank, value=was[pair])
+            world.emit(query, pair, -1, cause, event_us=at_us, fix_us=fix_us, rank=rank, value=was[pair],
+                       fields=shown_last(query, pair, known, before))  # fmt: skip
         if pair in now:
             told = now[pair]
             cause = changed if both else plus

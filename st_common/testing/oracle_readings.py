@@ -1,7 +1,7 @@
 """What the oracle knows of objects: the last reading of each, what follows from the one before it, and distances."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import shapely
 from pyproj import Geod
@@ -34,15 +34,19 @@ class Reading:
 
 @dataclass(slots=True)
 class Known:
-    """The objects that live, with their last readings; of all objects the time of the last fix, and what ended them."""
+    """The objects that live, with their last readings; of all objects the time of the last fix, and what ended them.
+
+    `last` has of all objects the last reading with a place; of one that ended at its last time, without speed.
+    """
 
     alive: dict[str, Reading] = field(default_factory=dict)
+    last: dict[str, Reading] = field(default_factory=dict)
     last_us: dict[str, int] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> "Known":
         """The same, to be kept while this one goes on."""
-        return Known(dict(self.alive), dict(self.last_us), dict(self.ended))
+        return Known(dict(self.alive), dict(self.last), dict(self.last_us), dict(self.ended))
 
     def take(self, reading: Reading) -> None:
         """A fix was used: its object lives, unless the fix says that it is gone."""
@@ -51,11 +55,15 @@ class Known:
         self.alive[name] = reading
         if reading.fix.gone:
             self.end(name, "gone")
+        else:
+            self.last[name] = reading
 
     def end(self, name: str, cause: str) -> None:
         """An object lives no longer."""
         self.alive.pop(name, None)
         self.ended[name] = cause
+        if name in self.last:
+            self.last[name] = Reading(fix=replace(self.last[name].fix, event_us=self.last_us[name]))
 
 
 def reading_of(fix: Fix, before: Reading | None, rules: Rules) -> Reading:

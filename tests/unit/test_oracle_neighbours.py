@@ -196,7 +196,8 @@ def test_where_is_true_or_false_fix_by_fix_and_null_is_false():
         fix("a", 4, 3, 4.5, load=9.0), fix("b", 5, 0, 0, load=2.0),
     )  # fmt: skip
     assert told(rows) == [
-        '1 @1 q +a enter {"l": 3.0}', "2 @2 q -a leave", '3 @3 q +a enter {"l": 2.5}', "4 @4 q -a leave",
+        '1 @1 q +a enter {"l": 3.0}', '2 @2 q -a leave {"l": null}', '3 @3 q +a enter {"l": 2.5}',
+        '4 @4 q -a leave {"l": 9.0}',
     ]  # fmt: skip
 
 

@@ -3,6 +3,9 @@
 Told by brute force and by the step. Ticks are seconds; `a` is the object that ends at 3 or falls silent after 2.
 """
 
+import json
+from dataclasses import replace
+
 import pytest
 import shapely
 
@@ -10,7 +13,7 @@ from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.region import Box, MovingCircle
-from st_common.testing.by_hand import clock, end, fix, gone, layer, log, register
+from st_common.testing.by_hand import clock, drop, end, fix, gone, layer, log, register
 from st_common.testing.oracle import Feature, Rules
 from st_common.testing.telling import by_brute_force, by_steps
 
@@ -151,3 +154,23 @@ def test_of_one_time_the_later_row_is_newer_and_of_one_row_the_later_id(tell):
     assert [c.object for c in tell(here) if c.sign > 0] == ["a"]
     held = tell(here, lateness_us=S)
     assert [c.object for c in held if c.sign > 0] == ["b"]
+
+
+@pytest.mark.spec("W6", "P6")
+@pytest.mark.parametrize("plan", (PRESENT | PAST | SPACE).values(), ids=PRESENT | PAST | SPACE)
+@pytest.mark.parametrize(
+    "ended",
+    [(gone("a", 3), clock(99)), (fix("b", 20, 1), clock(99)), (fix("a", 3, 50, load=7.0), clock(99)), (drop("q"),)],
+    ids=("gone", "silent", "left", "dropped"),
+)
+def test_whoever_leaves_leaves_with_its_place_and_its_columns(tell, plan, ended):
+    shown = replace(plan, emit="dstream", columns=(("load", "load"),))
+    rows = [register("q", shown), *(fix(name, second, x, load=second + x) for name, second, x in _FIXES)]
+    minus = [json.loads(c.fields) for c in tell([*rows, *ended], silence_us=10 * S) if c.sign < 0 and c.object == "a"]
+    for fields in minus:
+        assert (fields["load"], fields["x"], fields["y"]) in {(3.0, 1.0, 0.0), (4.5, 2.0, 0.0), (7.0, 50.0, 0.0)}
+    if len(ended) == 1 or (ended[0].event_us != 3 * S and plan in PRESENT.values()):
+        assert minus
+
+
+_FIXES = [("a", 2, 1), ("b", 2, 1), ("a", 2.5, 2)]
