@@ -102,8 +102,7 @@ class Log:
         return segments
 
     def _behind_the_last(self, bodies: list[bytes], marks: Marks) -> list[Segment]:
-        end = self.end()
-        self._check_readers(end)
+        end = self._end_behind_readers()
         last = self._segment(end - 1) if end else None
         segments: list[Segment] = []
         for body in bodies:
@@ -231,13 +230,17 @@ class Log:
         except (ValueError, KeyError, TypeError, MissingError):
             return 0  # torn by a full disk or a power cut: its reader writes it again
 
-    def _check_readers(self, end: int) -> None:
-        ahead = {reader: position for reader, position in self.reader_positions().items() if position > end}
+    def _end_behind_readers(self) -> int:
+        """The log's end, which no reader has passed: they are asked first, for the log grows while one looks."""
+        positions = self.reader_positions()
+        end = self.end()
+        ahead = {reader: position for reader, position in positions.items() if position > end}
         if ahead:
             raise LogError(
                 f"{self._folder}: the log ends at segment {end}, but its readers were further: {ahead}",
                 hint="segments were deleted; restore them, or `fairway streams reset` begins the stream anew",
             )
+        return end
 
     def _segment(self, number: int) -> Segment:
         return read_header(self._read(number, length=HEADER_BYTES), number, self.place(number))

@@ -342,3 +342,20 @@ def test_a_log_that_grew_by_much_is_listed_instead_of_walked(tmp_path: Path) -> 
     reader._storage.exists = lambda key: asked.append(key) or real(key)  # type: ignore[method-assign]
     assert (reader.end(), reader.end()) == (301, 301)
     assert len(asked) < 100
+
+
+def test_a_reader_that_goes_on_while_the_log_grows_is_not_ahead_of_it(tmp_path, monkeypatch):
+    log = Log(tmp_path)
+    log.append(b"a\n", arrival_us=1)
+    looked = Log.reader_positions
+
+    def while_it_grows(mine):
+        other = Log(tmp_path)
+        monkeypatch.setattr(Log, "reader_positions", looked)
+        monkeypatch.setattr(Log, "locked", lambda _: nullcontext())
+        other.append(b"b\n", arrival_us=2)
+        other.publish("engine", 2)
+        return looked(mine)
+
+    monkeypatch.setattr(Log, "reader_positions", while_it_grows)
+    assert log.append(b"c\n", arrival_us=3).number == 2
