@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from st_common.errors import LogError
+from st_common.operators.agenda import Final
 from st_common.operators.changes import SHARD_SCHEMA
 from st_common.operators.delta import Delta
 from st_common.operators.evaluate import Counters, Outcome, Run, evaluate
@@ -66,7 +67,8 @@ def _clock_run(state: State, position: int, row: dict[str, Any], settings: Setti
         clock_position=np.array([position]),
         clock_max=np.array([highest]),
     )
-    return Run(rows=rows, next_segment=state.next_segment, final=position if row["op"] == "end" else None)
+    final = Final(position=position, ts=state.max_event) if row["op"] == "end" and state.max_event != NEVER else None
+    return Run(rows=rows, next_segment=state.next_segment, final=final)
 
 
 def _register(state: State, rows: list[Row]) -> Swap:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators import gpac, readings
+from st_common.operators.agenda import Final
 from st_common.operators.changes import CAUSE, Names, change_rows
 from st_common.operators.compiled import compiled
 from st_common.operators.delta import Delta
@@ -75,14 +76,14 @@ class Outcome:
 class Run:
     """Rows of consecutive data segments, and the ids of objects that the state does not know yet.
 
-    `final` is the row of an end mark, at which every pending tick is due.
+    `final` is an end mark, at which every pending tick is due.
     """
 
     rows: Rows
     next_segment: int
     object_ids: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
     object_hashes: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint64))
-    final: int | None = None
+    final: Final | None = None
 
 
 def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> Outcome:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from st_common.geometry.grid import ranges
 from st_common.operators import frame_bounds, relational
-from st_common.operators.agenda import ticks_of, ticks_past
+from st_common.operators.agenda import cut_short, ticks_of, ticks_past
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import NEVER
 from st_common.operators.frame_bounds import Bounds
@@ -77,7 +77,9 @@ class Frames:
         self.ways, self.bounds = Ways.empty(self.slots.total), Bounds.unmoved(self.slots.total, self.specs.width)
         self._put(state.tracks)
         self._after = ways_of(self.ways, self._run, self.specs.min_step, self.specs.outlives)
-        self.rows, self._origin = state.frame_rows.joined(self._opened(turn.events, present))
+        rows, self._origin = state.frame_rows.joined(self._opened(turn.events, present))
+        self.rows = replace(rows, tick=cut_short(rows.tick, turn.final))
+        self._cut_short = self.rows.tick != rows.tick
         self.held, self._live = self.rows.held.astype(bool), np.ones(len(self.rows), bool)
         self._newest = int(max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER)))
         self._ends = np.zeros(self._objects, np.int8)
@@ -351,13 +353,14 @@ class Frames:
         if len(left):
             self.advance(left, tick)
         old, held = self._origin >= 0, self.held.astype(np.int8)
+        old &= ~self._cut_short  # those of a tick that an end mark cut short are stored anew
         flipped = old & self._live & (held != self.rows.held)
         rows = replace(self.rows, held=held)
         tracks, known = self._tracks(), self._state.tracks.key
         mine = known[self.specs.place[known >> SHIFT] != NONE]
         touched = np.isin(tracks.key & MASK, self.turn.events.object) | self._moved(tracks)
         return Closed(
-            rows_removed=self._origin[old & ~self._live], rows_flipped=self._origin[flipped],
+            rows_removed=self._origin[(self._origin >= 0) & ~(old & self._live)], rows_flipped=self._origin[flipped],
             rows_added=rows.take(np.flatnonzero(~old & self._live)),
             rows=rows if self._live.all() else rows.take(np.flatnonzero(self._live)),
             tracks_removed=mine[~np.isin(mine, tracks.key)], tracks_added=tracks.take(touched),

@@ -56,22 +56,20 @@ def run_ticks(state: State, turn: Turn) -> Ticked:
     present = Present(state.fixes, turn)
     entries = windows.opened(state, turn, present)
     frames = Frames(state, turn, present) if len(turn.known.frames.numbers) else None
-    pending = state.pending
+    pending = state.pending.tick if turn.final is None else min(state.pending.tick, turn.final.ts)
     aging = windows.aging(entries.all, turn)
     if frames is not None:
         aging = np.union1d(aging, frames.slides(int(turn.clock.value[-1])))
-    agenda = agenda_of(
-        turn.events, turn.clock, turn.settings.tick_us, pending=pending.tick, final=turn.final, aging=aging
-    )
+    agenda = agenda_of(turn.events, turn.clock, turn.settings.tick_us, pending=pending, final=turn.final, aging=aging)
     work = _Work(state=state, turn=turn, fixes=present, entries=entries, frames=frames, memo=state.memo or Memo())
-    changed, by_tick = pending.objects, _by_tick(agenda)
+    changed, by_tick = state.pending.objects, _by_tick(agenda)
     for tick, position in zip(agenda.due.tolist(), agenda.position.tolist(), strict=True):
         # What happened in the pending tick belongs to it, and it is never later than the first one that is due.
         here = by_tick(tick)
         work.advance(here, tick)
-        work.tick(tick, position, unique(np.concatenate([changed if tick >= pending.tick else changed[:0],
+        work.tick(tick, position, unique(np.concatenate([changed if tick >= pending else changed[:0],
                                                          turn.events.object[here]])))  # fmt: skip
-        changed = changed[:0] if tick >= pending.tick else changed
+        changed = changed[:0] if tick >= pending else changed
     later = np.flatnonzero(~np.isin(agenda.tick, agenda.due))
     return work.ticked(_left(state, agenda, turn, changed, later), later)
 

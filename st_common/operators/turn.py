@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from st_common.operators.agenda import Final
 from st_common.operators.compiled import Compiled
 from st_common.operators.intern import Interner
 from st_common.operators.match import LayerOf
@@ -16,7 +17,7 @@ from st_common.operators.timeline import Clock, Events
 class Turn:
     """The events of a run with their readings, the clock, all known objects, and the queries that are live.
 
-    `final` is the row of an end mark, None for every other run.
+    `final` is an end mark, None for every other run.
     """
 
     events: Events
@@ -28,4 +29,4 @@ class Turn:
     settings: Settings
     layer_of: LayerOf
     numbering: Numbering
-    final: int | None = None
+    final: Final | None = None

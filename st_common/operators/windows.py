@@ -1,13 +1,13 @@
 """PLACE's windows: fixes that qualified count until they are old, or until enough newer ones came (SPEC P5)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.operators import relational
-from st_common.operators.agenda import ticks_of, ticks_past
+from st_common.operators.agenda import Final, cut_short, ticks_of, ticks_past
 from st_common.operators.entries import Entries
 from st_common.operators.groups import Groups
 from st_common.operators.keys import SHIFT, packed, unique, without
@@ -21,16 +21,27 @@ from st_common.operators.turn import Turn
 
 @dataclass(slots=True, kw_only=True)
 class Open:
-    """All entries of a run, those of before first; `live` ones have not left their window yet."""
+    """All entries of a run, those of before first; `live` ones have not left their window yet.
+
+    `changed` (bool per entry): an end mark has cut the tick short from which it counts.
+    """
 
     all: Entries
     before: int
     live: np.ndarray
+    changed: np.ndarray
 
     def closed(self) -> tuple[np.ndarray, Entries]:
         """The places of old entries that left, and the new ones that stay."""
         is_new = np.arange(len(self.all)) >= self.before
-        return np.flatnonzero(~self.live & ~is_new), self.all.take(self.live & is_new)
+        return np.flatnonzero((~self.live | self.changed) & ~is_new), self.all.take(self.live & (is_new | self.changed))
+
+
+def _open(whole: Entries, before: int, final: Final | None) -> Open:
+    tick = cut_short(whole.tick, final)
+    return Open(
+        all=replace(whole, tick=tick), before=before, live=np.ones(len(whole), bool), changed=tick != whole.tick
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +58,7 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
     """The entries of before, and those that the fixes of a run make; each fix is judged at its own row."""
     queries, events = turn.known.windows, turn.events
     if queries.empty:
-        return Open(all=state.entries, before=len(state.entries), live=np.ones(len(state.entries), bool))
+        return _open(state.entries, len(state.entries), turn.final)
     fixes = np.flatnonzero(events.kind == FIX)
     readings = turn.readings.take(fixes)
     points = points_of(queries, readings, turn.objects, geographic=turn.settings.geographic)
@@ -62,7 +73,7 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
         tick=ticks_of(np.maximum(events.ts[event], before_row), turn.settings.tick_us), group=group, value=value,
     )  # fmt: skip
     whole = state.entries.changed(removed=event[:0], added=added)
-    return Open(all=whole, before=len(state.entries), live=np.ones(len(whole), bool))
+    return _open(whole, len(state.entries), turn.final)
 
 
 def aging(entries: Entries, turn: Turn) -> np.ndarray:

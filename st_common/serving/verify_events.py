@@ -81,7 +81,7 @@ def events_of(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
         used = pd.concat([used, _expiries(used, clock, times.silence_us)])
         used = used.sort_values(["object", "effect", "event"], kind="stable")
     used = used.reset_index(drop=True)
-    return _with_before(used).assign(**_ticks(used, clock, times.tick_us))
+    return _with_before(used).assign(**_ticks(used, clock, times))
 
 
 def _newest(fixes: pd.DataFrame, clock: Clock, silence_us: int | None) -> pd.DataFrame:
@@ -127,13 +127,17 @@ def _with_before(events: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _ticks(events: pd.DataFrame, clock: Clock, tick_us: int) -> dict[str, np.ndarray]:
+def _ticks(events: pd.DataFrame, clock: Clock, times: Times) -> dict[str, np.ndarray]:
+    """An end mark makes every tick due in which something happened before it; the open one ends at the last time."""
     effect = events["effect"].to_numpy(np.int64)
     counts = np.maximum(events["event"].to_numpy(np.int64), clock.just_before(effect))
-    tick = -(-counts // tick_us) * tick_us
+    tick = -(-counts // times.tick_us) * times.tick_us
     due = clock.first_past(tick)
-    if len(clock.ends):  # an end mark makes every tick due in which something happened before it
-        due = np.minimum(due, np.append(clock.ends, LATER)[np.searchsorted(clock.ends, effect)])
+    if len(clock.ends):
+        end = np.append(clock.ends, LATER)[np.searchsorted(clock.ends, effect)]
+        last_us = clock.just_before(end) + times.lateness_us
+        tick = np.where((due >= end) & (end != LATER), np.minimum(tick, last_us), tick)
+        due = np.minimum(due, end)
     return {"tick": tick, "due": due}
 
 

@@ -1,12 +1,13 @@
 """Ticks of event time: when they are due, what happened up to them, and what queries answer then."""
 
+from dataclasses import replace
 from functools import partial
 
 from st_common.testing.oracle_answers import answer_of, counting, fix_us_of, judge_anew
 from st_common.testing.oracle_frames import advance, outlives, own_ticks, remember
 from st_common.testing.oracle_members import joined, qualifies
 from st_common.testing.oracle_readings import Reading
-from st_common.testing.oracle_rows import Pair
+from st_common.testing.oracle_rows import NEVER, Pair
 from st_common.testing.oracle_streams import told_again
 from st_common.testing.oracle_world import TICK, Entry, Event, Query, World
 
@@ -29,7 +30,12 @@ def happened(world: World, event_us: int, name: str, reading: Reading | None, ca
 
 
 def judge_ticks(world: World, *, at_end: bool = False) -> None:
-    """Judges every tick that the clock is past; at an end mark also those in which something happened."""
+    """Judges every tick that the clock is past; at an end mark also those in which something happened.
+
+    An end mark cuts the tick short that is open: it is judged at the largest time seen, for no later one has come.
+    """
+    if at_end and world.seen > NEVER:
+        _cut_short(world, world.seen)
     while True:
         happened_in = {event.tick for event in world.pending}
         ages = {_too_old(world, query, entry) for query in world.queries.values() for entry in _aging(query)}
@@ -38,6 +44,14 @@ def judge_ticks(world: World, *, at_end: bool = False) -> None:
         if not due:
             return
         _judge(world, min(due))
+
+
+def _cut_short(world: World, now_us: int) -> None:
+    world.pending = [replace(event, tick=min(event.tick, now_us)) for event in world.pending]
+    for query in world.queries.values():
+        query.entries = [replace(entry, tick=min(entry.tick, now_us)) for entry in query.entries]
+        if query.plan.frame is not None:
+            query.frames.marks = [replace(mark, tick=min(mark.tick, now_us)) for mark in query.frames.marks]
 
 
 def _aging(query: Query) -> list[Entry]:

@@ -63,11 +63,11 @@ def test_a_fix_behind_the_clock_counts_at_the_next_tick_not_at_a_past_one():
 
 
 @pytest.mark.spec("X1", "X2")
-def test_an_end_mark_makes_every_pending_tick_due():
+def test_an_end_mark_makes_every_pending_tick_due_the_last_one_at_the_last_fix():
     rows = log(register("q", around("F")), fix("F", 1.5, 0, 0), fix("a", 1.7, 1, 1), end())
-    assert told(rows) == ["3 @2 q +a enter"]
+    assert told(rows) == ["3 @1.7 q +a enter"]
     held = log(*rows[:3], fix("F", 2.5, 9, 9), end())
-    assert told(held, lateness_us=10 * S) == ["4 @2 q +a enter", "4 @3 q -a leave"]
+    assert told(held, lateness_us=10 * S) == ["4 @2 q +a enter", "4 @2.5 q -a leave"]
 
 
 @pytest.mark.spec("X2")
@@ -96,7 +96,7 @@ def test_a_focal_object_is_a_target_of_others_but_never_of_its_own_query():
         register("f", around("F")), register("g", around("G")),
         fix("F", 0.5, 0, 0), fix("G", 0.5, 1, 0), fix("a", 0.5, 1, 1), end(),
     )  # fmt: skip
-    assert told(rows) == ["5 @1 g +F enter", "5 @1 f +G enter", "5 @1 f +a enter", "5 @1 g +a enter"]
+    assert told(rows) == ["5 @0.5 g +F enter", "5 @0.5 f +G enter", "5 @0.5 f +a enter", "5 @0.5 g +a enter"]
 
 
 @pytest.mark.spec("G4")
@@ -180,7 +180,7 @@ def test_a_moving_query_and_its_objects_move_together():
         register("q", around("F", emit="every")), fix("F", 0.5, 0, 0), fix("a", 0.5, 1, 1), fix("b", 0.5, -1, 1),
         clock(1.5), fix("F", 1.6, 10, 0), fix("b", 1.6, 0, 0), fix("a", 1.6, 11, 1), end(),
     )  # fmt: skip
-    assert told(rows) == ["4 @1 q +a enter", "4 @1 q +b enter", "8 @2 q =a inside", "8 @2 q -b leave"]
+    assert told(rows) == ["4 @1 q +a enter", "4 @1 q +b enter", "8 @1.6 q =a inside", "8 @1.6 q -b leave"]
 
 
 def test_what_enters_and_leaves_within_one_tick_is_told_by_rectangles_alone():
@@ -223,7 +223,7 @@ def test_metres_across_the_antimeridian_and_at_a_pole():
         fix("N", 0.5, 10, 89.99), fix("c", 0.5, -170, 89.99),
         fix("G", 0.5, 25, 60), fix("d", 0.5, 25.005, 60), fix("e", 0.5, 25.0055, 60), end(),
     )  # fmt: skip
-    assert told(rows, geographic=True) == ["11 @1 q +a enter", "11 @1 n +c enter", "11 @1 b +d enter"]
+    assert told(rows, geographic=True) == ["11 @0.5 q +a enter", "11 @0.5 n +c enter", "11 @0.5 b +d enter"]
 
 
 @pytest.mark.spec("X4")
@@ -247,12 +247,12 @@ def test_a_query_registered_within_a_tick_is_judged_at_once_and_told_only_what_c
     rows = log(
         fix("F", 1.1, 0, 0), fix("a", 1.2, 1, 1), register("q", around("F")), fix("b", 1.3, 1, 1), end(),
     )  # fmt: skip
-    assert told(rows) == ["2 @1.2 q +a registered", "4 @2 q +b enter"]
+    assert told(rows) == ["2 @1.2 q +a registered", "4 @1.3 q +b enter"]
 
 
 def test_everybody_at_one_place():
     rows = log(register("q", around("F", 0)), *(fix(name, 0.5, 3, 3) for name in "cFab"), end())
-    assert told(rows) == ["5 @1 q +a enter", "5 @1 q +b enter", "5 @1 q +c enter"]
+    assert told(rows) == ["5 @0.5 q +a enter", "5 @0.5 q +b enter", "5 @0.5 q +c enter"]
 
 
 def test_ticks_can_be_longer_and_shorter_than_a_second():

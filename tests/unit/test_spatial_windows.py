@@ -189,7 +189,7 @@ def test_the_trajectory_in_a_region_stays_when_the_ship_has_left_it(tell):
     assert found == [
         (2, 1, 1, "o", *one),
         (4, 3, 1, "o", *two), (4, 3, 0, "o", *one),  # (5) is outside: nothing is told
-        (6, 5, 1, "o", *four), (6, 5, 0, "o", *one), (6, 5, 0, "o", *two),
+        (6, 4.5, 1, "o", *four), (6, 4.5, 0, "o", *one), (6, 4.5, 0, "o", *two),
     ]  # fmt: skip
 
 
