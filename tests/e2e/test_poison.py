@@ -13,7 +13,7 @@ from st_common.cli import app
 from st_common.home import Home
 from st_common.layers.index import _load_index
 from st_common.operators.filters import FILTERS
-from st_common.ops.alerts import read_alerts
+from st_common.ops.alerts import Alert, read_alerts
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
 
@@ -50,6 +50,10 @@ def fairway(*args: str, code: int = 0):
 
 def answers(home: Home, query: str) -> list[str]:
     return answer(home, query)["object"].to_pylist()
+
+
+def errors_of(home: Home) -> list[Alert]:
+    return [alert for alert in read_alerts(home) if alert.level == "error"]
 
 
 def append(home: Home, payload: bytes, at: int) -> None:
@@ -106,7 +110,7 @@ def test_a_query_that_cannot_be_judged_any_more_fails_alone_and_can_be_replaced(
     ]  # fmt: skip
     assert "query bad failed: state = '1' cannot be evaluated" in listed.stderr
     assert "state" in fairway("query", "show", "bad").stdout.splitlines()[-1]
-    (alert,) = read_alerts(home)
+    (alert,) = errors_of(home)
     assert (alert.stream, alert.level) == ("taxis", "error")
     assert "query bad (version 1) is judged no more: state = '1'" in alert.text
     assert "bad could not be judged any more" in fairway("why", "bad", "1").stdout
@@ -188,4 +192,4 @@ def test_a_layer_that_cannot_be_read_just_now_stops_the_stream_and_nothing_is_ma
         fairway("run", "taxis", "--until-idle", code=75)
     fairway("run", "taxis", "--until-idle")
     assert sorted(answers(home, "bad")) == ["1", "2"]
-    assert read_alerts(home) == []
+    assert errors_of(home) == []
