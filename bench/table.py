@@ -96,7 +96,7 @@ TABLES: dict[str, tuple[str, Columns]] = {
     "ticks": (r"ticks-\w+-local", {
         "work": lambda result: TICKS[result["what"]],
         "fixes": number("fixes", ","), "ticks": number("ticks", ","), "changes": number("changes", ","),
-        "seconds in all": number("seconds"), "CPU ms a tick": number("cpu_ms_per_tick", ",.1f"),
+        "CPU ms a tick": number("cpu_ms_per_tick", ",.1f"),
         "CPU s, median of rounds": number("round_cpu_p50_s"), "more memory MB": number("more_mb", ","),
     }),
     "rates": (r"rate-\d+-\w+", RATE),
@@ -136,18 +136,19 @@ def kernels() -> str:
 
 def sharing() -> str:
     """CPU of a round and memory of each form of query, by the number of queries."""
-    (found,) = results_of("sharing")
+    (found,) = results_of(r"sharing-\w+")
     counts = sorted({case["queries"] for case in found["cases"]})
     lines = ["| form | " + " | ".join(f"{count:,}" for count in counts) + " |\n", "| --- " * (len(counts) + 1) + "|\n"]
     for form in dict.fromkeys(case["what"] for case in found["cases"]):
         of = {case["queries"]: case for case in found["cases"] if case["what"] == form}
-        told = [of.get(count, {}) for count in counts]
-        cells = [
-            f"{case['round_cpu_p50_s'] * 1e3:,.0f} ms, {case['more_mb']:,} MB" if "more_mb" in case else "-"
-            for case in told
-        ]
-        lines.append("| " + " | ".join([form, *cells]) + " |\n")
+        lines.append("| " + " | ".join([form, *(_cost(of.get(count, {})) for count in counts)]) + " |\n")
     return "".join(lines)
+
+
+def _cost(case: Result) -> str:
+    if "more_mb" not in case:
+        return "-"
+    return f"{case['round_cpu_p50_s'] * 1e3:,.0f} ms, {case['more_mb']:,} MB"
 
 
 def written(text: str) -> str:
