@@ -140,12 +140,26 @@ def _retold(
 def _with_fixes(
     turn: Turn, fixes: Present, before: np.ndarray, minus: np.ndarray, changed: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
-    wanted = turn.known.every & ~turn.known.grouped & ~turn.known.windowed & counts
+    known = turn.known
+    wanted = (known.every | known.valid_until) & ~known.grouped & ~known.windowed & counts
     if not wanted.any():
         return before[:0]
-    who = before & MASK
-    stays = before[wanted[turn.numbering.targets.query[before >> SHIFT]] & changed[who] & (fixes.status[who] == ALIVE)]
-    return without(stays, minus)
+    who, query = before & MASK, turn.numbering.targets.query[before >> SHIFT]
+    told = changed[who]
+    if known.valid_until.any():  # how long a member stays depends on what its region goes with as well
+        told = told | (known.valid_until & _focal_changed(turn, fixes, changed))[query]
+    return without(before[wanted[query] & told & (fixes.status[who] == ALIVE)], minus)
+
+
+def _focal_changed(turn: Turn, fixes: Present, changed: np.ndarray) -> np.ndarray:
+    """bool[q]: whether something happened to an object that a query goes with."""
+    out = np.zeros(len(turn.queries), bool)
+    for known in turn.known.kinds.values():
+        found = fixes.lookups.focals(known)
+        if len(found):
+            of_focal = np.append(changed, False)[found][known.focal_at]
+            out[known.numbers[known.focal_row[of_focal]]] = True
+    return out
 
 
 def _leaving(turn: Turn, fixes: Present, minus: np.ndarray) -> np.ndarray:

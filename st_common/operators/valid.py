@@ -20,12 +20,12 @@ _TURN = 360.0
 def valid_until(
     turn: Turn, fixes: Present, query: np.ndarray, who: np.ndarray, sign: np.ndarray, at_us: int
 ) -> np.ndarray | None:
-    """Per row the event time in seconds until which a new member stays one; None when no query asks for it.
+    """Per row the event time in seconds until which a member stays one; None when no query asks for it.
 
     NaN where the velocity of the member or of the focal object is not known, infinite where it stays for ever. Both set
     off at `at_us` from where they reported last.
     """
-    wanted = np.flatnonzero(turn.known.valid_until[query] & (sign > 0))
+    wanted = np.flatnonzero(turn.known.valid_until[query] & (sign >= 0))
     if not len(wanted):
         return None
     out = np.full(len(query), np.nan)

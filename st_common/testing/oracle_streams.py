@@ -17,9 +17,10 @@ def told_again(
     plan = query.plan
     if tick <= query.first_tick and plan.frame is None:
         events = []  # some of them came before the query
-    if plan.emit == "every":
+    if plan.emit == "every" or plan.valid_until:
         names = {event.name for event in events if event.reading is not None}
-        return {pair for pair in stayed if pair[0] in names}
+        anew = plan.valid_until and any(event.name in plan.focals for event in events)
+        return {pair for pair in stayed if anew or pair[0] in names}
     if plan.emit != "rstream":
         return set()
     changed = was.keys() ^ query.below.keys()

@@ -247,10 +247,17 @@ def test_a_member_that_keeps_its_velocity_stays_until(region, until):
 
 
 @pytest.mark.spec("G8")
-def test_a_change_of_until_alone_is_no_change():
+def test_until_is_told_anew_when_the_member_or_the_focal_object_reports():
     plan = Plan(stream="s", inside=BOX, valid_until=True)
     rows = log(
         register("q", plan), fix("a", 1, 1, 1), clock(1.5), fix("a", 2, 2, 1), clock(2.5), fix("a", 3, 5, 1),
         clock(3.5), fix("a", 4, 4, 1), end(),
     )  # fmt: skip
-    assert told(rows) == ["2 @1 q +a enter", "6 @3 q -a leave", "8 @4 q +a enter =8"]
+    assert told(rows) == ["2 @1 q +a enter", "4 @2 q =a inside =4", "6 @3 q -a leave", "8 @4 q +a enter =8"]
+    goes = Plan(stream="s", inside=MovingCircle(focal="f", radius_m=5.0), valid_until=True)
+    focal = log(
+        register("q", goes), fix("f", 0.5, 0, 0), fix("a", 0.5, 0, 0), clock(1.5), fix("f", 1.9, 0, 0),
+        fix("a", 1.9, 1.4, 0), clock(2.5), fix("f", 2.9, 1, 0), clock(3.5), fix("b", 3.9, 90, 0), end(),
+    )  # fmt: skip
+    assert [line.split(" =")[0] for line in told(focal)] == ["3 @1 q +a enter", "6 @2 q", "8 @3 q"]
+    assert sum(change.sign == 0 for change in by_both(focal)) == 2  # not at 4, when somebody else reported
