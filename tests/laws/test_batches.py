@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from st_common import tables
@@ -20,6 +20,7 @@ from st_common.operators.packet import Packet
 from st_common.operators.stages import step
 from st_common.operators.state import State
 from st_common.query.plan import Plan
+from st_common.testing.effort import tries
 from st_common.testing.laws import ShapelyLayer, in_row_order, run_steps
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.oracle import Control, Fix, Rules
@@ -31,7 +32,7 @@ def by_ticks(case):
 
 
 @pytest.mark.spec("S4", "X1")
-@settings(max_examples=40)
+@tries(40)
 @given(cases(), st.integers(1, 3), st.booleans(), st.booleans(), st.data())
 def test_segments_read_together_tell_what_each_tells_by_itself(case, shards, moving, through_bytes, data):
     assume(moving or not by_ticks(case))
@@ -58,7 +59,7 @@ def test_segments_read_together_tell_what_each_tells_by_itself(case, shards, mov
 
 
 @pytest.mark.spec("S4", "P2")
-@settings(max_examples=10)
+@tries(10)
 @given(cases(layers=False), st.data())
 def test_the_archive_of_segments_read_together_is_that_of_each_by_itself(case, data):
     cut = data.draw(segmentations(len(case.rows)))

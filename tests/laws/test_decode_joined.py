@@ -3,12 +3,13 @@
 import gzip
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.decode import decode
 from st_common.decode.joined import Raw, decode_all
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.effort import tries
 
 HEADER = b"id,ts,x,y,n"
 CSV = (
@@ -85,7 +86,7 @@ def as_parts(parts, settings):
 
 @pytest.mark.spec("S4", "P1")
 @pytest.mark.parametrize("name", SETTINGS)
-@settings(max_examples=100)
+@tries(100)
 @given(data=st.data())
 def test_segments_decoded_together_are_what_each_is_by_itself(name, data):
     settings = SETTINGS[name]

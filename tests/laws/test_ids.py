@@ -4,11 +4,12 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.operators import intern
 from st_common.testing import oracle
+from st_common.testing.effort import tries
 from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
 from st_common.testing.strategies import cases, segmentations
 
@@ -16,7 +17,7 @@ WHOLE = intern._siphash
 
 
 @pytest.mark.spec("S4", "X1")
-@settings(max_examples=30)
+@tries(30)
 @given(cases(), st.integers(1, 3), st.integers(1, 3), st.booleans(), st.data())
 def test_ids_that_share_hashes_change_nothing(case, shards, hashes, through_bytes, data):
     cut = data.draw(segmentations(len(case.rows)))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.engine import local
@@ -18,6 +18,7 @@ from st_common.operators.state import State
 from st_common.query.plan import Plan
 from st_common.query.region import Box
 from st_common.testing import oracle
+from st_common.testing.effort import tries
 from st_common.testing.laws import (
     ShapelyLayer,
     batched,
@@ -37,7 +38,7 @@ SHORT = st.sampled_from([None, 0, 1, 2, 4])  # seconds of silence: so short that
 
 
 @pytest.mark.spec("S4", "X1")
-@settings(max_examples=80)
+@tries(80)
 @given(cases(), SHORT, st.integers(0, 1 << 32), st.data())
 def test_a_state_that_forgets_tells_what_brute_force_tells(case, silence_s, seed, data):
     silence_us = None if silence_s is None else silence_s * SECOND_US + 1

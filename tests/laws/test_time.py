@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
@@ -22,6 +22,7 @@ from st_common.operators.state import State
 from st_common.operators.wanted import wanted_us
 from st_common.position import position_of
 from st_common.testing import laws, oracle
+from st_common.testing.effort import tries
 from st_common.testing.laws import told, told_by_oracle
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.oracle import Control, Fix
@@ -82,7 +83,7 @@ class Shards:
 
 
 @pytest.mark.spec("S1", "G7")
-@settings(max_examples=60)
+@tries(60)
 @given(pauses())
 def test_who_brings_about_what_is_wanted_misses_nothing_that_time_changes(pause):
     case, cut, pause_s, shards = pause
@@ -126,7 +127,7 @@ def live_run(home, case, pause_s, cut):
 
 
 @pytest.mark.spec("S1", "X1")
-@settings(max_examples=8)
+@tries(8)
 @given(pauses(layers=False))
 def test_a_live_stream_that_pauses_ends_with_what_brute_force_says_at_wall_time(pause):
     case, cut, pause_s, _ = pause

@@ -78,7 +78,7 @@ def test_following_begins_with_what_is_there(home: Home) -> None:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("--stream", "t", "--follow"), "error: there is no stream 't' (there are: s)"),
+        (("--stream", "t", "--follow"), "error: there is no stream 't' (the settings have s)"),
         (("--for", "1"), "error: --for and --until-idle say when --follow ends (add --follow)"),
         (("qq", "--follow"), "error: unknown query 'qq'"),
     ],

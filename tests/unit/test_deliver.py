@@ -271,7 +271,7 @@ def test_a_delivery_has_one_process_and_one_stream(tmp_path):
         folder = home.delivery("d")
         foreign = lease.take(folder, now_us=time.time_ns() // 1000)
         record = json.loads((folder / "lease.json").read_text())
-        record |= {"pid": 1, "started_s": lease.this_process().started_s, "host": "elsewhere"}
+        record |= {"pid": 1, "started_s": lease.this_process().started_s, "host": "elsewhere", "boot": "another"}
         (folder / "lease.json").write_text(json.dumps(record))
         with pytest.raises(FencedError, match="delivery 'd' is run by process 1 on elsewhere"):
             deliver(home, settings(receiver.url), until_idle=True)

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -14,6 +14,7 @@ from st_common.query.plan import Plan
 from st_common.query.region import Box
 from st_common.settings import load_streams
 from st_common.testing.by_hand import fix, log, register
+from st_common.testing.effort import tries
 from st_common.testing.laws import run_steps, told, told_by_oracle
 from st_common.testing.oracle import Rules, judge
 from st_common.testing.strategies import Case, Segmentation
@@ -111,7 +112,7 @@ def test_the_order_is_chosen_anew_when_the_fixes_are_others(fairway):
 
 
 @pytest.mark.spec("G10", "X1")
-@settings(max_examples=15)
+@tries(15)
 @given(st.integers(0, 1 << 30), st.lists(st.integers(1, 60), max_size=8), st.sampled_from(["auto", "select_first"]))
 def test_whatever_order_is_chosen_at_whatever_batch_the_changes_are_those_of_brute_force(seed, cuts, order):
     rng = random.Random(seed)

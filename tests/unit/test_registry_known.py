@@ -5,7 +5,7 @@ import random
 import shutil
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.capture.log import Log
@@ -16,6 +16,7 @@ from st_common.query.problem import TextError
 from st_common.query.registry import drop, find, history, queries, register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.effort import tries
 
 STREAMS = {
     name: StreamSettings(name=name, format="csv", columns=Columns(object="id", x="x", y="y"))
@@ -91,7 +92,7 @@ def test_a_control_row_that_is_damaged_stops_a_registration(home):
 
 
 @pytest.mark.spec("S4", "P4")
-@settings(max_examples=25)
+@tries(25)
 @given(st.integers(0, 1 << 32))
 def test_what_is_known_is_the_fold_of_the_logs(tmp_path_factory, seed):
     rng, home = random.Random(seed), Home(tmp_path_factory.mktemp("home"))

@@ -5,7 +5,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.capture.control import write_clock, write_end
@@ -18,6 +18,7 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.effort import tries
 
 S = 1_000_000
 NOW = 4_000_000_000 * S  # after the real one, by which registrations are stamped: arrivals never go back
@@ -142,7 +143,7 @@ def feeds(draw):
 
 
 @pytest.mark.spec("S1", "X2")
-@settings(max_examples=8)
+@tries(8)
 @given(feeds(), st.sampled_from((0, 1, 20, 600)), st.sampled_from((0.0, 0.5, 4.0)), st.integers(1, 3))
 def test_a_steady_delay_with_pauses_loses_nothing_as_late(tmp_path_factory, sent, delay_s, lateness_s, objects):
     home = Home(tmp_path_factory.mktemp("home"))
