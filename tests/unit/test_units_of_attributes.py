@@ -110,4 +110,4 @@ def test_units_of_settings_are_checked(tmp_path: Path, declared: str):
     file = home.root / "conf" / "streams.toml"
     file.write_text(CONF.replace("double ft", declared))
     with pytest.raises(ConfigError, match="height"):
-        load_streams(file)
+        load_streams(file)["trucks"]
