@@ -115,7 +115,7 @@ def feed(place: Place) -> None:
         part.write_text(part_of(number, place.rng))
         capture = place.spawn("replay", STREAM, str(part), "--no-end")
         if capture.wait() == 0:
-            place.acknowledged = number + 1
+            place.acknowledged += 1
         elif not place.wants_more:
             return
         number += 1
