@@ -15,7 +15,7 @@ from st_common.query.problem import TextError
 from st_common.query.registry import check, queries, register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.settings import load_streams
+from st_common.settings import load_streams, stream_of
 
 CONF = """
 [streams.trucks]
@@ -110,4 +110,4 @@ def test_units_of_settings_are_checked(tmp_path: Path, declared: str):
     file = home.root / "conf" / "streams.toml"
     file.write_text(CONF.replace("double ft", declared))
     with pytest.raises(ConfigError, match="height"):
-        load_streams(file)["trucks"]
+        stream_of(load_streams(file), "trucks")
