@@ -2,6 +2,7 @@
 
     log/segments/00000000/000000000007.seg    segment 7; ten thousand in a folder
     log/readers/NAME.json                     the next segment that a reader needs
+    log/skipped/000000000007.json             why segment 7, which is damaged or missing, is passed over
 
 The number of a segment is its name, and a name is given once: whoever makes segment 7 first has it, another one takes
 8. So the order needs no lock (there is one all the same, so that writers wait instead of trying twice), and a reader
@@ -9,7 +10,7 @@ that has seen segment 6 looks for one name. A segment is stored whole, with the 
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from st_common.capture.segment import (
     make_segment,
     payload_of,
     read_header,
+    stand_in,
     to_bytes,
 )
 from st_common.errors import LogError, MissingError
@@ -33,6 +35,8 @@ _PER_FOLDER = 10_000
 _STEPS = 64  # so many new segments are looked for one by one before the folder is listed
 _SEGMENTS = "segments"
 _READERS = "readers"
+_SKIPPED = "skipped"
+_OLD_FOLDER = "landing"  # of versions before segments had headers
 
 
 class Log:
@@ -103,7 +107,7 @@ class Log:
 
     def _behind_the_last(self, bodies: list[bytes], marks: Marks) -> list[Segment]:
         end = self._end_behind_readers()
-        last = self._segment(end - 1) if end else None
+        last = self._segment(end - 1, self._skipped()) if end else None
         segments: list[Segment] = []
         for body in bodies:
             last = make_segment(body, last, marks)
@@ -133,9 +137,9 @@ class Log:
         return found
 
     def _from(self, start: int, end: int | None) -> Iterator[Segment]:
-        number = start
+        number, skipped = start, self._skipped()
         while end is None or number < end:
-            segment = self._segment_or_none(number)
+            segment = self._segment(number, skipped) if number in skipped else self._segment_or_none(number)
             if segment is None:
                 self._check_end(number)
                 return
@@ -151,7 +155,7 @@ class Log:
                 return  # it came in between
             raise LogError(
                 f"{self._folder}: segment {number} is missing",
-                hint=f"the log goes on behind it; restore {_key(number)} from a copy",
+                hint=f"restore {_key(number)} from a copy; without one `fairway streams skip` passes over it",
             )
 
     def control_segments(self, start: int, *, clocks: bool = False) -> list[Segment]:
@@ -162,9 +166,9 @@ class Log:
         if clocks:
             return [segment for segment in self._from(start, None) if segment.control]
         found: list[Segment] = []
-        number = self.end() - 1
+        number, skipped = self.end() - 1, self._skipped()
         while number >= start:
-            segment = self._segment(number)
+            segment = self._segment(number, skipped)
             if segment.statement:
                 found.append(segment)
             number = segment.statement_before
@@ -176,9 +180,41 @@ class Log:
         Raises:
             LogError: it is missing or damaged.
         """
+        if segment.skipped:
+            return b""
         where = self.place(segment.number)
         data = self._read(segment.number)
         return payload_of(read_header(data, segment.number, where), data, where)
+
+    def skip(self, number: int, why: str) -> None:
+        """Lets readers pass over a segment that is damaged or missing: what it held is lost, and everybody reads so.
+
+        Raises:
+            LogError: it is whole, or the log does not reach that far.
+        """
+        with self.locked():
+            if not 0 <= number < self.end():
+                raise LogError(f"{self._folder} has no segment {number}", hint=f"it ends before {self.end()}")
+            try:
+                self.read(self._segment(number, {}))
+            except LogError as error:
+                record = json.dumps({"why": why, "was": error.message}).encode()
+            else:
+                raise LogError(f"segment {number} is whole", hint="nothing has to pass over it")
+            self._storage.put(f"{_SKIPPED}/{number:012d}.json", record)
+
+    def skipped(self) -> dict[int, str]:
+        """The segments that are passed over, each with what was wrong and why it was given up."""
+        return {number: self._reason(key) for number, key in self._skipped().items()}
+
+    def _skipped(self) -> dict[int, str]:
+        """The keys of the records of skipped segments, by number."""
+        names = self._storage.names(_SKIPPED)
+        return {int(name.removesuffix(".json")): f"{_SKIPPED}/{name}" for name in names}
+
+    def _reason(self, key: str) -> str:
+        record = json.loads(self._storage.read(key))
+        return f"{record['was']}; {record['why']}"
 
     def place(self, number: int) -> str:
         """Where a segment lies, for people."""
@@ -203,6 +239,8 @@ class Log:
             names = self._storage.names(f"{_SEGMENTS}/{folder}")
             if names:
                 return _number(names[-1], self._folder) + 1
+        if self._storage.names(_OLD_FOLDER):
+            raise LogError(f"{self._folder} was written by an older version", hint="begin the stream in a new home")
         return 0
 
     def sync(self, segments: Iterable[Segment]) -> None:
@@ -242,7 +280,9 @@ class Log:
             )
         return end
 
-    def _segment(self, number: int) -> Segment:
+    def _segment(self, number: int, skipped: Mapping[int, str]) -> Segment:
+        if number in skipped:
+            return stand_in(self._segment(number - 1, skipped) if number else None)
         return read_header(self._read(number, length=HEADER_BYTES), number, self.place(number))
 
     def _segment_or_none(self, number: int) -> Segment | None:

@@ -41,6 +41,7 @@ class Segment:
         size: bytes of the payload.
         checksum: CRC-32 of the payload.
         statement_before: the newest segment of control rows that are no clock in front of this one, -1 for none.
+        skipped: it was damaged or missing, and somebody said that it is passed over: it holds nothing.
     """
 
     number: int
@@ -52,6 +53,7 @@ class Segment:
     size: int
     checksum: int
     statement_before: int = NONE
+    skipped: bool = False
 
     @property
     def statement(self) -> bool:
@@ -102,6 +104,11 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
         raised=marks.arrival_us < before.arrival_us,
         statement_before=before.number if before.statement else before.statement_before,
     )
+
+
+def stand_in(before: Segment | None) -> Segment:
+    """What is read in the place of a segment behind `before` that is passed over: data without a record."""
+    return replace(make_segment(b"", before, Marks(arrival_us=before.arrival_us if before else 0)), skipped=True)
 
 
 def to_bytes(segment: Segment, payload: bytes) -> bytes:
@@ -167,5 +174,5 @@ def payload_of(segment: Segment, data: bytes, where: str) -> bytes:
 
 
 def _damaged(where: str, what: str) -> LogError:
-    hint = "restore this file from a copy, or `fairway streams skip` passes over it and says so in the log's place"
+    hint = "restore this file from a copy; without one `fairway streams skip` passes over it, and what it held is lost"
     return LogError(f"{where} is damaged: {what}", hint=hint)

@@ -61,6 +61,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_streams, "list"): streams.list_streams,
     (_streams, "reshard"): streams.reshard,
     (_streams, "reset"): streams.reset,
+    (_streams, "skip"): streams.skip,
     (app, "partition"): layer.partition,
     (app, "replay"): capture.replay,
     (app, "capture"): capture.capture,

@@ -71,6 +71,27 @@ def reset(
     typer.echo(f"{stream} begins anew: the next run reads {done.segments:,} segments")
 
 
+def skip(
+    ctx: typer.Context,
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")],
+    segment: Annotated[int, typer.Argument(metavar="SEGMENT", help="The number of a segment of its log.", min=0)],
+    *,
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why it is given up; it is kept.")],
+) -> None:
+    """Pass over a segment that is damaged or missing: what it held is lost, and every reader of the log knows it."""
+    import time
+
+    from st_common.capture.log import Log
+    from st_common.ops.alerts import Alert, append_alert
+
+    home = context.home(ctx, must_exist=True)
+    context.stream(ctx, stream)
+    Log(home.log(stream)).skip(segment, why)
+    text = f"segment {segment} of its log is passed over: {why}"
+    append_alert(home, Alert(ts=time.time_ns() // 1000, stream=stream, level="warning", text=text))
+    typer.echo(f"{stream}: {text}")
+
+
 def _wanted(stream: "StreamSettings", *, engine: str | None = None, shards: int | None = None) -> tuple[str, int]:
     """The engine and the shards that a stream should have: as given, else as its settings say; local has one shard."""
     engine = engine or stream.engine

@@ -100,8 +100,8 @@ class Archive:
         raised = [segment.number for segment in segments if segment.raised]
         if not raised:
             return
-        what = f"{len(raised)} segments from {raised[0]} on arrived before the one in front of them"
-        alert(self._home, self._stream.name, [f"{what}: a clock was set back; they count as arrived with it"])
+        what = f"segments from {raised[0]} to {raised[-1]} arrived before those in front of them ({len(raised)} in all)"
+        alert(self._home, self._stream.name, [f"{what}: a clock was set back; they count as arrived with them"])
 
     def _fixes(self, piece: Piece, part: Part, regions: Regions) -> pa.Table:
         fixes = part.decoded.fixes

@@ -74,7 +74,9 @@ def _log(log: Log) -> Finding:
             return Finding(what="log", problem=f"{count} segments are read, but the newest is {log.end() - 1}")
     except FairwayError as error:
         return Finding(what="log", problem=error.message)
-    return Finding(what=f"log: {count} segments, their numbers and checksums", problem=None)
+    skipped = [f"segment {number} ({why})" for number, why in log.skipped().items()]
+    lost = f"what is passed over: {', '.join(skipped)}" if skipped else ""
+    return Finding(what=f"log: {count} segments, their numbers and checksums", problem=None, unchecked=lost)
 
 
 def _files(home: Home, stream: StreamSettings, name: str) -> Finding:

@@ -6,12 +6,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+import typer
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.cli import app
 from st_common.contracts import load_contract
 from st_common.engine.run import run
+from st_common.errors import LogError
 from st_common.home import Home
+from st_common.ops.alerts import read_alerts
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving import audit as auditing
@@ -31,6 +35,9 @@ QUERIES = """
 REGISTER QUERY q AS SELECT * FROM s INSIDE (0, 0, 5, 5);
 REGISTER QUERY n AS SELECT COUNT(*) FROM s INSIDE (0, 0, 5, 5);
 """
+
+
+command = typer.main.get_command(app)
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +126,28 @@ def test_fixes_that_the_archive_lost_are_found(home: Home) -> None:
     shutil.rmtree(path)
     tables.append(path, rows.slice(1), load_contract("positions"), app="archive-s", version=committed)
     assert _problems(home) == ["23 fixes and 12 rejects instead of 24 and 12"]
+
+
+def test_a_segment_that_was_given_up_is_passed_over_and_named_ever_after(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = home.root / "conf"
+    conf.mkdir()
+    (conf / "streams.toml").write_text(
+        '[streams.s]\nformat = "csv"\ncrs = "planar"\ntime_unit = "s"\nmax_ahead_s = "off"\n'
+        'columns = { object = "id", event_ts = "t", x = "x", y = "y" }\n'
+    )
+    path = home.log("s") / "segments" / "00000000" / "000000000013.seg"
+    log = Log(home.log("s"))
+    log.append(b"id,t,x,y\na,50,1,1\n", arrival_us=1)
+    log.append(b"id,t,x,y\nb,51,1,1\n", arrival_us=1)
+    path.write_bytes(path.read_bytes()[:70])
+    with pytest.raises(LogError, match=r"13\.seg is damaged"):
+        run(home, STREAM, until_idle=True)
+    command.main(["--home", str(home.root), "streams", "skip", "s", "13", "--why", "no copy"], standalone_mode=False)
+    assert capsys.readouterr().out == "s: segment 13 of its log is passed over: no copy\n"
+    assert run(home, STREAM, until_idle=True).fixes == 1
+    log_of = next(iter(audit(home, STREAM)))
+    assert (log_of.problem, log_of.unchecked.startswith("what is passed over: segment 13 (")) == (None, True)
+    assert _problems(home) == []
+    assert "segment 13 of its log is passed over: no copy" in [alert.text for alert in read_alerts(home)]

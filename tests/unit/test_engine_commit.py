@@ -279,8 +279,8 @@ def test_a_clock_that_was_set_back_is_told(home: Home) -> None:
         log.append(b"id,t,x,y\na,1,1,1\n", arrival_us=arrival_us + step_us)
     run(home, STREAM, until_idle=True)
     assert [alert.text for alert in read_alerts(home)] == [
-        f"2 segments from {newest + 2} on arrived before the one in front of them: a clock was set back;"
-        " they count as arrived with it"
+        f"segments from {newest + 2} to {newest + 3} arrived before those in front of them (2 in all):"
+        " a clock was set back; they count as arrived with them"
     ]
 
 

@@ -359,3 +359,45 @@ def test_a_reader_that_goes_on_while_the_log_grows_is_not_ahead_of_it(tmp_path, 
 
     monkeypatch.setattr(Log, "reader_positions", while_it_grows)
     assert log.append(b"c\n", arrival_us=3).number == 2
+
+
+def test_a_damaged_segment_that_is_given_up_is_passed_over_by_everybody(tmp_path: Path) -> None:
+    log = _log(tmp_path, 2)
+    log.append(b"a statement", arrival_us=ARRIVAL + 2, control=True)
+    log.append(b"lost", arrival_us=ARRIVAL + 3, control=True)
+    log.append(b"gone", arrival_us=ARRIVAL + 4)
+    log.append(b"last", arrival_us=ARRIVAL + 5)
+    _file(tmp_path, 3).write_bytes(b"")
+    _file(tmp_path, 4).unlink()
+    for number in (3, 4):
+        with pytest.raises(LogError, match=r"`fairway streams skip` passes over it"):
+            [log.read(s) for s in log.segments(number)]
+        log.skip(number, "there is no copy")
+    for reader in (log, Log(tmp_path / "log")):
+        found = reader.segments(0)
+        assert [reader.read(s) for s in found] == [b"0", b"1", b"a statement", b"", b"", b"last"]
+        assert [(s.number, s.control, s.skipped) for s in found[2:5]] == [
+            (2, True, False),
+            (3, False, True),
+            (4, False, True),
+        ]
+        assert [s.number for s in reader.control_segments(0)] == [2]
+        assert [number for number, why in reader.skipped().items() if why.endswith("; there is no copy")] == [3, 4]
+    assert log.append(b"more", arrival_us=ARRIVAL + 6).number == 6
+
+
+def test_only_what_is_damaged_or_missing_can_be_skipped(tmp_path: Path) -> None:
+    log = _log(tmp_path, 2)
+    with pytest.raises(LogError, match="segment 1 is whole"):
+        log.skip(1, "")
+    with pytest.raises(LogError, match="has no segment 2"):
+        log.skip(2, "")
+    assert log.skipped() == {}
+
+
+def test_a_log_of_an_older_version_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "log" / "landing"
+    folder.mkdir(parents=True)
+    (folder / "000000000000-1700000000000000-d.seg").write_bytes(b"")
+    with pytest.raises(LogError, match="was written by an older version"):
+        Log(tmp_path / "log").segments(0)
