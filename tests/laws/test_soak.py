@@ -10,5 +10,5 @@ from st_common.testing.soak import live
 @pytest.mark.parametrize(("seed", "kills"), [(1, 0), (2, 0), (3, 1)])
 def test_a_random_life_of_the_engine_ends_with_equal_answers(tmp_path, seed, kills):
     done = live(tmp_path, seed=seed, rows=150, kills=kills)
-    assert done.changes > 50
+    assert done.changes > 10
     assert done.restarts >= kills
