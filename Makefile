@@ -118,7 +118,9 @@ test: setup ## set up, then every test
 test-fast: $(VENV)/.ready ## what runs in seconds: no Spark, no processes, nothing slow
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "not spark and not slow and not e2e" $(ARGS)
 
-SEED ?= $(shell date +%s)
+ifndef SEED
+SEED := $(shell date +%s)
+endif
 .PHONY: test-random
 test-random: $(VENV)/.ready ## laws over cases that nobody has tried; prints its seed (again: SEED=123, more: HYPOTHESIS_PROFILE=deep)
 	@echo "laws at random; to replay: make test-random SEED=$(SEED)"
