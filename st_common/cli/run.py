@@ -52,6 +52,7 @@ def verify(
     Without a query also the checksums of the log, the files of the tables, the folds at every place, and the newest
     part of the log, made once more.
     """
+    from st_common.engine.topology import topology_of
     from st_common.query.registry import queries
     from st_common.serving.verify import verify as check
     from st_common.settings import stream_of
@@ -67,8 +68,8 @@ def verify(
             verdict = "holds" if found.holds else f"WRONG: {found.missing} missing, {found.extra} too many"
             verdict = verdict if found.checked else "not checked, its values depend on how exactly metres are measured"
             typer.echo(f"{found.query}: {found.members} members at position {found.position}: {verdict}")
-        if query is None:
-            wrong += _audited(home, streams[name])
+    ran = [stream for name, stream in streams.items() if query is None and topology_of(home, name)]
+    wrong += sum(_audited(home, stream) for stream in ran)
     if wrong:
         raise typer.Exit(3)
 

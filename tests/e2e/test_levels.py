@@ -262,4 +262,4 @@ def test_the_job_takes_what_is_due_and_nothing_twice(tmp_path):
         {"latest": {"load": None}, "snapshots": {"load": 0}},
     ]
     wrong = subprocess.run([*command, "--stream", "lod"], cwd=ROOT, capture_output=True, check=False, text=True)
-    assert (wrong.returncode, wrong.stderr) == (2, "error: no stream 'lod' (there are: load)\n")
+    assert (wrong.returncode, wrong.stderr) == (2, "error: there is no stream 'lod' (the settings have load)\n")
