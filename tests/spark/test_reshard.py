@@ -62,8 +62,8 @@ def alone(folder, home, stream):
 def go_on(spark, home, stream, shards):
     """The stream on Spark over what is new in the log, in this session."""
     with owned(home, stream.name, engine="spark") as owner:
-        frozen(home, stream, engine="spark", shards=shards)
-        sink = streaming.Sink(home=home, stream=replace(stream, shards=shards), owner=owner)
+        keyed = frozen(home, stream, engine="spark", shards=shards)
+        sink = streaming.Sink(home=home, stream=replace(keyed, shards=shards), owner=owner)
         streaming.follow(spark, sink, until_idle=True)
 
 
