@@ -94,7 +94,7 @@ def test_what_has_no_value_and_the_text_null_are_two_groups():
         *(fix(name, 0.5, 1, 1, kind=kind) for name, kind in kinds.items()), end(),
     )  # fmt: skip
     expected = ["'''NULL'''", "'NULL'", "NULL", "it's", "null"]
-    assert told(rows) == [f"6 @1 n +{name} enter =1" for name in expected]
+    assert told(rows) == [f"6 @0.5 n +{name} enter =1" for name in expected]
 
 
 @pytest.mark.spec("G9")
