@@ -8,10 +8,10 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from st_common.crs import unit_of_crs
 from st_common.errors import ConfigError
 from st_common.home import checked_name
 from st_common.redaction import keep_secret
@@ -34,7 +34,6 @@ PUBLIC_ID_KEY = "0123456789123456"  # of streams from before there were others
 _PLANE = "planar"
 _MAX_SHARDS = 256
 _MOST_READINGS = 1_000_000
-_WGS84 = 4326
 _POSITION_COLUMNS = frozenset(
     {"event_date", "region_id", "segment", "row", "event_ts", "x", "y", "object", "gone"}
 )  # an attribute stands beside these in the table `positions`
@@ -117,12 +116,12 @@ class StreamSettings:
     @property
     def geographic(self) -> bool:
         """Whether x and y are longitude and latitude in degrees; otherwise they are planar, in the CRS's unit."""
-        return self.epsg != 0 and _unit_of(self.epsg) is None
+        return self.epsg != 0 and unit_of_crs(self.epsg) is None
 
     @property
     def unit_m(self) -> float:
         """How many metres one unit of a plane's coordinates is; 1 for degrees and where the plane is no CRS."""
-        return 1.0 if self.epsg == 0 else _unit_of(self.epsg) or 1.0
+        return 1.0 if self.epsg == 0 else unit_of_crs(self.epsg) or 1.0
 
 
 def home_dir(given: Path | str | None = None) -> Path:
@@ -235,9 +234,9 @@ def _stream(name: str, table: object, path: Path) -> StreamSettings:
         raise ConfigError(f"{place} must be a table", hint=f"[streams.{name}]")
     values = checked(table, _STREAM_KEYS, StreamSettings, place)
     values["columns"] = Columns(**checked(values["columns"], _COLUMN_KEYS, Columns, f"{place} columns:"))
-    declared = {name: text.partition(" ") for name, text in values.get("attributes", {}).items()}
-    values["attributes"] = {name: kind for name, (kind, _, _) in declared.items()}
-    values["units"] = {name: unit for name, (_, _, unit) in declared.items() if unit}
+    declared = values.get("attributes", {})
+    values["attributes"] = {name: kind for name, (kind, _) in declared.items()}
+    values["units"] = {name: unit for name, (_, unit) in declared.items() if unit}
     if values["format"] == "tsv":
         values.setdefault("delimiter", "\t")
     stream = StreamSettings(name=name, **values)
@@ -297,33 +296,10 @@ def _crs(value: object) -> str:
     if found is None:
         raise WrongError('must be "EPSG:" and a number, or "planar"')
     try:
-        _unit_of(int(found[1]))
+        unit_of_crs(int(found[1]))
     except ValueError:
         raise WrongError("is no geographic or projected system that is known") from None
     return f"EPSG:{found[1]}"
-
-
-@cache
-def _unit_of(epsg: int) -> float | None:
-    """How many metres a unit of a projected system is; None for degrees.
-
-    Raises:
-        ValueError: there is no such system, or it is neither geographic nor projected in one unit.
-    """
-    if epsg == _WGS84:
-        return None
-    import pyproj  # slow to import, and seldom needed
-
-    try:
-        system = pyproj.CRS.from_epsg(epsg)
-    except pyproj.exceptions.CRSError:
-        raise ValueError(f"there is no EPSG:{epsg}") from None
-    if system.is_geographic:
-        return None
-    units = {float(axis.unit_conversion_factor) for axis in system.axis_info[:2]}
-    if not system.is_projected or len(units) != 1:
-        raise ValueError(f"EPSG:{epsg} is no projected system")
-    return units.pop()
 
 
 def _time_unit(value: object) -> str:
@@ -339,22 +315,27 @@ def _time_unit(value: object) -> str:
     return value
 
 
-def _attributes(value: object) -> dict[str, str]:
+def _attributes(value: object) -> dict[str, tuple[str, str]]:
+    """The type and the unit ("" without one) of each attribute."""
     if not isinstance(value, dict):
         raise WrongError("must be a table of names and types")
     seen = {column.lower() for column in _POSITION_COLUMNS}
-    for name, declared in value.items():
-        kind, _, unit = declared.partition(" ") if isinstance(declared, str) else ("", "", "")
-        if kind not in _ATTRIBUTE_TYPES:
-            raise WrongError(f"{name!r} is none of {', '.join(_ATTRIBUTE_TYPES)}")
-        if unit and (kind not in _NUMBERS or unit_of(unit) is None):
-            raise WrongError(f"{name!r} = {declared!r}: a double or a long may have a unit, such as {_UNITS}")
+    for name in value:
         if not name or _NOT_IN_DELTA.search(name):
             raise WrongError(f"{name!r} cannot be a table's column")
         if name.lower() in seen:
             raise WrongError(f"{name!r} stands there already, or is a column of every table of positions")
         seen.add(name.lower())
-    return value
+    return {name: _type_and_unit(name, declared) for name, declared in value.items()}
+
+
+def _type_and_unit(name: str, declared: object) -> tuple[str, str]:
+    kind, _, unit = declared.partition(" ") if isinstance(declared, str) else ("", "", "")
+    if kind not in _ATTRIBUTE_TYPES:
+        raise WrongError(f"{name!r} is none of {', '.join(_ATTRIBUTE_TYPES)}")
+    if unit and (kind not in _NUMBERS or unit_of(unit) is None):
+        raise WrongError(f"{name!r} = {declared!r}: a double or a long may have a unit, such as {_UNITS}")
+    return kind, unit
 
 
 def _group(value: object) -> str:

@@ -93,3 +93,12 @@ def test_every_contract_has_a_planted_violation():
 @pytest.mark.parametrize("name", ["dags", "jobs", "st_common", "conf", "docker-compose.yml", "tests", "data_contracts"])
 def test_the_top_level_names_the_parts_of_the_pipeline(name: str):
     assert (ROOT / name).exists()
+
+
+def test_modules_stay_below_400_lines():
+    lines = {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n")
+        for package in ("st_common", "jobs", "dags")
+        for path in (ROOT / package).rglob("*.py")
+    }
+    assert {path: count for path, count in lines.items() if count >= 400} == {}
