@@ -66,6 +66,8 @@ class StreamSettings:
     `moving` False: every shard gets only its own fixes, and queries that are judged at ticks are refused. `tick_s` is
     the time between two of them. `cache_share` is the part of max_speed x silence by which a moving query's cache area
     is wider than its region (SPEC G6); without both settings, or with 0, there is no cache.
+    With `cache_refills` off caches are never filled anew, as in the paper: what they miss is found all the same, and
+    counted.
 
     `units` are the units of attributes that have one, such as "km/h": numbers with a unit are compared in it.
 
@@ -98,6 +100,7 @@ class StreamSettings:
     moving: bool = True
     tick_s: float = 1.0
     cache_share: float = 1.0
+    cache_refills: bool = True
     window_rows: int = 10_000
     latest_every: int = 1
     latest_flush_s: float = 60.0
@@ -376,6 +379,7 @@ _STREAM_KEYS: dict[str, Check] = {
     "moving": flag,
     "tick_s": number(least=0.000_001),
     "cache_share": number(least=0.0),
+    "cache_refills": flag,
     "window_rows": whole(least=2, most=_MOST_READINGS),
     "latest_every": whole(most=_MOST_READINGS),
     "latest_flush_s": number(least=1.0),

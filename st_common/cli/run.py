@@ -22,6 +22,8 @@ def run(
     until_idle: Annotated[bool, typer.Option("--until-idle", help="End when the log's end is reached.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Follow a stream's log: changes of every answer, positions and rejects into their tables."""
+    from st_common.operators.cache_counts import lines_of
+
     settings = context.stream(ctx, stream)
     chosen = engine or settings.engine
     if chosen == "local":
@@ -38,6 +40,8 @@ def run(
     )
     if summary.nulled:
         typer.echo(_nulled(stream, summary.nulled))
+    for told in lines_of(summary.caches).values():
+        typer.echo(f"{stream}: caches {told}")
     typer.echo("tuples: " + ", ".join(f"{count:,} {name}" for name, count in summary.operators.items()))
 
 
@@ -94,13 +98,14 @@ def status(ctx: typer.Context) -> None:
 
     from st_common.capture.log import Log
     from st_common.cli.output import write_columns
+    from st_common.operators.cache_counts import lines_of
     from st_common.ops.presence import presence
     from st_common.ops.status import read_status
     from st_common.position import segment_of
 
     home = context.home(ctx, must_exist=True)
     rows: list[tuple[str, ...]] = []
-    unread: dict[str, dict[str, int]] = {}
+    notes: list[str] = []
     for name in context.streams(ctx):
         found, end = read_status(home.stream(name)), Log(home.log(name)).end()
         if found is None:
@@ -110,16 +115,16 @@ def status(ctx: typer.Context) -> None:
         process = f"{now.owner.pid} on {now.owner.host}" if now.owner else ""
         at = segment_of(found.position)
         counts = (found.fixes, found.rejects, found.late, found.double, found.cut, found.changes)
-        if found.nulled:
-            unread[name] = found.nulled
+        notes += [_nulled(name, found.nulled)] if found.nulled else []
+        notes += [f"{name}: caches {told}" for told in lines_of(found.caches).values()]
         clock = "" if found.now_ts is None else _stamp(found.now_ts)
         who = (now.state, process, _ago(now.age_s), found.engine)
         rows.append((name, *who, f"{at}/{end}", clock, *(f"{count:,}" for count in counts)))
     seen = ("stream", "state", "process", "last beat", "engine", "segments", "clock")
     write_columns((*seen, "fixes", "rejects", "late", "double", "cut", "changes"), rows)
     context.write_broken(ctx)
-    for name, nulled in unread.items():
-        typer.echo(_nulled(name, nulled))
+    for note in notes:
+        typer.echo(note)
 
 
 def _ago(age_s: float) -> str:

@@ -112,14 +112,16 @@ def write_explained(ctx: typer.Context, name: str, plan: "Plan") -> None:
         ConfigError: no settings describe its stream.
     """
     from st_common.query.explain import explain, lines
-    from st_common.serving.estimates import estimates_of, running_order
+    from st_common.serving.estimates import caches_of, estimates_of, running_order
 
     stream = context.streams(ctx).get(plan.stream)
     if stream is None:
         raise ConfigError(f"unknown stream {plan.stream!r}", hint="conf/streams.toml describes the streams")
     known = estimates_of(context.home(ctx), stream, plan)
     running = running_order(context.home(ctx), stream, name, plan)
-    for line in lines(explain(plan, name, tick_s=stream.tick_s, estimates=known, running=running)):
+    caches = caches_of(context.home(ctx), stream, plan)
+    explained = explain(plan, name, tick_s=stream.tick_s, estimates=known, running=running, caches=caches)
+    for line in lines(explained):
         typer.echo(line)
 
 

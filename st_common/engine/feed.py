@@ -22,7 +22,7 @@ def step_settings(stream: StreamSettings, *, shard: int = 0, shards: int = 1) ->
     reach_m = (stream.max_speed_mps or 0.0) * (stream.silence_s or 0.0)  # how far an object comes before it is silent
     return Settings(
         lateness_us=round(stream.lateness_s * _US), silence_us=silence_us, tick_us=round(stream.tick_s * _US),
-        geographic=stream.geographic, margin=stream.cache_share * reach_m / stream.unit_m,
+        geographic=stream.geographic, margin=stream.cache_share * reach_m / stream.unit_m, refills=stream.cache_refills,
         window_rows=stream.window_rows, shard=shard, shards=shards, id_key=stream.id_key,
     )  # fmt: skip
 

@@ -24,6 +24,7 @@ from st_common.engine.timekeeper import Timekeeper, heard
 from st_common.errors import ConflictError
 from st_common.home import Home
 from st_common.layers.index import load_index
+from st_common.operators.cache_counts import Caches, summed
 from st_common.operators.changes import settled
 from st_common.operators.evaluate import Counters
 from st_common.operators.match import LayerOf
@@ -49,6 +50,7 @@ class Totals:
     rejects: int = 0
     changes: int = 0
     nulled: Counter[str] = field(default_factory=Counter)
+    caches: Caches = field(default_factory=dict)
 
 
 def layers_of(home: Home, stream: StreamSettings) -> LayerOf:
@@ -115,6 +117,7 @@ class LocalEngine:
         self._keep(settled([done.changes]))
         if end_of(self.state) > self.committed:  # else it was done, and counted, before a restart
             self.totals.counters += done.counters
+            self.totals.caches = summed((self.totals.caches, done.caches))
             self.totals.segments += done.state.next_segment - start
             self.totals.rejects += sum(packet.rejects for packet in read)
             self.totals.nulled.update(nulled_in(read))

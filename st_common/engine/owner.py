@@ -11,6 +11,7 @@ from typing import Any
 
 from st_common.errors import FairwayError, StateError
 from st_common.home import Home
+from st_common.operators.cache_counts import Caches, from_json, summed, to_json
 from st_common.ops import lease
 from st_common.ops.status import StreamStatus, read_status, write_exit, write_status
 from st_common.ops.stop import stop_wanted
@@ -27,7 +28,7 @@ def now_us() -> int:
 
 @dataclass
 class Owner:
-    """The owner's side of a run. `counts` and `nulled` are of this run; what earlier runs counted is added."""
+    """The owner's side of a run. `counts`, `nulled`, `caches` are of this run; what earlier runs counted is added."""
 
     folder: Path
     engine: str
@@ -35,6 +36,7 @@ class Owner:
     before: StreamStatus | None
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
     nulled: dict[str, int] = field(default_factory=dict)
+    caches: Caches = field(default_factory=dict)
     _beaten_s: float = 0.0
     _beating: threading.Lock = field(default_factory=threading.Lock)
 
@@ -61,11 +63,13 @@ class Owner:
         earlier = {name: getattr(self.before, name) if self.before else 0 for name in _COUNTS}
         counts: dict[str, Any] = {name: earlier[name] + self.counts[name] for name in _COUNTS}
         nulled = Counter(self.before.nulled if self.before else {}) + Counter(self.nulled)
+        caches = summed((from_json(self.before.caches) if self.before else {}, self.caches))
         if now_ts is None and self.before is not None:
             now_ts = self.before.now_ts
         status = StreamStatus(
             state=state, beat_ts=now_us(), position=position, end_position=end_position, now_ts=now_ts,
-            engine=self.engine, epoch=self.lease.epoch, pid=self.lease.owner.pid, nulled=dict(nulled), **counts,
+            engine=self.engine, epoch=self.lease.epoch, pid=self.lease.owner.pid, nulled=dict(nulled),
+            caches=to_json(caches), **counts,
         )  # fmt: skip
         write_status(self.folder, status)
         self._beaten_s = time.monotonic()

@@ -13,6 +13,7 @@ from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import frozen
 from st_common.home import Home
+from st_common.operators.cache_counts import to_json
 from st_common.operators.fixes import NEVER
 from st_common.position import position_of
 from st_common.settings import StreamSettings
@@ -72,7 +73,7 @@ def _beat(engine: LocalEngine, owner: Owner, state: str, *, force: bool = False)
         "fixes": counters.fixes, "rejects": engine.totals.rejects, "late": counters.late, "double": counters.double,
         "cut": counters.cut, "changes": engine.totals.changes,
     }  # fmt: skip
-    owner.nulled = dict(engine.totals.nulled)
+    owner.nulled, owner.caches = dict(engine.totals.nulled), engine.totals.caches
     max_event = engine.committed_event
     now_ts = None if max_event == NEVER else max_event - engine.settings.lateness_us
     end_position = position_of(engine.log.end(), 0)
@@ -85,4 +86,5 @@ def summary(
     """What a run that ends now did."""
     operators = {name: count for name, count in counters.items() if name not in owner.counts}
     return RunSummary(stream=stream, engine=owner.engine, seconds=round(seconds, 3), segments=segments,
-                      position=position, operators=operators, nulled=dict(owner.nulled), **owner.counts)  # fmt: skip
+                      position=position, operators=operators, nulled=dict(owner.nulled),
+                      caches=to_json(owner.caches), **owner.counts)  # fmt: skip

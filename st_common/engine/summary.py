@@ -10,6 +10,7 @@ class RunSummary:
 
     `nulled` says of each attribute in how many fixes its text was of another type, so that it is null there.
     `operators` are the tuples that went through each operator, by name (SPEC G10; see `operators.evaluate.Counters`).
+    `caches` are what the caches of moving queries cost, by kind (SPEC G6; see `operators.cache_counts.CacheCounts`).
     """
 
     stream: str
@@ -25,6 +26,7 @@ class RunSummary:
     position: int
     operators: dict[str, int]
     nulled: dict[str, int]
+    caches: dict[str, dict[str, float]]
 
     def to_json(self) -> dict[str, Any]:
         """The summary as JSON values."""

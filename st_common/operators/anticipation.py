@@ -3,10 +3,10 @@
 The cache of a query holds the objects that lay in its area, grown by a margin on each side, around an anchor: where
 the query was when the cache was filled. Objects that report enter and leave it by themselves. While the query has not
 gone farther from its anchor than the margin, all its members are in the cache. Then it is filled anew from the last
-fixes, around a new anchor: exact with any margin. The paper has no such refill; without it members may be missed.
+fixes, around a new anchor: exact with any margin. The paper has no such refill, and misses members (see `unfilled`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -54,34 +54,23 @@ def seeded(kind: Kind, world: World, criteria: Criteria, margin: float) -> Advan
 
 
 def advanced(
-    kind: Kind, world: World, cache: Cache, criteria: Criteria, *, changed: np.ndarray, margin: float, refills: bool
+    kind: Kind, world: World, cache: Cache, criteria: Criteria, *, changed: np.ndarray, margin: float
 ) -> Advanced:
     """The caches after some objects changed (bool[n]) and the queries got the given criteria."""
     drift = drift_of(world, cache.anchor, criteria)
     moved = ~(drift <= margin)  # a focal object that came back or went has no distance
     moved &= ~(np.isnan(cache.anchor.x) & np.isnan(criteria.x))
-    far = np.flatnonzero(moved if refills else drift != 0)
+    far = np.flatnonzero(moved)
     anchor = cache.anchor.with_rows(far, criteria.take(far)) if len(far) else cache.anchor
-    anew = np.zeros(len(drift), bool)
-    anew[far] = True
-    drop = changed[cache.object]
-    if refills:
-        drop |= anew[cache.row]
-    elif len(far):
-        drop |= ~kind.satisfy(world, _grown(anchor, margin), cache.row, cache.object)
+    drop = changed[cache.object] | moved[cache.row]
     mine = np.flatnonzero(world.alive & changed)
-    others = np.flatnonzero(~anew) if refills else np.arange(len(drift))
-    parts = [looked(kind, world, anchor, others, mine, margin)]
-    if refills and len(far):
+    parts = [looked(kind, world, anchor, np.flatnonzero(~moved), mine, margin)]
+    if len(far):
         parts.append(looked(kind, world, anchor, far, np.flatnonzero(world.alive), margin))
     row, found = (np.concatenate([part[i] for part in parts]) for i in range(2))
-    if refills:
-        now = exchanged(world, cache, anchor, drop, row, found)
-    else:  # every anchor may have moved, and with it every border
-        now = ordered(world, anchor, np.append(cache.row[~drop], row), np.append(cache.object[~drop], found))
     return Advanced(
-        cache=now, drift=np.where(anew, 0.0, drift),
-        refills=len(far) if refills else 0, touched=sum(part[2] for part in parts),
+        cache=exchanged(world, cache, anchor, drop, row, found), drift=np.where(moved, 0.0, drift),
+        refills=len(far), touched=sum(part[2] for part in parts),
     )  # fmt: skip
 
 
@@ -165,10 +154,3 @@ def _border(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray) 
         return beyond
     border: np.ndarray = np.hypot(across, along) - anchor.limit[row]
     return border
-
-
-def _grown(criteria: Criteria, margin: float) -> Criteria:
-    return replace(
-        criteria, half_width=criteria.half_width + margin, half_height=criteria.half_height + margin,
-        limit=criteria.limit + margin, eligible=np.zeros(len(criteria.query), np.int64),
-    )  # fmt: skip

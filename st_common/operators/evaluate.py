@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from st_common.operators import gpac, readings
 from st_common.operators.agenda import Final
+from st_common.operators.cache_counts import Caches
 from st_common.operators.changes import CAUSE, Names, change_rows
 from st_common.operators.compiled import compiled
 from st_common.operators.delta import Delta
@@ -38,8 +39,8 @@ class Counters:
 
     `fixes` to `expired` are of the shard's own objects, `stays` to `enters` are GPAC's cases of queries judged fix by
     fix. `probed` points were looked up, `matched` pairs came out of the spatial operators, before the predicates;
-    `ticks` were judged, `touched` objects and pairs looked at there, `refills` caches filled anew, `cut`
-    fixes more than a frame keeps of one object.
+    `ticks` were judged, `touched` objects and pairs looked at there, `refills` caches filled anew, `misses`
+    members that a cache did not have where none is, `cut` fixes more than a frame keeps of one object.
     """
 
     fixes: int = 0
@@ -55,6 +56,7 @@ class Counters:
     ticks: int = 0
     touched: int = 0
     refills: int = 0
+    misses: int = 0
     cut: int = 0
 
     def __add__(self, other: "Counters") -> "Counters":
@@ -64,12 +66,16 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a run does: the delta of the state, the changes, the counters, and what the next run can build on."""
+    """What a run does: the delta of the state, the changes, the counters, and what the next run can build on.
+
+    `caches` says by kind of query what caches cost.
+    """
 
     delta: Delta
     changes: pa.Table
     counters: Counters
     memo: Memo | None = None
+    caches: Caches = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +112,7 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
     touched, fixes = rows_after(events, turn.readings, np.arange(len(events)))
     return Outcome(
         delta=_delta(run, ordered, turn, ticked, cases, touched, fixes),
-        changes=pa.concat_tables([*changes, *ticked.changes]), memo=ticked.memo,
+        changes=pa.concat_tables([*changes, *ticked.changes]), memo=ticked.memo, caches=ticked.caches,
         counters=_counters(run, ordered, own, cases, hits, ticked),
     )  # fmt: skip
 
@@ -191,7 +197,7 @@ def _count(events: Events, kind: int) -> int:
 def _counters(
     run: Run, ordered: Ordered, own: np.ndarray | None, cases: gpac.Cases, hits: Hits, ticked: Ticked
 ) -> Counters:
-    events = ordered.events
+    events, caches = ordered.events, ticked.caches.values()
 
     def count(objects: np.ndarray) -> int:
         return len(objects) if own is None else int(np.count_nonzero(own[objects]))
@@ -200,5 +206,6 @@ def _counters(
         fixes=count(run.rows.object), late=count(ordered.late), double=count(ordered.double),
         gone=count(events.object[events.kind == GONE]), expired=count(events.object[events.kind == EXPIRED]),
         stays=len(cases.stays[0]), leaves=len(cases.leaves[0]), enters=len(cases.enters[0]), probed=hits.probed,
-        matched=hits.matched, ticks=ticked.ticks, touched=ticked.touched, refills=ticked.refills, cut=ticked.cut,
+        matched=hits.matched, ticks=ticked.ticks, touched=ticked.touched, cut=ticked.cut,
+        refills=sum(one.refills for one in caches), misses=sum(one.misses for one in caches),
     )  # fmt: skip

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from st_common.operators import moving_joins, pairing
+from st_common.operators.cache_counts import CacheCounts, Caches
 from st_common.operators.eligibility import masks_of
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.kinds import KINDS
@@ -42,7 +43,7 @@ class Inner:
     plus: np.ndarray
     memo: Memo
     touched: int = 0
-    refills: int = 0
+    caches: Caches = field(default_factory=dict)
 
 
 def inner_answer(turn: Turn, fixes: Present, answer: np.ndarray, memo: Memo, changed: np.ndarray) -> Inner:
@@ -53,16 +54,18 @@ def inner_answer(turn: Turn, fixes: Present, answer: np.ndarray, memo: Memo, cha
     world = world_of(turn, fixes)
     if not known.still.empty:
         _still(scope, turn, fixes, world)
-    kinds, touched, refills = {}, 0, 0
+    kinds, touched, caches = {}, 0, dict[str, CacheCounts]()
     for name, queries in known.kinds.items():
-        kinds[name], looked, filled = _kind(scope, turn, fixes, world, name, queries, memo.kinds.get(name))
-        touched, refills = touched + looked, refills + filled
+        kinds[name], looked, counted = _kind(scope, turn, fixes, world, name, queries, memo.kinds.get(name))
+        touched += looked
+        if counted is not None:
+            caches[name] = counted
     if len(known.pairs.numbers):
         touched += pairing.judge_pairs(scope, turn, fixes, world)
     if known.moving_joins.kinds:
         touched += moving_joins.judge_moving_joins(scope, turn, fixes, world)
     minus, plus = scope.differences(len(turn.numbering.targets))
-    return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), touched=touched, refills=refills)
+    return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), touched=touched, caches=caches)
 
 
 def world_of(turn: Turn, fixes: Present) -> World:
@@ -88,7 +91,7 @@ def _still(scope: Scope, turn: Turn, fixes: Present, world: World) -> None:
 
 def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     scope: Scope, turn: Turn, fixes: Present, world: World, name: str, queries: KindQueries, memo: KindMemo | None
-) -> tuple[KindMemo, int, int]:
+) -> tuple[KindMemo, int, CacheCounts | None]:
     if memo is not None and memo.known is not queries:
         memo = None
     found = fixes.lookups.focals(queries)
@@ -111,7 +114,7 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     scope.whole(target[done.whole])
     if not kind.is_dynamic:
         scope.by_object(target[~done.whole])
-    return KindMemo(known=queries, kept=done.kept, masks=base), done.touched, done.refills
+    return KindMemo(known=queries, kept=done.kept, masks=base), done.touched, done.caches
 
 
 def _margin(turn: Turn, queries: KindQueries) -> float:

@@ -10,9 +10,9 @@ class Settings:
     """Times in microseconds. `geographic`: x and y are degrees, distances metres.
 
     `margin` is the width of the cache area around moving queries (share x max_speed x silence, SPEC G6), 0 without a
-    cache; with `refills` off a cache is never made anew, as in the paper, and members may be missed. `window_rows` is
-    how many of its newest fixes a query with windows keeps of each object at a tick. `id_key` is the key of the hashes
-    of ids, the same for all shards and for ever.
+    cache; with `refills` off a cache is never made anew, as in the paper, and what it misses is counted. `window_rows`
+    is how many of its newest fixes a query with windows keeps of each object at a tick. `id_key` is the key of the
+    hashes of ids, the same for all shards and for ever.
     """
 
     lateness_us: int = 0

@@ -6,13 +6,16 @@ the criteria (`is_dynamic`, kNN) a query that a changed object belonged or belon
 asks is in the four methods of its kind; which of Cases I-IV a pair is follows from the answers before and after.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
 from st_common.operators.anticipated_nearest import FromCache, advanced_nearest
 from st_common.operators.anticipation import Advanced, Cache, advanced, seeded, to_test
+from st_common.operators.cache_counts import CacheCounts, overhead
+from st_common.operators.keys import packed
+from st_common.operators.unfilled import followed, misses
 from st_common.operators.world import Criteria, Kind, Table, World, admitted
 
 
@@ -21,7 +24,8 @@ class Tick:
     """What a tick brings to the queries of a kind.
 
     `moved` (bool[m]) are those whose focal object changed, `changed` (bool[n]) the objects that did; `member_row` and
-    `member_object` the members before, in any order. The cache area is `margin` wider than the query, 0 without caches.
+    `member_object` the members before, in any order. The cache area is `margin` wider than the query, 0 without caches;
+    with `refills` off a cache is never filled anew.
     """
 
     world: World
@@ -47,7 +51,7 @@ class Judged:
     """What a tick found for the queries of a kind.
 
     The pairs (`row`, `object`) are all members of the rows in `whole` (bool[m]), and of the other rows the changed
-    objects that are members. `touched` objects and pairs were looked at, `refills` caches filled anew.
+    objects that are members. `touched` objects and pairs were looked at; `caches` counts what caches cost.
     """
 
     whole: np.ndarray
@@ -55,23 +59,61 @@ class Judged:
     object: np.ndarray
     kept: Kept
     touched: int
-    refills: int
+    caches: CacheCounts | None = None
 
 
 def judge(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
     """Judges all queries of a kind at a tick; everything anew when nothing was `kept`."""
+    caches = tick.margin > 0 and (not kind.is_dynamic or hasattr(kind, "update_from"))
+    if not caches:
+        return _judged(kind, tick, kept)
+    judged = _judged_from_caches(kind, tick, kept) if tick.refills else _judged_beside_caches(kind, tick, kept)
+    return replace(judged, caches=_counted(tick, kept, judged))
+
+
+def _counted(tick: Tick, kept: Kept | None, judged: Judged) -> CacheCounts:
+    """What the tick counted, and what its caches held when it came."""
+    counted = judged.caches or CacheCounts()
+    if kept is None or kept.cache is None:
+        return counted
+    return counted + overhead(tick.world, kept.cache, len(tick.member_row), tick.margin)
+
+
+def _to_judge(kind: Kind, tick: Tick, kept: Kept | None) -> tuple[np.ndarray, int]:
+    """The queries that are judged as a whole (bool[m]), and how much was looked at to find them."""
     whole = np.ones(len(tick.moved), bool) if kept is None else tick.moved.copy()
     looked = 0
     if kept is not None and kind.is_dynamic:
         touched, looked = _touched(kind, tick, kept.criteria)
         whole |= touched
+    return whole, looked
+
+
+def _judged_from_caches(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
+    whole, looked = _to_judge(kind, tick, kept)
     which = np.flatnonzero(whole)
-    if tick.margin > 0 and kind.is_dynamic and hasattr(kind, "update_from"):
+    if kind.is_dynamic:
         return _anticipated_nearest(cast("FromCache", kind), tick, kept, which, looked)
     fresh = kind.update_criteria(tick.world, tick.table, which)
     criteria = fresh if kept is None else kept.criteria.with_rows(which, fresh)
-    if tick.margin > 0 and not kind.is_dynamic:
-        return _anticipated(kind, tick, kept, criteria, whole)
+    return _anticipated(kind, tick, kept, criteria, whole)
+
+
+def _judged_beside_caches(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
+    """The answers without caches; these go on as in the paper, and what they miss is counted."""
+    judged = _judged(kind, tick, kept)
+    before, criteria = kept.cache if kept else None, judged.kept.criteria
+    cache = followed(kind, tick.world, before, criteria, judged.whole, tick.changed, tick.margin)
+    missed = misses(cache, judged.row, judged.object, packed(tick.member_row, tick.member_object))
+    return replace(judged, kept=Kept(criteria=criteria, cache=cache), caches=CacheCounts(misses=missed))
+
+
+def _judged(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
+    """The answers without caches."""
+    whole, looked = _to_judge(kind, tick, kept)
+    which = np.flatnonzero(whole)
+    fresh = kind.update_criteria(tick.world, tick.table, which)
+    criteria = fresh if kept is None else kept.criteria.with_rows(which, fresh)
     alive = np.flatnonzero(tick.world.alive)
     row, found, count = _members(kind, tick.world, fresh, alive) if len(which) else (which, which, 0)
     row = which[row]
@@ -80,8 +122,7 @@ def judge(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
         more, objects, tested = _members(kind, tick.world, criteria.take(others), mine)
         row, found = np.concatenate([row, others[more]]), np.concatenate([found, objects])
         looked += tested
-    return Judged(whole=whole, row=row, object=found, kept=Kept(criteria=criteria, cache=None), touched=count + looked,
-                  refills=0)  # fmt: skip
+    return Judged(whole=whole, row=row, object=found, kept=Kept(criteria=criteria, cache=None), touched=count + looked)
 
 
 def _members(kind: Kind, world: World, criteria: Criteria, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
@@ -117,7 +158,7 @@ def _anticipated(kind: Kind, tick: Tick, kept: Kept | None, criteria: Criteria, 
     return Judged(
         whole=whole, row=np.concatenate([row[satisfied], more[allowed]]),
         object=np.concatenate([found[satisfied], objects[allowed]]), kept=Kept(criteria=criteria, cache=cache),
-        touched=now.touched + len(row), refills=now.refills,
+        touched=now.touched + len(row), caches=CacheCounts(refills=now.refills),
     )  # fmt: skip
 
 
@@ -138,11 +179,10 @@ def _anticipated_nearest(kind: FromCache, tick: Tick, kept: Kept | None, which: 
     satisfied = kind.satisfy(world, criteria, row, found)
     kept = Kept(criteria=criteria, cache=now.cache)
     return Judged(whole=whole, row=row[satisfied], object=found[satisfied], kept=kept, touched=now.touched + looked,
-                  refills=now.refills)  # fmt: skip
+                  caches=CacheCounts(refills=now.refills))  # fmt: skip
 
 
 def _caches(kind: Kind, tick: Tick, kept: Kept | None, criteria: Criteria) -> Advanced:
     if kept is None or kept.cache is None:
         return seeded(kind, tick.world, criteria, tick.margin)
-    return advanced(kind, tick.world, kept.cache, criteria, changed=tick.changed, margin=tick.margin,
-                    refills=tick.refills)  # fmt: skip
+    return advanced(kind, tick.world, kept.cache, criteria, changed=tick.changed, margin=tick.margin)

@@ -1,13 +1,14 @@
 """The one step that every engine runs: packets in log order to changes, and what the shard's state becomes."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
 
 from st_common.errors import LogError, StateError
+from st_common.operators.cache_counts import Caches, summed
 from st_common.operators.changes import SHARD_SCHEMA
 from st_common.operators.controls import control, parts
 from st_common.operators.delta import Delta, apply
@@ -28,6 +29,7 @@ from st_common.position import position_of
 class Step:
     """What a batch does to a shard: the state after it, the deltas that lead there, the changes, the counters.
 
+    `caches` says by kind of query what caches cost.
     `failures` are queries that cannot be judged any more: whoever owns the log writes a row `fail` for each.
     """
 
@@ -36,6 +38,7 @@ class Step:
     changes: pa.Table
     counters: Counters
     failures: tuple[Failure, ...] = ()
+    caches: Caches = field(default_factory=dict)
 
 
 def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: LayerOf) -> Step:
@@ -62,6 +65,7 @@ def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: 
         changes=pa.concat_tables([*(o.changes for o in outcomes if len(o.changes)), SHARD_SCHEMA.empty_table()]),
         counters=sum((outcome.counters for outcome in outcomes), Counters()),
         failures=tuple({(one.query, one.version): one for one in failures}.values()),
+        caches=summed(outcome.caches for outcome in outcomes),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from st_common.operators import frame_telling, relational, windows
 from st_common.operators.agenda import Agenda, agenda_of
+from st_common.operators.cache_counts import Caches, summed
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER
 from st_common.operators.frames import Closed, Frames, first_ends
@@ -46,7 +47,7 @@ class Ticked:
     changes: tuple[pa.Table, ...] = ()
     ticks: int = 0
     touched: int = 0
-    refills: int = 0
+    caches: Caches = field(default_factory=dict)
 
 
 def run_ticks(state: State, turn: Turn) -> Ticked:
@@ -106,7 +107,8 @@ class _Work:
         self._pairs: list[Lines | None] = []
         self._of_groups: list[Lines | None] = []
         self._of_frames: list[Lines | None] = []
-        self._ticks = self._touched = self._refills = 0
+        self._ticks = self._touched = 0
+        self._caches: list[Caches] = []
         self._diffs: list[tuple[np.ndarray, np.ndarray]] = []
 
     def advance(self, events: np.ndarray, tick: int) -> None:
@@ -158,7 +160,7 @@ class _Work:
         self._memo = inner.memo
         self._ticks += 1
         self._touched += inner.touched
-        self._refills += inner.refills
+        self._caches.append(inner.caches)
         self._diffs.append((minus, plus))
 
     def ticked(self, pending: Pending, later: np.ndarray) -> Ticked:
@@ -173,7 +175,7 @@ class _Work:
             groups_removed=old.target[:0] if same else old.target, groups_added=Groups.empty() if same else new,
             frames=self._frames.closed(later, pending.tick) if self._frames else None,
             cut=self._frames.cut if self._frames else 0,
-            changes=self._told(), ticks=self._ticks, touched=self._touched, refills=self._refills,
+            changes=self._told(), ticks=self._ticks, touched=self._touched, caches=summed(self._caches),
         )  # fmt: skip
 
     def _told(self) -> tuple[pa.Table, ...]:

@@ -29,7 +29,7 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """How a plan is carried out; `steps` from the bottom to the top."""
+    """How a plan is carried out; `steps` from the bottom to the top, `caches` what those of its kind cost so far."""
 
     text: str
     judged: str
@@ -38,6 +38,7 @@ class Explanation:
     order: Chosen | None
     why: str
     steps: tuple[Step, ...]
+    caches: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +52,13 @@ class Running:
 
 
 def explain(
-    plan: Plan, name: str, *, tick_s: float = 1.0, estimates: Estimates | None = None, running: Running | None = None
-) -> Explanation:
+    plan: Plan, name: str, *, tick_s: float = 1.0, estimates: Estimates | None = None, running: Running | None = None,
+    caches: str | None = None,
+) -> Explanation:  # fmt: skip
     """How `plan` is carried out on a stream with this `tick_s`; `order` is None where there is nothing to choose.
 
     `name` is that of its query, empty for a SELECT that has none. What an engine says of the query that it is `running`
-    stands above what the estimates suggest.
+    stands above what the estimates suggest. `caches` says what the caches of queries of its kind cost so far.
     """
     known = estimates or Estimates()
     order, why = _order(plan, known, running)
@@ -68,6 +70,7 @@ def explain(
         order=order,
         why=why,
         steps=tuple(_steps(plan, order, known)),
+        caches=caches,
     )
 
 
@@ -78,6 +81,8 @@ def lines(explanation: Explanation) -> list[str]:
         shown.append(f"goes with {', '.join(explanation.focals)}")
     if explanation.order is not None:
         shown.append(f"order     {explanation.order}: {explanation.why}")
+    if explanation.caches is not None:
+        shown.append(f"caches    {explanation.caches}")
     return [*shown, "", *_tree(explanation.steps)]
 
 

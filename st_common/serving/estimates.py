@@ -8,8 +8,11 @@ from st_common import tables
 from st_common.engine.orders import read_order
 from st_common.geometry.distance import metres_between, metres_per_degree
 from st_common.home import Home
+from st_common.operators.cache_counts import lines_of
+from st_common.operators.compiled import kind_of
 from st_common.operators.expressions import masks
 from st_common.operators.match import region_mask
+from st_common.ops.status import read_status
 from st_common.query.explain import Estimates, Running
 from st_common.query.plan import Plan
 from st_common.query.region import Box, Circle, MovingBox, MovingCircle, Region
@@ -48,6 +51,12 @@ def running_order(home: Home, stream: StreamSettings, name: str, plan: Plan) -> 
     if found is None:
         return None
     return Running(**{part: found[part] for part in ("order", "where", "space", "readings")})
+
+
+def caches_of(home: Home, stream: StreamSettings, plan: Plan) -> str | None:
+    """What the caches of queries of the plan's kind cost on this stream so far; None without such a cache."""
+    status = read_status(home.stream(stream.name))
+    return lines_of(status.caches).get(kind_of(plan) or "") if status else None
 
 
 def _last_readings(home: Home, stream: StreamSettings) -> pa.Table:

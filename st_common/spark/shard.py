@@ -16,6 +16,7 @@ from st_common.engine.states import load, save
 from st_common.engine.timekeeper import heard
 from st_common.errors import StateError
 from st_common.home import Home
+from st_common.operators.cache_counts import to_json
 from st_common.operators.codec import PACKED, from_blob, to_blob
 from st_common.operators.delta import Delta, apply
 from st_common.operators.packet import Packet, nulled_in
@@ -48,7 +49,11 @@ def result_blob(done: Step, read: list[Packet], *, wanted: int | None = None) ->
     meta: dict[str, Any] = {"next_segment": done.state.next_segment, "max_event": int(done.state.max_event)}
     meta |= {"rejects": sum(packet.rejects for packet in read), "nulled": nulled_in(read)}
     meta |= {"heard": [dataclasses.asdict(one) for one in heard(read)], "wanted": wanted}
-    meta |= {"failures": [(one.query, one.version, one.why) for one in done.failures], "counters": counters}
+    meta |= {
+        "failures": [(one.query, one.version, one.why) for one in done.failures],
+        "counters": counters,
+        "caches": to_json(done.caches),
+    }
     return to_blob({"changes": pa.array([sink.getvalue().to_pybytes()], pa.binary())}, meta)
 
 

@@ -32,6 +32,7 @@ from st_common.engine.timekeeper import Heard, Timekeeper
 from st_common.engine.topology import frozen, generation_folder, topology_of
 from st_common.errors import FairwayError, StateError
 from st_common.home import Home
+from st_common.operators.cache_counts import from_json, summed
 from st_common.operators.changes import settled
 from st_common.operators.failed import Failure
 from st_common.operators.fixes import NEVER
@@ -159,6 +160,7 @@ class Sink:
         counts = self.owner.counts
         for meta in metas:
             self.counters.update(meta["counters"])
+            self.owner.caches = summed((self.owner.caches, from_json(meta["caches"])))
         for name in ("fixes", "late", "double", "cut"):
             counts[name] += sum(meta["counters"][name] for meta in metas)
         counts["rejects"] += metas[0]["rejects"]

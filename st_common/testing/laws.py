@@ -135,11 +135,13 @@ def _holds(box: BaseGeometry, feature: Feature, distance_m: float | None, *, wit
     return box.distance(feature.geometry) <= (distance_m or 0.0)
 
 
-def settings_of(rules: Rules, *, shard: int = 0, shards: int = 1, margin: float = 0.0) -> Settings:
+def settings_of(
+    rules: Rules, *, shard: int = 0, shards: int = 1, margin: float = 0.0, refills: bool = True
+) -> Settings:
     """The step's settings for the oracle's rules, in one of some shards, with caches of some width."""
     return Settings(
         lateness_us=rules.lateness_us, silence_us=rules.silence_us, tick_us=rules.tick_us, geographic=rules.geographic,
-        window_rows=rules.window_rows, margin=margin, shard=shard, shards=shards,
+        window_rows=rules.window_rows, margin=margin, refills=refills, shard=shard, shards=shards,
     )  # fmt: skip
 
 
@@ -187,7 +189,7 @@ def batched(segments: Sequence[list[Packet]], batches: Sequence[int]) -> list[li
 
 def run_steps(
     case: Case, segmentation: Segmentation, *, shards: int = 1, through_bytes: bool = False, margin: float = 0.0,
-    restarts: Collection[int] = (),
+    refills: bool = True, restarts: Collection[int] = (),
 ) -> tuple[pa.Table, Counters, dict[int, int]]:  # fmt: skip
     """The case through the pure step, shard by shard and batch by batch; with caches where there is a `margin`.
 
@@ -204,7 +206,7 @@ def run_steps(
             read = [packets[shard] for packets in batch]
             if is_written:
                 read = [Packet.from_blob(packet.to_blob()) for packet in reversed(read)]
-            of = settings_of(case.rules, shard=shard, shards=shards, margin=margin)
+            of = settings_of(case.rules, shard=shard, shards=shards, margin=margin, refills=refills)
             done = step(states[shard], read, of, layer_of)
             states[shard] = _rebuilt(states[shard], done.deltas) if is_written else done.state
             results.append(done.changes)
@@ -216,8 +218,8 @@ def run_steps(
 def run_course(case: Case, course: Course) -> tuple[pa.Table, Counters, dict[int, int]]:
     """The case through the pure step, in the way that a course says."""
     return run_steps(
-        case, course.cut, shards=course.shards, margin=course.margin, restarts=course.restarts
-    )  # fmt: skip
+        case, course.cut, shards=course.shards, margin=course.margin, refills=course.refills, restarts=course.restarts
+    )
 
 
 def holds(case: Case, course: Course) -> list[tuple[Any, ...]]:

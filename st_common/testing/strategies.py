@@ -67,13 +67,14 @@ class Course:
     """How a case is run, none of which may show in what is told.
 
     `restarts` are the batches before and after which all is written and read back: nothing stays in memory there.
-    `margin` is the width of the caches, 0 for none.
+    `margin` is the width of the caches, 0 for none; with `refills` off they are never filled anew.
     """
 
     cut: Segmentation
     shards: int
     restarts: frozenset[int]
     margin: float
+    refills: bool = True
 
 
 def case_of(
@@ -173,6 +174,7 @@ def courses(
     some = st.sets(st.integers(0, rows), max_size=6)
     return Course(
         cut=cut, shards=draw(st.sampled_from(shards)), margin=draw(st.sampled_from(margins)),
+        refills=draw(st.booleans()),
         restarts=frozenset(draw(st.one_of(st.just(set()), some, st.just(set(range(2 * rows)))))),
     )  # fmt: skip
 
