@@ -8,7 +8,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
-from urllib.parse import quote, quote_plus
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 MARK = "***"
 _LEAST = 4  # characters: shorter ones would stand in every other word
@@ -17,7 +17,10 @@ _NAMED = re.compile(
     r"(?i)\b((?:proxy-)?authorization|(?:set-)?cookie|x-api-key|api[_-]?key|(?:access|auth)[_-]?token|client[_-]?secret"
     r"|passw(?:or)?d|sasl\.password)(\\?[\"']?\s*[:=]\s*\\?[\"']?)((?:(?:bearer|basic|digest)\s+)?[^\s\"'\\,;&}]+)"
 )
+_LONG = 8  # characters: what is shorter is a word such as `hooks` or `v1`, unless it has a digit
+_ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]*://)?([^/?#]*)(.*)$", re.IGNORECASE | re.DOTALL)
 _forms: set[str] = set()
+_hosts: set[str] = set()  # addresses are told up to here
 
 
 def keep_secret(value: str) -> None:
@@ -25,11 +28,42 @@ def keep_secret(value: str) -> None:
     _forms.update(form for form in _encoded(value) if len(form) >= _LEAST)
 
 
+def keep_url(url: str) -> None:
+    """From now on an address is told by scheme and host alone: its path and query let whoever knows them in.
+
+    Parts of the address are replaced where they stand alone, too, but for short words.
+    """
+    parts = urlsplit(url)
+    _hosts.add(f"{parts.scheme}://{parts.netloc}")
+    values = [raw.partition("=")[2] or raw for raw in parts.query.split("&")]
+    values += [value for _, value in parse_qsl(parts.query)]
+    segments = [part for raw in parts.path.split("/") for part in (raw, unquote(raw))]
+    telling = [part for part in (*values, *segments) if _may_be_secret(part)]
+    if telling:
+        telling += [f"{parts.path}?{parts.query}", parts.path, parts.query]
+    for part in telling:
+        keep_secret(part)
+
+
+def shown_url(url: str) -> str:
+    """An address by scheme and host alone; it may be a wrong one."""
+    found = _ADDRESS.match(url)
+    scheme, host, rest = (found[1] or "", found[2], found[3]) if found else ("", "", url)
+    return f"{scheme}{host.rpartition('@')[2]}{'/...' if rest else ''}"
+
+
+def _may_be_secret(part: str) -> bool:
+    return len(part) >= _LONG or (len(part) >= _LEAST and any(character.isdigit() for character in part))
+
+
 def redacted(text: str) -> str:
     """The text with every secret that this process knows, and what looks like one in a header, replaced by a mark.
 
+    Of addresses that `keep_url` was told scheme and host stay.
     At the end of the text, where it may have been cut, the beginning of a secret is one too.
     """
+    for host in _hosts:
+        text = re.sub(rf"(?i)({re.escape(host)})/[^\s\"'<>\\]*", r"\1/...", text)
     for form in sorted(_forms, key=len, reverse=True):
         text = text.replace(form, MARK)
     text = _NAMED.sub(rf"\1\2{MARK}", text)

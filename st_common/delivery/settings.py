@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from st_common.errors import ConfigError
 from st_common.home import checked_name
+from st_common.redaction import keep_url, shown_url
 from st_common.settings import broken_of, secret_of
 from st_common.toml_values import Check, WrongError, checked, flag, known, number, one_of, text, whole, words
 
@@ -165,11 +166,13 @@ def _url(value: object) -> str:
         parts = urlsplit(value if isinstance(value, str) else "")
         port = parts.port
     except ValueError:
-        raise WrongError("is no address") from None
+        raise ConfigError(f"{shown_url(str(value))!r} is no address") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise WrongError("must be an address that begins with https:// (or http://)")
+        shown = shown_url(value) if isinstance(value, str) else value
+        raise ConfigError(f"{shown!r} must be an address that begins with https:// (or http://)")
     if parts.username is not None or parts.password is not None:
         raise ConfigError("holds a secret", hint="token_env names the environment variable of one")  # and never shown
+    keep_url(str(value))
     return str(value)
 
 

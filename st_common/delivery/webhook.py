@@ -2,12 +2,11 @@
 
 import contextlib
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from st_common.delivery.message import FORMAT, Messages
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
 from st_common.delivery.settings import DeliverySettings
-from st_common.redaction import keep_secret, redacted
+from st_common.redaction import keep_secret, keep_url, redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +25,9 @@ class Webhook:
     def __init__(self, delivery: DeliverySettings, token: str | None) -> None:
         import requests  # late: other commands do without it
 
-        for secret in (token, urlsplit(delivery.url).query):
-            if secret:
-                keep_secret(secret)
+        keep_url(delivery.url)
+        if token:
+            keep_secret(token)
         self._session = requests.Session()
         self._session.auth = _bearer(token)
         self._session.verify = delivery.ca or True

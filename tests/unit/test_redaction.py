@@ -4,7 +4,7 @@ import base64
 import json
 import stat
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.home import Home
 from st_common.ops.alerts import Alert, alerts_file, append_alert
-from st_common.redaction import keep_secret, redacted
+from st_common.redaction import keep_secret, keep_url, redacted
 from st_common.testing.http_receiver import Answer, http_receiver
 
 SECRET = "tok/en+\"9f8e7d6c5b4a'"
@@ -34,6 +34,7 @@ columns = { object = "id", event_ts = "t", x = "x", y = "y" }
 @pytest.fixture(autouse=True)
 def no_secrets_yet(monkeypatch):
     monkeypatch.setattr(redaction, "_forms", set())
+    monkeypatch.setattr(redaction, "_hosts", set())
 
 
 @pytest.fixture
@@ -105,6 +106,49 @@ def test_an_address_with_a_secret_in_its_query_is_not_told(home):
     delivery(home, f"{url}?key=c0ffee42c0ffee", retry_max_s="0.01")
     done = fairway("deliver", "d", "--until-idle", code=75)
     assert "c0ffee42" not in done.stderr
+
+
+def spoken(url: str) -> str:
+    """An address in the ways in which receivers and libraries repeat it."""
+    parts = urlsplit(url)
+    target = f"{parts.path}?{parts.query}"
+    values = [value for _, value in parse_qsl(parts.query)]
+    forms = [url, f"POST {target} HTTP/1.1", json.dumps({"path": parts.path}), parts.query, *values, quote(target)]
+    return " ; ".join([*forms, *parts.path.split("/"), f"{parts.scheme}://{parts.netloc}{parts.path}/more?x=1"])
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_an_address_with_secrets_in_path_and_query_is_told_by_its_host_alone(home, caplog, status):
+    with http_receiver() as receiver:
+        start = receiver.url.removesuffix("/in")
+        url = f"{start}/hooks/s3gm3nt-9f8e7d6c/T0K3N/end?token=c0ffee42%2Bc0ffee&n=2"
+        receiver.judge = lambda _: Answer(status=status, body=spoken(url))
+        delivery(home, url, retry_max_s="0.01")
+        done = fairway("deliver", "d", "--until-idle", code=0 if status == 400 else 75)
+        listed = fairway("status")
+    letters = tables.read(home.table("dead_letters")).to_pylist() if status == 400 else [{"details": done.stderr}]
+    assert f"{start}/..." in letters[0]["details"]
+    (home.root / "conf" / "deliveries.toml").unlink()
+    written = [path.read_bytes().decode("latin-1") for path in home.root.rglob("*") if path.is_file()]
+    for text in (*written, done.stdout, done.stderr, listed.stdout, caplog.text, str(letters)):
+        assert not [part for part in ("s3gm3nt", "T0K3N", "c0ffee", "hooks/") if part in text]
+
+
+def test_a_receiver_that_is_away_is_told_by_its_host_alone(home):
+    delivery(home, "http://127.0.0.1:9/hooks/s3gm3nt-9f8e7d6c?token=c0ffee42c0ffee", retry_max_s="0.01")
+    done = fairway("deliver", "d", "--until-idle", code=75)
+    assert not [part for part in ("s3gm3nt", "c0ffee") if part in done.stderr]
+
+
+def test_a_wrong_address_is_told_by_its_host_alone(home):
+    delivery(home, "htps://example.org/hooks/s3gm3nt?token=c0ffee42")
+    done = fairway("deliver", "d", "--until-idle", code=2)
+    assert "url: 'htps://example.org/...' must be an address that begins with https://" in done.stderr
+
+
+def test_short_and_common_parts_of_an_address_stay_readable():
+    keep_url("https://example.org/v1/in")
+    assert redacted("an inner error of v1 in /v1/input") == "an inner error of v1 in /v1/input"
 
 
 def test_files_with_words_of_others_are_for_their_owner_alone(home):
