@@ -79,16 +79,14 @@ def skip(
     why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why it is given up; it is kept.")],
 ) -> None:
     """Pass over a segment that is damaged or missing: what it held is lost, and every reader of the log knows it."""
-    import time
-
     from st_common.capture.log import Log
-    from st_common.ops.alerts import Alert, append_alert
+    from st_common.ops.alerts import tell
 
     home = context.home(ctx, must_exist=True)
     context.stream(ctx, stream)
     Log(home.log(stream)).skip(segment, why)
     text = f"segment {segment} of its log is passed over: {why}"
-    append_alert(home, Alert(ts=time.time_ns() // 1000, stream=stream, level="warning", text=text))
+    tell(home, stream, text)
     typer.echo(f"{stream}: {text}")
 
 

@@ -21,7 +21,7 @@ from st_common.delivery.settings import DeliverySettings
 from st_common.engine.owner import BEAT_S, Owner, now_us, owned_folder
 from st_common.errors import FairwayError, TransientError
 from st_common.home import Home
-from st_common.ops.alerts import Alert, append_alert
+from st_common.ops.alerts import tell
 from st_common.ops.records import private_folder
 from st_common.ops.status import read_status
 from st_common.serving.follow import FIRST, POLL_S, Follower
@@ -237,4 +237,4 @@ class Delivery:
 
     def _alert(self, level: str, text: str) -> None:
         label = f"delivery {self._delivery.name}"
-        append_alert(self._home, Alert(ts=now_us(), stream=label, level=level, text=text))
+        tell(self._home, label, text, level=level)

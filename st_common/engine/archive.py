@@ -14,9 +14,9 @@ from st_common.decode.joined import Part
 from st_common.engine.feed import Piece, pieces, step_settings
 from st_common.engine.levels import Levels
 from st_common.engine.pace import Pace, taken
-from st_common.engine.recovery import alert
 from st_common.home import Home
 from st_common.operators.packet import control_packet
+from st_common.ops.alerts import tell
 from st_common.partition.regions import Regions, assign
 from st_common.partition.store import current
 from st_common.position import position_of
@@ -93,7 +93,8 @@ class Archive:
             return
         if done > self.next_segment:
             rows = rows.filter(pa.compute.field("segment") >= done)
-        tables.append(path, rows, contract, app=self._app, version=end, after=done - 1)
+        after = max(done, self.next_segment) - 1  # a table that went back is an error, not a gap
+        tables.append(path, rows, contract, app=self._app, version=end, after=after)
 
     def _tell_raised(self, segments: list[Segment]) -> None:
         """Alerts when the clock of who appended was set back: records without times of their own got later ones."""
@@ -101,7 +102,7 @@ class Archive:
         if not raised:
             return
         what = f"segments from {raised[0]} to {raised[-1]} arrived before those in front of them ({len(raised)} in all)"
-        alert(self._home, self._stream.name, [f"{what}: a clock was set back; they count as arrived with them"])
+        tell(self._home, self._stream.name, f"{what}: a clock was set back; they count as arrived with them")
 
     def _fixes(self, piece: Piece, part: Part, regions: Regions) -> pa.Table:
         fixes = part.decoded.fixes

@@ -130,7 +130,7 @@ class LocalEngine:
         Only the owner of the stream may ask, once it has read all of the log. True: there is a row to read.
         """
         return self._timekeeper.write_if_due(
-            lambda: wanted_us(self.state, self.settings), max_event=self.state.max_event
+            lambda: wanted_us(self.state, self.settings), self._check, max_event=self.state.max_event
         )
 
     def _keep(self, changes: pa.Table) -> None:
@@ -154,13 +154,17 @@ class LocalEngine:
 
         Raises:
             FencedError: another process owns the stream by now.
+            ConflictError: the table went back to an older version while the engine ran; the next start fills it.
         """
         end = end_of(self.state)
         while end > self.committed:
             try:
                 self._append(end)
             except ConflictError:  # an owner that was overtaken committed last; `_append` asks whether it is this one
-                self.committed = self._stands_at()
+                stands_at = self._stands_at()
+                if stands_at < self.committed:  # the table went back: what is missing is in no journal of this engine
+                    raise
+                self.committed = stands_at
                 self._pending = [self._behind_committed(changes) for changes in self._pending]
                 continue
             self.committed, self._pending = end, []
@@ -173,8 +177,14 @@ class LocalEngine:
 
     def _append(self, end: int) -> None:
         changes = pa.concat_tables(self._pending) if self._pending else settled([])
-        check = self._owner.check if self._owner else None
-        tables.append(self._table, changes, self._contract, app=APP, version=end, after=self.committed, check=check)
+        tables.append(
+            self._table, changes, self._contract, app=APP, version=end, after=self.committed, check=self._check
+        )
+
+    def _check(self) -> None:
+        """Raises when another process owns the stream by now."""
+        if self._owner is not None:
+            self._owner.check()
 
     def _behind_committed(self, changes: pa.Table) -> pa.Table:
         return changes.filter(pa.compute.field("position") > self.committed)

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from st_common import tables
-from st_common.engine.owner import now_us, owned
+from st_common.engine.owner import owned
 from st_common.engine.states import States
 from st_common.home import Home
-from st_common.ops.alerts import Alert, append_alert
+from st_common.ops.alerts import tell
 from st_common.storage import LocalStorage
 
-_OF_STREAM = ("changes", "positions", "latest")
-_OF_ALL = ("rejects", "snapshots", "queries")
+OF_STREAM = ("changes", "positions", "latest", "snapshots")  # tables that are made from the log of one stream
+_OF_ALL = ("rejects", "queries")
 
 
 def recover_tables(home: Home, stream: str) -> None:
@@ -20,7 +20,8 @@ def recover_tables(home: Home, stream: str) -> None:
     Raises:
         FairwayError: one is damaged beyond that; it names the file and the way out.
     """
-    alert(home, stream, _recovered(_tables_of(home, stream)))
+    for notice in _recovered(_tables_of(home, stream)):
+        tell(home, stream, notice)
 
 
 def repair(home: Home) -> Iterator[str]:
@@ -45,7 +46,7 @@ def repair(home: Home) -> Iterator[str]:
 
 
 def _tables_of(home: Home, stream: str) -> list[Path]:
-    return [*(home.table(name, stream) for name in _OF_STREAM), *(home.table(name) for name in _OF_ALL)]
+    return [*(home.table(name, stream) for name in OF_STREAM), *(home.table(name) for name in _OF_ALL)]
 
 
 def _recovered(paths: Iterable[Path]) -> list[str]:
@@ -58,9 +59,3 @@ def _without_drafts(folder: Path) -> Iterator[str]:
         count = storage.clear_drafts(part)
         if count:
             yield f"{folder / part}: {count} drafts of dead writers are gone"
-
-
-def alert(home: Home, stream: str, notices: Iterable[str]) -> None:
-    """Writes what people should know to the alerts."""
-    for notice in notices:
-        append_alert(home, Alert(ts=now_us(), stream=stream, level="warning", text=notice))

@@ -13,12 +13,12 @@ from st_common.capture.log import Log
 from st_common.engine.archive import READER
 from st_common.engine.export import export_folder
 from st_common.engine.owner import RESET_FILE, now_us, owned
+from st_common.engine.recovery import OF_STREAM
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.ops.records import write_record
 from st_common.ops.status import STATUS_FILE
 
-_OF_STREAM = ("changes", "positions", "latest", "snapshots")
 _STATE = ("local", "spark", "g[0-9]*")
 
 
@@ -46,7 +46,7 @@ def reset(home: Home, stream: str, *, between: Callable[[], None] = lambda: None
         write_record(folder / RESET_FILE, {"begun_ts": now_us()})
         steps = [*(_gone(path) for pattern in _STATE for path in sorted(folder.glob(pattern)))]
         steps += [_gone(export_folder(home, stream)), lambda: _read_anew(log)]
-        steps += [_gone(home.table(name, stream)) for name in _OF_STREAM]
+        steps += [_gone(home.table(name, stream)) for name in OF_STREAM]
         steps += [lambda: _without_rejects(home, stream)]
         steps += [_unlinked(folder / name) for name in ("topology.json", STATUS_FILE, RESET_FILE)]
         for step in steps:

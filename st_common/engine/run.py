@@ -8,13 +8,14 @@ from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import Owner, owned
-from st_common.engine.recovery import alert, recover_tables
+from st_common.engine.recovery import recover_tables
 from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import frozen
 from st_common.home import Home
 from st_common.operators.cache_counts import to_json
 from st_common.operators.fixes import NEVER
+from st_common.ops.alerts import tell
 from st_common.position import position_of
 from st_common.settings import StreamSettings
 
@@ -42,7 +43,8 @@ def follow(home: Home, stream: StreamSettings, owner: Owner, *, until_idle: bool
     """Follows the log for the owner of the stream, as `run`; gives the closed engine, whose state is stored."""
     recover_tables(home, stream.name)
     engine = LocalEngine(home, stream, owner)
-    alert(home, stream.name, engine.states.notices)
+    for notice in engine.states.notices:
+        tell(home, stream.name, notice)
     with archiving(Archive(home, stream)) as archive:
         try:
             _follow(engine, owner, archive, until_idle=until_idle)

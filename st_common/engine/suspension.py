@@ -1,12 +1,11 @@
 """Queries that an engine cannot judge any more: said in the log, so that every engine and every replay agrees (S3)."""
 
 import logging
-import time
 from collections.abc import Iterable
 
 from st_common.home import Home
 from st_common.operators.failed import Failure
-from st_common.ops.alerts import Alert, append_alert
+from st_common.ops.alerts import tell
 from st_common.query.registry import suspend
 
 _LOG = logging.getLogger(__name__)
@@ -21,4 +20,4 @@ def tell_failures(home: Home, failures: Iterable[Failure]) -> None:
     for row in suspend(home, [(one.query, one.version, one.why) for one in failures]):
         text = f"query {row.name} (version {row.version}) is judged no more: {row.why}"
         _LOG.warning("%s", text)
-        append_alert(home, Alert(ts=time.time_ns() // 1000, stream=row.stream, level="error", text=text))
+        tell(home, row.stream, text, level="error")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,11 @@ def append_alert(home: Home, alert: Alert) -> None:
         append_record(alerts_file(home), record)
     except OSError as error:
         sys.stderr.write(f"alert: {alert.stream}: {text} (not kept: {refused(error)})\n")
+
+
+def tell(home: Home, stream: str, text: str, *, level: str = "warning") -> None:
+    """Adds an alert of now; see `append_alert`."""
+    append_alert(home, Alert(ts=time.time_ns() // 1000, stream=stream, level=level, text=text))
 
 
 def read_alerts(home: Home) -> list[Alert]:

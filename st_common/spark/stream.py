@@ -23,7 +23,7 @@ from st_common.engine.export import seed_folder
 from st_common.engine.feed import step_settings
 from st_common.engine.local import APP
 from st_common.engine.owner import Owner, owned
-from st_common.engine.recovery import alert, recover_tables
+from st_common.engine.recovery import recover_tables
 from st_common.engine.run import summary
 from st_common.engine.summary import RunSummary
 from st_common.engine.suspension import tell_failures
@@ -36,6 +36,7 @@ from st_common.operators.cache_counts import from_json, summed
 from st_common.operators.changes import settled
 from st_common.operators.failed import Failure
 from st_common.operators.fixes import NEVER
+from st_common.ops.alerts import tell
 from st_common.ops.records import read_value
 from st_common.position import position_of, segment_of
 from st_common.settings import StreamSettings
@@ -236,7 +237,8 @@ def follow(
     feed, hold = feed_of(spark, sink.home, sink.stream), folder / "hold"
     hold.unlink(missing_ok=True)
     notice = discard_unusable(folder / "checkpoint", start=feed.start, committed=sink.committed)
-    alert(sink.home, sink.stream.name, [notice] if notice else [])
+    if notice:
+        tell(sink.home, sink.stream.name, notice)
     query = start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=hold, end=end)
     try:
         while query.isActive and not sink.owner.stop_wanted():

@@ -4,6 +4,7 @@ import errno
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -298,3 +299,48 @@ def test_an_archive_that_was_overtaken_writes_nothing_twice(home: Home, monkeypa
     with pytest.raises(ConflictError):
         paused.batch()
     assert tables.read(home.table("positions", "s")).num_rows == 8
+
+
+def test_a_table_that_goes_back_under_a_running_engine_is_not_jumped_over(tmp_path: Path, home: Home, calm) -> None:
+    _write(home, range(4))
+    engine = LocalEngine(home, STREAM)
+    _drained(engine)
+    engine.commit()
+    shutil.copytree(home.table("changes", "s"), tmp_path / "copy")
+    for numbers in (range(4, 8), range(8, SEGMENTS)):
+        _write(home, numbers)
+        _drained(engine)
+        if numbers.stop < SEGMENTS:
+            engine.commit()
+            shutil.rmtree(home.table("changes", "s"))
+            shutil.copytree(tmp_path / "copy", home.table("changes", "s"))
+    with pytest.raises(ConflictError):
+        engine.commit()
+    engine.abandon()
+    run(home, STREAM, until_idle=True)
+    assert _changes(home) == calm
+
+
+def test_an_overtaken_owner_writes_no_clock_rows(home: Home) -> None:
+    log = Log(home.log("s"))
+    log.append(b"id,t,x,y\na,1,1,1\n", arrival_us=FUTURE_US, live=True)
+    with owned(home, "s", engine="local") as first:
+        paused = LocalEngine(home, replace(STREAM, silence_s=1.0), first, now_us=lambda: FUTURE_US + 10**9)
+        _drained(paused)
+        with owned(home, "s", engine="local"), pytest.raises(FencedError):
+            paused.keep_time()
+        paused.abandon()
+    assert log.end() == 2
+
+
+def test_torn_snapshots_of_a_stream_are_cut_off_at_a_start(home: Home) -> None:
+    stream = replace(STREAM, snapshot_s=2.0)
+    _write(home, range(SEGMENTS))
+    run(home, stream, until_idle=True)
+    table = home.table("snapshots", "s")
+    whole = tables.read(table).num_rows
+    newest = DeltaTable(str(table)).version()
+    (table / "_delta_log" / f"{newest:020d}.json").write_bytes(b"")
+    run(home, stream, until_idle=True)
+    assert any("snapshots" in alert.text and "were torn" in alert.text for alert in read_alerts(home))
+    assert tables.read(table).num_rows == whole
