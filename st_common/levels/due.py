@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from st_common.home import Home
 from st_common.levels.stored import fixes, parts
+from st_common.operators.fixes import NEVER
 
-NEVER = np.iinfo(np.int64).min
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from st_common.errors import QueryError, TransientError
 from st_common.operators.failures import note
+from st_common.query.binding import connect
 
 _local = threading.local()
 
@@ -133,13 +134,9 @@ def _true(column: pa.Array, rows: int) -> np.ndarray:
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
-    """One connection per thread; expressions reach no file and no network."""
+    """One connection per thread."""
     if not hasattr(_local, "connection"):
-        settings: dict[str, str | bool | int | float | list[str]] = {
-            "threads": 1, "enable_external_access": False, "autoload_known_extensions": False,
-        }  # fmt: skip
-        _local.connection = duckdb.connect(":memory:", config=settings)
-        _local.connection.execute("PRAGMA disable_optimizer")  # it moves parts out of TRY: one row then fails them all
+        _local.connection = connect()
     connection: duckdb.DuckDBPyConnection = _local.connection
     return connection
 

@@ -86,7 +86,6 @@ def _table(columns: Columns) -> "tuple[duckdb.DuckDBPyConnection, str]":
     """The table of made-up fixes with these columns, made when this thread has none yet."""
     if not hasattr(_local, "connection"):
         _local.connection, _local.tables = connect(), {}
-        _local.connection.execute("PRAGMA disable_optimizer")  # as in engines
     if columns not in _local.tables:
         name = f"m{len(_local.tables)}"
         fields = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns)

@@ -11,11 +11,10 @@ from typing import Any
 from st_common.capture.control import write_clock, write_end
 from st_common.capture.log import Log
 from st_common.home import Home
+from st_common.operators.fixes import NEVER
 from st_common.operators.packet import control_packet
 from st_common.ops.status import read_status
 from st_common.position import segment_of
-
-NEVER = -(1 << 62)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,16 @@ def _problem(checkpoint: Path, committed: int, start: int) -> str | None:
     return None
 
 
+def last_planned(checkpoint: Path, start: int) -> int:
+    """The segment after the newest batch that Spark planned, `start` when it planned none.
+
+    Raises:
+        OSError, ValueError, KeyError, IndexError: Spark's record of it is torn; see `discard_unusable`.
+    """
+    planned = _numbers(checkpoint / "offsets")
+    return _segment(checkpoint / "offsets" / str(planned[-1])) if planned else start
+
+
 def _numbers(folder: Path) -> list[int]:
     return sorted(int(path.name) for path in folder.glob("[0-9]*") if path.name.isdigit())
 

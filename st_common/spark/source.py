@@ -17,6 +17,7 @@ from st_common.engine.feed import packets_of, step_settings
 from st_common.home import Home
 from st_common.operators.settings import Settings
 from st_common.settings import Columns, StreamSettings
+from st_common.spark.checkpoint import last_planned
 
 NAME = "fairway_log"
 MOST_SEGMENTS = 4096  # of a batch, for each task
@@ -112,7 +113,8 @@ class _Reader(DataSourceStreamReader):
 
     def latestOffset(self) -> dict[str, int]:
         """As many segments more as a batch may have; none while the engine is asked to stop."""
-        at = _last_offset(self._checkpoint, self._feed.start) if self._at is None else self._at
+        # Spark does not tell a reader where it stopped
+        at = last_planned(self._checkpoint, self._feed.start) if self._at is None else self._at
         if not self._hold.exists():
             segments = self._new(at)
             if segments and self._idle:  # what comes together belongs into one batch: a second one costs a second
@@ -139,12 +141,3 @@ class _Reader(DataSourceStreamReader):
         """The packets of a part of a batch."""
         assert isinstance(partition, _Part)  # noqa: S101 - the type that Spark's interface does not carry
         yield from packet_rows(self._feed, self._feed.log().segments(partition.start, end=partition.end))
-
-
-def _last_offset(checkpoint: Path, start: int) -> int:
-    """The end of the newest batch that was planned, else `start`; Spark does not tell a reader where it stopped."""
-    planned = sorted(int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*"))
-    if not planned:
-        return start
-    text = (checkpoint / "offsets" / str(planned[-1])).read_text()
-    return int(json.loads(text.splitlines()[-1])["segment"])

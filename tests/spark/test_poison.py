@@ -1,6 +1,5 @@
 """One query that cannot be judged never stops a stream on Spark either: the log says so, and every shard agrees."""
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -10,7 +9,6 @@ from st_common.capture.log import Log
 from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.home import Home
-from st_common.position import position_of
 from st_common.query.registry import queries, register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
@@ -34,20 +32,8 @@ def told(home):
 
 
 def run_spark(spark, home, stream):
-    folder = home.stream(stream.name) / "spark"
     with owned(home, stream.name, engine="spark") as owner:
-        sink = streaming.Sink(home=home, stream=stream, owner=owner)
-        feed = streaming.feed_of(spark, home, stream)
-        query = streaming.start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold")
-        try:
-            until_s = time.monotonic() + 420
-            while query.isActive and sink.committed + 1 < position_of(sink.log.end(), 0):
-                assert time.monotonic() < until_s, "the stream did not reach the log's end"
-                time.sleep(0.05)
-            assert query.isActive, query.exception()
-            streaming._stop(query, folder / "hold")  # Spark notes the last batch: else it is judged again, as set then
-        finally:
-            query.stop()
+        streaming.follow(spark, streaming.Sink(home=home, stream=stream, owner=owner), until_idle=True)
 
 
 @pytest.mark.spec("S3")
