@@ -34,7 +34,7 @@ _FIXED = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.python.worker.faulthandler.enabled": "true",
-    "spark.python.authenticate.socketTimeout": "60s",  # on a busy machine a worker takes longer than 15 s to start
+    "spark.python.authenticate.socketTimeout": "240s",  # on a busy machine a worker takes minutes to start
 }
 
 
