@@ -23,7 +23,8 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     yield from _together(plan)
     yield from complaints_of_frame(plan)
     yield from complaints_of_transforms(plan, geographic=stream.geographic)
-    for name in (name for name, count in Counter(name for name, _ in plan.columns).items() if count > 1):
+    counts = Counter(name for name, _ in plan.columns) if plan.columns else {}
+    for name in (name for name, count in counts.items() if count > 1):
         hint = "names are the same in any case; give one of them another name: ... AS name"
         yield Complaint(at="select", message=f"two columns are called {name!r}", hint=hint)
     if stream.geographic:

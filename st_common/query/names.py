@@ -81,7 +81,10 @@ def resolved(
     plan = statement.plan
     if plan is None:
         return Resolved(statement=statement)
-    plan = replace(plan, stream=found(plan.stream, streams))
+    called = found(plan.stream, streams)
+    if called == plan.stream and plan.join is None and not statement.terms:
+        return Resolved(statement=statement)
+    plan = replace(plan, stream=called)
     if plan.join is not None:
         plan = replace(plan, join=_join(plan.join, layers, tags_of))
     stream = streams.get(plan.stream)

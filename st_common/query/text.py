@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
-from typing import Literal
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
@@ -19,6 +18,7 @@ from st_common.query.grammar.nodes import (
     CreateArea,
     DropArea,
     Explain,
+    Op,
     Refused,
     Register,
     Show,
@@ -31,14 +31,15 @@ from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.known import KnownAreas
 from st_common.query.lowering.lower import Lowered, lowered
 from st_common.query.lowering.space import region_of
+from st_common.query.pieces import CutError, Piece, cut, literals_of
 from st_common.query.plan import Plan
 from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source, TextError, underlined
 from st_common.query.region import Region
+from st_common.query.template import Spans, learn, template_of
 
 __all__ = ["Statement", "parse", "select_of", "to_text"]
 
-Op = Literal["register", "replace", "drop", "show", "explain", "create_area", "drop_area"]
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _QUOTE = re.compile("[\u2018-\u201f\u00b4]")  # as printed papers have them
 _NAME_LENGTH = 128
@@ -89,10 +90,21 @@ def parse(text: str, *, file: str | None = None, areas: Areas | None = None) -> 
             named in it.
     """
     source = Source(text, file)
-    known = KnownAreas(areas)
+    _check_encoding(source)
+    try:
+        return _all(_reader(source, areas), cut(text, Fairway().tokenize))
+    except CutError:  # something is not closed, and nothing else is told
+        return _all(_reader(source, areas), [Piece(0, text, tuple(_tokens(source)))])
+
+
+def _reader(source: Source, areas: Areas | None) -> "_Reader":
     parser = FairwayParser(dialect=Fairway())
-    reader = _Reader(source=source, known=known, parser=parser, parse=lambda chunk: parser.parse(chunk, text)[0])
-    return _all(reader, list(_chunks(_tokens(source))))
+    return _Reader(
+        source=source,
+        known=KnownAreas(areas),
+        parser=parser,
+        parse=lambda chunk: parser.parse(chunk, source.text)[0],
+    )
 
 
 def select_of(text: str, *, file: str | None = None, areas: Areas | None = None) -> Statement:
@@ -110,7 +122,7 @@ def select_of(text: str, *, file: str | None = None, areas: Areas | None = None)
     reader = _Reader(
         source=source, known=KnownAreas(areas), parser=parser, parse=lambda chunk: parser.parse_select(chunk, text)
     )
-    (found,) = _all(reader, chunks)
+    (found,) = _all(reader, [Piece(0, text, tuple(chunks[0]))])
     return found
 
 
@@ -124,21 +136,53 @@ class _Reader:
     parse: Callable[[list[Token]], exp.Expr | None]
 
 
-def _all(reader: _Reader, chunks: Sequence[list[Token]]) -> list[Statement]:
+def _all(reader: _Reader, pieces: Sequence[Piece]) -> list[Statement]:
     statements: list[Statement] = []
     problems: list[Problem] = []
-    for chunk in chunks:
-        gathered = Gathered()
-        found = _attempted(reader, chunk, gathered)
-        if found is not None and not gathered.found:
+    for piece in pieces:
+        quick = _filled(reader, piece) if piece.tokens is None else None
+        if quick is not None:
+            statements.append(quick)
+            continue
+        for chunk in _chunks(piece.tokenized(Fairway().tokenize)):
+            found, refused = _understood(reader, chunk)
+            problems += refused
+            if found is None or refused:
+                continue
             statements.append(found)
-        whole = chunk[0].start, chunk[-1].end + 1
-        placed = [(each.span if each.span[1] else whole, each) for each in gathered.found]
-        placed.sort(key=itemgetter(0))
-        problems += [reader.source.problem(each.message, span, each.hint) for span, each in placed]
+            if piece.tokens is None and found.op in ("register", "replace"):
+                learn(piece, found, chunk, partial(reader.parse, chunk), reader.known)
     if problems:
         raise TextError(problems, understood=statements)
     return statements
+
+
+def _understood(reader: _Reader, chunk: list[Token]) -> tuple[Statement | None, list[Problem]]:
+    """The statement of a chunk, or what is wrong with it."""
+    gathered = Gathered()
+    found = _attempted(reader, chunk, gathered)
+    whole = chunk[0].start, chunk[-1].end + 1
+    placed = [(each.span if each.span[1] else whole, each) for each in gathered.found]
+    placed.sort(key=itemgetter(0))
+    return found, [reader.source.problem(each.message, span, each.hint) for span, each in placed]
+
+
+def _filled(reader: _Reader, piece: Piece) -> Statement | None:
+    """The statement of a piece that has the shape of an earlier one; None: it has to be parsed."""
+    shape, literals, _ = literals_of(piece.text)
+    template = template_of(shape, literals)
+    filled = template.filled(literals, reader.known) if template is not None else None
+    if template is None or filled is None:
+        return None
+    name, plan, terms = filled
+    if not _is_name(name):
+        return None
+    text = piece.text[: template.place(len(template.statement.text), literals)]
+    line, column = reader.source.place(piece.start)
+    return Statement(
+        op=template.statement.op, name=name, plan=plan, text=text, line=line, column=column, file=reader.source.file,
+        terms=terms, spans=Spans(template, text),
+    )  # fmt: skip
 
 
 def _attempted(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement | None:
@@ -165,11 +209,15 @@ def _odd(token: Token) -> Refused | None:
     return None
 
 
-def _tokens(source: Source) -> list[Token]:
+def _check_encoding(source: Source) -> None:
     try:
         source.text.encode()
     except UnicodeEncodeError as error:
         raise TextError([source.problem("the text is not valid UTF-8", (error.start, error.end))]) from None
+
+
+def _tokens(source: Source) -> list[Token]:
+    _check_encoding(source)
     try:
         return Fairway().tokenize(source.text)
     except TokenError as error:
@@ -257,8 +305,12 @@ _OPS: dict[type[exp.Expr], Op] = {
 
 
 def _relative(term: Term, start: int) -> Term:
-    columns = tuple((name, (span[0] - start, span[1] - start)) for name, span in term.columns)
-    return replace(term, span=(term.span[0] - start, term.span[1] - start), columns=columns)
+    def moved(span: Span) -> Span:
+        return span[0] - start, span[1] - start
+
+    columns = tuple((name, moved(span)) for name, span in term.columns)
+    measures = tuple((at, measure, moved(span)) for at, measure, span in term.measures)
+    return replace(term, span=moved(term.span), columns=columns, measures=measures)
 
 
 def _check_name(name: str, what: str, span: tuple[int, int]) -> None:
@@ -268,6 +320,10 @@ def _check_name(name: str, what: str, span: tuple[int, int]) -> None:
             checked_name(name.lower(), what)  # names are found in any case
         except ConfigError as error:
             raise Refused(error.message, span, error.hint) from None
-    elif not 0 < len(name) <= _NAME_LENGTH or not name.isprintable() or name != name.strip():
+    elif not _is_name(name):
         message = f"{name[:_NAME_LENGTH]!r} is no name for a query or an area"
         raise Refused(message, span, f"1 to {_NAME_LENGTH} printable characters, no blank at either end")
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= _NAME_LENGTH and name.isprintable() and name == name.strip()

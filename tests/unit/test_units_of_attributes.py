@@ -111,3 +111,13 @@ def test_units_of_settings_are_checked(tmp_path: Path, declared: str):
     file.write_text(CONF.replace("double ft", declared))
     with pytest.raises(ConfigError, match="height"):
         stream_of(load_streams(file), "trucks")
+
+
+def test_the_unit_of_a_later_statement_is_shown_as_it_was_written(tmp_path):
+    home = home_of(tmp_path)
+    text = "REGISTER QUERY q AS SELECT * FROM trucks;\nREGISTER QUERY r AS SELECT * FROM trucks WHERE load > 60 km/h"
+    with pytest.raises(TextError) as caught:
+        register(home, load_streams(home.root / "conf"), parse(text), owner="me")
+    (problem,) = caught.value.problems
+    assert problem.message == "attribute 'load' has no unit to compare 60 km/h with"
+    assert (problem.line, problem.column) == (2, 55)

@@ -1,9 +1,12 @@
 """What stands in the tree of a statement beside sqlglot's own nodes, and how the tree points back into the text."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
+
+Op = Literal["register", "replace", "drop", "show", "explain", "create_area", "drop_area"]
+"""What a statement does."""
 
 Span = tuple[int, int]
 INCOMPLETE = "incomplete"  # in the meta of a SELECT of which something that other clauses lean on was refused

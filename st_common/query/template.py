@@ -1,0 +1,267 @@
+"""Statements that differ from one read before in names and literals alone are not parsed again.
+
+A parsed statement is kept as a template. Of one with the same shape the name and the literals are put into its tree,
+and what they decide is lowered again: regions and neighbours by the same functions, conditions as text. What is refused
+on the way is left to the parser, which says why and where.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain
+from typing import Protocol
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from st_common.query.areas import Areas
+from st_common.query.grammar.nodes import Op, Refused, Span, span_of
+from st_common.query.grammar.words import FairwayTokenizer
+from st_common.query.lowering.expression import COMPARISONS, MEASURE, Term
+from st_common.query.lowering.gathered import Gathered
+from st_common.query.lowering.lower import lowered
+from st_common.query.lowering.space import neighbours_of, region_of
+from st_common.query.pieces import Piece, literals_of
+from st_common.query.plan import Plan
+
+_SHAPES = 512
+_VARIANTS = 64  # templates of one shape, which differ in literals that cannot be put in
+_KEYWORDS = frozenset(word.partition(" ")[0] for word in FairwayTokenizer.KEYWORDS)
+_TOKENS = {"'": TokenType.STRING, '"': TokenType.IDENTIFIER}
+_MARK = re.compile("918273645([0-9]{5})|'\ue000([0-9]{5})\ue001'")
+_local = threading.local()  # of each thread, for the tree of a template is changed when it is used
+
+Parse = Callable[[], exp.Expr | None]
+Filled = tuple[str, Plan, tuple[Term, ...]]
+
+
+class Understood(Protocol):
+    """A statement that was read."""
+
+    @property
+    def op(self) -> Op:
+        """What it does."""
+
+    @property
+    def name(self) -> str:
+        """Its query."""
+
+    @property
+    def plan(self) -> Plan | None:
+        """What the query means."""
+
+    @property
+    def text(self) -> str:
+        """Its own text, without the semicolon."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The expressions in it."""
+
+    @property
+    def spans(self) -> Mapping[str, Span]:
+        """Where its parts stand in its text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A statement that was read, and what of it may differ.
+
+    Its name is the first of its literals, which stand at `bounds`. Others are numbered `nodes` of the tree, below the
+    regions and neighbours of `select`. Those of the condition (their numbers) have the parts of its text around them.
+    """
+
+    statement: Understood
+    bounds: tuple[Span, ...]
+    select: exp.Expr
+    nodes: tuple[tuple[int, exp.Expr], ...]
+    chosen: tuple[int, ...]
+    around: tuple[str, ...]
+
+    @property
+    def varying(self) -> frozenset[int]:
+        """The numbers of the literals that may differ."""
+        return frozenset({0, *(number for number, _ in self.nodes), *self.chosen})
+
+    def filled(self, literals: Sequence[str], areas: Areas) -> Filled | None:
+        """The name, the plan and the terms of the statement with these literals; None when something is refused."""
+        name = literals[0].strip('"')
+        if literals[0][0] != '"' and name.upper() in _KEYWORDS:
+            return None
+        for number, node in self.nodes:
+            node.args["this"] = literals[number].strip("'")
+        try:
+            plan = self._plan(literals, areas)
+        except Refused:
+            return None
+        terms = self.statement.terms
+        if terms:
+            texts = (plan.where, *(term.text for term in terms[1:])) if self.chosen else (term.text for term in terms)
+            terms = tuple(self._moved(term, text or "", literals) for term, text in zip(terms, texts, strict=True))
+        return name, plan, terms
+
+    def place(self, offset: int, literals: Sequence[str]) -> int:
+        """Where something of the template's statement stands in that with these literals."""
+        pairs = zip(self.bounds, literals, strict=True)
+        return offset + sum(len(literal) - (end - start) for (start, end), literal in pairs if end <= offset)
+
+    def span(self, span: Span, literals: Sequence[str]) -> Span:
+        """Where a part of the template's statement stands in that with these literals."""
+        return self.place(span[0], literals), self.place(span[1], literals)
+
+    def _plan(self, literals: Sequence[str], areas: Areas) -> Plan:
+        inside, knn = self.select.args.get("inside"), self.select.args.get("knn")
+        before = self.statement.plan
+        assert before is not None  # noqa: S101 - only such statements are templates
+        where = before.where
+        if self.chosen:
+            values = (literals[number] for number in self.chosen)
+            pairs = zip(self.around, (*values, ""), strict=True)
+            where = "".join(chain.from_iterable(pairs))
+        return replace(
+            before,
+            inside=region_of(inside, areas) if inside is not None else None,
+            neighbours=neighbours_of(knn) if knn is not None else None,
+            where=where,
+        )
+
+    def _moved(self, term: Term, text: str, literals: Sequence[str]) -> Term:
+        columns = tuple((name, self.span(span, literals)) for name, span in term.columns)
+        measures = tuple((at, measure, self.span(span, literals)) for at, measure, span in term.measures)
+        return replace(term, text=text, span=self.span(term.span, literals), columns=columns, measures=measures)
+
+
+class Spans(Mapping[str, Span]):
+    """The spans of a statement that was made of a template; they are found when somebody asks."""
+
+    __slots__ = ("_template", "_text")
+
+    def __init__(self, template: Template, text: str) -> None:
+        self._template, self._text = template, text
+
+    def __getitem__(self, what: str) -> Span:
+        return self._template.span(self._template.statement.spans[what], literals_of(self._text)[1])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._template.statement.spans)
+
+    def __len__(self) -> int:
+        return len(self._template.statement.spans)
+
+
+@dataclass(slots=True)
+class _Shape:
+    """The templates of one shape by the literals that may not differ, which are `fixed`; None: it can have none."""
+
+    fixed: tuple[int, ...] | None = None
+    variants: dict[tuple[str, ...], Template | None] = field(default_factory=dict)
+
+
+def template_of(shape: str, literals: Sequence[str]) -> Template | None:
+    """The template for a statement of this shape with these literals; None when there is none in this thread."""
+    known = _shapes().get(shape)
+    if known is None or known.fixed is None:
+        return None
+    return known.variants.get(tuple([literals[number] for number in known.fixed]))
+
+
+def learn(piece: Piece, statement: Understood, tokens: Sequence[Token], parse: Parse, areas: Areas) -> None:
+    """Makes a template of a statement that was read from a piece, when its shape comes for the second time."""
+    shape, literals, _ = literals_of(piece.text)
+    shapes = _shapes()
+    known = shapes.get(shape)
+    if known is None:
+        shapes[shape] = _Shape()
+        for old in list(shapes)[:-_SHAPES]:
+            del shapes[old]
+        return
+    if len(known.variants) >= _VARIANTS:
+        return
+    template = _template(piece, statement, tokens, parse, areas)
+    if known.fixed is None:
+        varying = template.varying if template is not None else frozenset()
+        known.fixed = tuple(number for number in range(len(literals)) if number not in varying)
+    fits = template is not None and template.varying >= set(range(len(literals))) - set(known.fixed)
+    known.variants[tuple([literals[number] for number in known.fixed])] = template if fits else None
+
+
+def _shapes() -> dict[str, _Shape]:
+    if not hasattr(_local, "shapes"):
+        _local.shapes = {}
+    shapes: dict[str, _Shape] = _local.shapes
+    return shapes
+
+
+def _template(
+    piece: Piece, statement: Understood, tokens: Sequence[Token], parse: Parse, areas: Areas
+) -> Template | None:
+    """The template of a statement; None when the tokenizer sees other literals, or what it says depends on others."""
+    _, literals, between = literals_of(piece.text)
+    bounds = _bounds(literals, between)
+    places = {(token.start - piece.start, token.end + 1 - piece.start): token for token in tokens}
+    if statement.plan is None or statement.plan.frame is not None or (tokens and tokens[0].start != piece.start):
+        return None
+    if not all(_is_literal(places.get(span), literal) for span, literal in zip(bounds, literals, strict=True)):
+        return None
+    tree = parse()
+    if tree is None or not bounds or span_of(tree.this) != (bounds[0][0] + piece.start, bounds[0][1] + piece.start):
+        return None
+    if any(places[span].token_type == TokenType.VAR for span in bounds[1:]):
+        return None  # a word behind another QUERY
+    at = {start + piece.start: number for number, (start, _) in enumerate(bounds)}
+    select = tree.args["expression"]
+    chosen, around = _condition(select, statement.plan, at, areas)
+    nodes = [pair for clause in ("inside", "knn") for pair in _literals(select.args.get(clause), at)]
+    made = Template(
+        statement=statement, bounds=tuple(bounds), select=select, nodes=tuple(nodes), chosen=chosen, around=around
+    )
+    again = made.filled(literals, areas)
+    return made if again == (statement.name, statement.plan, statement.terms) else None
+
+
+def _bounds(literals: Sequence[str], between: Sequence[str]) -> list[Span]:
+    lengths = [len(part) for part in chain.from_iterable(zip(between, literals, strict=False))]
+    ends = list(accumulate(lengths))
+    return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+def _is_literal(token: Token | None, literal: str) -> bool:
+    """Whether the tokenizer sees the same literal."""
+    kind = _TOKENS.get(literal[0], TokenType.NUMBER if literal[0].isdigit() else TokenType.VAR)
+    return token is not None and token.token_type == kind
+
+
+def _literals(node: exp.Expr | None, at: Mapping[int, int]) -> Iterator[tuple[int, exp.Expr]]:
+    """The literals below a node, each with its number among those of the statement."""
+    for found in node.find_all(exp.Literal, bfs=False) if node is not None else ():
+        number = at.get(found.meta.get("start", -1))
+        if number is not None:
+            yield number, found
+
+
+def _condition(
+    select: exp.Expr, plan: Plan, at: Mapping[int, int], areas: Areas
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The literals that are compared in a condition, and the parts of its text around them.
+
+    They are lowered once as marks, which are looked for in the text.
+    """
+    nothing: tuple[tuple[int, ...], tuple[str, ...]] = (), ()
+    marked = [(number, node) for number, node in _literals(select.args.get("where"), at) if _is_compared(node)]
+    for number, node in marked:
+        node.args["this"] = f"\ue000{number:05}\ue001" if node.args["is_string"] else f"918273645{number:05}"
+    gathered = Gathered()
+    found = lowered(select, areas, gathered)
+    if not marked or found is None or gathered.found or found.plan.where is None:
+        return nothing
+    numbers = tuple(int(mark[1] or mark[2]) for mark in _MARK.finditer(found.plan.where))
+    around = tuple(_MARK.sub("\0", found.plan.where).split("\0"))
+    same = replace(found.plan, where=plan.where) == plan and sorted(numbers) == sorted(number for number, _ in marked)
+    return (numbers, around) if same else nothing
+
+
+def _is_compared(literal: exp.Expr) -> bool:
+    """Whether a literal is one side of a comparison: what the statement says does not depend on its value."""
+    side = literal.parent if isinstance(literal.parent, exp.Neg) else literal
+    return isinstance(side.parent, COMPARISONS) and MEASURE not in literal.meta
