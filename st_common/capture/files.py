@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from st_common.capture.chunks import HEADER_LIMIT, Chunk, chunks
 from st_common.capture.control import write_end
 from st_common.capture.log import SEGMENT_LIMIT, Log
+from st_common.capture.reading import settle
 from st_common.capture.source import is_packed, open_file
 from st_common.decode import decode
 from st_common.decode.gzipped import GzipSource
@@ -82,14 +83,17 @@ def replay(
 
     Raises:
         ConfigError: the file cannot be read or has no header, or an argument is out of its range.
+        StateError: an attribute has another type than in records before.
     """
     pace = _Pace(rate=rate, speed=speed, segment_s=segment_s, segment_bytes=segment_bytes, clock=clock, sleep=sleep)
     _check(pace, stream)
-    first, records, sizes = log.end(), 0, []
+    records, sizes = 0, []
     with open_file(path) as raw:
+        settle(log, stream)
+        first = log.end()
         packed = GzipSource(raw) if is_packed(raw) else None
         for payload, count in _payloads(chunks(packed or raw, stream, size=segment_bytes), stream, pace):
-            log.append(payload, arrival_us=clock(), live=live, timeless=stream.columns.event_ts is None)
+            _append(log, stream, payload, arrival_us=clock(), live=live)
             records += count
             sizes.append(len(payload))
             if progress is not None:
@@ -104,6 +108,13 @@ def replay(
         end=log.end(),
         broken=packed is not None and packed.broken,
     )
+
+
+def _append(log: Log, stream: StreamSettings, payload: bytes, *, arrival_us: int, live: bool) -> None:
+    """Appends a payload that is read by these settings, also when another process has changed them in between."""
+    with log.locked():
+        settle(log, stream)
+        log.append(payload, arrival_us=arrival_us, live=live, timeless=stream.columns.event_ts is None)
 
 
 def _check(pace: _Pace, stream: StreamSettings) -> None:

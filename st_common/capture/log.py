@@ -3,6 +3,7 @@
     log/segments/00000000/000000000007.seg    segment 7; ten thousand in a folder
     log/readers/NAME.json                     the next segment that a reader needs
     log/skipped/000000000007.json             why segment 7, which is damaged or missing, is passed over
+    log/reading.json                          how the first records are read: see `reading`
 
 The number of a segment is its name, and a name is given once: whoever makes segment 7 first has it, another one takes
 8. So the order needs no lock (there is one all the same, so that writers wait instead of trying twice), and a reader
@@ -47,6 +48,11 @@ class Log:
         self._storage = LocalStorage(folder) if storage is None else storage
         self._end: int | None = None  # a number that the log has reached for certain
 
+    @property
+    def storage(self) -> Storage:
+        """Where the log's objects lie."""
+        return self._storage
+
     def append(
         self,
         payload: bytes,
@@ -56,14 +62,19 @@ class Log:
         clock: bool = False,
         live: bool = False,
         timeless: bool = False,
+        reading: bool = False,
     ) -> Segment:
         """Stores one segment and gives it back: durable, and the only one with its number. See `append_all`.
+
+        `reading` says that it is the control row that `reading.settle` writes.
 
         Raises:
             LogError: a payload of 16 MiB or more, an arrival that cannot be, or live control rows.
             StorageError: the disk is full, or refuses.
         """
-        marks = Marks(arrival_us=arrival_us, control=control, clock=clock, live=live, timeless=timeless)
+        marks = Marks(
+            arrival_us=arrival_us, control=control, clock=clock, live=live, timeless=timeless, reading=reading
+        )
         return self._append([payload], marks)[0]
 
     def append_all(
@@ -173,6 +184,14 @@ class Log:
                 found.append(segment)
             number = segment.statement_before
         return found[::-1]
+
+    def segment(self, number: int) -> Segment:
+        """What the header of one segment says.
+
+        Raises:
+            LogError: it is missing or damaged.
+        """
+        return self._segment(number, self._skipped())
 
     def read(self, segment: Segment) -> bytes:
         """The payload of a segment.

@@ -2,10 +2,12 @@
 
     0   magic "FWSG", format version (u2), kind (u1), codec (u1), flags (u1), 7 unused
     16  number (i8), arrival in us UTC (i8), statement before it (i8), length of the payload (i8)
-    48  CRC-32 of the payload (u4), 8 unused, CRC-32 of the header up to here (u4)
+    48  CRC-32 of the payload (u4), reading before it and 1 (i8), CRC-32 of the header up to here (u4)
 
 `statement before it` is the number of the newest segment of statements in front of this one, -1 for none: so the rows
-that register queries and announce layers are found from the log's end without looking at what lies between.
+that register queries and announce layers are found from the log's end without looking at what lies between. `reading
+before it` is the same for rows that say how records are read (see `reading`); 0 stands for none. A segment with one in
+front has version 2: who does not know of readings does not read it by wrong ones.
 """
 
 import struct
@@ -17,13 +19,13 @@ from st_common.errors import LogError
 HEADER_BYTES = 64
 SEGMENT_LIMIT = 1 << 24  # bytes; a payload is smaller, so that its rows fit into a position
 NONE = -1
-_FORMAT = 1
+_PLAIN, _READ_BY_ROWS = 1, 2  # format versions
 _MAGIC = b"FWSG"
-_HEADER = struct.Struct("<4sHBBB7xqqqqI8x")
+_HEADER = struct.Struct("<4sHBBB7xqqqqIq")
 _CRC = struct.Struct("<I")
 _DATA, _STATEMENT, _CLOCK = 0, 1, 2
 _RAW = 0
-_LIVE, _RAISED = 1, 2
+_LIVE, _RAISED, _READING = 1, 2, 4
 _MAX_ARRIVAL_US = 10**16  # the year 2286
 
 
@@ -41,6 +43,8 @@ class Segment:
         size: bytes of the payload.
         checksum: CRC-32 of the payload.
         statement_before: the newest segment of control rows that are no clock in front of this one, -1 for none.
+        reading: its control row says how records are read from here on.
+        reading_before: the newest such segment in front of this one, -1 for none.
         skipped: it was damaged or missing, and somebody said that it is passed over: it holds nothing.
     """
 
@@ -53,6 +57,8 @@ class Segment:
     size: int
     checksum: int
     statement_before: int = NONE
+    reading: bool = False
+    reading_before: int = NONE
     skipped: bool = False
 
     @property
@@ -70,6 +76,7 @@ class Marks:
     clock: bool = False
     live: bool = False
     timeless: bool = False
+    reading: bool = False
 
 
 def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segment:
@@ -78,7 +85,7 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
     Raises:
         LogError: a payload of 16 MiB or more, an arrival before 1970 or after 2286, or live control rows.
     """
-    control = marks.control or marks.clock
+    control = marks.control or marks.clock or marks.reading
     if control and marks.live:
         raise LogError("control rows are not live", hint="live says of data that it is told as it happens")
     if len(payload) >= SEGMENT_LIMIT:
@@ -91,6 +98,7 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
         control=control,
         clock=marks.clock,
         live=marks.live,
+        reading=marks.reading,
         size=len(payload),
         checksum=zlib.crc32(payload),
     )
@@ -103,7 +111,15 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
         arrival_us=max(marks.arrival_us, before.arrival_us + instants),
         raised=marks.arrival_us < before.arrival_us,
         statement_before=before.number if before.statement else before.statement_before,
+        reading_before=reading_behind(before),
     )
+
+
+def reading_behind(before: Segment | None) -> int:
+    """The segment of the row that says how the records behind a segment are read; -1 for none."""
+    if before is None:
+        return NONE
+    return before.number if before.reading else before.reading_before
 
 
 def stand_in(before: Segment | None) -> Segment:
@@ -114,10 +130,10 @@ def stand_in(before: Segment | None) -> Segment:
 def to_bytes(segment: Segment, payload: bytes) -> bytes:
     """The object that is stored."""
     kind = _DATA if not segment.control else _CLOCK if segment.clock else _STATEMENT
-    flags = _LIVE * segment.live | _RAISED * segment.raised
+    flags = _LIVE * segment.live | _RAISED * segment.raised | _READING * segment.reading
     header = _HEADER.pack(
         _MAGIC,
-        _FORMAT,
+        _PLAIN if reading_behind(segment) == NONE else _READ_BY_ROWS,
         kind,
         _RAW,
         flags,
@@ -126,6 +142,7 @@ def to_bytes(segment: Segment, payload: bytes) -> bytes:
         segment.statement_before,
         segment.size,
         segment.checksum,
+        segment.reading_before + 1,
     )
     return header + _CRC.pack(zlib.crc32(header)) + payload
 
@@ -141,9 +158,9 @@ def read_header(data: bytes, number: int, where: str) -> Segment:
     if _CRC.unpack_from(data, _HEADER.size)[0] != zlib.crc32(data[: _HEADER.size]):
         raise _damaged(where, "its header was changed")
     _, version, kind, codec, flags, *numbers = _HEADER.unpack_from(data)
-    if version != _FORMAT or kind > _CLOCK or codec != _RAW:
+    if version not in (_PLAIN, _READ_BY_ROWS) or kind > _CLOCK or codec != _RAW:
         raise LogError(f"{where} has format {version}, kind {kind}, codec {codec}", hint="a newer version wrote it")
-    found, arrival_us, statement_before, size, checksum = numbers
+    found, arrival_us, statement_before, size, checksum, reading_before = numbers
     if found != number:
         raise _damaged(where, f"it is segment {found}")
     return Segment(
@@ -156,6 +173,8 @@ def read_header(data: bytes, number: int, where: str) -> Segment:
         size=size,
         checksum=checksum,
         statement_before=statement_before,
+        reading=bool(flags & _READING),
+        reading_before=reading_before - 1,
     )
 
 

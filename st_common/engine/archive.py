@@ -87,7 +87,8 @@ class Archive:
     def _append(self, path: Path, contract_name: str, parts: list[pa.Table], end: int) -> None:
         contract = load_contract(contract_name)
         extra = self._stream.attributes if contract.extendable else None
-        rows = pa.concat_tables([*parts, *([] if parts else [_without_day(contract.arrow_schema(extra))])])
+        none = _without_day(contract.arrow_schema(extra))
+        rows = pa.concat_tables([*parts, none], promote_options="default")  # null where a reading has no such attribute
         done = self._done(path)
         if done > end:
             return
@@ -118,7 +119,7 @@ class Archive:
             "event_ts": fixes["event_ts"].cast(_STAMP), "x": fixes["x"], "y": fixes["y"],
             "object": fixes["object"].cast(pa.string()), "gone": fixes["gone"],
         }  # fmt: skip
-        return pa.table(columns | {name: fixes[name] for name in self._stream.attributes})
+        return pa.table(columns | {name: fixes[name] for name in piece.stream.attributes})
 
     def _reject_rows(self, piece: Piece, part: Part) -> pa.Table:
         rejects = part.decoded.rejects

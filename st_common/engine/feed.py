@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from st_common.capture.log import Log, Segment
+from st_common.capture.reading import Readings
 from st_common.decode.joined import Part, Raw, decode_all
 from st_common.engine.pace import taken
 from st_common.operators.packet import Packet, control_packet, pack
@@ -29,10 +30,14 @@ def step_settings(stream: StreamSettings, *, shard: int = 0, shards: int = 1) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Adjacent segments that were decoded together, or one of control rows, which has no part."""
+    """Adjacent segments that were decoded together, or one of control rows, which has no part.
+
+    `stream` has the settings by which they were read.
+    """
 
     segments: Sequence[Segment]
     part: Part | None
+    stream: StreamSettings
 
     @property
     def rows(self) -> int:
@@ -43,17 +48,20 @@ class Piece:
 def pieces(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> Iterator[Piece]:
     """Adjacent segments in log order, the small ones decoded together.
 
-    They are read as they are asked for, so that whoever asks can stop between two of them.
+    Each by the settings in force at its place in the log. They are read as they are asked for, so that whoever asks can
+    stop between two of them.
     """
-    for control, of in groupby(segments, key=lambda segment: segment.control):
+    readings = Readings(log, stream)
+    for (control, _), of in groupby(segments, key=lambda segment: (segment.control, segment.reading_before)):
         for some in _batches(list(of)):
+            read_by = readings.of(some[0])
             if control:
-                yield from (Piece(segments=[one], part=None) for one in some)
+                yield from (Piece(segments=[one], part=None, stream=read_by) for one in some)
                 continue
             found = [Raw(payload=log.read(one), arrival_us=one.arrival_us) for one in some]
             first = 0
-            for part in decode_all(found, stream):
-                yield Piece(segments=some[first : first + part.segments], part=part)
+            for part in decode_all(found, read_by):
+                yield Piece(segments=some[first : first + part.segments], part=part, stream=read_by)
                 first += part.segments
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.capture.reading import begin_anew
 from st_common.engine.archive import READER
 from st_common.engine.export import export_folder
 from st_common.engine.owner import RESET_FILE, now_us, owned
@@ -46,6 +47,7 @@ def reset(home: Home, stream: str, *, between: Callable[[], None] = lambda: None
         write_record(folder / RESET_FILE, {"begun_ts": now_us()})
         steps = [*(_gone(path) for pattern in _STATE for path in sorted(folder.glob(pattern)))]
         steps += [_gone(export_folder(home, stream)), lambda: _read_anew(log)]
+        steps += [lambda: begin_anew(log)]
         steps += [_gone(home.table(name, stream)) for name in OF_STREAM]
         steps += [lambda: _without_rejects(home, stream)]
         steps += [_unlinked(folder / name) for name in ("topology.json", STATUS_FILE, RESET_FILE)]

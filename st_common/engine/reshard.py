@@ -15,7 +15,7 @@ from st_common.engine.export import export_folder, seed_folder, seed_path
 from st_common.engine.local import APP
 from st_common.engine.owner import Owner, owned
 from st_common.engine.run import follow
-from st_common.engine.topology import Topology, frozen, generation_folder, put_in_force, topology_of
+from st_common.engine.topology import Topology, begin, generation_folder, put_in_force, topology_of
 from st_common.errors import ConfigError, StateError
 from st_common.home import Home
 from st_common.operators.reshape import joined, split
@@ -66,7 +66,7 @@ def reshard(home: Home, stream: StreamSettings, *, engine: str, shards: int, exp
         _check_wanted(owner)
         _remove_others(home, stream.name, before)
         old = replace(stream, engine=before.engine, shards=before.shards)  # type: ignore[arg-type]
-        old = frozen(home, old, engine=before.engine, shards=before.shards)
+        old = begin(home, old, engine=before.engine, shards=before.shards)
         whole = joined(export(home, old, owner), moving=stream.moving)
         _check_end(home, stream.name, whole)
         after = Topology(engine=engine, shards=shards, generation=before.generation + 1, start=whole.next_segment)

@@ -11,7 +11,7 @@ from st_common.engine.owner import Owner, owned
 from st_common.engine.recovery import recover_tables
 from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
-from st_common.engine.topology import frozen
+from st_common.engine.topology import begin
 from st_common.home import Home
 from st_common.operators.cache_counts import to_json
 from st_common.operators.fixes import NEVER
@@ -32,7 +32,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     """
     started_s = time.monotonic()
     with owned(home, stream.name, engine="local") as owner:
-        stream = frozen(home, stream, engine="local", shards=1)
+        stream = begin(home, stream, engine="local", shards=1)
         engine = follow(home, stream, owner, until_idle=until_idle)
     return summary(owner, stream.name, segments=engine.totals.segments, position=end_of(engine.state) + 1,
                    seconds=time.monotonic() - started_s,

@@ -1,5 +1,7 @@
 """What is fixed when a stream is first run: the engine, its shards, and every setting that decides answers.
 
+Settings that say how records are read are not: they stand in the log, and hold from a place on (`capture.reading`).
+
 Engine and shards change by a reshard alone, which begins a new generation: a folder of its own for the engine's state,
 and the segment from which the engine goes on. Replacing the record is what puts a generation in force.
 """
@@ -11,15 +13,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from st_common.capture import reading
+from st_common.capture.log import Log
+from st_common.engine.owner import now_us
 from st_common.errors import StateError
 from st_common.home import Home
+from st_common.ops.alerts import Alert, append_alert
 from st_common.ops.records import held_lock, read_record, write_record
 from st_common.settings import StreamSettings
 
 # What may change between two runs: it does not decide what a log's rows mean.
 _FREE = (
-    "running", "group", "max_speed_mps", "attributes", "units", "engine", "shards",
-    "latest_every", "latest_flush_s", "snapshot_s",
+    "running", "group", "max_speed_mps", "engine", "shards", "latest_every", "latest_flush_s", "snapshot_s",
+    *reading.NAMES,
 )  # fmt: skip
 
 
@@ -37,6 +43,32 @@ class Topology:
 
     def __str__(self) -> str:
         return f"{self.engine} with {self.shards} shard{'s' * (self.shards != 1)}"
+
+
+def begin(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> StreamSettings:
+    """As `frozen`, for an engine that starts: from here on the log is read as the settings say.
+
+    Alerts when that is another way than before.
+
+    Raises:
+        StateError: the stream was begun with other settings, another engine or another number of shards.
+        LogError: the log is damaged.
+    """
+    begun = _begun(home, stream)
+    stream = frozen(home, stream, engine=engine, shards=shards)
+    number = reading.settle(Log(home.log(stream.name)), stream, begun=begun)
+    if number is not None:
+        text = f"from segment {number} of its log on records are read by other settings; those before it stay as they"
+        text += f" are, unless `fairway streams reset {stream.name}` reads all of them anew"
+        append_alert(home, Alert(ts=now_us(), stream=stream.name, level="warning", text=text))
+    return stream
+
+
+def _begun(home: Home, stream: StreamSettings) -> StreamSettings:
+    """The settings with those of reading that an older version froze at the stream's first run."""
+    stored = _stored(_path(home, stream.name)) or {}
+    frozen_then = {name: stored[name] for name in reading.NAMES if name in stored}
+    return reading.with_reading(stream, reading.reading_of(stream) | frozen_then) if frozen_then else stream
 
 
 def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> StreamSettings:

@@ -43,7 +43,7 @@ def control(state: State, rows: list[Row], settings: Settings, layer_of: LayerOf
         return swap(state, _SWAPS[op](state, rows), settings, layer_of)
     if op in ("clock", "end"):
         return evaluate(state, _clock_run(state, *rows[0], settings), settings, layer_of)
-    if op == "export":  # the row is a place in the log; what engines do there is no matter of answers
+    if op in ("export", "reading"):  # a place in the log; what engines and decoders do there is no matter of answers
         nothing = Delta(next_segment=state.next_segment, max_event=state.max_event)
         return Outcome(delta=nothing, changes=SHARD_SCHEMA.empty_table(), counters=Counters(), memo=state.memo)
     raise LogError(f"a control row asks for {op!r}", hint="the log was written by a newer version")

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from st_common.capture.files import wall_clock
 from st_common.capture.log import Log, Segment
+from st_common.capture.reading import settle
 from st_common.errors import ConfigError, QueryError
 from st_common.home import Home
 from st_common.ops.records import read_record, write_record
@@ -123,6 +124,7 @@ class Feed:
             fresh = [line for place, line in records if place > after]
             payloads = list(_payloads(fresh))
             if payloads:
+                settle(self._log, self._target)
                 is_live = timeless = not self._timed
                 self._log.append_all(payloads, arrival_us=self._clock(), timeless=timeless, live=is_live)
             self._write_note(max(up_to, after))

@@ -29,7 +29,7 @@ from st_common.engine.summary import RunSummary
 from st_common.engine.suspension import tell_failures
 from st_common.engine.tidy import tidy
 from st_common.engine.timekeeper import Heard, Timekeeper
-from st_common.engine.topology import frozen, generation_folder, topology_of
+from st_common.engine.topology import begin, generation_folder, topology_of
 from st_common.errors import FairwayError, StateError
 from st_common.home import Home
 from st_common.operators.cache_counts import from_json, summed
@@ -60,7 +60,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     """
     started_s = time.monotonic()
     with owned(home, stream.name, engine="spark") as owner:
-        stream = frozen(home, stream, engine="spark", shards=stream.shards)
+        stream = begin(home, stream, engine="spark", shards=stream.shards)
         spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log", extended=False)
         recover_tables(home, stream.name)
         sink = Sink(home=home, stream=stream, owner=owner)

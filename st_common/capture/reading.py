@@ -1,0 +1,200 @@
+"""By which settings the records of a log are read: they stand in the log, so that every reader uses the same ones.
+
+    log/reading.json                        {"upto": 0, "base": {...}}
+    {"op": "reading", "reading": {...}}     a control row: from here on by these
+
+A segment is read by the newest such row in front of it; where there is none, by `base`, which whoever captures first
+has put there, else the engine that reads first. A reset that reads all anew sets `upto` to the log's end: the rows
+before it count no longer. `base` null says that nobody has read the log yet: the next engine will say.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from st_common.capture.log import Log
+from st_common.capture.segment import NONE, Segment, reading_behind
+from st_common.errors import LogError, StateError
+from st_common.settings import Columns, StreamSettings
+
+NAMES = (
+    "format", "columns", "time_unit", "attributes", "units", "header", "delimiter", "quote", "nulls", "max_ahead_s",
+)  # fmt: skip
+KEY = "reading.json"
+
+Reading = Mapping[str, Any]
+
+
+def reading_of(stream: StreamSettings) -> dict[str, Any]:
+    """What of a stream's settings decides how a record is read, as JSON has it."""
+    values = dataclasses.asdict(stream)
+    plain: dict[str, Any] = json.loads(json.dumps({name: values[name] for name in NAMES}))
+    return plain
+
+
+def with_reading(stream: StreamSettings, reading: Reading) -> StreamSettings:
+    """The settings with another reading; what an older one does not say is the default.
+
+    Raises:
+        LogError: it says what this version does not know.
+    """
+    unknown = sorted(set(reading) - set(NAMES))
+    if unknown:
+        raise LogError(f"records are to be read by {', '.join(unknown)}", hint="the log was written by a newer version")
+    try:
+        columns = dict(reading["columns"])
+        values = {**_DEFAULTS, **reading, "format": reading["format"]}
+        values["columns"] = Columns(**{**columns, "gone_values": tuple(columns.get("gone_values", ()))})
+        values["nulls"] = tuple(values["nulls"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise LogError(f"a row says in a wrong form how records are read: {error}", hint="restore the log") from None
+    return replace(stream, **values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What `log/reading.json` says; `tag` names that very content, None when there is none."""
+
+    base: Reading | None = None
+    upto: int = 0
+    tag: str | None = None
+
+    def number_for(self, reading_before: int) -> int:
+        """The row that counts behind these rows; -1 for the base."""
+        return reading_before if reading_before >= self.upto else NONE
+
+
+def record_of(log: Log) -> Record:
+    """How the first records of a log are read.
+
+    Raises:
+        LogError: what says so was damaged.
+    """
+    found = log.storage.tagged(KEY)
+    if found is None:
+        return Record()
+    try:
+        value = json.loads(found[0])
+        return Record(base=value["base"], upto=int(value["upto"]), tag=found[1])
+    except (ValueError, KeyError, TypeError):
+        raise LogError(f"{KEY} of the log cannot be read", hint="it says how records are read; restore it") from None
+
+
+class Readings:
+    """Finds the settings by which each segment of a log is read; `stream` has what does not change."""
+
+    def __init__(self, log: Log, stream: StreamSettings) -> None:
+        self._log, self._stream, self._record = log, stream, record_of(log)
+        self._made: dict[int, StreamSettings] = {}
+
+    def of(self, segment: Segment) -> StreamSettings:
+        """The settings in force at a segment; those that the stream has now, where nobody has said any.
+
+        Raises:
+            LogError: the row that says them is damaged, or of a newer version.
+        """
+        number = self._record.number_for(segment.reading_before)
+        if number not in self._made:
+            found = _standing(self._log, self._record, number)
+            self._made[number] = self._stream if found is None else with_reading(self._stream, found)
+        return self._made[number]
+
+
+def settle(log: Log, stream: StreamSettings, *, begun: StreamSettings | None = None) -> int | None:
+    """Sees to it that what is appended next is read as the settings say: the segment of a new row; None: it was so.
+
+    `begun` has the settings by which an engine reads what nobody has said a reading of; who captures has none, and
+    says it of an empty log alone. Who captures does this under the log's lock, right before it appends.
+
+    Raises:
+        StateError: an attribute has another type than before; no table could hold both.
+        LogError: the log is damaged.
+    """
+    wanted = reading_of(stream)
+    with log.locked():
+        record = record_of(log)
+        if record.base is None and (begun is not None or not _has_records(log)):
+            record = replace(record, base=reading_of(begun or stream))
+            put(log, record)
+        end = log.end()
+        last = log.segment(end - 1) if end else None
+        newest = reading_behind(last)
+        if _standing(log, record, record.number_for(newest)) == wanted:
+            return None
+        _check_types(stream, _all(log, record, newest))
+        row = json.dumps({"op": "reading", "reading": wanted}).encode() + b"\n"
+        return log.append(row, arrival_us=last.arrival_us if last else 0, reading=True).number
+
+
+def put(log: Log, record: Record) -> None:
+    """Replaces what says how the first records are read.
+
+    Raises:
+        ConflictError: another process did so in between.
+    """
+    text = json.dumps({"upto": record.upto, "base": record.base}).encode()
+    log.storage.replace(KEY, text, tag=record.tag)
+
+
+def begin_anew(log: Log) -> None:
+    """All that stands in the log is read anew, by the settings of the engine that reads it next."""
+    with log.locked():
+        put(log, replace(record_of(log), base=None, upto=log.end()))
+
+
+def _has_records(log: Log) -> bool:
+    return len(log.control_segments(0)) < log.end()
+
+
+def _standing(log: Log, record: Record, number: int) -> Reading | None:
+    """What the row of this number says; of one that is passed over the row before it, of none the base."""
+    while number != NONE:
+        segment = log.segment(number)
+        if not segment.skipped:
+            return _said(log, segment)
+        number = record.number_for(segment.reading_before)
+    return record.base
+
+
+def _said(log: Log, segment: Segment) -> Reading:
+    try:
+        row = json.loads(log.read(segment))
+        reading: Reading = row["reading"]
+        if row["op"] == "reading" and isinstance(reading, dict):
+            return reading
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise LogError(f"{log.place(segment.number)} does not say how records are read", hint="restore it from a copy")
+
+
+def _all(log: Log, record: Record, number: int) -> Iterator[Reading]:
+    """All readings that count in a log, the newest first."""
+    while (number := record.number_for(number)) != NONE:
+        segment = log.segment(number)
+        if not segment.skipped:
+            yield _said(log, segment)
+        number = segment.reading_before
+    if record.base is not None:
+        yield record.base
+
+
+def _check_types(stream: StreamSettings, readings: Iterator[Reading]) -> None:
+    for reading in readings:
+        known = {name.casefold(): (name, kind) for name, kind in reading.get("attributes", {}).items()}
+        for name, kind in stream.attributes.items():
+            before = known.get(name.casefold(), (name, kind))
+            if before != (name, kind):
+                raise StateError(
+                    f"stream {stream.name!r} was begun with the attribute {before[0]} = {before[1]!r}, "
+                    f"now it is {name} = {kind!r}",
+                    hint=f"set it back, or `fairway streams reset {stream.name}` begins the stream anew from its log",
+                )
+
+
+_DEFAULTS: dict[str, Any] = {
+    field.name: {} if field.default is dataclasses.MISSING else field.default
+    for field in dataclasses.fields(StreamSettings)
+    if field.name in NAMES and field.name not in ("format", "columns")
+}
