@@ -86,3 +86,30 @@ def among_first(value: Floats, number: Ints, limit: Floats, tie: Ints, ids: pa.A
         mine, last = ids.take(pa.array(number[tied])), ids.take(pa.array(tie[tied]))
         keep[tied] = np.asarray(pc.less_equal(mine, last))
     return keep
+
+
+def first_of_all(value: Floats, k: Ints, number: Ints, ids: pa.Array) -> npt.NDArray[np.bool_]:
+    """Who of n belongs to the first k at each of t moments, for m queries: by value, of equals by id.
+
+    Args:
+        value: float64[t, m, n]; NaN belongs to none.
+        k: int64[m], at least 1; where there are fewer than k, all belong.
+        number: int64[t, n], whose values they are at each moment: places in `ids`.
+        ids: texts; those of one moment are all different.
+    """
+    out = np.zeros(value.shape, np.bool_)
+    if not value.size:
+        return out
+    moments, queries, width = value.shape
+    places = np.minimum(k, width) - 1
+    ordered = np.partition(value, np.unique(places), axis=2)  # NaN comes last
+    limit = ordered[:, np.arange(queries), places]
+    limit = np.where(np.isnan(limit) | (k > width), np.inf, limit)
+    with np.errstate(invalid="ignore"):
+        moment, query, column = np.nonzero(value <= limit[:, :, None])
+    row, chosen, whose = moment * queries + query, value[moment, query, column], number[moment, column]
+    start = np.searchsorted(row, np.arange(moments * queries + 1))
+    limit = limit.ravel()
+    tie = last_of_equals(start, chosen, whose, np.tile(k, moments), limit, ids)
+    out[moment, query, column] = among_first(chosen, whose, limit[row], tie[row], ids)
+    return out

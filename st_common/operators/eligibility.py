@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from st_common.operators.comparing import NO_STEPS
+from st_common.operators.course import Course
 from st_common.operators.intern import Interner
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.kinds import KINDS
@@ -16,7 +17,7 @@ from st_common.query.region import MovingBox, MovingCircle
 
 
 def masks_of(
-    known: KindQueries, fixes: Present, world: World, objects: Interner, *, before: np.ndarray | None,
+    known: KindQueries, fixes: Present | Course, world: World, objects: Interner, *, before: np.ndarray | None,
     changed: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """bool[1 + rules, n]: row 0 is true for all, the others say which objects satisfy a rule.
@@ -40,7 +41,9 @@ def masks_of(
     return masks, whole
 
 
-def _fresh(known: KindQueries, fixes: Present, world: World, objects: Interner, which: np.ndarray) -> np.ndarray:
+def _fresh(
+    known: KindQueries, fixes: Present | Course, world: World, objects: Interner, which: np.ndarray
+) -> np.ndarray:
     """bool[rules, w] for some objects, without regions that move."""
     texts = list(dict.fromkeys(rule.where for rule in known.rules if rule.where is not None))
     asked = Asked(readings=fixes.readings(which), objects=objects, geographic=world.geographic)

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from st_common.operators import moving_joins, pairing
+from st_common.operators.ahead import STILL, Ahead
 from st_common.operators.cache_counts import CacheCounts, Caches
 from st_common.operators.eligibility import masks_of
+from st_common.operators.keys import merged
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.kinds import KINDS
 from st_common.operators.match import match
@@ -46,16 +48,23 @@ class Inner:
     caches: Caches = field(default_factory=dict)
 
 
-def inner_answer(turn: Turn, fixes: Present, answer: np.ndarray, memo: Memo, changed: np.ndarray) -> Inner:
-    """What leaves and enters the spatial answers when `changed` objects (bool[n]) have the last `fixes`."""
+def inner_answer(
+    turn: Turn, fixes: Present, answer: np.ndarray, memo: Memo, changed: np.ndarray, but: frozenset[str] = frozenset()
+) -> Inner:
+    """What leaves and enters the spatial answers when `changed` objects (bool[n]) have the last `fixes`.
+
+    The kinds and others in `but` are left out: they were judged ahead.
+    """
     if not changed.any():
         return Inner(minus=answer[:0], plus=answer[:0], memo=memo)
     scope, known = Scope(answer, changed), turn.known
     world = world_of(turn, fixes)
-    if not known.still.empty:
+    if not known.still.empty and STILL not in but:
         _still(scope, turn, fixes, world)
     kinds, touched, caches = {}, 0, dict[str, CacheCounts]()
     for name, queries in known.kinds.items():
+        if name in but:
+            continue
         kinds[name], looked, counted = _kind(scope, turn, fixes, world, name, queries, memo.kinds.get(name))
         touched += looked
         if counted is not None:
@@ -66,6 +75,16 @@ def inner_answer(turn: Turn, fixes: Present, answer: np.ndarray, memo: Memo, cha
         touched += moving_joins.judge_moving_joins(scope, turn, fixes, world)
     minus, plus = scope.differences(len(turn.numbering.targets))
     return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), touched=touched, caches=caches)
+
+
+def with_ahead(inner: Inner, ahead: Ahead, at: int) -> Inner:
+    """What leaves and enters at a tick, with what was known ahead of it: of other queries."""
+    if not ahead.sources:
+        return inner
+    minus, plus = ahead.turns.at(at)
+    looked = ahead.touched if at == 0 else 0
+    return replace(inner, minus=merged(inner.minus, minus), plus=merged(inner.plus, plus),
+                   touched=inner.touched + looked)  # fmt: skip
 
 
 def world_of(turn: Turn, fixes: Present) -> World:

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators import expressions
+from st_common.operators.course import Course
 from st_common.operators.intern import Interner
 from st_common.operators.match import Points, QuerySet
 from st_common.operators.present import Present
@@ -24,7 +25,9 @@ def points_of(queries: QuerySet, readings: Readings, objects: Interner, *, geogr
     )  # fmt: skip
 
 
-def points_at(queries: QuerySet, fixes: Present, of: np.ndarray, objects: Interner, *, geographic: bool) -> Points:
+def points_at(
+    queries: QuerySet, fixes: Present | Course, of: np.ndarray, objects: Interner, *, geographic: bool
+) -> Points:
     """The last fixes of some objects (`of`) at a tick as points for a set of queries."""
     readings = fixes.readings(of)
     return Points(

@@ -11,7 +11,7 @@ from st_common.operators.fixes import ALIVE, ENDED, FILLERS, SILENT, LastFixes
 from st_common.operators.lookups import Lookups
 from st_common.operators.numbering import Numbering
 from st_common.operators.readings import Readings
-from st_common.operators.taken import Joined, taken
+from st_common.operators.taken import Attributes, Joined, taken
 from st_common.operators.turn import Turn
 from st_common.operators.values import Values
 
@@ -93,6 +93,24 @@ class Present:
         self.status[who] = self._status[last]
         self.alive[who] = self._status[last] == ALIVE
         self.place[who] = self._known + last
+
+    @property
+    def attributes(self) -> Attributes:
+        """The attributes of the fixes at all places."""
+        return self._attributes
+
+    def columns_after(self, objects: np.ndarray, events: np.ndarray) -> dict[str, np.ndarray]:
+        """The last fixes of some objects after an event of the run each, as they are now where that is -1; columns."""
+        old = np.flatnonzero(events < 0)
+        columns = {name: getattr(self._after, name) for name in _READ} | {"status": self._status}
+        out = {}
+        for name, column in columns.items():
+            values = column[events] if len(column) else np.empty(len(events), column.dtype)
+            values[old] = getattr(self, name)[objects[old]]
+            out[name] = values
+        place = self._known + events
+        place[old] = self.place[objects[old]]
+        return {**out, "place": place}
 
     def readings(self, objects: np.ndarray) -> Readings:
         """The last readings of some objects."""

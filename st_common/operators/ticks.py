@@ -1,6 +1,5 @@
 """Queries that are judged at ticks of event time: those that move, and those that count (DESIGN section 3)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,12 +7,14 @@ import pyarrow as pa
 
 from st_common.operators import frame_telling, relational, windows
 from st_common.operators.agenda import Agenda, agenda_of
+from st_common.operators.ahead import MOST_TICKS, NOTHING, Ahead, ahead_of
 from st_common.operators.cache_counts import Caches, summed
+from st_common.operators.course import Moment
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER
 from st_common.operators.frames import Closed, Frames, first_ends
 from st_common.operators.groups import Groups
-from st_common.operators.inner import Inner, Memo, inner_answer
+from st_common.operators.inner import Inner, Memo, inner_answer, with_ahead
 from st_common.operators.keys import SHIFT, differences, merged, unique, without
 from st_common.operators.present import Present
 from st_common.operators.state import Pending, State
@@ -63,23 +64,25 @@ def run_ticks(state: State, turn: Turn) -> Ticked:
         aging = np.union1d(aging, frames.slides(int(turn.clock.value[-1])))
     agenda = agenda_of(turn.events, turn.clock, turn.settings.tick_us, pending=pending, final=turn.final, aging=aging)
     work = _Work(state=state, turn=turn, fixes=present, entries=entries, frames=frames, memo=state.memo or Memo())
-    changed, by_tick = state.pending.objects, _by_tick(agenda)
-    for tick, position in zip(agenda.due.tolist(), agenda.position.tolist(), strict=True):
-        # What happened in the pending tick belongs to it, and it is never later than the first one that is due.
-        here = by_tick(tick)
-        work.advance(here, tick)
-        work.tick(tick, position, unique(np.concatenate([changed if tick >= pending else changed[:0],
-                                                         turn.events.object[here]])))  # fmt: skip
-        changed = changed[:0] if tick >= pending else changed
+    moments, changed = _moments(state, turn, agenda, pending)
+    work.run(moments)
     later = np.flatnonzero(~np.isin(agenda.tick, agenda.due))
     return work.ticked(_left(state, agenda, turn, changed, later), later)
 
 
-def _by_tick(agenda: Agenda) -> Callable[[int], np.ndarray]:
-    """Finds the events of a tick: their places, ascending."""
+def _moments(state: State, turn: Turn, agenda: Agenda, pending: int) -> tuple[list[Moment], np.ndarray]:
+    """The ticks of a run that are due, and the objects of the pending one if it is not among them."""
     order = np.argsort(agenda.tick, kind="stable")
-    ticks = agenda.tick[order]
-    return lambda tick: order[np.searchsorted(ticks, tick) : np.searchsorted(ticks, tick, side="right")]
+    start, end = (np.searchsorted(agenda.tick[order], agenda.due, side=side).tolist() for side in ("left", "right"))
+    changed, none, out = state.pending.objects, state.pending.objects[:0], list[Moment]()
+    for at, (tick, position) in enumerate(zip(agenda.due.tolist(), agenda.position.tolist(), strict=True)):
+        events = order[start[at] : end[at]]
+        # What happened in the pending tick belongs to it, and it is never later than the first one that is due.
+        also, changed = (changed, none) if tick >= pending else (none, changed)
+        objects = turn.events.object[events]
+        objects = unique(np.concatenate([also, objects]))
+        out.append(Moment(tick=tick, position=position, events=events, also=also, objects=objects))
+    return out, changed
 
 
 def _left(state: State, agenda: Agenda, turn: Turn, changed: np.ndarray, later: np.ndarray) -> Pending:
@@ -111,31 +114,46 @@ class _Work:
         self._caches: list[Caches] = []
         self._diffs: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def advance(self, events: np.ndarray, tick: int) -> None:
+    def run(self, moments: list[Moment]) -> None:
+        """Judges ticks one after the other, their spatial answers for as many at once as can be taken together."""
+        left = [moment for moment in moments if len(moment.objects)]
+        ahead, at = NOTHING, 0
+        for moment in moments:
+            if not len(moment.objects):
+                self._tick(moment, NOTHING, 0)
+                continue
+            if at == ahead.ticks:
+                ahead, at = ahead_of(self._turn, self._fixes, left[:MOST_TICKS], self._answer), 0
+                left = left[ahead.ticks :]
+            self._tick(moment, ahead, at)
+            at += 1
+
+    def _advance(self, events: np.ndarray, tick: int) -> None:
         """Takes the last fixes on to after some events, those of a tick."""
         self._fixes.advance(events)
         if self._frames is not None:
             self._frames.ended(events)
             self._frames.advance(events, tick)
 
-    def tick(self, tick: int, position: int, objects: np.ndarray) -> None:
-        """Judges one tick, given the objects that something happened to since the one before."""
-        turn, before = self._turn, self._answer
+    def _tick(self, moment: Moment, ahead: Ahead, at: int) -> None:
+        """Judges one tick, of which some is known ahead."""
+        self._advance(moment.events, moment.tick)
+        turn, before, tick = self._turn, self._answer, moment.tick
         changed = np.zeros(len(turn.objects), bool)
-        changed[objects] = True
-        inner = inner_answer(turn, self._fixes, before, self._memo, changed)
+        changed[moment.objects] = True
+        inner = with_ahead(inner_answer(turn, self._fixes, before, self._memo, changed, ahead.sources), ahead, at)
         window = windows.judged(turn, self._entries, before, tick)
         minus, plus = _both(inner.minus, window.minus), _both(inner.plus, window.plus)
         self._answer = merged(without(before, minus), plus)
-        at = relational.At(tick=tick, position=position)
-        self._pairs.append(pair_lines(turn, self._fixes, before, minus, plus, changed, at))
+        at_tick = relational.At(tick=tick, position=moment.position)
+        self._pairs.append(pair_lines(turn, self._fixes, before, minus, plus, changed, at_tick))
         dirty = relational.dirty_queries(turn, self._answer, minus, plus, changed)
         groups = relational.groups_of_members(turn, self._fixes, self._answer, dirty)
         retold = events_count(turn, tick) | turn.known.windowed
         retold[turn.numbering.targets.query[np.concatenate([minus, plus]) >> SHIFT]] = True
-        self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at, retold)
+        self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at_tick, retold)
         if self._frames is not None:
-            self._frame(self._frames, np.concatenate([minus, plus]), changed, at)
+            self._frame(self._frames, np.concatenate([minus, plus]), changed, at_tick)
         self._count(inner, minus, plus)
 
     def _frame(self, frames: Frames, differs: np.ndarray, changed: np.ndarray, at: relational.At) -> None:

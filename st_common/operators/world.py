@@ -4,9 +4,9 @@ GPAC is one skeleton that "can be adjusted through a set of methods to behave as
 queries" (section 3). A kind supplies them over arrays, for all of its queries at once (SPEC G1, P8).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -162,6 +162,30 @@ class Kind(Protocol):
         """Q.satisfy(): for each pair whether the object is a member, exactly."""
 
 
+@runtime_checkable
+class Ranking(Kind, Protocol):
+    """A kind whose members are those that come first by something that is known of each pair of a query and an object.
+
+    So several ticks can be judged at once: what is known of a pair changes only where one of the two does.
+    """
+
+    def asked(self, world: World, table: Table, which: Ints) -> Criteria:
+        """The criteria of these rows of the table as far as no member decides them."""
+
+    def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
+        """What each pair is compared by; NaN where the object cannot be a member."""
+
+    def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
+        """Who is a member: bool[t, m, n].
+
+        Args:
+            world: objects as they are at some tick, each by another number at another tick.
+            table: m queries; `focal` is not used.
+            value: float64[t, m, n], what pairs are compared by at t ticks.
+            at: int64[t, n], the objects at each tick.
+        """
+
+
 def centres(world: World, focal: Ints, x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Where queries are: at their focal objects, or where they stand still; NaN when the focal object is not alive."""
     moving = np.flatnonzero(focal >= 0)
@@ -186,3 +210,11 @@ def admitted(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
     for focal in criteria.focal.T:
         keep &= focal[row] != obj
     return keep
+
+
+def measured_where(keep: Bools, measure: Callable[[Ints], Floats]) -> Floats:
+    """What pairs are compared by where they are to be kept, NaN where not; the places of those that are asked for."""
+    out = np.full(len(keep), np.nan)
+    which = np.flatnonzero(keep)
+    out[which] = measure(which)
+    return out

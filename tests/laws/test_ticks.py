@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.operators import ahead
 from st_common.testing import oracle
 from st_common.testing.effort import tries
-from st_common.testing.laws import holds, run_steps
+from st_common.testing.laws import holds, run_course, run_steps
 from st_common.testing.random_plans import KINDS
 from st_common.testing.strategies import Segmentation, case_of, cases, courses
 
@@ -38,6 +40,18 @@ def test_a_kind_tells_what_brute_force_tells_however_it_is_run(kind, data):
 def test_queries_of_all_kinds_beside_each_other_tell_what_brute_force_tells(drawn):
     case, course, _ = drawn
     holds(case, course)
+
+
+@pytest.mark.spec("X1", "P8")
+@pytest.mark.parametrize("kind", KINDS)
+@tries(5)
+@given(data=st.data())
+def test_ticks_that_are_judged_together_tell_what_they_tell_one_by_one(kind, data):
+    case, course, _ = data.draw(run_cases(kind))
+    together, _, _ = run_course(case, course)
+    with patch.object(ahead, "MOST_PAIRS", 0):
+        alone, _, _ = run_course(case, course)
+    assert together.equals(alone)
 
 
 @pytest.mark.spec("G6")

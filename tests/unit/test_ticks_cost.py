@@ -7,11 +7,13 @@ import shapely
 
 from bench.forms import cars, q3_plans
 from bench.ticks import Work, packets_of
-from st_common.operators import expressions, pairing
+from st_common.geometry import gaps
+from st_common.operators import ahead, expressions, pairing
+from st_common.operators.kinds import moving_circle, nearest
 from st_common.operators.settings import Settings
 from st_common.operators.stages import step
 from st_common.operators.state import State
-from st_common.query.neighbours import Nearest, Place
+from st_common.query.neighbours import Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan
 from st_common.query.region import Box, MovingCircle
 from st_common.testing.by_hand import end, fix, log, register
@@ -37,14 +39,14 @@ def calls(monkeypatch):
     counted = {}
 
     def count(module, name):
-        inner = getattr(module, name)
+        inner, key = getattr(module, name), (module.__name__, name)
 
         def counting(*args, **kwargs):
-            counted[name] = counted.get(name, 0) + 1
+            counted[key] = counted.get(key, 0) + 1
             return inner(*args, **kwargs)
 
         monkeypatch.setattr(module, name, counting)
-        return lambda: counted.pop(name, 0)
+        return lambda: counted.pop(key, 0)
 
     return count
 
@@ -72,6 +74,23 @@ def test_a_longer_replay_asks_no_more_of_the_database(calls):
         changes = told(log(*(register(f"q{n}", plan) for n, plan in enumerate(plans)), *drive(seconds), end()))
         assert len(changes) > seconds
         counts.append(asked())
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.spec("X13", "P8")
+def test_ticks_of_a_batch_are_held_against_queries_all_at_once(calls):
+    asked = calls(moving_circle, "within"), calls(nearest, "distance"), calls(gaps, "distance"), calls(ahead, "match")
+    plans = [
+        Plan(stream="s", inside=MovingCircle(focal="b", radius_m=5.0)),
+        Plan(stream="s", neighbours=Nearest(k=1, place=Place(focal="a"))),
+        Plan(stream="s", neighbours=ReverseNearest(place=Place(focal="a"))),
+        Plan(stream="s", inside=SPACE, aggregate=Aggregate(function="avg", argument="load")),
+    ]
+    counts = []
+    for seconds in (10, 60):
+        changes = told(log(*(register(f"q{n}", plan) for n, plan in enumerate(plans)), *drive(seconds), end()))
+        assert len(changes) > seconds
+        counts.append([count() for count in asked])
     assert counts[0] == counts[1]
 
 

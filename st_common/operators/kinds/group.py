@@ -7,8 +7,20 @@ import numpy as np
 from st_common.geometry.grid import ranges
 from st_common.geometry.group import Groups, grown_by, kth_nearest_to_groups, near_groups, totals
 from st_common.geometry.nearest import Objects
-from st_common.geometry.ranked import among_first
-from st_common.operators.world import Bools, Criteria, Floats, Ints, Pairs, Table, World, admitted, by_mask, centres
+from st_common.geometry.ranked import among_first, first_of_all
+from st_common.operators.world import (
+    Bools,
+    Criteria,
+    Floats,
+    Ints,
+    Pairs,
+    Table,
+    World,
+    admitted,
+    by_mask,
+    centres,
+    measured_where,
+)
 
 
 class Group:
@@ -31,6 +43,21 @@ class Group:
             few, k = groups.take(rows), table.k[which[rows]]
             limit[rows], tie[rows] = kth_nearest_to_groups(few, k, focal[rows], objects)
         return Criteria(query=which, focal=focal, eligible=eligible, x=x, y=y, limit=limit, tie=tie, total=groups.total)
+
+    def asked(self, world: World, table: Table, which: Ints) -> Criteria:
+        """The places alone."""
+        x, y, focal = _side_by_side(world, table, which)
+        return Criteria(query=which, focal=focal, eligible=table.eligible[which], x=x, y=y, total=table.total[which])
+
+    def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
+        """The total of distances."""
+        groups = Groups(x=criteria.x, y=criteria.y, total=criteria.total, geographic=world.geographic)
+        return measured_where(admitted(world, criteria, row, obj), lambda keep: totals(
+            groups, row[keep], world.x[obj[keep]], world.y[obj[keep]]))  # fmt: skip
+
+    def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
+        """The k least."""
+        return first_of_all(value, table.k, at, world.ids)
 
     def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
         """What has at most the k-th total, with each distance larger by the margin."""

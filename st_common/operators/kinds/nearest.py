@@ -6,10 +6,11 @@ import numpy as np
 
 from st_common.geometry.circles import points_in_circles
 from st_common.geometry.nearest import Objects, distance, kth_nearest, radius_of
-from st_common.geometry.ranked import among_first, kth_smallest, last_of_equals
+from st_common.geometry.ranked import among_first, first_of_all, kth_smallest, last_of_equals
 from st_common.operators.world import (
     Bools,
     Criteria,
+    Floats,
     Ints,
     Pairs,
     Table,
@@ -17,6 +18,7 @@ from st_common.operators.world import (
     admitted,
     by_mask,
     centres,
+    measured_where,
 )  # fmt: skip
 
 
@@ -65,9 +67,27 @@ class Nearest:
         )  # fmt: skip
         return row, objects[at]
 
+    def asked(self, world: World, table: Table, which: Ints) -> Criteria:
+        """The centre alone."""
+        focal = table.focal[which]
+        x, y = centres(world, focal, table.x[which], table.y[which])
+        return Criteria(query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y)
+
+    def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
+        """The distance."""
+        return measured_where(admitted(world, criteria, row, obj), lambda keep: self._far(
+            world, criteria, row[keep], obj[keep]))  # fmt: skip
+
+    def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
+        """The k least."""
+        return first_of_all(value, table.k, at, world.ids)
+
+    def _far(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
+        place = criteria.x[row], criteria.y[row]
+        return distance(*place, world.x[obj], world.y[obj], geographic=world.geographic)
+
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
         """Whether the object is nearer than the k-th one, or as far and not after it by id."""
-        place = criteria.x[row], criteria.y[row]
-        far = distance(*place, world.x[obj], world.y[obj], geographic=world.geographic)
+        far = self._far(world, criteria, row, obj)
         keep = among_first(far, obj, criteria.limit[row], criteria.tie[row], world.ids)
         return keep & admitted(world, criteria, row, obj)

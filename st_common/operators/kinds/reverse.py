@@ -5,8 +5,20 @@ from typing import ClassVar
 import numpy as np
 
 from st_common.geometry.circles import points_in_circles
+from st_common.geometry.gaps import gaps, gaps_at_most
 from st_common.geometry.nearest import Objects, distance, kth_nearest, radius_of
-from st_common.operators.world import Bools, Criteria, Ints, Pairs, Table, World, admitted, centres
+from st_common.operators.world import (
+    Bools,
+    Criteria,
+    Floats,
+    Ints,
+    Pairs,
+    Table,
+    World,
+    admitted,
+    centres,
+    measured_where,
+)
 
 
 class Reverse:
@@ -28,6 +40,28 @@ class Reverse:
         gap, one = np.full(len(world.x), np.nan), np.ones(len(alive), np.int64)
         gap[alive] = kth_nearest(*objects.places(), one, alive, objects)[0]
         return Criteria(query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y, gap=gap)
+
+    def asked(self, world: World, table: Table, which: Ints) -> Criteria:
+        """The place alone."""
+        focal = table.focal[which]
+        x, y = centres(world, focal, table.x[which], table.y[which])
+        return Criteria(query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y)
+
+    def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
+        """The distance of the object."""
+        return measured_where(admitted(world, criteria, row, obj), lambda keep: distance(
+            criteria.x[row[keep]], criteria.y[row[keep]], world.x[obj[keep]], world.y[obj[keep]],
+            geographic=world.geographic))  # fmt: skip
+
+    def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:  # noqa: ARG002 - one signature
+        """Whoever is at most as far as his own gap."""
+        where = np.where(world.alive[at], world.x[at], np.nan), np.where(world.alive[at], world.y[at], np.nan)
+        with np.errstate(invalid="ignore"):
+            near = value <= gaps_at_most(*where, geographic=world.geographic)[:, None]
+        tick, row, column = np.nonzero(near)
+        gap = gaps(*where, tick, column, geographic=world.geographic)
+        near[tick, row, column] = value[tick, row, column] <= gap
+        return near
 
     def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
         """Places that lie in an object's circle, whose radius is its gap, larger by the margin."""

@@ -1,0 +1,79 @@
+"""From what holds at ticks to what comes and goes there, for many ticks at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """Keys that come (`comes`) or go at ticks."""
+
+    tick: np.ndarray
+    key: np.ndarray
+    comes: np.ndarray
+
+    @staticmethod
+    def joined(parts: Sequence["Turns"]) -> "Turns":
+        """All of them."""
+        none = np.empty(0, np.int64)
+        return Turns(
+            tick=np.concatenate([none, *(part.tick for part in parts)]),
+            key=np.concatenate([none, *(part.key for part in parts)]),
+            comes=np.concatenate([none.astype(bool), *(part.comes for part in parts)]),
+        )
+
+
+class ByTick:
+    """The same by tick: sorted keys."""
+
+    def __init__(self, turns: Turns, ticks: int) -> None:
+        order = np.lexsort((turns.key, turns.tick))
+        tick, key, comes = turns.tick[order], turns.key[order], turns.comes[order]
+        numbers = np.arange(ticks + 1)
+        self._gone, self._come = key[~comes], key[comes]
+        self._gone_at = np.searchsorted(tick[~comes], numbers).tolist()
+        self._come_at = np.searchsorted(tick[comes], numbers).tolist()
+
+    def at(self, tick: int) -> tuple[np.ndarray, np.ndarray]:
+        """The keys that go and those that come at a tick."""
+        gone, come = self._gone_at, self._come_at
+        return self._gone[gone[tick] : gone[tick + 1]], self._come[come[tick] : come[tick + 1]]
+
+
+def of_cells(key: np.ndarray, tick: np.ndarray, holds: np.ndarray, before: np.ndarray) -> Turns:
+    """What comes and goes, given whether keys hold at ticks at which they are decided.
+
+    Args:
+        key: int64[n].
+        tick: int64[n]; each pair of a key and a tick is there once.
+        holds: bool[n].
+        before: bool[n], whether the key held before the first tick.
+    """
+    order = np.lexsort((tick, key))
+    key, tick, holds, before = key[order], tick[order], holds[order], before[order]
+    if len(key):
+        follows = key[1:] == key[:-1]
+        before[1:][follows] = holds[:-1][follows]
+    turned = np.flatnonzero(holds != before)
+    return Turns(tick=tick[turned], key=key[turned], comes=holds[turned])
+
+
+def of_spells(key: np.ndarray, start: np.ndarray, until: np.ndarray, ticks: int) -> Turns:
+    """What comes and goes, given that keys hold from one tick to before another, at which they are decided anew.
+
+    Spells that follow each other without a gap are one. One that begins before tick 0 holds already, one that lasts
+    until `ticks` goes on.
+    """
+    order = np.lexsort((start, key))
+    key, start, until = key[order], start[order], until[order]
+    same = key[1:] == key[:-1]
+    joined = same & (until[:-1] == start[1:])
+    begins, ends = np.ones(len(key), bool), np.ones(len(key), bool)
+    begins[1:][joined], ends[:-1][joined] = False, False
+    come, go = np.flatnonzero(begins & (start >= 0)), np.flatnonzero(ends & (until < ticks))
+    return Turns(
+        tick=np.concatenate([start[come], until[go]]), key=np.concatenate([key[come], key[go]]),
+        comes=np.repeat([True, False], [len(come), len(go)]),
+    )  # fmt: skip
