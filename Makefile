@@ -142,6 +142,10 @@ faults: $(VENV)/.ready ## power cut, pause, clock step, full disk, kill -9, torn
 histories: $(VENV)/.ready ## lives on a simulated machine: kills, pauses, power cuts, clock steps (ARGS="--count 10000 --seed 7")
 	@$(BIN)/python tools/histories.py $(ARGS)
 
+.PHONY: replay-golden
+replay-golden: $(VENV)/.ready ## recorded logs tell the same changes as when they were recorded (ARGS="--rows FOLDER": write them)
+	@$(BIN)/python tools/replay_golden.py $(ARGS)
+
 .PHONY: mutants
 mutants: $(VENV)/.ready ## small bugs planted in the core: which does no test notice (ARGS="geometry/circles --sample 20 --minutes 10")
 	@$(BIN)/python tools/mutants.py $(ARGS)
