@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from st_common.storage import LocalStorage
+
 FAIRWAY = Path(sys.executable).with_name("fairway")
 STREAM = "load"
 SETTINGS = """
@@ -99,8 +101,7 @@ def part_of(number: int, rng: random.Random) -> str:
 
 def prepare(place: Place) -> None:
     """A home with a stream and its queries."""
-    (place.root / "conf").mkdir(parents=True)
-    (place.root / "conf" / "streams.toml").write_text(SETTINGS)
+    LocalStorage(place.root / "conf").put("streams.toml", SETTINGS.encode())  # survives a power cut
     (place.notes / "queries.sql").write_text(QUERIES)
     done = place.call("query", "register", str(place.notes / "queries.sql"))
     if done.returncode:

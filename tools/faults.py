@@ -27,6 +27,8 @@ from pathlib import Path
 from fault_place import STREAM, BrokenError, Place, at_work, judge, kill, part_of, position, rerun, until
 
 REFUSED = 4  # exit code of a process whose stream belongs to another one
+FOREIGN_S = 125.0
+"""So long, and a little more, a lease of a process lives that cannot be looked at."""
 
 
 # --- what is done to it ----------------------------------------------------------------------------------------------
@@ -56,7 +58,7 @@ def paused_owner(place: Place) -> None:
     """SIGSTOP of the engine; one that cannot see it takes over when its lease is old; SIGCONT."""
     with at_work(place) as engine:
         os.killpg(engine.pid, signal.SIGSTOP)
-        time.sleep(125)  # a lease of a process that cannot be looked at lives 120 s
+        time.sleep(FOREIGN_S)
         elsewhere = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
         other = place.spawn("run", STREAM, "--engine", "local", before=elsewhere)
         before = position(place)
@@ -67,6 +69,7 @@ def paused_owner(place: Place) -> None:
         until(lambda: engine.poll() is not None, "the paused engine has noticed")
         if engine.returncode != REFUSED:
             raise BrokenError(f"the paused engine ended with {engine.returncode}, not {REFUSED}")
+    time.sleep(FOREIGN_S)  # nobody can look at the second one either, which is dead now
     rerun(place)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from st_common.home import Home
+from st_common.storage import make_folder
 
 _PREFIX = "journal-"
 _HEAD = struct.Struct("<QI")  # length and CRC-32 of the bytes that follow
@@ -24,7 +25,7 @@ class Journal:
 
     def __init__(self, home: Home, stream: str, *, epoch: int) -> None:
         folder = _folder(home, stream)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         path = folder / f"{_PREFIX}{epoch:08d}.bin"
         self._file = path.open("ab")
         self.clear()

@@ -15,6 +15,7 @@ from st_common.operators.cache_counts import Caches, from_json, summed, to_json
 from st_common.ops import lease
 from st_common.ops.status import StreamStatus, read_status, write_exit, write_status
 from st_common.ops.stop import stop_wanted
+from st_common.storage import make_folder
 
 BEAT_S = 1.0
 RESET_FILE = "reset.json"  # there while a reset is under way
@@ -99,7 +100,7 @@ def owned_folder(folder: Path, *, engine: str) -> Iterator[Owner]:
     Raises:
         FencedError: another living process owns it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     owner = Owner(folder=folder, engine=engine, lease=lease.take(folder, now_us=now_us()), before=read_status(folder))
     try:
         yield owner

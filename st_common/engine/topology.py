@@ -21,6 +21,7 @@ from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert
 from st_common.ops.records import held_lock, read_record, write_record
 from st_common.settings import StreamSettings
+from st_common.storage import make_folder
 
 # What may change between two runs: it does not decide what a log's rows mean.
 _FREE = (
@@ -136,7 +137,7 @@ def home_key(home: Home) -> str:
         StateError: the file that holds it was damaged.
     """
     path = home.root / "id.key"
-    home.root.mkdir(parents=True, exist_ok=True)
+    make_folder(home.root)
     with held_lock(home.root / ".id.key.lock"):
         if not path.exists():
             write_record(path, {"key": secrets.token_urlsafe(_KEY_LENGTH * 3 // 4)}, private=True)

@@ -9,7 +9,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from st_common.storage import LocalStorage
+from st_common.storage import LocalStorage, make_folder
 
 
 def write_record(path: Path, record: Mapping[str, Any], *, private: bool = False) -> None:
@@ -40,7 +40,7 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
 
     Nobody but its owner may read the file: its lines hold words of others.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     line = json.dumps(record, separators=(",", ":")) + "\n"
     with private_append(path) as file:
         file.write(line.encode())
@@ -56,7 +56,7 @@ def private_append(path: Path) -> FileIO:
 
 def private_folder(path: Path) -> None:
     """Makes a folder, when there is none, that only its owner may look into."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     path.mkdir(mode=0o700, exist_ok=True)
 
 
@@ -67,7 +67,7 @@ def held_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     Yields:
         True while the lock is held; False, only with `wait=False`, when somebody else holds it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with path.open("a+b") as file:
         try:
             flock(file, LOCK_EX if wait else LOCK_EX | LOCK_NB)

@@ -14,14 +14,14 @@ from typing import Any
 
 from st_common.capture.log import Log, Segment
 from st_common.home import Home
-from st_common.storage import LocalStorage
+from st_common.storage import LocalStorage, make_folder
 
 
 @contextmanager
 def registry_locked(home: Home) -> Iterator[None]:
     """Holds the registry of a home against other processes, after completing what a dead writer had begun."""
     folder = _folder(home)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with (folder / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:

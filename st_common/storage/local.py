@@ -152,7 +152,7 @@ class LocalStorage:
         path = self.root / name
         path = path.with_name(f".{path.name}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise failed(error, path) from error
@@ -196,7 +196,7 @@ def _write_draft(draft: Path, data: bytes, *, private: bool = False) -> None:
     try:
         file = draft.open("wb")
     except FileNotFoundError:
-        _make_folder(draft.parent)
+        make_folder(draft.parent)
         file = draft.open("wb")
     with file:
         if private:
@@ -206,8 +206,10 @@ def _write_draft(draft: Path, data: bytes, *, private: bool = False) -> None:
         os.fsync(file.fileno())
 
 
-def _make_folder(folder: Path) -> None:
-    """Makes a folder and those above it, each one durable in the one that holds it."""
+def make_folder(folder: Path) -> None:
+    """Makes a folder and those above it, where they are missing, each one durable in the one that holds it."""
+    if folder.exists():
+        return
     missing = [folder]
     while not missing[-1].parent.exists():
         missing.append(missing[-1].parent)

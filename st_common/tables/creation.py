@@ -7,6 +7,7 @@ from deltalake import DeltaTable, Field, Schema
 
 from st_common.contracts import Contract, require_match
 from st_common.errors import ContractError
+from st_common.storage import make_folder
 from st_common.tables.durable import sync_log
 from st_common.tables.handle import newest, required
 from st_common.tables.shape import attributes
@@ -29,7 +30,7 @@ def made(path: Path, contract: Contract, schema: pa.Schema) -> DeltaTable:
     """The newest version of the table, made or given new attributes if need be, so that rows of `schema` fit in."""
     table = newest(path)
     if table is None:
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
         table = DeltaTable.create(
             str(path),
             Schema.from_arrow(schema),

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from st_common.storage import make_folder
+
 _held = threading.local()
 
 
@@ -18,7 +20,7 @@ def locked(path: Path) -> Iterator[None]:
     if depths.get(lock):
         yield
         return
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(lock.parent)
     fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

@@ -1,198 +1,43 @@
 """Histories of captures and engines that die, sleep and lose power, over the real log and the real local engine.
 
-A history is a seed. Two captures append to one log, engines read it and commit, and all of them are killed, paused and
-overtaken, lose power, and see the clock step. In the end one more engine reads the log to its end. Then
+A history is a seed. Two captures append to one log, engines take its lease, read it and commit, and all of them are
+killed, paused and overtaken, lose power, and see the clock step. In the end one more engine reads the log to its end:
 
     what a calm engine makes of the log that survived is what the table holds, row for row
     what was acknowledged is in the log, once
     what a journal told is in the table: it was told of rows of the log that no power cut can take
+    who was overtaken does no other batch, and nobody overtakes an owner that he sees living
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from random import Random
-from types import SimpleNamespace
-from typing import Any
-from unittest.mock import patch
 
-import pyarrow as pa
-
-from st_common import tables as real_tables
-from st_common.capture.log import Log
-from st_common.engine import local
-from st_common.engine.states import States
-from st_common.errors import ConflictError, FencedError
-from st_common.home import Home
-from st_common.operators.changes import settled
+from st_common.errors import FencedError
 from st_common.query.control import QueryRow, encoded
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, Plan
 from st_common.query.region import Box, MovingBox
-from st_common.testing.log_writer import HEADER, settings_of
-from st_common.testing.oracle import Rules
-from st_common.testing.simulated import Actor, SimulatedStorage, World
+from st_common.testing.log_writer import settings_of
+from st_common.testing.oracle import Fix, Rules
+from st_common.testing.simulated import Actor, World
+from st_common.testing.simulated_stream import LONG_US, SECOND_US, STREAM, Machine, Part, calm, installed
 
-_SECOND_US = 1_000_000
-_HOME = Home(Path("/nowhere"))
-_PLANS = (
-    Plan(stream="grid", inside=Box(minx=0, miny=0, maxx=4, maxy=8)),
-    Plan(stream="grid", inside=MovingBox(focal="a", width=4, height=4)),
-    Plan(stream="grid", neighbours=Nearest(k=1, place=Place(focal="b"))),
-    Plan(stream="grid", inside=Box(minx=0, miny=0, maxx=4, maxy=4), aggregate=Aggregate(function="count")),
-)
-_EMPTY = "," * (len(HEADER) - 4)  # neither gone nor any attribute
-_TURNS = 400
+_SILENCE_US = 30 * SECOND_US
+_BOX = Plan(stream=STREAM, inside=Box(minx=0, miny=0, maxx=4, maxy=8))
+_MOVING = Plan(stream=STREAM, inside=MovingBox(focal="a", width=4, height=4))
+_NEAREST = Plan(stream=STREAM, neighbours=Nearest(k=1, place=Place(focal="b")))
+_COUNT = Plan(
+    stream=STREAM, inside=Box(minx=0, miny=0, maxx=4, maxy=4), aggregate=Aggregate(function="count")
+)  # fmt: skip
+_PLANS = (*(3 * [(_BOX,)]), *(3 * [(_MOVING,)]), (_NEAREST,), (_BOX, _MOVING, _COUNT))
+"""Which queries a history has: what breaks seldom depends on them, and ticks are what costs most."""
+_FAULTS = ("kill", "no feed", "cut", "pause", "clock")
+_TURNS = 800
 """After so many turns nothing is broken any more, and what lives comes to its end."""
-
-
-@dataclass
-class _Table:
-    """The table of changes: one commit after the other, each visible before it is durable."""
-
-    world: World
-    commits: list[tuple[int, pa.Table]] = field(default_factory=list)
-    durable: int = 0
-
-    def committed(self, _path: Path, _app: str) -> int | None:
-        self.world.pause()
-        return self.commits[-1][0] if self.commits else None
-
-    def append(
-        self, _path: Path, data: pa.Table, _contract: object, *, app: str, version: int, after: int,
-        check: Callable[[], None] | None,
-    ) -> bool:  # fmt: skip
-        self.world.pause()
-        if check is not None:
-            check()
-        self.world.pause()  # here an owner may sleep for an hour
-        stands = self.commits[-1][0] if self.commits else -1
-        if stands != after:
-            raise ConflictError(f"{app} stands at {stands}, not at {after}")
-        self.commits.append((version, data))
-        number = len(self.commits)
-        self.world.pause()
-        self.durable = max(self.durable, number)
-        return True
-
-    def cut(self) -> None:
-        """Commits that were not durable are there up to some of them; at times the table comes from an older copy."""
-        least = 0 if self.world.rng.random() < 0.2 else self.durable
-        self.commits = self.commits[: self.world.rng.randint(least, len(self.commits))]
-        self.durable = len(self.commits)
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [row for _, data in self.commits for row in data.to_pylist()]
-
-
-@dataclass
-class Machine:
-    """A stream with its log, states and table; `told` by journals, `acknowledged` to captures."""
-
-    world: World
-    log: SimulatedStorage
-    states: SimulatedStorage
-    table: _Table
-    epoch: int = 0
-    now_us: int = 1_700_000_000 * _SECOND_US
-    told: list[dict[str, Any]] = field(default_factory=list)
-    acknowledged: list[tuple[int, bytes]] = field(default_factory=list)
-    wanted: list[bytes] = field(default_factory=list)
-    is_ending: bool = False
-
-    @staticmethod
-    def of(world: World) -> "Machine":
-        """An empty one; in half of them locks keep nobody waiting."""
-        locks = world.rng.random() < 0.5
-        storages = [SimulatedStorage(world, locks=locks) for _ in range(2)]
-        return Machine(world=world, log=storages[0], states=storages[1], table=_Table(world))
-
-    def stored_log(self) -> Log:
-        """The log, as a new process sees it."""
-        return Log(_HOME.log("grid"), storage=self.log)
-
-    def capture(self) -> None:
-        """Appends what is wanted, segment after segment; one that dies has lost what was not acknowledged."""
-        log = self.stored_log()
-        while self.wanted:
-            payload = self.wanted.pop(0)
-            segment = log.append(payload, arrival_us=self.now_us)
-            self.acknowledged.append((segment.number, payload))
-
-    def engine(self) -> None:
-        """Takes the stream over, and follows it until the end is wanted and nothing is new."""
-        self.epoch += 1
-        owner = SimpleNamespace(lease=SimpleNamespace(epoch=self.epoch), check=self._check(self.epoch))
-        engine = local.LocalEngine(_HOME, settings_of("grid", Rules()), owner)  # type: ignore[arg-type]
-        rng = self.world.rng
-        while True:
-            self.world.pause()
-            owner.check()
-            busy = engine.batch()
-            if not busy and self.is_ending:
-                break
-            rng.choice((engine.commit, engine.store, self.world.pause))()
-        engine.close()
-
-    def _check(self, epoch: int) -> Callable[[], None]:
-        def check() -> None:
-            self.world.pause()
-            if self.epoch != epoch:
-                raise FencedError(f"the stream belongs to epoch {self.epoch}")
-
-        return check
-
-    def cut(self) -> None:
-        """Power is cut: everybody dies, and what was not synced may be lost."""
-        for actor in self.world.actors:
-            self.world.kill(actor)
-        for each in (self.log, self.states, self.table):
-            each.cut()
-
-
-class _Inline:
-    """A thread that runs where it is started: the machine's actors are the only ones at work."""
-
-    def __init__(self, *, target: Callable[..., None], args: tuple[Any, ...], name: str) -> None:
-        self._target, self._args, self.name = target, args, name
-
-    def start(self) -> None:
-        """Runs to the end."""
-        self._target(*self._args)
-
-    def join(self) -> None:
-        """It has ended."""
-
-    def is_alive(self) -> bool:
-        """It has ended."""
-        return False
-
-
-class _Journal:
-    def __init__(self, machine: Machine) -> None:
-        self._told = machine.told
-
-    def append(self, changes: pa.Table) -> None:
-        self._told += changes.select(settled([]).column_names).to_pylist()
-
-    def clear(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-@contextmanager
-def installed(machine: Machine) -> Iterator[None]:
-    """While this is open, local engines work on a machine instead of files."""
-    fakes = SimpleNamespace(
-        committed=machine.table.committed, append=machine.table.append, with_date=real_tables.with_date
-    )
-    states = SimpleNamespace(of=lambda *_: States(machine.states, Path("states")))
-    with patch.multiple(
-        local, tables=fakes, States=states, Log=lambda _: machine.stored_log(), Thread=_Inline,
-        Journal=lambda *_, **__: _Journal(machine), tidy=lambda *_: None, write_orders=lambda *_: None,
-    ):  # fmt: skip
-        yield
+_QUIET_TURNS = 60
+"""So long engines look at the clock when the feed has become quiet."""
+_LOOK_EVERY = 20
+"""So many turns after one look of the supervisor comes the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +49,7 @@ class History:
     kills: int
     cuts: int
     takeovers: int
+    clocks: int
 
 
 def live(seed: int) -> History:
@@ -213,50 +59,58 @@ def live(seed: int) -> History:
         AssertionError: something was lost, told twice, or is not what a calm engine makes of the log.
     """
     world = World(seed)
-    machine = Machine.of(world)
-    machine.wanted = _payloads(world.rng)
-    registered = b"".join(encoded(_row(number, plan)) for number, plan in enumerate(_PLANS))
-    machine.stored_log().append(registered, arrival_us=machine.now_us, control=True)
+    is_live = world.rng.random() < 0.3
+    rules = Rules(silence_us=_SILENCE_US if is_live else None)
+    machine = Machine.of(world, settings_of(STREAM, rules), is_live=is_live)
+    machine.wanted, machine.naps = _parts(world.rng), world.rng.choice((0.0, 0.2))
+    rows = [encoded(_row(number, plan)) for number, plan in enumerate(world.rng.choice(_PLANS))]
     with installed(machine):
+        machine.log().append(b"".join(rows), arrival_us=world.now_us, control=True)
         counts = _broken(machine)
         _ended(machine)
+        clocks = sum(segment.clock for segment in machine.log().segments(0))
         _judge(machine)
-    return History(seed=seed, changes=len(machine.table.rows()), **counts)
+        return History(seed=seed, changes=len(machine.tables.rows(machine.table)), clocks=clocks, **counts)
 
 
 def _row(number: int, plan: Plan) -> QueryRow:
     return QueryRow(
-        name=f"q{number}", version=1, op="register", stream="grid", position=0, arrival_us=0, plan=plan, text="",
+        name=f"q{number}", version=1, op="register", stream=STREAM, position=0, arrival_us=0, plan=plan, text="",
         owner="t",
     )  # fmt: skip
 
 
-def _payloads(rng: Random) -> list[bytes]:
-    found, at_s = [], 0
-    for _ in range(rng.randint(4, 10)):
-        lines = []
-        for _ in range(rng.randint(1, 4)):
+def _parts(rng: Random) -> list[Part]:
+    at_s = 1_700_000_000
+    parts = []
+    for _ in range(rng.randint(2, 7)):
+        part = []
+        for _ in range(rng.randint(2, 10)):
             at_s += rng.choice((0, 1, 1, 2))
-            name, x, y = rng.choice("abcd"), rng.randint(0, 8), rng.randint(0, 8)
-            lines.append(f"{name},{(1_700_000_000 + at_s) * _SECOND_US + rng.randrange(3)},{x},{y}{_EMPTY}\n")
-        found.append(f"{','.join(HEADER)}\n{''.join(lines)}".encode())
-    return found
+            at_us, x, y = at_s * SECOND_US + rng.randrange(3), rng.randint(0, 8), rng.randint(0, 8)
+            part.append(Fix(position=0, object=rng.choice("abcd"), event_us=at_us, x=x, y=y))
+        parts.append(part)
+    return parts
 
 
 def _broken(machine: Machine) -> dict[str, int]:
     """Lets actors run, and breaks what a machine can break."""
     world, rng, counts = machine.world, machine.world.rng, {"kills": 0, "cuts": 0, "takeovers": 0}
+    danger, patience = rng.choice((0.0, 0.01, 0.03, 0.05, 0.1)), rng.choice((0.0, 0.7, 0.9, 0.95))
     _revive(machine)
-    danger, patience = rng.choice((0.0, 0.01, 0.03, 0.1)), rng.choice((0.0, 0.7, 0.9, 0.95))
-    actor = world.actors[0]
-    for _ in range(_TURNS):
-        living = world.living()
-        if not machine.wanted and not any(actor.name == "capture" for actor in living):
-            break
-        if rng.random() < danger:
-            _break_one(machine, rng.choice(("kill", "cut", "cut", "pause", "pause", "clock")), counts)
+    actor, quiet = world.actors[0], 0
+    for turn in range(_TURNS):
+        broken = rng.random() < danger or machine.cut_in == 1
+        if broken:
+            _break_one(machine, "cut" if machine.cut_in == 1 else rng.choice(_FAULTS), counts)
+        machine.cut_in = max(0, machine.cut_in - 1)
+        if broken or turn % _LOOK_EVERY == 0 or not world.living():
             _revive(machine)
-            living = world.living()
+        living = world.living()
+        if not machine.wanted and not any(one.name == "capture" for one in living):
+            quiet += 1
+        if quiet > _QUIET_TURNS:
+            break
         if actor not in living or rng.random() > patience:  # some run long while others stand in the middle of a write
             actor = rng.choice(living)
         world.turn(actor)
@@ -265,29 +119,57 @@ def _broken(machine: Machine) -> dict[str, int]:
 
 def _break_one(machine: Machine, what: str, counts: dict[str, int]) -> None:
     world, rng = machine.world, machine.world.rng
-    engines = [actor for actor in world.living() if actor.name == "engine"]
     if what == "kill" and world.living():
-        world.kill(rng.choice(world.living()))
-        counts["kills"] += 1
+        _kill(machine, [rng.choice(world.living())], counts)
+    elif what == "no feed":
+        captures = [actor for actor in world.living() if actor.name == "capture"]
+        for actor in captures:
+            _run_into_append(machine, actor)
+        _kill(machine, captures, counts)
     elif what == "cut":
         machine.cut()
         counts["cuts"] += 1
-    elif what == "pause" and engines:
-        engines[0].is_paused = True  # another one takes over while it sleeps
+    elif what == "pause" and machine.owner is not None:
+        machine.owner.is_paused = True  # another one takes over when its lease is old
+        world.now_us += rng.choice((SECOND_US, LONG_US))
         counts["takeovers"] += 1
     elif what == "clock":
-        machine.now_us += rng.choice((-3600, -1, 1, 3600)) * _SECOND_US
-    for actor in world.actors:
-        actor.is_paused = actor.is_paused and rng.random() < 0.7
+        world.now_us += rng.choice((-3600, -1, 1, 40, 3600)) * SECOND_US
+
+
+def _run_into_append(machine: Machine, actor: Actor) -> None:
+    """Lets a capture run until it is in the middle of an append: a segment has its name, which is not synced yet."""
+    segments = f"{machine.home.log(STREAM)}/segments/00000000"
+    for _ in range(_TURNS):
+        if actor.is_done or machine.disk.is_unsynced(segments, ".seg"):
+            break
+        machine.world.turn(actor)
+
+
+def _kill(machine: Machine, actors: list[Actor], counts: dict[str, int]) -> None:
+    """Kills actors; what they left half done is lost by a power cut soon after, or never."""
+    rng = machine.world.rng
+    for actor in actors:
+        machine.world.kill(actor)
+        counts["kills"] += 1
+    machine.cut_in = rng.choice((0, rng.randint(1, 20), rng.randint(20, 150)))
 
 
 def _revive(machine: Machine) -> None:
-    """What is desired runs again: an engine, and captures while there is something to append."""
-    names = [actor.name for actor in machine.world.living()]
-    if "engine" not in names:
-        machine.world.start("engine", machine.engine)
+    """What is desired runs again: an engine, in one of two containers, and captures while there is what to append.
+
+    At times somebody starts one engine more, which is refused.
+    """
+    world, rng = machine.world, machine.world.rng
+    for actor in world.actors:
+        actor.is_paused = actor.is_paused and rng.random() < 0.9
+    names = [actor.name for actor in world.living()]
+    if "engine" not in names or rng.random() < 0.2:
+        world.start("engine", machine.engine, namespace=rng.choice(("one", "other")))
+    if machine.cut_in:
+        return
     for _ in range(names.count("capture"), 2 if machine.wanted else 0):
-        machine.world.start("capture", machine.capture)
+        world.start("capture", machine.capture)
 
 
 def _ended(machine: Machine) -> None:
@@ -296,8 +178,9 @@ def _ended(machine: Machine) -> None:
     for actor in world.actors:
         actor.is_paused = False
     machine.is_ending = True
-    while world.living():
-        world.turn(world.rng.choice(world.living()))
+    while living := world.living():
+        world.turn(world.rng.choice(living))
+    world.now_us += 2 * 3600 * SECOND_US  # a lease of a container that is gone is old by now
     last = world.start("last engine", machine.engine)
     while not last.is_done:
         world.turn(last)
@@ -312,25 +195,14 @@ def _raise_of(actors: list[Actor], expected: tuple[type[Exception], ...]) -> Non
 
 
 def _judge(machine: Machine) -> None:
-    log = machine.stored_log()
+    log = machine.log()
     segments = log.segments(0)
     payloads = {segment.number: log.read(segment) for segment in segments}
     for number, payload in machine.acknowledged:
         assert payloads.get(number) == payload, f"segment {number} was acknowledged"  # noqa: S101 - a law
     arrivals = [segment.arrival_us for segment in segments]
-    assert arrivals == sorted(arrivals)  # noqa: S101 - a law
-    found, expected = machine.table.rows(), calm(machine)
-    assert found == expected  # noqa: S101 - a law
+    assert arrivals == sorted(arrivals), "arrivals run backwards"  # noqa: S101 - a law
+    found, expected = machine.tables.rows(machine.table), calm(machine)
+    assert found == expected, "the table is not what a calm engine makes of the log"  # noqa: S101 - a law
     known = {repr(row) for row in found}
-    assert [row for row in machine.told if repr(row) not in known] == []  # noqa: S101 - a law
-
-
-def calm(machine: Machine) -> list[dict[str, Any]]:
-    """What an engine that nobody disturbs makes of a machine's log."""
-    other = Machine.of(World(0))
-    other.log.visible = dict(machine.log.visible)
-    other.log.visible = {key: data for key, data in other.log.visible.items() if key.startswith("segments/")}
-    other.is_ending = True
-    with installed(other):
-        other.engine()
-    return other.table.rows()
+    assert all(repr(row) in known for row in machine.told), "what was told is not in the table"  # noqa: S101 - a law

@@ -1,0 +1,181 @@
+"""What `st_common.tables` is to a local engine, on a simulated disk: one table of changes.
+
+It keeps what the real one promises, by the same order of writes: data files are durable before a commit names them, a
+commit is the first to have its number, and is durable when `append` returns. What Delta's writer makes is visible
+before it is synced, so a power cut may tear it.
+
+    tables/changes/S/data/PID-N           the rows of a commit
+    tables/changes/S/log/00000007         the app's version that it reaches, the name and the length of its rows
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from st_common import tables
+from st_common.errors import ConflictError, FairwayError, TransientError
+from st_common.storage import make_folder
+from st_common.testing.simulated_disk import SimulatedDisk, SimulatedPath, System
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_TRIES = 5
+_DOUBTED = 8  # see `st_common.tables.durable`
+
+
+class SimulatedTables:
+    """The functions of `st_common.tables` that an engine calls."""
+
+    with_date = staticmethod(tables.with_date)
+
+    def __init__(self, disk: SimulatedDisk, system: System) -> None:
+        self._disk, self._system = disk, system
+        self._synced: dict[tuple[int, SimulatedPath], int] = {}  # by the process that has synced so far
+        self._files = 0
+
+    def committed(self, path: SimulatedPath, _app: str) -> int | None:
+        """See `tables.committed`."""
+        newest = self._newest(path)
+        return None if newest < 0 else int(self._commit(path, newest)["version"])
+
+    def append(
+        self, path: SimulatedPath, data: pa.Table, _contract: object, *, app: str, version: int, after: int,
+        check: Callable[[], None] | None,
+    ) -> bool:  # fmt: skip
+        """See `tables.append`."""
+        with self._locked(path):
+            for _ in range(_TRIES):
+                newest = self._newest(path)
+                if check is not None:
+                    check()
+                self.require_at(path, newest, app=app, after=after)
+                commit = {"version": version, **self._store(path, data)}
+                if self._link(path, newest + 1, commit):
+                    self._sync(path)
+                    return True
+        raise TransientError(f"{path}: {_TRIES} commits failed")
+
+    def require_at(self, path: SimulatedPath, newest: int, *, app: str, after: int) -> None:
+        """Compare-and-set: the app stands where its owner thinks.
+
+        Raises:
+            ConflictError: it does not.
+        """
+        stands = -1 if newest < 0 else int(self._commit(path, newest)["version"])
+        if stands != after:
+            raise ConflictError(f"{app} stands at {stands}, not at {after}")
+
+    def compact(self, *_: object, **__: object) -> None:
+        """Files are few here."""
+
+    def recover(self, path: SimulatedPath) -> None:
+        """See `tables.recover`: versions that are torn are cut off.
+
+        Raises:
+            FairwayError: one is torn or missing, and a later one is not.
+        """
+        with self._locked(path):
+            versions = self._versions(path)
+            whole = [number for number in versions if self._is_whole(path, number)]
+            if whole != list(range(len(whole))):
+                raise FairwayError(f"{path}: of the versions {versions} only {whole} are whole")
+            for number in reversed(versions[len(whole) :]):
+                (path / "log" / _name(number)).unlink()
+
+    def restore(self, path: SimulatedPath, versions: int) -> None:
+        """Puts an older copy in the place of the table: with so many of its versions."""
+        for number in self._versions(path)[versions:]:
+            (path / "log" / _name(number)).unlink()
+            self._system.fsync(self._system.open(path / "log", 0))
+
+    def versions(self, path: SimulatedPath) -> int:
+        """How many versions there are."""
+        return len(self._versions(path))
+
+    def rows(self, path: SimulatedPath) -> list[dict[str, Any]]:
+        """All rows, in the order of their commits."""
+        commits = [self._commit(path, number) for number in self._versions(path)]
+        found = [(path / "data" / commit["data"]).read_bytes() for commit in commits if commit["data"]]
+        return [row for data in found for row in pa.ipc.open_stream(data).read_all().to_pylist()]
+
+    @contextmanager
+    def _locked(self, path: SimulatedPath) -> Iterator[None]:
+        make_folder(cast("Path", path.parent))
+        lock = self._system.open(path.parent / f".{path.name}.lock", System.O_CREAT)
+        self._system.flock(lock, System.LOCK_EX)
+        try:
+            yield
+        finally:
+            self._system.flock(lock, System.LOCK_UN)
+
+    def _versions(self, path: SimulatedPath) -> list[int]:
+        self._disk.world.glance()
+        names = self._disk.names(str(path / "log")) if self._disk.inode(str(path / "log")) else []
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def _newest(self, path: SimulatedPath) -> int:
+        return max(self._versions(path), default=-1)
+
+    def _commit(self, path: SimulatedPath, number: int) -> dict[str, Any]:
+        try:
+            return dict(json.loads((path / "log" / _name(number)).read_bytes()))
+        except ValueError as error:
+            raise FairwayError(f"{path} cannot be opened: version {number} is torn") from error
+
+    def _is_whole(self, path: SimulatedPath, number: int) -> bool:
+        try:
+            commit = self._commit(path, number)
+            data = (path / "data" / commit["data"]).read_bytes() if commit["data"] else b""
+        except (FairwayError, FileNotFoundError):
+            return False
+        return (len(data) == commit["size"] and data.strip(b"\0") != b"") or not commit["data"]
+
+    def _store(self, path: SimulatedPath, data: pa.Table) -> dict[str, Any]:
+        """Writes rows and makes them durable: what a commit says of them."""
+        if not len(data):
+            return {"data": "", "size": 0}
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, data.schema) as writer:
+            writer.write_table(data)
+        body = sink.getvalue().to_pybytes()
+        self._files += 1
+        file = path / "data" / f"{self._system.getpid()}-{self._files}"
+        make_folder(cast("Path", file.parent))
+        self._write(file, body)
+        self._system.fsync(file.open("rb"))
+        for folder in (path / "data", path, path.parent):
+            self._system.fsync(self._system.open(folder, 0))
+        return {"data": file.name, "size": len(body)}
+
+    def _link(self, path: SimulatedPath, number: int, commit: dict[str, Any]) -> bool:
+        """Whether the commit was the first with its number; visible, and durable not yet."""
+        draft, final = path / "log" / f".{self._system.getpid()}", path / "log" / _name(number)
+        make_folder(cast("Path", final.parent))
+        self._write(draft, json.dumps(commit).encode())
+        try:
+            self._system.link(draft, final)
+        except FileExistsError:
+            return False
+        return True
+
+    def _sync(self, path: SimulatedPath) -> None:
+        """See `tables.durable.sync_log`: the newest versions, whoever made them."""
+        process = (self._disk.world.here.serial if self._disk.world.here else -1, path)
+        newest = self._newest(path)
+        for number in range(max(self._synced.get(process, newest - _DOUBTED), -1) + 1, newest + 1):
+            self._system.fsync((path / "log" / _name(number)).open("rb"))
+        for folder in (path / "log", path, path.parent):
+            self._system.fsync(self._system.open(folder, 0))
+        self._synced[process] = newest
+
+    def _write(self, path: SimulatedPath, data: bytes) -> None:
+        with path.open("wb") as file:
+            file.write(data)
+
+
+def _name(number: int) -> str:
+    return f"{number:08d}"
