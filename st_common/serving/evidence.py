@@ -38,11 +38,12 @@ def fix_of(home: Home, stream: str, name: str, event_ts: datetime) -> Fix | None
     return min(found, key=lambda fix: fix.position, default=None)
 
 
-def fix_at(home: Home, stream: str, name: str, at: datetime, before: int, *, lateness_us: int = 0) -> Fix | None:
+def fix_at(home: Home, stream: str, name: str, at: datetime, before: int, *, late_us: int | None = None) -> Fix | None:
     """The last fix that counted of an object at a tick: of event times up to `at`, in the log before `before`.
 
-    None when there was none, or none is archived (yet). With a lateness a fix that came too late does not count. What
-    stands before the newest snapshot is not read, unless the object said nothing since.
+    None when there was none, or none is archived (yet). With `late_us` a fix does not count that came when a fix before
+    it in the log was newer by more: the stream's lateness, or without one its silence. What stands before the newest
+    snapshot is not read, unless the object said nothing since.
     """
     usable = [each for each in snapshots(home, stream) if each.position <= before and each.from_ts <= at]
     starts = [segment_of(usable[-1].position), 0] if usable else [0]
@@ -51,15 +52,15 @@ def fix_at(home: Home, stream: str, name: str, at: datetime, before: int, *, lat
         rows = _rows(home, stream, [*bounds, ("segment", "<=", segment_of(before))])
         found = sorted((fix for fix in rows if fix.position < before), key=lambda fix: fix.position)
         found.sort(key=lambda fix: fix.event_ts, reverse=True)  # stable: of one time the first in the log
-        last = next((fix for fix in found if not (lateness_us and _is_late(home, stream, fix, lateness_us))), None)
+        last = next((fix for fix in found if late_us is None or not _is_late(home, stream, fix, late_us)), None)
         if last is not None:
             return last
     return None
 
 
-def _is_late(home: Home, stream: str, fix: Fix, lateness_us: int) -> bool:
-    """Whether a fix before it in the log had brought the clock past its time."""
-    passed = fix.event_ts + timedelta(microseconds=lateness_us)
+def _is_late(home: Home, stream: str, fix: Fix, late_us: int) -> bool:
+    """Whether a fix before it in the log was newer by more than that."""
+    passed = fix.event_ts + timedelta(microseconds=late_us)
     return len(fixes(home, stream, 0, fix.position, (), ("event_ts", ">", passed))) > 0
 
 

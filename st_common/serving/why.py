@@ -100,7 +100,7 @@ def why(
         name: the object's id, or the group of an aggregate (`*` without groups).
         at: the change is the newest with an event time up to then; needs a time zone.
         partner: of a join, only changes with this feature or object.
-        stream: the settings of the query's stream; with a lateness they decide which fixes count.
+        stream: the settings of the query's stream; lateness and silence decide which fixes count.
 
     Raises:
         QueryError: there is no such query, or it has no such change; the hint names the nearest that there is.
@@ -110,14 +110,11 @@ def why(
     of, change = _change(home, sorted({row.stream for row in rows}), query, name, at, partner)
     registered = next((r for r in rows if r.live and (r.stream, r.version) == (of, change["query_version"])), None)
     plan = registered.plan if registered else None
-    lateness_us = round(stream.lateness_s * 1e6) if stream is not None else 0
+    late_us = _late_us(stream)
     by_ticks = plan is not None and plan.by_ticks
     fix = None if plan is None or plan.aggregate is not None else _fix(home, of, change)
     focals, newcomers = (
-        {
-            other: fix_at(home, of, other, change["event_ts"], change["position"], lateness_us=lateness_us)
-            for other in names
-        }
+        {other: fix_at(home, of, other, change["event_ts"], change["position"], late_us=late_us) for other in names}
         for names in (plan.focals if plan else (), _newcomers(home, of, plan, change))
     )
     return Why(
@@ -133,6 +130,13 @@ def why(
         newcomers=newcomers,
         sentence=sentence(change, plan, fix, Others(focals=focals, newcomers=newcomers), stream),
     )
+
+
+def _late_us(stream: StreamSettings | None) -> int | None:
+    """By how much newer another fix must be for one that comes after it to be late; None: only its own object's are."""
+    if stream is None or not (stream.lateness_s or stream.silence_s):
+        return None
+    return round((stream.lateness_s or stream.silence_s or 0.0) * 1e6)
 
 
 def _newcomers(home: Home, stream: str, plan: Plan | None, change: dict[str, Any]) -> list[str]:

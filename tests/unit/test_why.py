@@ -215,9 +215,23 @@ def test_the_last_fix_before_a_tick_is_that_of_brute_force(home):
                 last = max(own, key=lambda r: r["event_ts"], default=None)
                 found = fix_at(home, "taxis", name, at, before)
                 assert (found and found.position) == (last and position_of(last["segment"], last["row"]))
-    late = fix_at(home, "taxis", "taxi-3", T0 + timedelta(seconds=200), position_of(9, 0), lateness_us=1_000_000)
+    late = fix_at(home, "taxis", "taxi-3", T0 + timedelta(seconds=200), position_of(9, 0), late_us=1_000_000)
     assert late is not None, "with a lateness of a second it was on time"
     assert fix_of(home, "taxis", "taxi-9", T0) is None
+
+
+def test_a_fix_that_came_when_its_object_was_silent_is_not_the_last_that_counted(home):
+    start = round(T0.timestamp())
+    rows = [("bus", 110, 1), ("z", 200, 9), ("bus", 120, 5), ("z", 201, 9)]  # silence is 60 s: at 120 it is too late
+    lines = [f"{name},{start + t},{x},1,," for name, t, x in rows]
+    Log(home.log("taxis")).append("\n".join(["id,t,x,y,gone,speed", *lines]).encode(), arrival_us=0)
+    stream = load_streams(home.root / "conf")["taxis"]
+    engine = LocalEngine(home, stream)
+    commit(engine, Archive(home, stream))
+    engine.close()
+    at, before = T0 + timedelta(seconds=300), position_of(9, 0)
+    assert fix_at(home, "taxis", "bus", at, before, late_us=60_000_000).x == 1
+    assert fix_at(home, "taxis", "bus", at, before).x == 5
 
 
 @pytest.fixture
