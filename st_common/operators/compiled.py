@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.fields import shown_columns
+from st_common.operators.fixes import NEVER
 from st_common.operators.frame_specs import FrameSpecs, compile_frames, is_restricted, who_counts
 from st_common.operators.intern import hashes_of
 from st_common.operators.kind_queries import KindQueries, kind_queries
@@ -44,7 +45,8 @@ class Compiled:
     window or a frame, there is a frame, everything is told again at each result, columns are selected, members are told
     with the time until which they stay, objects are paired, the query is this shard's. Then, per query:
     its aggregate's `function` (a text, None without), its window in microseconds and in fixes (-1 without), and the
-    largest event time when it was registered. `order` says which operators stand below the spatial ones.
+    largest event time when it was registered; `early` are those at ticks that were there before any. `order` says which
+    operators stand below the spatial ones.
     """
 
     fixwise: QuerySet
@@ -68,6 +70,7 @@ class Compiled:
     window_us: np.ndarray
     window_tuples: np.ndarray
     since: np.ndarray
+    early: np.ndarray
     order: Placed
 
     @property
@@ -176,6 +179,7 @@ def compile_shard(queries: Queries, settings: Settings, source: Source, only: fr
         mine=mine,
         function=np.array([q.plan.aggregate.function if q.plan.aggregate else None for q in queries], object),
         since=np.array([q.since for q in queries], np.int64),
+        early=np.array([n for n in ticking if mine[n] and queries[n].since == NEVER], np.int64),
         order=order,
         **_windows([q.plan.window for q in queries]),
     )  # fmt: skip

@@ -32,9 +32,10 @@ class KindMemo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memo:
-    """What kinds keep from tick to tick, by name."""
+    """What kinds keep from tick to tick, by name; whether every count of nothing is known to be told."""
 
     kinds: dict[str, KindMemo] = field(default_factory=dict)
+    zeros_told: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -202,6 +202,14 @@ def retold(turn: Turn, before: Groups, dirty: np.ndarray, changed: Regrouped) ->
     return before.among(np.setdiff1d(mine, np.concatenate([changed.removed, changed.added.target])))
 
 
+def untold(turn: Turn, groups: Groups) -> Groups:
+    """Counts of nothing for queries that were there before the stream had a time, and have no value since."""
+    early = turn.known.early[turn.known.grouped[turn.known.early]]
+    if not len(early):
+        return Groups.empty()
+    return zeros(turn, np.setdiff1d(early, turn.numbering.targets.query[groups.target]), Groups.empty())
+
+
 def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
     """Counts of nothing, for queries that count without groups and have no value."""
     specs = {n: turn.queries[n].plan.aggregate for n in dirty.tolist()}

@@ -103,7 +103,12 @@ def _swapped(answer: np.ndarray, target: np.ndarray, after: np.ndarray, change: 
 
 
 def _groups(state: State, turn: Turn, change: Swap, ticking: _Keys, present: Present) -> relational.Regrouped:
-    """The aggregates of the swapped queries before and after."""
+    """The aggregates of the swapped queries before and after.
+
+    Before the stream has a time there are none: also counts of nothing wait for its first tick.
+    """
+    if state.max_event == NEVER:
+        return relational.Regrouped(removed=change.before[:0], added=Groups.empty())
     counted = turn.known.grouped & ~(turn.known.windowed if change.keeps else np.zeros(len(change.queries), bool))
     counted &= turn.known.mine
     before, after = change.before[counted[change.before]], change.after[counted[change.after]]
@@ -153,5 +158,5 @@ def _swapped_halves(keys: np.ndarray) -> np.ndarray:
 
 
 def _now(state: State, settings: Settings) -> int:
-    """The clock; the epoch before the first fix, when only counts of nothing have something to tell."""
+    """The clock; before the stream has one, when nothing is told, the epoch."""
     return 0 if state.max_event == NEVER else state.max_event - settings.lateness_us

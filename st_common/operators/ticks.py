@@ -1,6 +1,6 @@
 """Queries that are judged at ticks of event time: those that move, and those that count (DESIGN section 3)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -154,6 +154,8 @@ class _Work:
         self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at_tick, retold)
         if self._frames is not None:
             self._frame(self._frames, np.concatenate([minus, plus]), changed, at_tick)
+        if not self._memo.zeros_told:
+            self._tell_zeros(at_tick)
         self._count(inner, minus, plus)
 
     def _frame(self, frames: Frames, differs: np.ndarray, changed: np.ndarray, at: relational.At) -> None:
@@ -165,6 +167,14 @@ class _Work:
         self._of_groups.append(group_lines(self._turn, self._groups, groups, at, again=again))
         self._groups = self._groups.changed(removed=groups.removed, added=groups.added)
 
+    def _tell_zeros(self, at: relational.At) -> None:
+        """At the first tick of all: counts that are 0 then, of which no member tells anything."""
+        zeros = relational.untold(self._turn, self._groups)
+        if len(zeros):
+            changed = relational.Regrouped(removed=zeros.target[:0], added=zeros)
+            self._of_groups.append(group_lines(self._turn, self._groups, changed, at))
+            self._groups = self._groups.changed(removed=changed.removed, added=changed.added)
+
     def _regroup(self, dirty: np.ndarray, fresh: Groups, at: relational.At, retold: np.ndarray) -> None:
         """Tells what changes in the groups of `dirty` queries, of those in `retold` (bool[q]) on request all others."""
         if not len(dirty):
@@ -175,7 +185,7 @@ class _Work:
         self._groups = self._groups.changed(removed=changed.removed, added=changed.added)
 
     def _count(self, inner: Inner, minus: np.ndarray, plus: np.ndarray) -> None:
-        self._memo = inner.memo
+        self._memo = replace(inner.memo, zeros_told=True)
         self._ticks += 1
         self._touched += inner.touched
         self._caches.append(inner.caches)

@@ -71,11 +71,14 @@ def answer(
     """What holds after the rows up to position `upto`, both included (None: after all rows).
 
     Found anew from the last readings of all living objects, not by folding changes, so that the two check each other.
-    A query at ticks holds what it held at the last one that was due, or when it was registered.
+    A query at ticks holds what it held at the last one that was due, or when it was registered; nothing before that
+    was judged, which is when the stream has a time.
     """
     world = _after((row for row in rows if upto is None or row.position <= upto), layers or {}, rules or Rules())
     found: Answer = {}
     for query in world.queries.values():
+        if query.plan.by_ticks and query.judged is None:
+            continue
         known, at_us = (world.known, _now(world)) if query.judged is None else query.judged
         now = answer_of(world, query, known, at_us)
         is_value = query.plan.aggregate is not None
@@ -277,7 +280,12 @@ def _register(world: World, row: Mapping[str, Any]) -> None:
 
 
 def _judge_now(world: World, query: Query, cause: str) -> None:
-    """A query is judged at once on the last readings; one that is judged fix by fix is that at every row."""
+    """A query is judged at once on the last readings; one that is judged fix by fix is that at every row.
+
+    Before anything was seen nothing can be said with a time: also a count of nothing waits for the first tick.
+    """
+    if query.plan.by_ticks and world.clock == NEVER:
+        return
     judge_anew(world, query, world.known, _now(world), plus=cause, minus=lambda _: cause, changed=cause)
     if not query.plan.by_ticks:
         query.judged = None

@@ -350,8 +350,7 @@ def test_aggregates_count_rows_of_all_objects_in_their_windows(tell):
         fix("a", 1, **bus), fix("b", 1, **bus), fix("a", 2, **taxi), fix("a", 3, **taxi), gone("a", 4), end(),
     )  # fmt: skip
     assert lines(tell(rows)) == [
-        "1 @0 all +* registered =0",
-        "4 @1 all -* value =0", "4 @1 all +* value =2", "4 @1 q +bus enter =2",
+        "4 @1 all +* enter =2", "4 @1 q +bus enter =2",
         "5 @2 all -* value =2", "5 @2 all +* value =3", "5 @2 q +taxi enter =1",
         "6 @3 q -bus value =2", "6 @3 q +bus value =1", "6 @3 q -taxi value =1", "6 @3 q +taxi value =2",
     ]  # fmt: skip

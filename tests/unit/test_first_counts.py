@@ -1,0 +1,115 @@
+"""Counts of nothing: told with a time of the stream, never with one before its first fix."""
+
+import json
+import random
+
+import pytest
+from typer.testing import CliRunner
+
+from st_common.cli import app
+from st_common.query.text import parse
+from st_common.testing import oracle
+from st_common.testing.by_hand import drop, end, fix, log, register
+from st_common.testing.laws import run_steps, told, told_by_oracle
+from st_common.testing.oracle import Rules
+from st_common.testing.strategies import Case, Segmentation
+
+STREAMS = """[streams.cars]
+format = "csv"
+crs = "planar"
+engine = "local"
+time_unit = "s"
+max_ahead_s = "off"
+columns = {object = "id", event_ts = "t", x = "x", y = "y"}
+"""
+COUNTS = {
+    "plain": "SELECT COUNT(*) FROM cars INSIDE (0, 0, 10, 10)",
+    "different": "SELECT COUNT(DISTINCT object) FROM cars INSIDE (0, 0, 10, 10)",
+    "window": "SELECT COUNT(*) FROM cars INSIDE (0, 0, 10, 10) WINDOW 10 s",
+    "frame": "SELECT COUNT(*) FROM cars [RANGE 10 s] INSIDE (0, 0, 10, 10)",
+    "moving": "SELECT COUNT(*) FROM cars INSIDE ('M', 'z', 5, 5)",
+    "sum": "SELECT SUM(x) FROM cars INSIDE (0, 0, 10, 10)",
+    "grouped": "SELECT COUNT(*) FROM cars INSIDE (0, 0, 10, 10) GROUP BY object",
+}
+OUTSIDE, INSIDE, LATER = "a,100,50,5\n", "a,100,5,5\n", "b,105,60,5\n"
+
+
+@pytest.fixture
+def fairway(tmp_path):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "streams.toml").write_text(STREAMS)
+    shared = ["--home", str(tmp_path / "home"), "--conf", str(tmp_path / "conf")]
+
+    def run(*words):
+        found = CliRunner().invoke(app, [*words, *shared], prog_name="fairway")
+        assert found.exit_code == 0, found.output
+        return found.stdout
+
+    def played(rows):
+        (tmp_path / "rows.csv").write_text(f"id,t,x,y\n{rows}")
+        run("replay", "cars", str(tmp_path / "rows.csv"), "--no-end")
+        run("run", "cars", "--until-idle")
+
+    run.played = played
+    return run
+
+
+def plan_of(name):
+    (statement,) = parse(f"REGISTER QUERY {name} AS {COUNTS[name]}")
+    return statement.plan
+
+
+def changes(fairway, name):
+    lines = fairway("changes", name, "--format", "jsonl").splitlines()
+    return [(row["event_ts"], row["sign"], row["value"]) for row in map(json.loads, lines)]
+
+
+@pytest.mark.spec("G9")
+@pytest.mark.parametrize("name", COUNTS)
+def test_nothing_is_told_before_the_stream_has_a_time(fairway, name):
+    fairway("query", "register", "--text", f"REGISTER QUERY {name} AS {COUNTS[name]}")
+    fairway("run", "cars", "--until-idle")
+    assert changes(fairway, name) == []
+    assert "1970" not in fairway("answer", name)
+    assert fairway("verify", name).endswith(": holds\n")
+
+
+@pytest.mark.spec("G9")
+@pytest.mark.parametrize("name", ["plain", "different", "window", "frame", "moving"])
+def test_a_count_of_nothing_is_told_at_the_first_tick(fairway, name):
+    fairway("query", "register", "--text", f"REGISTER QUERY {name} AS {COUNTS[name]}")
+    fairway.played(OUTSIDE)
+    assert changes(fairway, name) == []  # the clock has not passed the first tick
+    assert fairway("verify", name).endswith(": holds\n")
+    fairway.played(LATER)
+    assert changes(fairway, name) == [("1970-01-01T00:01:40Z", 1, 0.0)]
+    assert fairway("verify", name).endswith(": holds\n")
+    fairway.played("a,110,50,5\na,120,50,5\n")
+    assert len(changes(fairway, name)) == 1  # and not again, also by an engine that was started anew
+
+
+@pytest.mark.spec("G9")
+@pytest.mark.parametrize("name", ["plain", "different", "window", "frame"])
+def test_a_count_of_something_at_the_first_tick_is_told_alone(fairway, name):
+    fairway("query", "register", "--text", f"REGISTER QUERY {name} AS {COUNTS[name]}")
+    fairway.played(INSIDE + LATER)
+    assert changes(fairway, name) == [("1970-01-01T00:01:40Z", 1, 1.0)]
+    assert fairway("verify", name).endswith(": holds\n")
+
+
+@pytest.mark.spec("G9", "X1")
+@pytest.mark.parametrize("seed", range(30))
+def test_counts_registered_before_all_fixes_follow_brute_force(seed):
+    rng = random.Random(seed)
+    at_first = [register(name, plan_of(name)) for name in COUNTS if rng.random() < 0.7]
+    moves = [fix(rng.choice("abz"), 100 + number // 2, rng.randint(0, 20), rng.randint(0, 12)) for number in range(20)]
+    late = register("late", plan_of("plain"))
+    is_there = any(row.row["query"] == "plain" for row in at_first)
+    more = [register("plain", plan_of("different"), op="replace", version=2)] if is_there and seed % 3 == 0 else []
+    more += [drop("plain")] if is_there and seed % 5 == 0 else []
+    where = rng.randint(0, len(moves))
+    rows = tuple(log(*at_first, *more, *moves[:where], late, *moves[where:], end()))
+    case = Case(rows=rows, layers={}, rules=Rules(lateness_us=rng.choice([0, 2_000_000]), tick_us=1_000_000))
+    cuts = tuple(sorted(rng.sample(range(1, len(rows)), 6)))
+    found, _, order = run_steps(case, Segmentation(cuts=cuts, batches=(1, 2, 1, 3)), shards=rng.choice([1, 2]))
+    assert told(found, order) == told_by_oracle(oracle.judge(rows, rules=case.rules).changes)
