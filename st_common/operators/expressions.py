@@ -1,5 +1,6 @@
 """Scalar expressions over fixes, evaluated by DuckDB over whole columns (SPEC G9)."""
 
+import math
 import threading
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ from st_common.errors import QueryError, TransientError
 from st_common.operators.failures import note
 from st_common.query.binding import connect
 
+_AT_ONCE = 200  # constants in one statement
 _local = threading.local()
 
 
@@ -110,6 +112,31 @@ def numbers(expressions: Sequence[str], table: pa.Table) -> list[np.ndarray]:
     """The values as f64, NaN for null."""
     found = evaluated([f"CAST({text} AS DOUBLE)" for text in expressions], table, of=_each(expressions))
     return [column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in found]
+
+
+def constants(texts: Sequence[str]) -> list[float | None]:
+    """The values of expressions over nothing, as doubles; None where one has none, or is not finite."""
+    found: list[float | None] = []
+    for start in range(0, len(texts), _AT_ONCE):
+        some = texts[start : start + _AT_ONCE]
+        try:
+            found += _constants(some)
+        except duckdb.Error:
+            found += [value for text in some for value in _constant(text)]
+    return [value if value is not None and math.isfinite(value) else None for value in found]
+
+
+def _constants(texts: Sequence[str]) -> list[float | None]:
+    listed = ", ".join(f"TRY(CAST({text} AS DOUBLE))" for text in texts)
+    rows = _connection().sql(f"SELECT {listed}").fetchall()
+    return list(rows[0])
+
+
+def _constant(text: str) -> list[float | None]:
+    try:
+        return _constants([text])
+    except duckdb.Error:
+        return [None]
 
 
 def objects_of(columns: Sequence[tuple[str, str]]) -> str:

@@ -13,6 +13,8 @@ from st_common.geometry.circles import CircleIndex
 from st_common.geometry.enlarged import POINT, Growth
 from st_common.geometry.grid import BoxIndex, blocks, ranges
 from st_common.operators.comparing import Steps, looked_at, steps_of
+from st_common.operators.condition_index import ConditionIndex, found, index_conditions
+from st_common.operators.conditions import Conditions, Truth, compile_conditions
 from st_common.operators.filters.protocol import Features
 from st_common.operators.numbering import Numbering
 from st_common.operators.registered import Registered
@@ -54,14 +56,14 @@ LayerOf = Callable[[str, int], Layer]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """Points with what else decides: `masks` bool[e, n] of the predicates, `keys` of joins on a key, by expression.
+    """Points with what else decides: the `truth` of conditions, `keys` of joins on a key, by expression.
 
-    `asked` are the readings that they are of, for screens.
+    `asked` are the readings that they are of, for screens. `truth` is None where there are no conditions.
     """
 
     x: np.ndarray
     y: np.ndarray
-    masks: np.ndarray
+    truth: Truth | None
     keys: dict[str, pa.Array]
     asked: Asked
 
@@ -102,13 +104,15 @@ class JoinGroup:
 class Indexes:
     """Queries of one place in the plan, in indexes by what they look at; `everywhere` has those without a region.
 
-    `below` is the predicate that decides before the spatial operator which points come to it, -1 for none.
+    `below` is the predicate that decides before the spatial operator which points come to it, -1 for none. Those of
+    `everywhere` that are found by their conditions are in `conditions`.
     """
 
     below: int
     everywhere: np.ndarray
     parts: tuple[tuple[np.ndarray, Index], ...]
     joins: tuple[JoinGroup, ...]
+    conditions: ConditionIndex | None
 
     @property
     def numbers(self) -> np.ndarray:
@@ -118,14 +122,14 @@ class Indexes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySet:
-    """Queries compiled for matching: `predicate` int32 per query of the stream, its place in `predicates` or -1.
+    """Queries compiled for matching: `predicate` int32 per query of the stream, its place in `conditions` or -1.
 
     `screens` test what indexes and layers find.
     """
 
     units: tuple[Indexes, ...]
     screens: Screens
-    predicates: tuple[str, ...]
+    conditions: Conditions
     predicate: np.ndarray
     keys: tuple[str, ...]
     geographic: bool
@@ -158,10 +162,13 @@ def compile_queries(
     views = _Views(
         queries=queries, steps=steps, regions={n: region for n, (region, _) in looked.items()}, geographic=geographic
     )
+    screens = compile_screens(len(queries), steps, {n: left for n, (_, left) in looked.items()})
+    conditions = compile_conditions(predicates)
+    found_by = np.where(screens.key < 0, predicate, -1)
     return QuerySet(
-        units=tuple(_indexes(unit, views, numbers) for unit, numbers in by_unit.items()),
-        screens=compile_screens(len(queries), steps, {n: left for n, (_, left) in looked.items()}),
-        predicates=predicates, predicate=predicate, geographic=geographic,
+        units=tuple(_indexes(unit, views, numbers, conditions, found_by) for unit, numbers in by_unit.items()),
+        screens=screens,
+        conditions=conditions, predicate=predicate, geographic=geographic,
         keys=tuple(dict.fromkeys(join.left for join in joins if join is not None and join.left is not None)),
     )  # fmt: skip
 
@@ -182,7 +189,7 @@ class _Views:
         return self.steps[number].growth if number in self.steps else POINT
 
 
-def _indexes(below: int, views: _Views, numbers: list[int]) -> Indexes:
+def _indexes(below: int, views: _Views, numbers: list[int], conditions: Conditions, found_by: np.ndarray) -> Indexes:
     kinds: dict[type, list[int]] = {}
     groups: dict[tuple[LayerJoin, int, Growth], list[int]] = {}
     for number in numbers:
@@ -191,8 +198,10 @@ def _indexes(below: int, views: _Views, numbers: list[int]) -> Indexes:
             kinds.setdefault(type(views.region(number)), []).append(number)
         elif version is not None:
             groups.setdefault((join, version, views.growth(number)), []).append(number)
+    everywhere = _without_index(kinds)
     return Indexes(
-        below=below, parts=_parts(kinds, views), everywhere=_without_index(kinds),
+        below=below, parts=_parts(kinds, views), everywhere=everywhere,
+        conditions=None if below >= 0 else index_conditions(conditions, everywhere, found_by[everywhere]),
         joins=tuple(_join_group(join, version, growth, views, of) for (join, version, growth), of in groups.items()),
     )  # fmt: skip
 
@@ -246,14 +255,15 @@ def match(queries: QuerySet, points: Points, *, layer_of: LayerOf, numbering: Nu
     found: list[Triples] = []
     probed = 0
     for unit in queries.units:
-        chosen = np.flatnonzero(~np.isnan(points.x) & (points.masks[unit.below] if unit.below >= 0 else True))
+        chosen = np.flatnonzero(
+            ~np.isnan(points.x) & (points.truth.of(unit.below) if points.truth and unit.below >= 0 else True)
+        )
         probed += len(chosen)
         found += _unit(unit, queries, points, chosen, layer_of, numbering)
     point, number, partner = (_concat([part[i] for part in found]) for i in range(3))
     matched = len(point)
-    if queries.predicates and matched:
-        wanted = queries.predicate[number]
-        true = (wanted < 0) | points.masks[np.maximum(wanted, 0), point]
+    if points.truth is not None and matched:
+        true = points.truth.pairs(queries.predicate[number], point)
         point, number, partner = point[true], number[true], partner[true]
     return Hits(point=point, target=numbering.targets_of(number + first, partner), probed=probed, matched=matched)
 
@@ -272,7 +282,7 @@ def _unit(
         point, row = index.probe(x, y)
         out.append(_screened(queries, points, point if whole else chosen[point], numbers[row]))
     if len(unit.everywhere):
-        out += _everywhere(unit.everywhere, queries, points, chosen)
+        out += _everywhere(unit, queries, points, chosen)
     alone = [(point, query, np.full(len(point), NO_PARTNER)) for point, query in out]
     return alone + [_join(group, queries, points, chosen, layer_of(group.join.layer, group.version), numbering)
                     for group in unit.joins]  # fmt: skip
@@ -285,9 +295,13 @@ def _screened(queries: QuerySet, points: Points, point: np.ndarray, query: np.nd
     return point[keep], query[keep]
 
 
-def _everywhere(numbers: np.ndarray, queries: QuerySet, points: Points, chosen: np.ndarray) -> list[Pairs]:
-    """Queries without a region: about one object each, or about all, piece by piece."""
-    out, wanted = [], np.full(len(numbers), -1)
+def _everywhere(unit: Indexes, queries: QuerySet, points: Points, chosen: np.ndarray) -> list[Pairs]:
+    """Queries without a region: found by their conditions, about one object each, or about all, piece by piece."""
+    numbers, out = unit.everywhere, list[Pairs]()
+    if unit.conditions is not None and points.truth is not None and points.truth.all_simple(unit.conditions.condition):
+        out.append(_screened(queries, points, *found(unit.conditions, points.truth, chosen)))
+        numbers = np.setdiff1d(numbers, unit.conditions.queries)
+    wanted = np.full(len(numbers), -1)
     if len(queries.screens.ids):
         wanted = objects_of(queries.screens, points.asked.objects)[numbers]
         order = np.argsort(wanted, kind="stable")

@@ -47,8 +47,6 @@ def _members(kind: Kind, world: World, criteria: Criteria, who: np.ndarray) -> t
 def selected(moving: Moving, points: Points, point: np.ndarray, query: np.ndarray) -> np.ndarray:
     """Which pairs of a point and a query satisfy the query's selection; bool[n]."""
     queries = moving.screened
-    if not queries.predicates:
+    if points.truth is None:
         return np.ones(len(query), bool)
-    wanted = queries.predicate[query]
-    keep: np.ndarray = (wanted < 0) | points.masks[np.maximum(wanted, 0), point]
-    return keep
+    return points.truth.pairs(queries.predicate[query], point)

@@ -1,9 +1,12 @@
 """Readings as points for matching: where predicates are true, and the keys of joins."""
 
+from functools import lru_cache
+
 import numpy as np
 import pyarrow as pa
 
 from st_common.operators import expressions
+from st_common.operators.conditions import Dense, Truth
 from st_common.operators.course import Course
 from st_common.operators.intern import Interner
 from st_common.operators.match import Points, QuerySet
@@ -15,13 +18,11 @@ from st_common.operators.screens import Asked
 def points_of(queries: QuerySet, readings: Readings, objects: Interner, *, geographic: bool) -> Points:
     """The readings as points for a set of queries; expressions are evaluated once for all of them."""
     asked = Asked(readings=readings, objects=objects, geographic=geographic)
-    if not queries.predicates and not queries.keys:
-        return Points(x=readings.x, y=readings.y, masks=np.empty((0, len(readings)), bool), keys={}, asked=asked)
-    table = readings.table(objects.ids, geographic=geographic)
+    table = lru_cache(lambda: readings.table(objects.ids, geographic=geographic))
+    keys = expressions.values_as_text(queries.keys, table()) if queries.keys else []
     return Points(
-        x=readings.x, y=readings.y, masks=expressions.masks(queries.predicates, table),
-        keys=dict(zip(queries.keys, expressions.values_as_text(queries.keys, table), strict=True)),
-        asked=asked,
+        x=readings.x, y=readings.y, keys=dict(zip(queries.keys, keys, strict=True)), asked=asked,
+        truth=_truth(queries, asked, lambda texts: expressions.masks(texts, table())),
     )  # fmt: skip
 
 
@@ -29,12 +30,18 @@ def points_at(
     queries: QuerySet, fixes: Present | Course, of: np.ndarray, objects: Interner, *, geographic: bool
 ) -> Points:
     """The last fixes of some objects (`of`) at a tick as points for a set of queries."""
-    readings = fixes.readings(of)
+    asked = Asked(readings=fixes.readings(of), objects=objects, geographic=geographic)
     return Points(
-        x=readings.x, y=readings.y, masks=fixes.masks(queries.predicates, of),
+        x=asked.readings.x, y=asked.readings.y, asked=asked,
+        truth=_truth(queries, asked, lambda texts: fixes.masks(texts, of)),
         keys={text: _texts(*fixes.values.texts(text, fixes.place[of])) for text in queries.keys},
-        asked=Asked(readings=readings, objects=objects, geographic=geographic),
     )  # fmt: skip
+
+
+def _truth(queries: QuerySet, asked: Asked, dense: Dense) -> Truth | None:
+    if not queries.conditions.texts:
+        return None
+    return Truth(queries.conditions, asked.readings, asked.objects.ids, dense, geographic=asked.geographic)
 
 
 def _texts(codes: np.ndarray, names: pa.Array) -> pa.Array:

@@ -56,6 +56,24 @@ class Readings:
         speed: np.ndarray = metres / self.elapsed_s()
         return speed
 
+    def column(self, name: str, ids: pa.Array, *, geographic: bool) -> pa.Array | None:
+        """One of the columns that expressions may use, whatever the case of its name; None for no or more than one.
+
+        Times are not among them.
+        """
+        found = [known for known in (*self.attributes, *_BUILTIN) if known.casefold() == name.casefold()]
+        if len(found) != 1:
+            return None
+        if found[0] not in _BUILTIN:
+            return self.attributes[found[0]]
+        if found[0] == "object":
+            return ids.take(pa.array(self.object))
+        if found[0] == "elapsed_s":
+            values = self.elapsed_s()
+        else:
+            values = self.speed_mps(geographic=geographic) if found[0] == "speed_mps" else getattr(self, found[0])
+        return pa.array(values, from_pandas=True)
+
     def table(self, ids: pa.Array, *, geographic: bool) -> pa.Table:
         """The columns that expressions may use; `ids` are the ids of all objects."""
         elapsed, speed = self.elapsed_s(), self.speed_mps(geographic=geographic)
@@ -67,6 +85,7 @@ class Readings:
         })  # fmt: skip
 
 
+_BUILTIN = ("object", "x", "y", "elapsed_s", "speed_mps")
 _ARRAYS = ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
 
 

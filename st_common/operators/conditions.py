@@ -1,0 +1,175 @@
+"""The conditions of many queries, tested where points and queries meet (SPEC P8, X13).
+
+What indexes find are pairs of a point and a query. A simple condition (see `simple_conditions`) is tested for its
+pairs alone, all conditions at once; the others are evaluated by DuckDB for all points.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.operators.keys import SHIFT, is_in, packed
+from st_common.operators.readings import Readings
+from st_common.operators.simple_conditions import Atom, atoms_of, is_whole, values_of
+
+_EXACT = 1 << 53  # from here on a double is not every whole number
+Dense = Callable[[Sequence[str]], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """Different conditions, `texts`, as what they ask of columns: `rounds` have an atom at most of each, or -1.
+
+    An atom is about `column`, its place among `columns`. It asks for a range from `low` to `high`, whose ends are not
+    of it where `open_low` and `open_high`, and are whole numbers where `whole`; or for texts (`is_text`), whose places
+    among `names` of the column are in `asked`, sorted keys of an atom and a place. `simple` are conditions with atoms.
+    """
+
+    texts: tuple[str, ...]
+    simple: np.ndarray
+    rounds: tuple[np.ndarray, ...]
+    columns: tuple[str, ...]
+    column: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    open_low: np.ndarray
+    open_high: np.ndarray
+    whole: np.ndarray
+    is_text: np.ndarray
+    names: tuple[pa.Array, ...]
+    asked: np.ndarray
+
+
+def compile_conditions(texts: Sequence[str]) -> Conditions:
+    """Some different conditions."""
+    found = [atoms_of(text) for text in texts]
+    ends = values_of([end for atoms in found for atom in atoms for end in (atom.low, atom.high) if end])
+    found = [atoms if all(_is_known(atom, ends) for atom in atoms) else () for atoms in found]
+    flat = [(number, atom) for number, atoms in enumerate(found) for atom in atoms]
+    columns = {name: place for place, name in enumerate(dict.fromkeys(atom.column for _, atom in flat))}
+    column = np.array([columns[atom.column] for _, atom in flat], np.int64)
+    names = [dict[str, int]() for _ in columns]
+    asked = [
+        (place << SHIFT) | names[at].setdefault(text, len(names[at]))
+        for place, ((_, atom), at) in enumerate(zip(flat, column.tolist(), strict=True)) for text in atom.texts
+    ]  # fmt: skip
+    return Conditions(
+        texts=tuple(texts), simple=np.array([bool(atoms) for atoms in found], bool),
+        rounds=_rounds(found), columns=tuple(columns), column=column,
+        low=np.array([ends[atom.low] if atom.low else -np.inf for _, atom in flat], float),
+        high=np.array([ends[atom.high] if atom.high else np.inf for _, atom in flat], float),
+        open_low=np.array([atom.open_low for _, atom in flat], bool),
+        open_high=np.array([atom.open_high for _, atom in flat], bool),
+        whole=np.array([is_whole(atom.low) and is_whole(atom.high) for _, atom in flat], bool),
+        is_text=np.array([bool(atom.texts) for _, atom in flat], bool),
+        names=tuple(pa.array(list(of), pa.string()) for of in names), asked=np.unique(np.array(asked, np.int64)),
+    )  # fmt: skip
+
+
+def _is_known(atom: Atom, ends: dict[str, float | None]) -> bool:
+    return all(ends[end] is not None for end in (atom.low, atom.high) if end)
+
+
+def _rounds(found: Sequence[tuple[Atom, ...]]) -> tuple[np.ndarray, ...]:
+    """The places of the atoms of each condition among all, dealt into columns."""
+    counts = np.array([len(atoms) for atoms in found], np.int64)
+    start = np.cumsum(counts) - counts
+    return tuple(np.where(counts > number, start + number, -1) for number in range(int(counts.max(initial=0))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The columns of some points, by their place: numbers, where null is NaN and what is no number is infinite; texts.
+
+    Texts are places among the names that conditions ask for, -1 for others. `fits` (bool per atom): the column has
+    values that can be compared so.
+    """
+
+    numbers: np.ndarray
+    texts: np.ndarray
+    fits: np.ndarray
+
+
+class Truth:
+    """Which of some points satisfy which conditions; what is asked for is found then."""
+
+    def __init__(self, conditions: Conditions, readings: Readings, ids: pa.Array, dense: Dense, *, geographic: bool):
+        self._conditions, self._size = conditions, len(readings)
+        self._seen = _seen(conditions, readings, ids, geographic=geographic)
+        self.is_simple = conditions.simple.copy()
+        for atoms in conditions.rounds:
+            self.is_simple &= (atoms < 0) | np.append(self._seen.fits, True)[atoms]
+        others = np.flatnonzero(~self.is_simple)
+        self._row = np.full(len(conditions.texts), -1)
+        self._row[others] = np.arange(len(others))
+        texts = [conditions.texts[number] for number in others.tolist()]
+        self._dense = dense(texts) if self._size else np.empty((len(texts), 0), bool)
+
+    def of(self, number: int) -> np.ndarray:
+        """bool[n]: the points that satisfy one condition."""
+        points = np.arange(self._size)
+        return self.pairs(np.full(len(points), number), points)
+
+    def pairs(self, number: np.ndarray, point: np.ndarray) -> np.ndarray:
+        """bool[p]: whether each point satisfies the condition beside it; -1 is none."""
+        out = np.ones(len(number), bool)
+        row = np.append(self._row, -1)[number]
+        dense = np.flatnonzero(row >= 0)
+        out[dense] = self._dense[row[dense], point[dense]]
+        for atoms in self._conditions.rounds:
+            atom = np.append(atoms, -1)[number]
+            which = np.flatnonzero((atom >= 0) & (row < 0) & out)
+            if len(which):
+                out[which] = self._holds(atom[which], point[which])
+        return out
+
+    def _holds(self, atom: np.ndarray, point: np.ndarray) -> np.ndarray:
+        known, seen = self._conditions, self._seen
+        column, is_text = known.column[atom], known.is_text[atom]
+        value, low, high = seen.numbers[column, point], known.low[atom], known.high[atom]
+        keep = np.where(known.open_low[atom], value > low, value >= low)
+        keep &= np.where(known.open_high[atom], value < high, value <= high)
+        if is_text.any():
+            code = seen.texts[column, point]
+            keep = np.where(is_text, (code >= 0) & is_in(packed(atom, code), known.asked), keep)
+        return np.asarray(keep)
+
+    def all_simple(self, numbers: np.ndarray) -> bool:
+        """Whether the columns of these points are such that no database is needed for some conditions."""
+        return bool(self.is_simple[numbers].all())
+
+    def column(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers and the texts of all points in one of the columns."""
+        return self._seen.numbers[number], self._seen.texts[number]
+
+
+def _seen(conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool) -> Seen:
+    shape = (len(conditions.columns), len(readings))
+    numbers, texts = np.full(shape, np.nan), np.full(shape, -1, np.int64)
+    kinds = np.zeros((3, len(conditions.columns)), bool)  # decimal numbers, whole numbers, texts
+    for place, name in enumerate(conditions.columns):
+        values = readings.column(name, ids, geographic=geographic)
+        if values is None:
+            continue
+        if pa.types.is_floating(values.type):
+            kinds[0, place], numbers[place] = True, _decimals(values)
+        elif pa.types.is_integer(values.type):
+            numbers[place] = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            kinds[1, place] = not (np.abs(numbers[place]) >= _EXACT).any()
+        elif pa.types.is_string(values.type):
+            at = pc.index_in(values, value_set=conditions.names[place])
+            kinds[2, place], texts[place] = True, at.fill_null(-1).to_numpy(zero_copy_only=False)
+    decimal, whole, text = kinds[:, conditions.column]
+    fits = np.where(conditions.is_text, text, decimal | (whole & conditions.whole))
+    return Seen(numbers=numbers, texts=texts, fits=fits)
+
+
+def _decimals(values: pa.Array) -> np.ndarray:
+    """As doubles: NaN for null. What is no number is greater than every number, as DuckDB has it."""
+    found: np.ndarray = values.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
+    if values.null_count < np.count_nonzero(np.isnan(found)):
+        found[np.isnan(found) & values.is_valid().to_numpy(zero_copy_only=False)] = np.inf
+    return found
