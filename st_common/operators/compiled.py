@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.fields import shown_columns
 from st_common.operators.fixes import NEVER
+from st_common.operators.flags import flags_of
 from st_common.operators.frame_specs import FrameSpecs, compile_frames, is_restricted, who_counts
 from st_common.operators.intern import hashes_of
 from st_common.operators.kind_queries import KindQueries, kind_queries
@@ -16,7 +16,7 @@ from st_common.operators.placing import Placed, Source, placed, placed_anew
 from st_common.operators.registered import Queries
 from st_common.operators.settings import Settings
 from st_common.query.neighbours import GroupNearest, Nearest
-from st_common.query.plan import Plan, Window
+from st_common.query.plan import Plan
 from st_common.query.region import MovingBox, MovingCircle
 
 
@@ -80,6 +80,9 @@ class Compiled:
         return moving or not self.still.empty or not self.windows.empty or bool(len(self.frames.numbers))
 
 
+_FLAGS = ("every", "grouped", "windowed", "framed", "retelling", "selecting", "valid_until", "paired", "function",
+          "window_us", "window_tuples", "since")  # fmt: skip
+
 _HOLDS = 64
 """For how many fixes an order of operators holds, for each reading that it was estimated on."""
 _HOLDS_MOST = 1 << 17
@@ -142,10 +145,11 @@ def _placed_anew(entry: _Entry, source: Source) -> Compiled:
 
 def compile_shard(queries: Queries, settings: Settings, source: Source, only: frozenset[int] | None = None) -> Compiled:
     """The live ones of the queries (of those in `only`), compiled for one shard."""
-    live = [n for n, q in enumerate(queries) if q.live and (only is None or n in only)]
-    mine = _owned(queries, settings)
-    fixwise = [n for n in live if not queries[n].plan.by_ticks]
-    ticking = [n for n in live if queries[n].plan.by_ticks and (mine[n] or is_spread(queries[n].plan))]
+    live = [n for n in (range(len(queries)) if only is None else sorted(only)) if queries[n].live]
+    mine, flags = _owned(queries, settings), flags_of(queries)
+    ticks = flags.ticking.tolist()
+    fixwise = [n for n in live if not ticks[n]]
+    ticking = [n for n in live if ticks[n] and (mine[n] or is_spread(queries[n].plan))]
     windows = [n for n in ticking if queries[n].plan.window is not None]
     frames = [n for n in ticking if queries[n].plan.frame is not None]
     below = _below_frames(queries, frames)
@@ -168,20 +172,8 @@ def compile_shard(queries: Queries, settings: Settings, source: Source, only: fr
         following=kind_queries(below, [n for n in joined if below[n].plan.focals]),
         kinds={name: kind_queries(below, of) for name, of in kinds.items()},
         frames=compile_frames(queries, frames, geographic=settings.geographic),
-        every=np.array([q.plan.emit == "every" for q in queries], bool),
-        grouped=np.array([q.plan.aggregate is not None for q in queries], bool),
-        windowed=np.array([q.plan.window is not None or q.plan.frame is not None for q in queries], bool),
-        framed=np.array([q.plan.frame is not None for q in queries], bool),
-        retelling=np.array([q.plan.emit == "rstream" for q in queries], bool),
-        selecting=np.array([bool(shown_columns(q.plan)) for q in queries], bool),
-        valid_until=np.array([q.plan.valid_until for q in queries], bool),
-        paired=np.array([q.plan.pairs is not None for q in queries], bool),
-        mine=mine,
-        function=np.array([q.plan.aggregate.function if q.plan.aggregate else None for q in queries], object),
-        since=np.array([q.since for q in queries], np.int64),
+        mine=mine, order=order, **{name: getattr(flags, name) for name in _FLAGS},
         early=np.array([n for n in ticking if mine[n] and queries[n].since == NEVER], np.int64),
-        order=order,
-        **_windows([q.plan.window for q in queries]),
     )  # fmt: skip
 
 
@@ -196,15 +188,6 @@ def _below_frames(queries: Queries, frames: list[int]) -> Queries:
         return queries
     mine = frozenset(frames)
     return tuple(replace(q, plan=who_counts(q.plan)) if n in mine else q for n, q in enumerate(queries))
-
-
-def _windows(windows: list[Window | None]) -> dict[str, np.ndarray]:
-    seconds = [None if window is None else window.seconds for window in windows]
-    tuples = [None if window is None else window.tuples for window in windows]
-    return {
-        "window_us": np.array([-1 if s is None else round(s * 1e6) for s in seconds], np.int64),
-        "window_tuples": np.array([-1 if count is None else count for count in tuples], np.int64),
-    }
 
 
 def _owned(queries: Queries, settings: Settings) -> np.ndarray:

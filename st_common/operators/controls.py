@@ -21,6 +21,7 @@ from st_common.operators.swap import swap
 from st_common.operators.swapping import Swap
 from st_common.operators.timeline import Rows
 from st_common.query.plan import Plan
+from st_common.uncollected import uncollected
 
 Row = tuple[int, dict[str, Any]]  # position and control row
 
@@ -73,7 +74,8 @@ def _clock_run(state: State, position: int, row: dict[str, Any], settings: Setti
 
 def _register(state: State, rows: list[Row]) -> Swap:
     start = len(state.queries)
-    queries = state.queries + tuple(_registered(state, row) for _, row in rows)
+    with uncollected():
+        queries = state.queries + tuple([_registered(state, row) for _, row in rows])
     numbers = np.arange(start, len(queries))
     position = np.zeros(len(queries), np.int64)
     position[numbers] = [at for at, _ in rows]

@@ -14,6 +14,7 @@ from st_common.operators.fixes import Attributes
 from st_common.operators.intern import hashes_of
 from st_common.position import position_of
 from st_common.settings import PUBLIC_ID_KEY
+from st_common.uncollected import uncollected
 
 
 def _nowhere() -> np.ndarray:
@@ -87,7 +88,9 @@ _OWN_COLUMNS = frozenset({"row", "object", "event_ts", "x", "y", "gone"})
 
 def control_packet(segment: int, payload: bytes) -> Packet:
     """The packet of a control segment, the same for every shard."""
-    controls = tuple(json.loads(line) for line in payload.splitlines() if line)
+    lines = [line for line in payload.splitlines() if line]
+    with uncollected():
+        controls = tuple(json.loads(b"[" + b",".join(lines) + b"]"))
     empty = np.empty(0, np.int64)
     return Packet(
         segment=segment, rows=len(controls), rejects=0, controls=controls, objects=pa.array([], pa.string()),

@@ -93,30 +93,48 @@ def rows_in(
 
     `brief` rows have no plan: reading those of a hundred thousand takes seconds.
     """
+    for segment, number, value in values_in(log, segments, stream, versions, only=only):
+        yield _row(value, stream, segment, number, brief=brief)
+
+
+def values_in(
+    log: Log, segments: Iterable[Segment], stream: str, versions: dict[str, int], *, only: int | None = None
+) -> Iterator[tuple[Segment, int, dict[str, Any]]]:
+    """The query rows of some control segments as JSON values with a version, and where they stand; see `rows_in`."""
     for segment in segments:
         for number, line in enumerate(log.read(segment).split(b"\n")):
             wanted = line and only in (None, number)
-            row = _decoded(line, stream, segment, number, versions, brief=brief) if wanted else None
-            if row is not None:
-                yield row
+            value = _decoded(line, stream, segment, number, versions) if wanted else None
+            if value is not None:
+                yield segment, number, value
 
 
 def _decoded(
-    line: bytes, stream: str, segment: Segment, number: int, versions: dict[str, int], *, brief: bool
-) -> QueryRow | None:
+    line: bytes, stream: str, segment: Segment, number: int, versions: dict[str, int]
+) -> dict[str, Any] | None:
     try:
-        value = json.loads(line)
+        value: dict[str, Any] = json.loads(line)
         if value["op"] not in OPS:
             return None
-        drop, planned = value["op"] == "drop", value["op"] in ("register", "replace")
-        row = QueryRow(
+        name = value["query"]
+        version = versions[name] if value["op"] == "drop" else value["version"]
+        versions[name] = max(version, versions.get(name, 0))  # `fail` may come after a newer one
+    except (ValueError, KeyError, TypeError) as error:
+        raise LogError(f"segment {segment.number} of stream {stream}: row {number + 1} is no control row") from error
+    return {**value, "version": version}
+
+
+def _row(value: dict[str, Any], stream: str, segment: Segment, number: int, *, brief: bool) -> QueryRow:
+    planned = value["op"] in ("register", "replace") and not brief
+    try:
+        return QueryRow(
             name=value["query"],
-            version=versions[value["query"]] if drop else value["version"],
+            version=value["version"],
             op=value["op"],
             stream=stream,
             position=position_of(segment.number, number),
             arrival_us=segment.arrival_us,
-            plan=Plan.from_json(value["plan"]) if planned and not brief else None,
+            plan=Plan.from_json(value["plan"]) if planned else None,
             text=value.get("text"),
             owner=value.get("owner"),
             layer_version=value.get("layer_version"),
@@ -124,5 +142,3 @@ def _decoded(
         )
     except (ValueError, KeyError, TypeError) as error:
         raise LogError(f"segment {segment.number} of stream {stream}: row {number + 1} is no control row") from error
-    versions[row.name] = max(row.version, versions.get(row.name, 0))  # `fail` may come after a newer one
-    return row

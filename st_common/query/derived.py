@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.log import Log
+from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
 from st_common.home import Home
-from st_common.position import segment_of
-from st_common.query.control import QueryRow, rows_of
+from st_common.position import position_of
+from st_common.query.control import QueryRow, values_in
+from st_common.query.plan import VERSION, Plan
 from st_common.query.registry import logged_streams
+from st_common.uncollected import uncollected
 
 _CLOCKS = 1000  # control segments without a query (clock rows) that are read again rather than remembered by a commit
 
@@ -21,37 +24,62 @@ def roll_forward(home: Home) -> int:
 
     Each stream is an app transaction whose version is the newest control segment that the table has seen.
     """
-    return sum(_roll(home, stream) for stream in logged_streams(home))
+    with uncollected():
+        return sum(_roll(home, stream) for stream in logged_streams(home))
 
 
 def queries_table(rows: Sequence[QueryRow]) -> pa.Table:
     """The rows in the columns of the contract `queries`."""
-    values = {
-        "name": [row.name for row in rows],
-        "version": [row.version for row in rows],
-        "op": [row.op for row in rows],
-        "position": [row.position for row in rows],
-        "plan": [json.dumps(row.plan.to_json()) if row.plan else None for row in rows],
-        "text": [row.text for row in rows],
-        "owner": [row.owner for row in rows],
-        "stream": [row.stream for row in rows],
-    }
-    return pa.table(values, schema=load_contract("queries").arrow_schema())
+    values: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in _AS_IN_ROWS}
+    values["plan"] = [json.dumps(row.plan.to_json()) if row.plan else None for row in rows]
+    return pa.table(values, schema=_schema())
+
+
+_AS_IN_ROWS = ("name", "version", "op", "position", "text", "owner", "stream")
+
+
+def _schema() -> pa.Schema:
+    return load_contract("queries").arrow_schema()
 
 
 def _roll(home: Home, stream: str) -> int:
     path, app = home.table("queries"), f"queries-{stream}"
     seen = tables.committed(path, app)
     start = 0 if seen is None else seen + 1
-    segments = Log(home.log(stream)).control_segments(start)
+    log = Log(home.log(stream))
+    segments = log.control_segments(start)
     if not segments:
         return 0
-    rows = list(rows_of(home, stream, start=start, versions=_Versions(home, stream) if start else None))
-    new = [row for row in rows if segment_of(row.position) <= segments[-1].number]
-    if not new and len(segments) < _CLOCKS:
+    versions = _Versions(home, stream) if start else {}
+    new = pa.concat_tables(_of_segment(log, segment, stream, versions) for segment in segments)
+    if not len(new) and len(segments) < _CLOCKS:
         return 0
-    tables.append(path, queries_table(new), load_contract("queries"), app=app, version=segments[-1].number)
+    tables.append(path, new, load_contract("queries"), app=app, version=segments[-1].number)
     return len(new)
+
+
+def _of_segment(log: Log, segment: Segment, stream: str, versions: dict[str, int]) -> pa.Table:
+    """The query rows of one control segment; their plans are not taken apart, which a million would take long for."""
+    found = [(number, value) for _, number, value in values_in(log, [segment], stream, versions)]
+    rows = [value for _, value in found]
+    values = {
+        "name": [row["query"] for row in rows],
+        "version": [row["version"] for row in rows],
+        "op": [row["op"] for row in rows],
+        "position": [position_of(segment.number, number) for number, _ in found],
+        "plan": [_plan_text(row.get("plan")) for row in rows],
+        "text": [row.get("text") for row in rows],
+        "owner": [row.get("owner") for row in rows],
+        "stream": [stream] * len(rows),
+    }
+    return pa.table(values, schema=_schema())
+
+
+def _plan_text(plan: dict[str, Any] | None) -> str | None:
+    """A plan's text in the present version."""
+    if plan is None:
+        return None
+    return json.dumps(plan if plan.get("v") == VERSION else Plan.from_json(plan).to_json())
 
 
 class _Versions(dict[str, int]):

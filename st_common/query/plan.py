@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from sys import intern
 from typing import Any, Literal
 
 from st_common.query.comparing import (
@@ -148,7 +149,7 @@ class Plan:
         inside, neighbours, join, pairs = get("inside"), get("neighbours"), get("join"), get("pairs")
         window, aggregate, frame, compare = get("window"), get("aggregate"), get("frame"), get("compare")
         return Plan(
-            stream=value["stream"],
+            stream=intern(value["stream"]),  # one text for a million plans
             inside=region_from_json(inside) if inside else None,
             neighbours=neighbours_from_json(neighbours) if neighbours else None,
             join=LayerJoin(**{**join, "kinds": tuple(join.get("kinds", ()))}) if join else None,

@@ -27,6 +27,7 @@ from st_common.query.known import known, row_at
 from st_common.query.names import found
 from st_common.query.problem import Problem, TextError, did_you_mean
 from st_common.query.shown import ToShow
+from st_common.uncollected import uncollected
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement
@@ -61,7 +62,7 @@ def carry_out(
         TextError: a name that is taken or unknown, an unknown stream or layer, a box off the Earth; it points at every
             place, and nothing is done.
     """
-    with registry_locked(home):
+    with registry_locked(home), uncollected():
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
         draft = _drafted(home, streams, statements, owner=owner, arrival_us=arrival_us, store=True)
         changed = draft.created or draft.removed
@@ -315,7 +316,9 @@ def _written(home: Home, rows: Sequence[QueryRow], arrival_us: int, files: Mappi
 def _pinned(home: Home, rows: Sequence[QueryRow]) -> list[QueryRow]:
     """The rows, each with the newest version of the layer that it joins."""
     joins = [row.plan.join if row.plan else None for row in rows]
-    newest = layers(home) if any(joins) else {}
+    if not any(joins):
+        return list(rows)
+    newest = layers(home)
     return [
         row if join is None else replace(row, layer_version=newest.get(join.layer))
         for row, join in zip(rows, joins, strict=True)

@@ -8,9 +8,9 @@ on the way is left to the parser, which says why and where.
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate, chain
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -70,6 +70,7 @@ class Template:
 
     Its name is the first of its literals, which stand at `bounds`. Others are numbered `nodes` of the tree, below the
     regions and neighbours of `select`. Those of the condition (their numbers) have the parts of its text around them.
+    `fields` are those of its plan.
     """
 
     statement: Understood
@@ -78,6 +79,7 @@ class Template:
     nodes: tuple[tuple[int, exp.Expr], ...]
     chosen: tuple[int, ...]
     around: tuple[str, ...]
+    fields: Mapping[str, Any]
 
     @property
     def varying(self) -> frozenset[int]:
@@ -112,19 +114,16 @@ class Template:
 
     def _plan(self, literals: Sequence[str], areas: Areas) -> Plan:
         inside, knn = self.select.args.get("inside"), self.select.args.get("knn")
-        before = self.statement.plan
-        assert before is not None  # noqa: S101 - only such statements are templates
-        where = before.where
+        changed: dict[str, Any] = {}
+        if inside is not None:
+            changed["inside"] = region_of(inside, areas)
+        if knn is not None:
+            changed["neighbours"] = neighbours_of(knn)
         if self.chosen:
             values = (literals[number] for number in self.chosen)
             pairs = zip(self.around, (*values, ""), strict=True)
-            where = "".join(chain.from_iterable(pairs))
-        return replace(
-            before,
-            inside=region_of(inside, areas) if inside is not None else None,
-            neighbours=neighbours_of(knn) if knn is not None else None,
-            where=where,
-        )
+            changed["where"] = "".join(chain.from_iterable(pairs))
+        return Plan(**{**self.fields, **changed})
 
     def _moved(self, term: Term, text: str, literals: Sequence[str]) -> Term:
         columns = tuple((name, self.span(span, literals)) for name, span in term.columns)
@@ -214,7 +213,13 @@ def _template(
     chosen, around = _condition(select, statement.plan, at, areas)
     nodes = [pair for clause in ("inside", "knn") for pair in _literals(select.args.get(clause), at)]
     made = Template(
-        statement=statement, bounds=tuple(bounds), select=select, nodes=tuple(nodes), chosen=chosen, around=around
+        statement=statement,
+        bounds=tuple(bounds),
+        select=select,
+        nodes=tuple(nodes),
+        chosen=chosen,
+        around=around,
+        fields={each.name: getattr(statement.plan, each.name) for each in fields(Plan)},
     )
     again = made.filled(literals, areas)
     return made if again == (statement.name, statement.plan, statement.terms) else None

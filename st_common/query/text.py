@@ -37,6 +37,7 @@ from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source, TextError, underlined
 from st_common.query.region import Region
 from st_common.query.template import Spans, learn, template_of
+from st_common.uncollected import uncollected
 
 __all__ = ["Statement", "parse", "select_of", "to_text"]
 
@@ -92,7 +93,8 @@ def parse(text: str, *, file: str | None = None, areas: Areas | None = None) -> 
     source = Source(text, file)
     _check_encoding(source)
     try:
-        return _all(_reader(source, areas), cut(text, Fairway().tokenize))
+        with uncollected():
+            return _all(_reader(source, areas), cut(text, Fairway().tokenize))
     except CutError:  # something is not closed, and nothing else is told
         return _all(_reader(source, areas), [Piece(0, text, tuple(_tokens(source)))])
 
