@@ -39,18 +39,24 @@ _texts: list[tuple[Queries, dict[str, Any]]] = []
 def queries_to_blob(queries: Queries) -> bytes:
     """The queries as bytes, for a state that stores them by themselves: they are large and seldom change."""
     blob = to_blob(queries_to_arrays(queries), {}, compressed=True)
-    _known.setdefault(hashlib.sha256(blob).digest(), queries)
+    _remember(hashlib.sha256(blob).digest(), queries)
     return blob
 
 
 def queries_from_blob(blob: bytes) -> Queries:
     """What `queries_to_blob` gave; the same bytes give the same tuple, for shards of one stream share their queries."""
     digest = hashlib.sha256(blob).digest()
-    if digest not in _known:
-        _known[digest] = queries_from_arrays(from_blob(blob)[0])
+    found = _known.get(digest)
+    return _remember(digest, queries_from_arrays(from_blob(blob)[0]) if found is None else found)
+
+
+def _remember(digest: bytes, queries: Queries) -> Queries:
+    """Those that are known by a digest, which are the newest now."""
+    kept = _known.pop(digest, queries)
+    _known[digest] = kept
     for old in list(_known)[:-_KEPT]:
         del _known[old]
-    return _known[digest]
+    return kept
 
 
 def queries_to_arrays(queries: Queries) -> dict[str, Any]:

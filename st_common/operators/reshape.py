@@ -1,10 +1,10 @@
 """The states of a stream's shards as one, and one as those of other shards: what a reshard does (DESIGN section 2).
 
-Everything that a shard remembers belongs to an object or to a query. With `moving` every shard knows all objects, so
-last fixes, held fixes and what is pending are the same in all of them; answers that are judged fix by fix belong to
-the object's shard, all else to the query's (see `compiled.owners`). Without it a shard knows its own objects alone.
-Partners and targets are numbered by each shard for itself: they go over by their names, and those that nothing names
-any more stay behind.
+Everything that a shard remembers belongs to an object or to a query. With `moving` every shard gets all fixes, so the
+last fixes of objects that it has not forgotten, held fixes and what is pending are the same in all of them; answers
+that are judged fix by fix belong to the object's shard, all else to the query's (see `compiled.owners`). Without it a
+shard gets the fixes of its own objects alone. Partners and targets are numbered by each shard for itself: they go over
+by their names, and those that nothing names any more stay behind.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ import pyarrow as pa
 from st_common.errors import StateError
 from st_common.operators.compiled import is_spread, owners
 from st_common.operators.entries import Entries
-from st_common.operators.fixes import NEVER, Attributes, LastFixes
+from st_common.operators.fixes import ALIVE, NEVER, Attributes, LastFixes
 from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.groups import Groups
 from st_common.operators.intern import Interner
@@ -25,6 +25,8 @@ from st_common.operators.numbering import Numbering
 from st_common.operators.registered import Queries
 from st_common.operators.state import Held, Pending, State
 from st_common.operators.targets import NO_PARTNER, Targets
+
+_DAMAGED = "the state of a shard is damaged, or of another time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,23 +51,18 @@ def joined(states: Sequence[State], *, moving: bool) -> State:
     Raises:
         StateError: the states are not of one place of the log, or do not know the same.
     """
-    _check(states, moving=moving)
-    first, numbering = states[0], Numbering(Interner.empty(), Targets.empty())
-    starts = np.zeros(len(states), np.int64)
-    if not moving:
-        starts = np.cumsum([0, *(len(state.objects) for state in states[:-1])])
-    parts = [
-        renumbered(state, numbering, start + np.arange(len(state.objects)))
-        for state, start in zip(states, starts, strict=True)
-    ]
-    whole = first if moving else _with_all_objects(states, starts)
+    live = [_without_dropped(state) for state in states]
+    _check(live)
+    whole, object_of = _with_known_objects(live) if moving else _with_all_objects(live)
+    numbering = Numbering(Interner.empty(), Targets.empty())
+    parts = [renumbered(state, numbering, of) for state, of in zip(live, object_of, strict=True)]
     return replace(
         whole, partners=numbering.partners, targets=numbering.targets, memo=None,
         answer=unique(np.concatenate([part.answer for part in parts])),
         tick_answer=unique(np.concatenate([part.tick_answer for part in parts])),
         entries=_in_order([part.entries for part in parts]), groups=_groups([part.groups for part in parts]),
         frame_rows=_frame_rows([part.frame_rows for part in parts]), tracks=_tracks([part.tracks for part in parts]),
-        pending=_pending(states, starts),
+        pending=_pending(live, object_of),
     )  # fmt: skip
 
 
@@ -75,16 +72,39 @@ def split(state: State, *, shards: int, moving: bool) -> list[State]:
     return [_part(state, shard_of, shard, shards, moving=moving) for shard in range(shards)]
 
 
-def _check(states: Sequence[State], *, moving: bool) -> None:
+def _check(states: Sequence[State]) -> None:
     """Raises when the states are not those of the shards of one stream at one place."""
-    first, hint = states[0], "the state of a shard is damaged, or of another time"
+    first = states[0]
     for state in states[1:]:
         if state.next_segment != first.next_segment:
             ends = sorted({state.next_segment for state in states})
-            raise StateError(f"the shards stand at different segments: {ends}", hint=hint)
-        same = state.max_event == first.max_event and state.queries == first.queries and state.layers == first.layers
-        if not same or (moving and not np.array_equal(state.objects.hashes, first.objects.hashes)):
-            raise StateError("the shards do not know the same objects, queries and clock", hint=hint)
+            raise StateError(f"the shards stand at different segments: {ends}", hint=_DAMAGED)
+        if not (state.max_event == first.max_event and state.queries == first.queries and state.layers == first.layers):
+            raise StateError("the shards do not know the same queries, layers and clock", hint=_DAMAGED)
+
+
+def _without_dropped(state: State) -> State:
+    """The state without queries that were dropped: shards forget them at different places (see `retire`)."""
+    live = np.array([query.live for query in state.queries], bool)
+    for numbers in (state.targets.query[_targets_of(state)], state.frame_rows.query, state.tracks.key >> SHIFT):
+        live[numbers] = True
+    if live.all():
+        return state
+    query_of = np.where(live, np.cumsum(live) - 1, -1)
+    rows, tracks = state.frame_rows, state.tracks
+    return replace(
+        state, queries=tuple(query for query, is_live in zip(state.queries, live, strict=True) if is_live),
+        targets=Targets(query_of[state.targets.query], state.targets.partner),
+        frame_rows=replace(rows, key=packed(query_of[rows.query], rows.object)),
+        tracks=replace(tracks, key=packed(query_of[tracks.key >> SHIFT], tracks.key & MASK)),
+    )  # fmt: skip
+
+
+def _targets_of(state: State) -> np.ndarray:
+    """The targets that answers, windows and groups name, each once."""
+    named = (state.answer & MASK, state.tick_answer >> SHIFT, state.entries.target, state.groups.target)
+    found: np.ndarray = np.unique(np.concatenate(named))
+    return found
 
 
 def renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _Answers:
@@ -92,8 +112,7 @@ def renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _An
     entries, groups, rows = state.entries, state.groups, state.frame_rows
     in_entries = _counted(state.queries, state.targets.query[entries.target], entries.value)
     in_rows = _counted(state.queries, rows.query, rows.value)
-    of_targets = np.unique(np.concatenate(
-        [state.answer & MASK, state.tick_answer >> SHIFT, entries.target, groups.target]))  # fmt: skip
+    of_targets = _targets_of(state)
     partner = state.targets.partner[of_targets]
     of_partners = np.unique(np.concatenate([
         partner, entries.group, entries.value[in_entries.partners].astype(np.int64), rows.group,
@@ -214,29 +233,68 @@ def _groups(parts: Sequence[Groups]) -> Groups:
     return Groups(target=target[order], value=np.concatenate([part.value for part in parts])[order])
 
 
-def _pending(states: Sequence[State], starts: np.ndarray) -> Pending:
+def _pending(states: Sequence[State], object_of: Sequence[np.ndarray]) -> Pending:
     """What happened since the last tick; a shard without queries that are judged at ticks has not kept it."""
     tick = max(state.pending.tick for state in states)
     if tick == NEVER:
         return Pending()
-    objects = [state.pending.objects + start for state, start in zip(states, starts, strict=True)]
+    objects = [of[state.pending.objects] for state, of in zip(states, object_of, strict=True)]
     ended = [state.pending.ended for state in states]
     found, first = np.unique(np.concatenate(objects), return_index=True)
     return Pending(tick=tick, objects=found, ended=np.concatenate(ended)[first])
 
 
-def _with_all_objects(states: Sequence[State], starts: np.ndarray) -> State:
-    """The first state with the objects of all, one shard's after the other's."""
-    objects, names = Interner.empty(), LastFixes().columns()
+def _with_known_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]]:
+    """The first state with the objects that any of them knows, and by which numbers: each forgets for itself.
+
+    Raises:
+        StateError: what two of them know of an object that is there differs.
+    """
+    whole, object_of = states[0], [np.arange(len(states[0].objects))]
+    for state in states[1:]:
+        number = whole.objects.find(state.objects.hashes, state.objects.ids)
+        new = np.flatnonzero(number < 0)
+        fixes = _newest_fixes(whole.fixes, state.fixes, number)
+        number[new] = len(whole.objects) + np.arange(len(new))
+        object_of.append(number)
+        whole = replace(
+            whole, fixes=_joined_fixes([fixes, state.fixes.take(new)]),
+            objects=whole.objects.with_new(state.objects.hashes[new], state.objects.ids.take(pa.array(new))),
+        )  # fmt: skip
+    return whole, object_of
+
+
+def _newest_fixes(fixes: LastFixes, others: LastFixes, number: np.ndarray) -> LastFixes:
+    """The last fixes of objects, from another shard where it remembers of one that left what this one forgot.
+
+    `number` says which object each of the others is, -1 for none.
+    """
+    theirs = np.flatnonzero(number >= 0)
+    mine = number[theirs]
+    differs = (fixes.ts[mine] != others.ts[theirs]) | (fixes.status[mine] != others.status[theirs])
+    is_there = (fixes.status[mine] == ALIVE) | (others.status[theirs] == ALIVE)
+    if (differs & is_there).any():
+        raise StateError("the shards do not know the same of objects", hint=_DAMAGED)
+    newer = np.flatnonzero(others.ts[theirs] > fixes.ts[mine])
+    newer = newer[np.argsort(mine[newer])]
+    return fixes.with_rows(mine[newer], others.take(theirs[newer]), total=len(fixes)) if len(newer) else fixes
+
+
+def _with_all_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]]:
+    """The first state with the objects of all, one shard's after the other's, and their numbers."""
+    starts = np.cumsum([0, *(len(state.objects) for state in states[:-1])])
+    object_of = [start + np.arange(len(state.objects)) for start, state in zip(starts, states, strict=True)]
+    objects = Interner.empty()
     for state in states:
         objects = objects.with_new(state.objects.hashes, state.objects.ids)
-    fixes = [state.fixes for state in states]
-    columns = {name: np.concatenate([getattr(one, name) for one in fixes]) for name in names}
-    held = [replace(state.held, object=state.held.object + start) for state, start in zip(states, starts, strict=True)]
-    return replace(
-        states[0], objects=objects, held=_held(held),
-        fixes=LastFixes(**columns, attributes=_attributes([(len(one), one.attributes) for one in fixes])),
-    )  # fmt: skip
+    held = [replace(state.held, object=of[state.held.object]) for state, of in zip(states, object_of, strict=True)]
+    fixes = _joined_fixes([state.fixes for state in states])
+    return replace(states[0], objects=objects, held=_held(held), fixes=fixes), object_of
+
+
+def _joined_fixes(parts: Sequence[LastFixes]) -> LastFixes:
+    columns = {name: np.concatenate([getattr(one, name) for one in parts]) for name in LastFixes().columns()}
+    return LastFixes(**columns, attributes=_attributes([(len(one), one.attributes) for one in parts]))
 
 
 def _held(parts: Sequence[Held]) -> Held:

@@ -44,8 +44,9 @@ def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
     query_of = np.where(used.queries, np.cumsum(used.queries) - 1, -1)
     object_of = np.where(used.objects, np.cumsum(used.objects) - 1, -1)
     rows, tracks, pending = state.frame_rows, state.tracks, state.pending
+    queries = tuple(query for query, is_used in zip(state.queries, used.queries, strict=True) if is_used)
     kept = replace(
-        state, queries=tuple(query for query, is_used in zip(state.queries, used.queries, strict=True) if is_used),
+        state, queries=state.queries if used.queries.all() else queries,
         targets=Targets(query_of[state.targets.query], state.targets.partner),
         frame_rows=replace(rows, key=packed(query_of[rows.query], rows.object)),
         tracks=replace(tracks, key=packed(query_of[tracks.key >> SHIFT], tracks.key & MASK)),

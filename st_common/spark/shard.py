@@ -21,6 +21,8 @@ from st_common.operators.codec import PACKED, from_blob, to_blob
 from st_common.operators.delta import Delta, apply
 from st_common.operators.packet import Packet, nulled_in
 from st_common.operators.registered import Queries, queries_from_blob, queries_to_blob
+from st_common.operators.retire import LEAST, retired
+from st_common.operators.settings import Settings
 from st_common.operators.stages import Step, step
 from st_common.operators.state import State
 from st_common.operators.wanted import wanted_us
@@ -86,10 +88,10 @@ class ShardProcessor(StatefulProcessor):
         head = tuple(self._head.get() or _NO_HEAD) if self._head.exists() else _NO_HEAD
         settings = self._feed.settings(shard_key)
         done = step(self._state(shard_key, *head[:4]), read, settings, self._layer_of)
-        self._write(shard_key, head, done)
+        state = self._write(shard_key, head, done, settings)
         for segment in asked_exports(read):
-            save(export_path(self._home, self._feed.stream.name, segment, settings.shard), done.state)
-        _decoded[self._checkpoint, shard_key] = (head[0] + 1, done.state)
+            save(export_path(self._home, self._feed.stream.name, segment, settings.shard), state)
+        _decoded[self._checkpoint, shard_key] = (head[0] + 1, state)
         blob = result_blob(done, read, wanted=wanted_us(done.state, settings))
         yield pd.DataFrame({"key": [shard_key], "blob": [blob]})
 
@@ -117,27 +119,32 @@ class ShardProcessor(StatefulProcessor):
             raise StateError(f"there is no {path}", hint="a reshard wrote it; restore it")
         return load(path)
 
-    def _write(self, key: int, head: tuple[int, ...], done: Step) -> None:
+    def _write(self, key: int, head: tuple[int, ...], done: Step, settings: Settings) -> State:
+        """Stores what a step did, and gives the state as it is stored: a new base forgets what nothing names."""
+        state = done.state
         version, base, chunks, query_chunks, base_bytes, journal_bytes = head
         entry = b"".join(_LENGTH.pack(len(blob)) + blob for blob in (delta.to_blob() for delta in done.deltas))
         journal_bytes += len(entry)
         seeded = version == 0 and self._feed.seed is not None  # from now on the state store has all, and needs no seed
         if seeded or journal_bytes > max(_LEAST_JOURNAL, base_bytes):
-            base_blob = done.state.to_blob(queries=False)
+            state = retired(state, settings, least=LEAST)
+            base_blob = state.to_blob(queries=False)
             chunks = _put(self._base, base_blob)
-            if not query_chunks or _stored.get((self._checkpoint, key)) is not done.state.queries:
-                query_chunks = _put(self._queries, queries_to_blob(done.state.queries))
-                _stored[self._checkpoint, key] = done.state.queries
+            if not query_chunks or _stored.get((self._checkpoint, key)) is not state.queries:
+                query_chunks = _put(self._queries, queries_to_blob(state.queries))
+                _stored[self._checkpoint, key] = state.queries
             self._journal.clear()
             base, base_bytes, journal_bytes = version + 1, len(base_blob), 0
         else:
             self._journal.updateValue((version,), (entry,))
         self._head.update((version + 1, base, chunks, query_chunks, base_bytes, journal_bytes))
+        return state
 
 
 def _put(stored: MapState, blob: bytes) -> int:
-    """Stores a blob in parts; how many."""
+    """Stores a blob in parts, in place of what was there; how many."""
     parts = [blob[at : at + _CHUNK] for at in range(0, len(blob), _CHUNK)]
+    stored.clear()  # there may have been more
     for number, part in enumerate(parts):
         stored.updateValue((number,), (part,))
     return len(parts)

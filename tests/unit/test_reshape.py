@@ -1,5 +1,6 @@
 """Shards become other shards in the middle of a stream, and nobody can tell from the changes."""
 
+import random
 import tempfile
 from dataclasses import fields, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from st_common.errors import StateError
 from st_common.operators.changes import settled
 from st_common.operators.fixes import NEVER
 from st_common.operators.reshape import joined, split
+from st_common.operators.retire import retired
 from st_common.operators.stages import step
 from st_common.operators.state import State
 from st_common.query.plan import Plan
@@ -22,8 +24,9 @@ from st_common.testing.effort import tries
 from st_common.testing.laws import ShapelyLayer, batched, in_row_order, packets_of, run_steps
 from st_common.testing.laws import settings_of as rules_of
 from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.oracle import Fix, Rules
 from st_common.testing.oracle_rows import Control
-from st_common.testing.strategies import cases, segmentations
+from st_common.testing.strategies import SECOND_US, Case, Segmentation, cases, segmentations
 
 pytestmark = pytest.mark.spec("X1", "X4", "P8")
 
@@ -46,8 +49,11 @@ def reshaped(states, shards, *, moving=True, through_bytes=False):
     return split(whole, shards=shards, moving=moving)
 
 
-def run_life(case, cut, life, *, through_bytes=False):
-    """The changes of a case that goes from shards to shards; the last ones get what is left."""
+def run_life(case, cut, life, *, through_bytes=False, forgets=None):
+    """The changes of a case that goes from shards to shards; the last ones get what is left.
+
+    With `forgets` (random numbers) each shard forgets for itself, now and then, what nothing needs.
+    """
     made = {shards: packets_of(case, cut, shards) for shards, _ in life}
     segments, at, told = len(made[life[0][0]][0]), 0, []
     states = [State()] * life[0][0]
@@ -59,7 +65,8 @@ def run_life(case, cut, life, *, through_bytes=False):
             for shard in range(shards):
                 rules = rules_of(case.rules, shard=shard, shards=shards)
                 done = step(states[shard], [row[shard] for row in batch], rules, layer_of(case))
-                states[shard] = done.state
+                is_now = forgets is not None and forgets.random() < 0.5
+                states[shard] = retired(done.state, rules, least=0) if is_now else done.state
                 results.append(done.changes)
             told.append(settled(results))
         at = min(end, segments)
@@ -87,15 +94,27 @@ def test_shards_that_become_others_through_bytes_tell_the_same_changes(drawn):
     assert in_row_order(again, other_order) == in_row_order(changes, order)
 
 
+@pytest.mark.spec("S4")
+@tries(60)
+@given(lives(), st.sampled_from([0, 1, 2, 4]), st.integers(0, 1 << 32))
+def test_shards_that_forget_each_for_itself_and_become_others_tell_the_same_changes(drawn, silence_s, seed):
+    case, cut, life = drawn
+    case = replace(case, rules=replace(case.rules, silence_us=silence_s * SECOND_US + 1))
+    changes, _, order = run_steps(case, cut)
+    again, other_order, _ = run_life(case, cut, life, through_bytes=seed % 2 == 0, forgets=random.Random(seed))
+    assert in_row_order(again, other_order) == in_row_order(changes, order)
+
+
 def said(state):
     """What a state remembers, by names alone."""
+    named = [(query.name, query.version) for query in state.queries]
 
     def pairs(keys, high, low):
         return sorted((high[key >> 32], low[key & 0xFFFFFFFF]) for key in keys.tolist())
 
     ids, partners = state.objects.ids.to_pylist(), state.partners.ids.to_pylist()
     targets = [
-        (query, partners[partner] if partner >= 0 else None)
+        (named[query] if query >= 0 else None, partners[partner] if partner >= 0 else None)
         for query, partner in zip(state.targets.query.tolist(), state.targets.partner.tolist(), strict=True)
     ]
     entries, rows, tracks = state.entries, state.frame_rows, state.tracks
@@ -106,11 +125,12 @@ def said(state):
                          for t, v in zip(state.groups.target, state.groups.value, strict=True)),
         "entries": sorted(((targets[t], ids[o], ts, position, tick, partners[group] if group >= 0 else None)
                     for t, o, ts, position, tick, group in zip(*columns, strict=True)), key=repr),
-        "frames": sorted((query, ids[o], ts, n, way, held, partners[group] if group >= 0 else "")
+        "frames": sorted((named[query], ids[o], ts, n, way, held, partners[group] if group >= 0 else "")
                          for query, o, ts, n, way, held, group in zip(
                              *(column.tolist() for column in (rows.query, rows.object, rows.ts, rows.n, rows.way,
                                                               rows.held, rows.group)), strict=True)),
-        "tracks": sorted((key >> 32, ids[key & 0xFFFFFFFF], since, n, way, high) for key, since, n, way, high in zip(
+        "tracks": sorted((named[key >> 32], ids[key & 0xFFFFFFFF], since, n, way, high)
+                         for key, since, n, way, high in zip(
             *(column.tolist() for column in (tracks.key, tracks.since, tracks.n, tracks.way)),
             [[h for h in row if h != NEVER] for row in tracks.high.tolist()], strict=True)),
         "fixes": sorted(zip(ids, state.fixes.ts.tolist(), strict=True)), "held": sorted(state.held.position.tolist()),
@@ -161,6 +181,19 @@ def test_shards_of_different_places_of_the_log_are_not_joined():
         joined([State(next_segment=3), State(next_segment=4)], moving=True)
     with pytest.raises(StateError, match="do not know the same"):
         joined([State(max_event=1), State(max_event=2)], moving=True)
+
+
+@pytest.mark.spec("S4")
+def test_shards_that_differ_in_what_they_know_of_an_object_are_not_joined():
+    def state_at(seconds):
+        fix = Fix(position=0, object="a", event_us=seconds * SECOND_US, x=1.0, y=1.0)
+        case = Case(rows=(fix,), layers={}, rules=Rules())
+        cut = Segmentation(cuts=(), batches=())
+        return replace(run_life(case, cut, [(1, 0)])[2][0], max_event=9 * SECOND_US)
+
+    assert len(joined([state_at(1), state_at(1)], moving=True).objects) == 1
+    with pytest.raises(StateError, match="do not know the same of objects"):
+        joined([state_at(1), state_at(2)], moving=True)
 
 
 def test_every_part_of_a_state_is_known_to_a_reshard():

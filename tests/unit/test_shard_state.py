@@ -1,0 +1,117 @@
+"""What a shard on Spark stores: it forgets as the local engine does, and tells the same."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from st_common.capture.log import Log
+from st_common.engine.feed import packets
+from st_common.home import Home
+from st_common.operators.changes import settled
+from st_common.query.plan import Plan
+from st_common.query.region import Box
+from st_common.spark import shard
+from st_common.spark.shard import ShardProcessor, read_result
+from st_common.spark.source import Feed
+from st_common.testing import oracle
+from st_common.testing.laws import told, told_by_oracle
+from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.oracle import Control, Fix, Rules
+from st_common.testing.strategies import SECOND_US
+
+BOX = Plan(stream="grid", inside=Box(minx=0, miny=0, maxx=10, maxy=10)).to_json()
+RULES = Rules(silence_us=5 * SECOND_US)
+
+
+class Value:
+    """A value of Spark's state store."""
+
+    def __init__(self):
+        self.value = None
+
+    def exists(self):
+        return self.value is not None
+
+    def get(self):
+        return self.value
+
+    def update(self, value):
+        self.value = value
+
+
+class Map(dict):
+    """A map of Spark's state store."""
+
+    def getValue(self, key):  # noqa: N802 - Spark's name
+        return self.get(key)
+
+    def updateValue(self, key, value):  # noqa: N802 - Spark's name
+        self[key] = value
+
+
+class Store:
+    """Spark's state store of one key."""
+
+    def __init__(self):
+        self.variables = {}
+
+    def getValueState(self, name, _schema):  # noqa: N802 - Spark's name
+        return self.variables.setdefault(name, Value())
+
+    def getMapState(self, name, *_schemas):  # noqa: N802 - Spark's name
+        return self.variables.setdefault(name, Map())
+
+    @property
+    def size(self):
+        """How many bytes the maps hold."""
+        return sum(len(value[0]) for name in ("base", "queries", "journal") for value in self.variables[name].values())
+
+
+def query(op, name):
+    row = {"op": op, "query": name}
+    row |= {"version": 1, "plan": BOX, "text": "", "owner": "t"} if op == "register" else {}
+    return Control(position=0, row=row)
+
+
+def rows_of(count):
+    """Objects and queries that come one after another, and go."""
+    rows = [query("register", "kept")]
+    for number in range(count):
+        rows.append(Fix(position=0, object=f"o{number}", event_us=(1 + number) * SECOND_US, x=1.0, y=1.0))
+        rows += [query("register", f"q{number}"), query("drop", f"q{number}")]
+    return tuple(replace(row, position=number) for number, row in enumerate(rows))
+
+
+@pytest.mark.spec("S4", "X1")
+@pytest.mark.parametrize("shards", [1, 3])
+def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, shards):
+    monkeypatch.setattr(shard, "LEAST", 10)
+    monkeypatch.setattr(shard, "_LEAST_JOURNAL", 1 << 14)
+    rows = rows_of(150)
+    home, stream = Home(tmp_path), replace(settings_of("grid", RULES), shards=shards)
+    written = write_log(home.log("grid"), rows, tuple(range(3, len(rows), 10)))
+    log, keys = Log(home.log("grid")), tuple(range(shards))
+    feed = Feed(home=str(tmp_path), stream=stream, keys=keys)
+    stores, changes, sizes = [Store() for _ in keys], [], []
+    for number, segment in enumerate(log.segments(0)):
+        packed = packets(log, segment, stream, shards=shards)
+        results = []
+        for key in keys:
+            if number % 7 == key:
+                shard._decoded.clear()  # another worker takes over: all it has is the state store
+                shard._stored.clear()
+            processor = ShardProcessor(feed.to_json(), "checkpoint")
+            processor.init(stores[key])
+            frame = pd.DataFrame({"blob": [packed[key].to_blob()]})
+            (out,) = processor.handleInputRows((key,), iter([frame]), None)
+            results.append(read_result(out["blob"][0])[0])
+        changes.append(settled(results))
+        sizes.append(max(store.size for store in stores))
+    states = [state for _, state in shard._decoded.values()]
+    assert max(len(state.objects) for state in states) < 75
+    assert max(len(state.queries) for state in states) < 75
+    assert max(sizes[len(sizes) // 2 :]) <= 1.5 * max(sizes[: len(sizes) // 2])
+    expected = oracle.judge(rows, layers={}, rules=RULES)
+    assert told(pa.concat_tables(changes), written.order) == told_by_oracle(expected.changes)
