@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
@@ -145,9 +145,9 @@ class Feed:
             self._write_note(place)
 
     def _other_notes(self) -> Iterator[Mapping[str, Any]]:
-        """The notes of what else feeds the target."""
+        """The notes of what else feeds the target; a query that was dropped does so no more."""
         for path in sorted(self._path.parent.glob("*.json")):
-            record = None if path == self._path else read_record(path)
+            record = None if path == self._path or not _feeds(self._home, path) else read_record(path)
             if record is not None:
                 yield record
 
@@ -193,6 +193,15 @@ class Feed:
 def feed_folder(home: Home, stream: str) -> Path:
     """Where the notes of who feeds a stream lie."""
     return home.log(stream) / "feeds"
+
+
+def _feeds(home: Home, note: Path) -> bool:
+    """Whether the query of a note is still registered."""
+    name = unquote(note.name.removesuffix(".json").partition(".")[2])
+    try:
+        return find(home, name).live
+    except QueryError:  # its log was removed
+        return False
 
 
 def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:

@@ -21,6 +21,7 @@ from st_common.engine.run import run
 from st_common.errors import ConfigError, QueryError
 from st_common.home import Home
 from st_common.query.plan import Aggregate, Box, Plan
+from st_common.query.registry import drop
 from st_common.serving.answers import answer
 from st_common.serving.changes import passed_changes
 from st_common.serving.feeding import Feed, feed_folder
@@ -290,3 +291,35 @@ def test_a_stream_with_two_sources_goes_by_the_one_that_is_behind(home):
     assert controls(home) == [("clock", 3_000_000), ("clock", 8_000_000), ("end", None)]  # the other is at 8 s
     feed(home, "went", attributes={}).run()
     assert controls(home)[3:] == [("clock", 20_000_000), ("end", None)]
+
+
+@pytest.mark.spec("S1")
+def test_a_source_whose_query_was_dropped_holds_nobody_back(home):
+    register(home, "came", CAME)
+    register(home, "went", dataclasses.replace(CAME, emit="dstream"))
+    drive_and_run(home, ("a", 2, 5, "bus"))
+    feed(home, attributes={}).run()
+    feed(home, "went", attributes={}).run()
+    drive_and_run(home, ("z", 9, 99, "bus"))
+    feed(home, attributes={}).run()
+    assert controls(home)[-1] == ("clock", 2_000_000)  # `went` is still there
+    drop(home, "went")
+    drive_and_run(home, ("z", 20, 99, "bus"))
+    feed(home, attributes={}).run()
+    assert controls(home)[-1] == ("clock", 20_000_000)
+
+
+@pytest.mark.spec("S1")
+def test_a_source_whose_note_was_removed_holds_nobody_back_and_is_fed_once_all_the_same(home):
+    register(home, "came", CAME)
+    register(home, "went", dataclasses.replace(CAME, emit="dstream"))
+    drive_and_run(home, ("a", 2, 5, "bus"), ("a", 3, 50, "bus"))
+    feed(home, attributes={}).run()
+    feed(home, "went", attributes={}).run()
+    (feed_folder(home, "arrivals") / "cars.went.json").unlink()
+    drive_and_run(home, ("z", 9, 99, "bus"))
+    feed(home, attributes={}).run()
+    assert controls(home)[-1] == ("clock", 9_000_000)
+    before = fed(home)
+    feed(home, "went", attributes={}).run()
+    assert fed(home) == before
