@@ -24,6 +24,7 @@ def step_settings(stream: StreamSettings, *, shard: int = 0, shards: int = 1) ->
     return Settings(
         lateness_us=round(stream.lateness_s * _US), silence_us=silence_us, tick_us=round(stream.tick_s * _US),
         geographic=stream.geographic, margin=stream.cache_share * reach_m / stream.unit_m, refills=stream.cache_refills,
+        unit_m=stream.unit_m,
         window_rows=stream.window_rows, shard=shard, shards=shards, id_key=stream.id_key,
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from st_common.operators.state import State
 from st_common.operators.swap import swap
 from st_common.operators.swapping import Swap
 from st_common.operators.timeline import Rows
+from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
 from st_common.uncollected import uncollected
 
@@ -41,13 +42,26 @@ def control(state: State, rows: list[Row], settings: Settings, layer_of: LayerOf
     """
     op = rows[0][1]["op"]
     if op in _SWAPS:
-        return swap(state, _SWAPS[op](state, rows), settings, layer_of)
+        return swap(state, _SWAPS[op](state, _in_coordinates(rows, settings)), settings, layer_of)
     if op in ("clock", "end"):
         return evaluate(state, _clock_run(state, *rows[0], settings), settings, layer_of)
     if op in ("export", "reading"):  # a place in the log; what engines and decoders do there is no matter of answers
         nothing = Delta(next_segment=state.next_segment, max_event=state.max_event)
         return Outcome(delta=nothing, changes=SHARD_SCHEMA.empty_table(), counters=Counters(), memo=state.memo)
     raise LogError(f"a control row asks for {op!r}", hint="the log was written by a newer version")
+
+
+def _in_coordinates(rows: list[Row], settings: Settings) -> list[Row]:
+    """The rows with their plans in the unit of the stream's coordinates; the log has them in metres."""
+    if settings.unit_m == 1.0:
+        return rows
+
+    def converted(row: dict[str, Any]) -> dict[str, Any]:
+        if "plan" not in row:
+            return row
+        return {**row, "plan": in_coordinates(Plan.from_json(row["plan"]), settings.unit_m).to_json()}
+
+    return [(at, converted(row)) for at, row in rows]
 
 
 def _clock_run(state: State, position: int, row: dict[str, Any], settings: Settings) -> Run:

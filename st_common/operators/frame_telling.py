@@ -130,7 +130,7 @@ def _speeds(turn: Turn, frames: Frames, index: np.ndarray) -> Groups:
     window_s = frames.specs.seconds[frames.specs.place[rows.queries(index[starts])]]
     seconds = np.where(np.isnan(window_s), time_us / 1e6, window_s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        speed = np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan)
+        speed = np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan) * turn.settings.unit_m
     target = turn.numbering.targets_of(rows.queries(index[starts]), rows.group[index[starts]])
     order = np.argsort(target)
     return Groups(target=target[order], value=speed[order])

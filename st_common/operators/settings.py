@@ -12,7 +12,7 @@ class Settings:
     `margin` is the width of the cache area around moving queries (share x max_speed x silence, SPEC G6), 0 without a
     cache; with `refills` off a cache is never made anew, as in the paper, and what it misses is counted. `window_rows`
     is how many of its newest fixes a query with windows keeps of each object at a tick. `id_key` is the key of the
-    hashes of ids, the same for all shards and for ever.
+    hashes of ids, the same for all shards and for ever. `unit_m` is how many metres a unit of a plane is.
     """
 
     lateness_us: int = 0
@@ -22,6 +22,7 @@ class Settings:
     margin: float = 0.0
     refills: bool = True
     window_rows: int = 10_000
+    unit_m: float = 1.0
     shard: int = 0
     shards: int = 1
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)

@@ -8,7 +8,6 @@ from st_common.query.area_store import NamedArea
 from st_common.query.checks import complaints, complaints_of_area
 from st_common.query.control import QueryRow
 from st_common.query.earth import complaints_of_plane
-from st_common.query.lengths import complaints_of_lengths
 from st_common.query.names import LayerTags, found, resolved
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
@@ -17,7 +16,6 @@ from st_common.query.terms import Types, notices_of, problems_of, types_of
 from st_common.settings import broken_of
 
 if TYPE_CHECKING:
-    from st_common.query.complaint import Complaint
     from st_common.query.text import Statement
     from st_common.settings import StreamSettings
 
@@ -195,18 +193,13 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
         hint = _near(draft, plan.stream, draft.streams) or f"known streams: {', '.join(draft.streams) or 'none'}"
         draft.problems.append(statement.problem(f"unknown stream {plan.stream!r}", at="stream", hint=hint))
     else:
-        for each in (*complaints(plan, stream), *_of_plane(plan, stream)):
+        for each in (*complaints(plan, stream), *(() if stream.geographic else complaints_of_plane(plan))):
             draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
         found = list(problems_of(statement, stream, draft.types))
         draft.problems.extend(found)
         draft.notices.extend(() if found else notices_of(statement, stream, draft.types))
     if plan.join is not None and plan.join.layer not in draft.layers:
         _unknown_layer(draft, statement, plan.join.layer)
-
-
-def _of_plane(plan: Plan, stream: "StreamSettings") -> "list[Complaint]":
-    """What a plan cannot be on a plane."""
-    return [] if stream.geographic else [*complaints_of_plane(plan), *complaints_of_lengths(plan, stream)]
 
 
 def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:

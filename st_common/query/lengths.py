@@ -1,58 +1,81 @@
-"""Lengths and speeds on a CRS whose unit is not the metre: they would silently be so many of that unit."""
+"""Lengths and speeds on a plane whose unit is not the metre (a CRS in feet): plans in that unit (SPEC P4).
 
-import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+Plans say metres, and everything that is shown of them does. What judges fixes counts in coordinates: it takes a plan
+as `in_coordinates` gives it.
+"""
 
-from st_common.query.complaint import Complaint
-from st_common.query.frame import Frame
+from dataclasses import replace
+
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.tokenizer_core import TokenType
+
+from st_common.query.comparing import Transform
+from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
 from st_common.query.region import Circle, MovingBox, MovingCircle, Region
 
-if TYPE_CHECKING:
-    from st_common.settings import StreamSettings
-
-_SPEED = re.compile(r"\bspeed_mps\b", re.IGNORECASE)
+_SPEED = "speed_mps"
+_DUCKDB = DuckDB()
 
 
-def complaints_of_lengths(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
-    """What of a plan is counted in metres, on a stream whose coordinates are counted in another unit."""
-    if stream.unit_m == 1.0:
-        return
-    message = f"metres have no place on {stream.crs}, whose unit is {stream.unit_m:.10g} m"
-    hint = "rectangles, polygons and KNN work in its coordinates; for lengths and speeds bring the stream into metres"
-    for at in _in_metres(plan):
-        yield Complaint(at=at, message=message, hint=hint)
+def in_coordinates(plan: Plan, unit_m: float) -> Plan:
+    """The plan with its lengths in a unit of so many metres, as coordinates are, and speeds in metres per second.
+
+    The average speed of AVGSPD is a value and no text: whoever finds it converts it.
+    """
+    if unit_m == 1.0:
+        return plan
+    join, pairs, aggregate = plan.join, plan.pairs, plan.aggregate
+    if join is not None:
+        join = replace(join, distance_m=join.distance_m / unit_m)
+    if pairs is not None and pairs.distance_m is not None:
+        pairs = replace(pairs, distance_m=pairs.distance_m / unit_m)
+    if aggregate is not None:
+        argument, group = (_expression(text, unit_m) for text in (aggregate.argument, aggregate.group))
+        aggregate = replace(aggregate, argument=argument, group=group)
+    return replace(
+        plan, join=join, pairs=pairs, aggregate=aggregate, where=_expression(plan.where, unit_m),
+        inside=None if plan.inside is None else region_in_coordinates(plan.inside, unit_m),
+        frame=None if plan.frame is None else _frame(plan.frame, unit_m),
+        transforms=tuple(_transform(step, unit_m) for step in plan.transforms),
+        columns=tuple((name, _expression(text, unit_m) or text) for name, text in plan.columns),
+    )  # fmt: skip
 
 
-def _in_metres(plan: Plan) -> Iterator[str]:
-    """The clauses that count in metres, or in metres per second."""
-    near = plan.join is not None and plan.join.predicate == "dwithin"
-    counts = {
-        "inside": plan.inside is not None and _has_length(plan.inside),
-        "layer": near or (plan.pairs is not None and plan.pairs.distance_m is not None),
-        "using": any(step.kind == "metres" for step in plan.transforms),
-        "frame": plan.frame is not None and _frame_has_length(plan.frame),
-        "where": plan.where is not None and _SPEED.search(plan.where) is not None,
-        "select": any(_SPEED.search(text) for text in _selected(plan)) or _is_avgspd(plan),
-    }
-    yield from (at for at, counted in counts.items() if counted)
+def region_in_coordinates(region: Region, unit_m: float) -> Region:
+    """A region with its lengths in a unit of so many metres."""
+    if isinstance(region, Circle | MovingCircle):
+        return replace(region, radius_m=region.radius_m / unit_m)
+    if isinstance(region, MovingBox) and region.metres:
+        return replace(region, width=region.width / unit_m, height=region.height / unit_m)
+    return region
 
 
-def _has_length(region: Region) -> bool:
-    return isinstance(region, Circle | MovingCircle) or (isinstance(region, MovingBox) and region.metres)
+def _transform(step: Transform, unit_m: float) -> Transform:
+    return replace(step, amount=step.amount / unit_m) if step.kind == "metres" else step
 
 
-def _frame_has_length(frame: Frame) -> bool:
-    extents = [one for window in frame.sliding for one in (window.range, window.slide) if one is not None]
-    return bool(frame.min_step_m) or any(one.by == "space" for one in extents) or any(map(_has_length, frame.regions))
+def _frame(frame: Frame, unit_m: float) -> Frame:
+    return replace(
+        frame, min_step_m=frame.min_step_m / unit_m,
+        regions=tuple(region_in_coordinates(region, unit_m) for region in frame.regions),
+        sliding=tuple(
+            Sliding(range=_extent(one.range, unit_m), slide=None if one.slide is None else _extent(one.slide, unit_m))
+            for one in frame.sliding
+        ),
+    )  # fmt: skip
 
 
-def _selected(plan: Plan) -> list[str]:
-    aggregate = plan.aggregate
-    grouped = [aggregate.argument, aggregate.group] if aggregate is not None else []
-    return [*(text for _, text in plan.columns), *(text for text in grouped if text)]
+def _extent(extent: Extent, unit_m: float) -> Extent:
+    return replace(extent, amount=extent.amount / unit_m) if extent.by == "space" else extent
 
 
-def _is_avgspd(plan: Plan) -> bool:
-    return plan.aggregate is not None and plan.aggregate.function == "avgspd"
+def _expression(text: str | None, unit_m: float) -> str | None:
+    """The text with `speed_mps` in metres per second: fixes know it in coordinates per second."""
+    if text is None or _SPEED not in text.lower():
+        return text
+    names = (TokenType.VAR, TokenType.IDENTIFIER)
+    for token in reversed(_DUCKDB.tokenize(text)):
+        if token.token_type in names and token.text.lower() == _SPEED:
+            text = f"{text[: token.start]}({_SPEED} * {unit_m!r}){text[token.end + 1 :]}"
+    return text

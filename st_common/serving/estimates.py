@@ -14,6 +14,7 @@ from st_common.operators.expressions import masks
 from st_common.operators.match import region_mask
 from st_common.ops.status import read_status
 from st_common.query.explain import Estimates, Running
+from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
 from st_common.query.region import Box, Circle, MovingBox, MovingCircle, Region
 from st_common.query.registry import queries
@@ -29,7 +30,7 @@ def estimates_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
     """
     if not tables.exists(home.table("positions", stream.name)):
         return Estimates()
-    rows = _last_readings(home, stream)
+    rows, plan = _last_readings(home, stream), in_coordinates(plan, stream.unit_m)
     if not len(rows):
         return Estimates(objects=0)
     where = None if plan.where is None else float(masks([plan.where], _fields(rows, stream))[0].mean())

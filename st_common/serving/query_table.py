@@ -20,6 +20,7 @@ from st_common.operators.match import index_of
 from st_common.operators.world import Criteria, Table, World
 from st_common.query.control import QueryRow
 from st_common.query.explain import kind_in_words
+from st_common.query.lengths import region_in_coordinates
 from st_common.query.printed import region_text
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
 from st_common.query.registry import queries
@@ -80,7 +81,8 @@ def _of_stream(home: Home, stream: StreamSettings) -> QueriesAndObjects:
     by_kind: dict[type[Region], dict[int, Region]] = {}
     for number, row in enumerate(rows):
         if row.plan is not None and row.plan.inside is not None:
-            by_kind.setdefault(type(row.plan.inside), {})[number] = row.plan.inside
+            region = region_in_coordinates(row.plan.inside, stream.unit_m)
+            by_kind.setdefault(type(region), {})[number] = region
     for kind, of_kind in by_kind.items():
         numbers, regions = list(of_kind), list(of_kind.values())
         found = _moving(kind, regions, world) if kind in (MovingBox, MovingCircle) else _standing(regions, world)

@@ -19,6 +19,7 @@ from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.frame import Frame
+from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
 from st_common.serving.changes import stream_changes
 from st_common.serving.verify_events import FIX, LATER, NEVER, Clock, Times, alive, clock_of, events_of
@@ -70,13 +71,14 @@ class _Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _History:
-    """All that happened to the objects of a stream, and its clock."""
+    """All that happened to the objects of a stream, its clock, and how many metres a unit of its plane is."""
 
     home: Home
     events: pd.DataFrame
     clock: Clock
     times: Times
     of: Lookup
+    unit_m: float
 
 
 def verify(home: Home, stream: StreamSettings, query: str | None = None) -> list[Verified]:
@@ -87,7 +89,7 @@ def verify(home: Home, stream: StreamSettings, query: str | None = None) -> list
     """
     end = _reached(home, stream)
     controls = _controls(Log(home.log(stream.name)), end)
-    registered = _registered(controls)
+    registered = _registered(controls, stream.unit_m)
     if query is not None and query not in registered:
         raise QueryError(f"stream {stream.name!r} has no query {query!r}", hint="`fairway query list` names them")
     history = _history(home, stream, controls, end)
@@ -115,13 +117,13 @@ def _controls(log: Log, end: int) -> Controls:
     return [(position, row) for position, row in rows if position < end]
 
 
-def _registered(controls: Controls) -> dict[str, _Query]:
+def _registered(controls: Controls, unit_m: float) -> dict[str, _Query]:
     """The queries that are registered in the end."""
     found: dict[str, _Query] = {}
     layers: dict[str, int] = {}
     for at, row in controls:
         if row["op"] in ("register", "replace"):
-            plan = Plan.from_json(row["plan"])
+            plan = in_coordinates(Plan.from_json(row["plan"]), unit_m)
             found.pop(row["query"], None)
             version = layers.get(plan.join.layer, row.get("layer_version")) if plan.join else None
             versions = () if version is None else ((at, version),)
@@ -166,7 +168,9 @@ def _history(home: Home, stream: StreamSettings, controls: Controls, end: int) -
     ).astype({"position": np.int64, "ts": np.int64})
     clock = clock_of(fixes, marks, times)
     of = Lookup(attributes=tuple(stream.attributes), geographic=stream.geographic)
-    return _History(home=home, events=events_of(fixes, clock, times), clock=clock, times=times, of=of)
+    return _History(
+        home=home, events=events_of(fixes, clock, times), clock=clock, times=times, of=of, unit_m=stream.unit_m
+    )
 
 
 def _verified(query: _Query, history: _History, changes: pd.DataFrame, end: int) -> Verified:
@@ -212,7 +216,7 @@ def _expected(query: _Query, history: _History) -> tuple[_Answer, _Answer | None
         pairs = list(zip(found["object"], found["partner"].fillna("").astype(str), strict=True))
         return {pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure}, set(pairs)
     if plan.frame is not None and plan.aggregate.function == "avgspd":
-        values = speeds(plan.frame, found)
+        values = speeds(plan.frame, found, unit_m=history.unit_m)
     else:
         values = groups(plan.aggregate, found, history.of.attributes, geographic=history.of.geographic)
     if values == {"*": 0.0} and not _has_time(query, history):

@@ -162,13 +162,13 @@ def _units(extent: Extent) -> int:
     return round(extent.amount * (1 if extent.by == "rows" else 1e6))
 
 
-def speeds(frame: Frame, rows: pd.DataFrame) -> dict[str, float | None]:
+def speeds(frame: Frame, rows: pd.DataFrame, *, unit_m: float = 1.0) -> dict[str, float | None]:
     """The average speed of every object that has a row: its way over the legs that are in the result, by their time."""
     follows = ((rows["object"] == rows["object"].shift()) & (rows["n"].diff() == 1) & ~rows["begins"]).to_numpy()
     legs = rows.assign(leg=rows["way"].diff(), took=rows["ts"].diff())[follows].groupby("object")[["leg", "took"]].sum()
     whole = next((window.range.amount for window in frame.sliding if window.range.by == "time"), None)
     seconds = legs["took"] / 1e6 if whole is None else pd.Series(whole, legs.index)
-    speed = (legs["leg"] / 1e6 / seconds).where(seconds > 0)
+    speed = (legs["leg"] / 1e6 / seconds).where(seconds > 0) * unit_m
     return {name: None if pd.isna(speed.get(name)) else float(speed[name]) for name in rows["object"].unique()}
 
 

@@ -40,7 +40,10 @@ class Fixes:
         return self.ids.take(pa.array(self.readings.object))
 
     def table(self) -> pa.Table:
-        """A row per fix with what expressions may use: the stream's attributes, `object`, `event_ts`, `x`, `y`, .."""
+        """A row per fix with what expressions may use: the stream's attributes, `object`, `event_ts`, `x`, `y`, ..
+
+        On a plane `speed_mps` is in its unit per second.
+        """
         return self.readings.table(self.ids, geographic=self.geographic)
 
 
