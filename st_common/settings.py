@@ -22,6 +22,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # as in s3://bucket/home
 
 Format = Literal["csv", "tsv", "ndjson"]
 Engine = Literal["spark", "local"]
+Codec = Literal["packet", "raw"]
 AttributeType = Literal["string", "double", "long", "bool"]
 
 _FORMATS = ("csv", "tsv", "ndjson")
@@ -78,6 +79,8 @@ class StreamSettings:
     `latest_every`, `latest_flush_s` and `snapshot_s` are k, T and T_archive of the levels of storage (SPEC P2): which
     readings the table `latest` takes, how often it is flushed, and the event time between two snapshots.
 
+    `codec` says how large segments are stored at capture, `raw_days` how long the raw bytes of a packet stay.
+
     `id_key` is nothing that people set: engines take it from the stream's topology. It is the key of the hashes by
     which objects are found and dealt out to shards; the default is that of streams from before there were others.
     """
@@ -109,6 +112,8 @@ class StreamSettings:
     group: str = "default"
     running: bool = False
     engine: Engine = "spark"
+    codec: Codec = "packet"
+    raw_days: float | None = 30.0
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)
 
     @property
@@ -388,4 +393,6 @@ _STREAM_KEYS: dict[str, Check] = {
     "group": _group,
     "running": flag,
     "engine": one_of(*_ENGINES),
+    "codec": one_of("packet", "raw"),
+    "raw_days": number(least=0.0, off=True),
 }

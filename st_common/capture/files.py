@@ -16,11 +16,13 @@ from st_common.capture.reading import settle
 from st_common.capture.source import is_packed, open_file
 from st_common.decode import decode
 from st_common.decode.gzipped import GzipSource
+from st_common.decode.packed import Encoder
 from st_common.errors import ConfigError
 from st_common.settings import StreamSettings
 
 Rate = Literal["fast", "event"] | float
 SEGMENT_BYTES = 8 << 20
+PACKED_BYTES = 1 << 16  # so large must a payload be to be worth a packet
 _LARGEST = SEGMENT_LIMIT - 2 * HEADER_LIMIT
 
 
@@ -111,10 +113,17 @@ def replay(
 
 
 def _append(log: Log, stream: StreamSettings, payload: bytes, *, arrival_us: int, live: bool) -> None:
-    """Appends a payload that is read by these settings, also when another process has changed them in between."""
+    """Appends a payload that is read by these settings, also when another process has changed them in between.
+
+    A large one is decoded here, once for all who will read it; many small ones are decoded together faster than they
+    are read one by one.
+    """
+    is_packed = stream.codec == "packet" and len(payload) >= PACKED_BYTES
+    coded = Encoder(payload, stream, arrival_us=arrival_us) if is_packed else None
     with log.locked():
         settle(log, stream)
-        log.append(payload, arrival_us=arrival_us, live=live, timeless=stream.columns.event_ts is None)
+        timeless = stream.columns.event_ts is None
+        log.append(payload, arrival_us=arrival_us, live=live, timeless=timeless, coded=coded)
 
 
 def _check(pace: _Pace, stream: StreamSettings) -> None:

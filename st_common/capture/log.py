@@ -1,6 +1,7 @@
 """The log of one stream: numbered segments, in one total order, never rewritten.
 
     log/segments/00000000/000000000007.seg    segment 7; ten thousand in a folder
+    log/raw/00000000/000000000007-89abcdef.raw    the bytes of segment 7 as they arrived, when it holds what was decoded
     log/readers/NAME.json                     the next segment that a reader needs
     log/skipped/000000000007.json             why segment 7, which is damaged or missing, is passed over
     log/reading.json                          how the first records are read: see `reading`
@@ -11,7 +12,8 @@ that has seen segment 6 looks for one name. A segment is stored whole, with the 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from st_common.capture.segment import (
     SEGMENT_LIMIT,
     Marks,
     Segment,
+    as_packet,
     make_segment,
     payload_of,
     read_header,
@@ -35,6 +38,7 @@ __all__ = ["SEGMENT_LIMIT", "Log", "Segment"]
 _PER_FOLDER = 10_000
 _STEPS = 64  # so many new segments are looked for one by one before the folder is listed
 _SEGMENTS = "segments"
+RAW = "raw"
 _READERS = "readers"
 _SKIPPED = "skipped"
 _OLD_FOLDER = "landing"  # of versions before segments had headers
@@ -63,10 +67,12 @@ class Log:
         live: bool = False,
         timeless: bool = False,
         reading: bool = False,
+        coded: Callable[[int], bytes] | None = None,
     ) -> Segment:
         """Stores one segment and gives it back: durable, and the only one with its number. See `append_all`.
 
-        `reading` says that it is the control row that `reading.settle` writes.
+        `reading` says that it is the control row that `reading.settle` writes. `coded` gives, for an arrival, what was
+        decoded of the payload: that is stored in its place, and the payload beside it, before the segment has a name.
 
         Raises:
             LogError: a payload of 16 MiB or more, an arrival that cannot be, or live control rows.
@@ -75,7 +81,7 @@ class Log:
         marks = Marks(
             arrival_us=arrival_us, control=control, clock=clock, live=live, timeless=timeless, reading=reading
         )
-        return self._append([payload], marks)[0]
+        return self._append([payload], marks, coded)[0]
 
     def append_all(
         self,
@@ -105,16 +111,28 @@ class Log:
         marks = Marks(arrival_us=arrival_us, control=control, clock=clock, live=live, timeless=timeless)
         return self._append(list(payloads), marks)
 
-    def _append(self, bodies: list[bytes], marks: Marks) -> list[Segment]:
+    def _append(self, bodies: list[bytes], marks: Marks, coded: Callable[[int], bytes] | None = None) -> list[Segment]:
         with self.locked():
             while True:
                 segments = self._behind_the_last(bodies, marks)
-                objects = [(_key(one.number), to_bytes(one, body)) for one, body in zip(segments, bodies, strict=True)]
+                stored = bodies
+                if coded is not None:
+                    segments, stored = self._coded(segments[0], bodies[0], coded)
+                objects = [(_key(one.number), to_bytes(one, body)) for one, body in zip(segments, stored, strict=True)]
                 if not objects or self._storage.create_all(objects):
                     break
                 self._end = None  # somebody who does not hold the lock was quicker
             self._end = segments[-1].number + 1 if segments else self._end
         return segments
+
+    def _coded(self, segment: Segment, raw: bytes, coded: Callable[[int], bytes]) -> tuple[list[Segment], list[bytes]]:
+        """The segment as a packet, whose raw bytes are stored; as it is, where a packet would be too large."""
+        packet = coded(segment.arrival_us)
+        if len(packet) >= SEGMENT_LIMIT:
+            return [segment], [raw]
+        made = as_packet(segment, packet)
+        self._storage.create(raw_key(made), raw)  # one of this name that a dead writer left has the same bytes
+        return [made], [packet]
 
     def _behind_the_last(self, bodies: list[bytes], marks: Marks) -> list[Segment]:
         end = self._end_behind_readers()
@@ -204,6 +222,29 @@ class Log:
         where = self.place(segment.number)
         data = self._read(segment.number)
         return payload_of(read_header(data, segment.number, where), data, where)
+
+    def raw(self, segment: Segment) -> bytes:
+        """The bytes of a segment as they arrived.
+
+        Raises:
+            LogError: they are damaged, or gone, for those of a packet are kept for a time only.
+        """
+        if not segment.packet:
+            return self.read(segment)
+        key = raw_key(segment)
+        try:
+            data = self._storage.read(key)
+        except MissingError:
+            raise LogError(
+                f"the raw bytes of segment {segment.number} are gone", hint="`raw_days` says how long they are kept"
+            ) from None
+        if zlib.crc32(data) != segment.raw_checksum:
+            raise LogError(f"{self._folder / key} is damaged: its bytes were changed", hint="restore it from a copy")
+        return data
+
+    def has_raw(self, segment: Segment) -> bool:
+        """Whether the bytes of a segment are there as they arrived."""
+        return not segment.packet or self._storage.exists(raw_key(segment))
 
     def skip(self, number: int, why: str) -> None:
         """Lets readers pass over a segment that is damaged or missing: what it held is lost, and everybody reads so.
@@ -316,6 +357,12 @@ class Log:
             return self._storage.read(_key(number), length=length)
         except MissingError:
             raise LogError(f"{self.place(number)} is missing", hint="restore it from a copy") from None
+
+
+def raw_key(segment: Segment) -> str:
+    """Where the raw bytes of a packet lie; the checksum keeps those of a writer apart that lost the number."""
+    number = segment.number
+    return f"{RAW}/{number // _PER_FOLDER:08d}/{number:012d}-{segment.raw_checksum:08x}.raw"
 
 
 def _folder(number: int) -> str:

@@ -1,11 +1,13 @@
 """By which settings the records of a log are read: they stand in the log, so that every reader uses the same ones.
 
-    log/reading.json                        {"upto": 0, "base": {...}}
+    log/reading.json                        {"upto": 0, "base": {...}, "anew": 0}
     {"op": "reading", "reading": {...}}     a control row: from here on by these
 
 A segment is read by the newest such row in front of it; where there is none, by `base`, which whoever captures first
 has put there, else the engine that reads first. A reset that reads all anew sets `upto` to the log's end: the rows
-before it count no longer. `base` null says that nobody has read the log yet: the next engine will say.
+before it count no longer. Packets before it, from `anew` on, are decoded from their raw bytes, which are kept for that;
+earlier ones, whose raw bytes are gone, stay as they were decoded. `base` null says that nobody has read the log yet:
+the next engine will say.
 """
 
 import dataclasses
@@ -59,6 +61,7 @@ class Record:
 
     base: Reading | None = None
     upto: int = 0
+    anew: int = 0
     tag: str | None = None
 
     def number_for(self, reading_before: int) -> int:
@@ -77,7 +80,7 @@ def record_of(log: Log) -> Record:
         return Record()
     try:
         value = json.loads(found[0])
-        return Record(base=value["base"], upto=int(value["upto"]), tag=found[1])
+        return Record(base=value["base"], upto=int(value["upto"]), anew=int(value.get("anew", 0)), tag=found[1])
     except (ValueError, KeyError, TypeError):
         raise LogError(f"{KEY} of the log cannot be read", hint="it says how records are read; restore it") from None
 
@@ -100,6 +103,14 @@ class Readings:
             found = _standing(self._log, self._record, number)
             self._made[number] = self._stream if found is None else with_reading(self._stream, found)
         return self._made[number]
+
+    def was_reset(self, segment: Segment) -> bool:
+        """Whether a segment was captured before the stream was begun anew: perhaps by other settings."""
+        return segment.number < self._record.upto
+
+    def is_anew(self, segment: Segment) -> bool:
+        """Whether a packet is decoded from its raw bytes again."""
+        return self._record.anew <= segment.number < self._record.upto
 
 
 def settle(log: Log, stream: StreamSettings, *, begun: StreamSettings | None = None) -> int | None:
@@ -134,14 +145,22 @@ def put(log: Log, record: Record) -> None:
     Raises:
         ConflictError: another process did so in between.
     """
-    text = json.dumps({"upto": record.upto, "base": record.base}).encode()
+    text = json.dumps({"upto": record.upto, "base": record.base, "anew": record.anew}).encode()
     log.storage.replace(KEY, text, tag=record.tag)
 
 
-def begin_anew(log: Log) -> None:
-    """All that stands in the log is read anew, by the settings of the engine that reads it next."""
+def begin_anew(log: Log) -> int:
+    """All that stands in the log is read anew, by the settings of the engine that reads it next.
+
+    Gives how many packets stay as they were decoded, for their raw bytes, or those of one behind them, are gone.
+    """
     with log.locked():
-        put(log, replace(record_of(log), base=None, upto=log.end()))
+        packets = [segment for segment in log.segments(0) if segment.packet]
+        bare = [place for place, segment in enumerate(packets) if not log.has_raw(segment)]
+        kept = bare[-1] + 1 if bare else 0
+        anew = packets[kept - 1].number + 1 if kept else 0
+        put(log, replace(record_of(log), base=None, upto=log.end(), anew=anew))
+    return kept
 
 
 def _has_records(log: Log) -> bool:

@@ -1,6 +1,6 @@
 """One segment of a log as bytes: a header of 64 bytes, then the payload as it arrived.
 
-    0   magic "FWSG", format version (u2), kind (u1), codec (u1), flags (u1), 7 unused
+    0   magic "FWSG", format version (u2), kind (u1), codec (u1), flags (u1), 3 unused, CRC-32 of the raw bytes (u4)
     16  number (i8), arrival in us UTC (i8), statement before it (i8), length of the payload (i8)
     48  CRC-32 of the payload (u4), reading before it and 1 (i8), CRC-32 of the header up to here (u4)
 
@@ -8,6 +8,9 @@
 that register queries and announce layers are found from the log's end without looking at what lies between. `reading
 before it` is the same for rows that say how records are read (see `reading`); 0 stands for none. A segment with one in
 front has version 2: who does not know of readings does not read it by wrong ones.
+
+The codec says what the payload is: the bytes as they arrived (raw), or what was decoded of them when they were captured
+(packet, version 2). Then the raw bytes lie beside the segment for a time, and the header has their checksum.
 """
 
 import struct
@@ -19,12 +22,12 @@ from st_common.errors import LogError
 HEADER_BYTES = 64
 SEGMENT_LIMIT = 1 << 24  # bytes; a payload is smaller, so that its rows fit into a position
 NONE = -1
-_PLAIN, _READ_BY_ROWS = 1, 2  # format versions
+_PLAIN, _NEWER = 1, 2  # format versions: the second one for what older readers would misread
 _MAGIC = b"FWSG"
-_HEADER = struct.Struct("<4sHBBB7xqqqqIq")
+_HEADER = struct.Struct("<4sHBBB3xIqqqqIq")
 _CRC = struct.Struct("<I")
 _DATA, _STATEMENT, _CLOCK = 0, 1, 2
-_RAW = 0
+_RAW, _PACKET = 0, 1
 _LIVE, _RAISED, _READING = 1, 2, 4
 _MAX_ARRIVAL_US = 10**16  # the year 2286
 
@@ -45,6 +48,8 @@ class Segment:
         statement_before: the newest segment of control rows that are no clock in front of this one, -1 for none.
         reading: its control row says how records are read from here on.
         reading_before: the newest such segment in front of this one, -1 for none.
+        packet: the payload is what was decoded of the raw bytes when they were captured.
+        raw_checksum: CRC-32 of the raw bytes of a packet.
         skipped: it was damaged or missing, and somebody said that it is passed over: it holds nothing.
     """
 
@@ -59,6 +64,8 @@ class Segment:
     statement_before: int = NONE
     reading: bool = False
     reading_before: int = NONE
+    packet: bool = False
+    raw_checksum: int = 0
     skipped: bool = False
 
     @property
@@ -115,6 +122,12 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
     )
 
 
+def as_packet(segment: Segment, packet: bytes) -> Segment:
+    """The segment of raw bytes with what was decoded of them as its payload instead."""
+    checksum = zlib.crc32(packet)
+    return replace(segment, packet=True, raw_checksum=segment.checksum, size=len(packet), checksum=checksum)
+
+
 def reading_behind(before: Segment | None) -> int:
     """The segment of the row that says how the records behind a segment are read; -1 for none."""
     if before is None:
@@ -131,12 +144,14 @@ def to_bytes(segment: Segment, payload: bytes) -> bytes:
     """The object that is stored."""
     kind = _DATA if not segment.control else _CLOCK if segment.clock else _STATEMENT
     flags = _LIVE * segment.live | _RAISED * segment.raised | _READING * segment.reading
+    is_plain = reading_behind(segment) == NONE and not segment.packet
     header = _HEADER.pack(
         _MAGIC,
-        _PLAIN if reading_behind(segment) == NONE else _READ_BY_ROWS,
+        _PLAIN if is_plain else _NEWER,
         kind,
-        _RAW,
+        _PACKET if segment.packet else _RAW,
         flags,
+        segment.raw_checksum,
         segment.number,
         segment.arrival_us,
         segment.statement_before,
@@ -157,8 +172,8 @@ def read_header(data: bytes, number: int, where: str) -> Segment:
         raise _damaged(where, "it has no header")
     if _CRC.unpack_from(data, _HEADER.size)[0] != zlib.crc32(data[: _HEADER.size]):
         raise _damaged(where, "its header was changed")
-    _, version, kind, codec, flags, *numbers = _HEADER.unpack_from(data)
-    if version not in (_PLAIN, _READ_BY_ROWS) or kind > _CLOCK or codec != _RAW:
+    _, version, kind, codec, flags, raw_checksum, *numbers = _HEADER.unpack_from(data)
+    if version not in (_PLAIN, _NEWER) or kind > _CLOCK or codec > (_PACKET if kind == _DATA else _RAW):
         raise LogError(f"{where} has format {version}, kind {kind}, codec {codec}", hint="a newer version wrote it")
     found, arrival_us, statement_before, size, checksum, reading_before = numbers
     if found != number:
@@ -175,6 +190,8 @@ def read_header(data: bytes, number: int, where: str) -> Segment:
         statement_before=statement_before,
         reading=bool(flags & _READING),
         reading_before=reading_before - 1,
+        packet=codec == _PACKET,
+        raw_checksum=raw_checksum,
     )
 
 

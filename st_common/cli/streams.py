@@ -69,6 +69,8 @@ def reset(
         raise typer.Exit(1)
     done = begin_anew(home, stream)
     typer.echo(f"{stream} begins anew: the next run reads {done.segments:,} segments")
+    if done.kept:
+        typer.echo(f"{done.kept:,} of them stay as they were decoded when they were captured: raw bytes are gone")
 
 
 def skip(

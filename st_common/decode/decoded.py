@@ -78,19 +78,21 @@ class Records:
     raw: Callable[[NDArray[np.int64]], pa.Array]
 
 
+FIX_SCHEMA = pa.schema(
+    [
+        ("row", pa.int32()),
+        ("object", pa.dictionary(pa.int32(), pa.string())),
+        ("event_ts", pa.int64()),
+        ("x", pa.float64()),
+        ("y", pa.float64()),
+        ("gone", pa.bool_()),
+    ]
+)
+
+
 def fixes_schema(stream: StreamSettings) -> pa.Schema:
     """The columns of a stream's fixes: row, object, event_ts (us UTC), x, y, gone, then its declared attributes."""
-    return pa.schema(
-        [
-            ("row", pa.int32()),
-            ("object", pa.dictionary(pa.int32(), pa.string())),
-            ("event_ts", pa.int64()),
-            ("x", pa.float64()),
-            ("y", pa.float64()),
-            ("gone", pa.bool_()),
-            *((name, _ARROW_TYPES[kind]) for name, kind in stream.attributes.items()),
-        ]
-    )
+    return pa.schema([*FIX_SCHEMA, *((name, _ARROW_TYPES[kind]) for name, kind in stream.attributes.items())])
 
 
 def columns_read(stream: StreamSettings) -> tuple[str, ...]:

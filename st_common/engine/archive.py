@@ -9,10 +9,13 @@ import pyarrow as pa
 
 from st_common import tables
 from st_common.capture.log import Log, Segment
+from st_common.capture.pieces import Piece, pieces
+from st_common.capture.retention import remove_raw
 from st_common.contracts import load_contract
 from st_common.decode.joined import Part
-from st_common.engine.feed import Piece, pieces, step_settings
+from st_common.engine.feed import step_settings
 from st_common.engine.levels import Levels
+from st_common.engine.owner import now_us
 from st_common.engine.pace import Pace, taken
 from st_common.home import Home
 from st_common.operators.packet import control_packet
@@ -23,6 +26,7 @@ from st_common.position import position_of
 from st_common.settings import StreamSettings
 
 READER = "archive"
+_DAY_US = 86_400_000_000
 BATCH_BYTES = 64 << 20
 _STAMP = pa.timestamp("us", tz="UTC")
 
@@ -131,6 +135,12 @@ class Archive:
             "stream": pa.array([self._stream.name] * n, pa.string()),
             "reason": rejects["reason"], "raw": rejects["raw"],
         })  # fmt: skip
+
+    def remove_raw(self) -> None:
+        """Removes raw bytes that have been kept beside their packets for as long as the settings say."""
+        days = self._stream.raw_days
+        if days is not None:
+            remove_raw(self.log, before_us=now_us() - round(days * _DAY_US))
 
     def check(self) -> None:
         """Raises what stopped the archive, if something did; engines ask before each batch."""

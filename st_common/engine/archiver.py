@@ -32,6 +32,7 @@ def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Arc
             while not ended.wait(pause_s):
                 _drain(archive)
                 archive.levels.keep()
+                archive.remove_raw()
         except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
             archive.failure = error
 
@@ -45,6 +46,7 @@ def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Arc
     archive.check()
     _drain(archive)
     archive.levels.keep(at_end=True)
+    archive.remove_raw()
 
 
 def _drain(archive: Archive) -> None:

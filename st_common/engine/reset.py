@@ -25,10 +25,11 @@ _STATE = ("local", "spark", "g[0-9]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """What the next run will read: the segments of the log."""
+    """What the next run will read: the segments of the log; `kept` of them stay as they were decoded at capture."""
 
     stream: str
     segments: int
+    kept: int
 
 
 def reset(home: Home, stream: str, *, between: Callable[[], None] = lambda: None) -> Reset:
@@ -42,20 +43,21 @@ def reset(home: Home, stream: str, *, between: Callable[[], None] = lambda: None
         LogError: the stream has no log, or the log lacks segments: what they held could never be made again.
     """
     folder, log = home.stream(stream), Log(home.log(stream))
+    kept: list[int] = []
     with owned(home, stream, engine="reset") as owner:
         segments = _whole(log, stream)
         write_record(folder / RESET_FILE, {"begun_ts": now_us()})
         steps = [*(_gone(path) for pattern in _STATE for path in sorted(folder.glob(pattern)))]
         steps += [_gone(export_folder(home, stream)), lambda: _read_anew(log)]
-        steps += [lambda: begin_anew(log)]
-        steps += [_gone(home.table(name, stream)) for name in OF_STREAM]
+        steps += [lambda: kept.append(begin_anew(log))]
+        steps += [_gone_table(home.table(name, stream)) for name in OF_STREAM]
         steps += [lambda: _without_rejects(home, stream)]
         steps += [_unlinked(folder / name) for name in ("topology.json", STATUS_FILE, RESET_FILE)]
         for step in steps:
             owner.check()
             step()
             between()
-    return Reset(stream=stream, segments=segments)
+    return Reset(stream=stream, segments=segments, kept=kept[0])
 
 
 def _whole(log: Log, stream: str) -> int:
@@ -78,6 +80,16 @@ def _gone(path: Path) -> Callable[[], None]:
             shutil.rmtree(aside, ignore_errors=True)
             path.replace(aside)
             shutil.rmtree(aside, ignore_errors=True)
+
+    return remove
+
+
+def _gone_table(path: Path) -> Callable[[], None]:
+    """Removes a table; one that is made in its place may get the same inode, by which open ones are known."""
+
+    def remove() -> None:
+        _gone(path)()
+        tables.forget(path)
 
     return remove
 

@@ -26,7 +26,7 @@ from st_common.storage import make_folder
 # What may change between two runs: it does not decide what a log's rows mean.
 _FREE = (
     "running", "group", "max_speed_mps", "engine", "shards", "latest_every", "latest_flush_s", "snapshot_s",
-    *reading.NAMES,
+    "codec", "raw_days", *reading.NAMES,
 )  # fmt: skip
 
 

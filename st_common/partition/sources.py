@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from st_common.capture.log import Log
-from st_common.capture.reading import Readings
-from st_common.decode import decode
+from st_common.capture.pieces import pieces
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.partition.sample import Points, PointSource, known
@@ -48,12 +47,12 @@ def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
 
 
 def _log_points(log: Log, stream: StreamSettings) -> Iterator[Points]:
-    start, end, readings = 0, log.end(), Readings(log, stream)
+    start, end = 0, log.end()
     while start < end:
         segments = log.segments(start, max_bytes=_READ_BYTES)
-        for segment in segments:
-            if not segment.control:
-                fixes = decode(log.read(segment), readings.of(segment), arrival_us=segment.arrival_us).fixes
+        for part in (piece.part for piece in pieces(log, segments, stream)):
+            if part is not None:
+                fixes = part.decoded.fixes
                 yield known(fixes["x"].to_numpy(), fixes["y"].to_numpy())
         start = segments[-1].number + 1
 

@@ -69,6 +69,8 @@ def _log(log: Log) -> Finding:
     try:
         for segment in log.segments(0):
             log.read(segment)
+            if segment.packet and log.has_raw(segment):
+                log.raw(segment)
             count += 1
         if count != log.end():
             return Finding(what="log", problem=f"{count} segments are read, but the newest is {log.end() - 1}")

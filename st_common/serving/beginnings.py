@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from st_common.capture.log import Log
-from st_common.engine.feed import pieces
+from st_common.capture.pieces import pieces
 from st_common.home import Home
 from st_common.ops.status import read_status
 from st_common.position import segment_of

@@ -174,7 +174,7 @@ class Feed:
         return max(found)
 
     def _places_in(self, segment: Segment) -> Iterator[Place]:
-        if segment.control:
+        if segment.control or segment.packet:  # a feed writes records as they are: its place is read from them
             return
         for line in self._log.read(segment).split(b"\n"):
             record = _record(line) if b'"seq"' in line else {}

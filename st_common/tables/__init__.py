@@ -2,6 +2,7 @@
 
 from st_common.tables.compaction import compact, vacuum
 from st_common.tables.creation import create
+from st_common.tables.handle import forget
 from st_common.tables.lock import locked
 from st_common.tables.reading import committed, dataset, exists, read, version
 from st_common.tables.recovery import recover
@@ -17,6 +18,7 @@ __all__ = [
     "dataset",
     "exists",
     "fit",
+    "forget",
     "locked",
     "read",
     "recover",

@@ -197,7 +197,7 @@ def _raise_of(actors: list[Actor], expected: tuple[type[Exception], ...]) -> Non
 def _judge(machine: Machine) -> None:
     log = machine.log()
     segments = log.segments(0)
-    payloads = {segment.number: log.read(segment) for segment in segments}
+    payloads = {segment.number: log.raw(segment) for segment in segments}
     for number, payload in machine.acknowledged:
         assert payloads.get(number) == payload, f"segment {number} was acknowledged"  # noqa: S101 - a law
     arrivals = [segment.arrival_us for segment in segments]

@@ -13,6 +13,7 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from st_common.capture.log import Log
+from st_common.decode.packed import Encoder
 from st_common.engine import local
 from st_common.engine.journal import Journal
 from st_common.engine.owner import Owner
@@ -84,7 +85,10 @@ class Machine:
         log = self.log()
         while self.wanted:
             payload = self._payload(self.wanted.pop(0))
-            segment = log.append(payload, arrival_us=self.world.now_us, live=self.is_live)
+            now_us = self.world.now_us
+            is_packed = len(payload) % 3 == 0
+            coded = Encoder(payload, self.stream, arrival_us=now_us) if is_packed else None
+            segment = log.append(payload, arrival_us=now_us, live=self.is_live, coded=coded)
             self.acknowledged.append((segment.number, payload))
             self.world.now_us += self.world.rng.choice((0, 5, 90, 90)) * SECOND_US * self.is_live
             for _ in range(self.world.rng.choice((0, 10, 40))):

@@ -74,7 +74,7 @@ def played(tmp_path: Path, data: bytes, settings_: StreamSettings, **options) ->
     log = Log(tmp_path / "log")
     clock = options.pop("clock", Clock())
     replay(log, write(tmp_path, data), settings_, clock=clock, sleep=clock.sleep, **options)
-    return log, [log.read(segment) for segment in log.segments(0) if not segment.control]
+    return log, [log.raw(segment) for segment in log.segments(0) if not segment.control]
 
 
 def objects(payloads: list[bytes], settings_: StreamSettings) -> list[str]:
@@ -90,7 +90,7 @@ def test_a_file_is_replayed_as_fast_as_possible_in_segments_of_a_size_with_an_en
     path = write(tmp_path, HEADER + rows(100_000))
     report = replay(log, path, stream(), segment_bytes=1 << 20, clock=Clock(), progress=lambda *now: seen.append(now))
     segments = log.segments(0)
-    payloads = [log.read(segment) for segment in segments]
+    payloads = [log.raw(segment) for segment in segments]
     assert all(payload.startswith(HEADER) and len(payload) <= 1 << 20 for payload in payloads[:-1])
     assert len(payloads) == -(-path.stat().st_size // (1 << 20)) + 1, "no small pieces between"
     assert b"".join(payload.removeprefix(HEADER) for payload in payloads[:-1]) == rows(100_000)
@@ -134,7 +134,7 @@ def test_a_writer_that_fell_behind_sends_all_that_is_due_at_once(tmp_path: Path)
     replay(
         log, write(tmp_path, HEADER + rows(1000)), stream(), rate=500.0, clock=lambda: next(ticks), sleep=slept.append
     )
-    assert [log.read(s).count(b"\n") - 1 for s in log.segments(0, end=2)] == [500, 100]
+    assert [log.raw(s).count(b"\n") - 1 for s in log.segments(0, end=2)] == [500, 100]
     assert slept[0] == pytest.approx(0.2)
 
 
@@ -190,7 +190,7 @@ def test_a_packed_file_is_unpacked_and_a_broken_one_says_so(tmp_path: Path):
     report = replay(log, write(tmp_path, packed[:-100_000]), stream(), clock=Clock())
     assert report.broken
     assert log.control_segments(0), "also a broken replay ends"
-    lines = b"".join(log.read(s).removeprefix(HEADER) for s in log.segments(0) if not s.control)
+    lines = b"".join(log.raw(s).removeprefix(HEADER) for s in log.segments(0) if not s.control)
     assert 0 < report.records < 200_000
     assert rows(200_000).startswith(lines.removesuffix(b"\n"))
 
@@ -217,7 +217,7 @@ def test_aircraft_over_switzerland_come_through_as_they_are_in_their_file(tmp_pa
     path = shared / "data" / "adsb-switzerland" / "switzerland.json.gz"
     log = Log(tmp_path / "log")
     report = replay(log, path, stream("ndjson"), clock=Clock())
-    lines = [line for s in log.segments(0) if not s.control for line in log.read(s).splitlines()]
+    lines = [line for s in log.segments(0) if not s.control for line in log.raw(s).splitlines()]
     assert report.records == len(lines) == 139_098
     assert [json.loads(line) for line in lines[::50]] == json.loads(gzip.decompress(path.read_bytes()))[::50]
 

@@ -9,9 +9,9 @@ import pytest
 from st_common import tables
 from st_common.capture.files import replay
 from st_common.capture.log import Log
+from st_common.capture.pieces import pieces
 from st_common.capture.reading import Readings, begin_anew, reading_of, settle
 from st_common.engine.archive import Archive
-from st_common.engine.feed import pieces
 from st_common.engine.reset import reset
 from st_common.engine.run import run
 from st_common.engine.topology import begin

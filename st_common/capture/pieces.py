@@ -1,0 +1,96 @@
+"""From segments of a log to fixes and rejects, by the settings that are in force where each segment stands."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from st_common.capture.log import Log, Segment
+from st_common.capture.reading import Readings
+from st_common.decode.decoded import Decoded
+from st_common.decode.joined import Part, Raw, decode_all
+from st_common.decode.packed import from_bytes
+from st_common.settings import StreamSettings
+
+_READ_BYTES = 1 << 20
+_READ_SEGMENTS = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Adjacent segments that were decoded together, or one of control rows, which has no part.
+
+    `stream` has the settings by which they were read.
+    """
+
+    segments: Sequence[Segment]
+    part: Part | None
+    stream: StreamSettings
+
+    @property
+    def rows(self) -> int:
+        """How many records there are."""
+        return self.part.decoded.rows if self.part else 0
+
+
+def pieces(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> Iterator[Piece]:
+    """Adjacent segments in log order, the small ones decoded together; what was decoded at capture is taken as it is.
+
+    Each by the settings in force at its place in the log. They are read as they are asked for, so that whoever asks can
+    stop between two of them.
+
+    Raises:
+        LogError: a segment is damaged, or says what this version does not know.
+    """
+    readings = Readings(log, stream)
+    for (control, packet, _), of in groupby(segments, key=_kind):
+        for some in _batches(list(of)):
+            read_by = readings.of(some[0])
+            if control:
+                yield from (Piece(segments=[one], part=None, stream=read_by) for one in some)
+            elif packet:
+                yield from (Piece(segments=[one], part=_unpacked(log, one, readings), stream=read_by) for one in some)
+            else:
+                yield from _decoded(log, some, read_by)
+
+
+def _kind(segment: Segment) -> tuple[bool, bool, int]:
+    return segment.control, segment.packet, segment.reading_before
+
+
+def _decoded(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> Iterator[Piece]:
+    found = [Raw(payload=log.read(one), arrival_us=one.arrival_us) for one in segments]
+    first = 0
+    for part in decode_all(found, stream):
+        yield Piece(segments=segments[first : first + part.segments], part=part, stream=stream)
+        first += part.segments
+
+
+def _unpacked(log: Log, segment: Segment, readings: Readings) -> Part:
+    """What was decoded when it was captured; after a reset its raw bytes decoded anew, as long as there are any."""
+    stream = readings.of(segment)
+    if readings.is_anew(segment):
+        return next(decode_all([Raw(payload=log.raw(segment), arrival_us=segment.arrival_us)], stream))
+    decoded = from_bytes(
+        log.read(segment), stream, arrival_us=segment.arrival_us, where=log.place(segment.number),
+        exact=not readings.was_reset(segment),
+    )  # fmt: skip
+    return _part_of(decoded)
+
+
+def _part_of(decoded: Decoded) -> Part:
+    fix_at, reject_at = np.zeros(len(decoded.fixes), np.int32), np.zeros(len(decoded.rejects), np.int32)
+    return Part(segments=1, decoded=decoded, fix_at=fix_at, reject_at=reject_at)
+
+
+def _batches(segments: Sequence[Segment]) -> Iterator[Sequence[Segment]]:
+    """Segments that are read before the first of them is decoded: many when they are small."""
+    start, size = 0, 0
+    for number, segment in enumerate(segments):
+        size += segment.size
+        if number > start and (size > _READ_BYTES or number - start >= _READ_SEGMENTS):
+            yield segments[start:number]
+            start, size = number, segment.size
+    if start < len(segments):
+        yield segments[start:]
