@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.operators.ahead_kinds import kind_ahead
+from st_common.operators.ahead_pairs import joins_ahead, pairs_ahead
 from st_common.operators.course import Course, Moment
 from st_common.operators.keys import MASK, SHIFT, packed
 from st_common.operators.kind_queries import KindQueries
@@ -27,12 +28,13 @@ MOST_CELLS = 1 << 22
 MOST_TICKS = 512
 
 
-STILL = "still"
+STILL, PAIRS, JOINS = "still", "pairs", "joins"
+_MOST_MOVING = 64  # queries with a region that moves, of pairs: each is held against every pair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """What comes and goes at so many ticks in the answers of some `sources`: kinds by name, and `STILL`."""
+    """What comes and goes at so many ticks in the answers of some `sources`: kinds by name, and others."""
 
     ticks: int
     sources: frozenset[str]
@@ -51,7 +53,12 @@ def sources_of(turn: Turn) -> frozenset[str]:
     """What can be judged at several ticks at once: all but what has a cache, or is eligible by a region that moves."""
     known = turn.known
     names = {name for name, queries in known.kinds.items() if not turn.settings.margin and not _moving(queries)}
-    return frozenset(names | ({STILL} if not known.still.empty else set()))
+    moving_pairs = sum(len(queries.numbers) for queries in known.pairs.moving.kinds.values())
+    others = {
+        STILL: not known.still.empty, PAIRS: bool(len(known.pairs.numbers)) and moving_pairs <= _MOST_MOVING,
+        JOINS: bool(known.moving_joins.kinds),
+    }  # fmt: skip
+    return frozenset(names | {name for name, is_there in others.items() if is_there})
 
 
 def _moving(queries: KindQueries) -> bool:
@@ -80,38 +87,50 @@ def _cells_of(turn: Turn, fixes: Present, moments: Sequence[Moment], sources: fr
     is_here = fixes.alive.copy()
     is_here[np.concatenate([moment.objects for moment in moments])] = True
     objects = int(np.count_nonzero(is_here))
-    queries = sum(len(turn.known.kinds[name].numbers) for name in sources if name != STILL)
-    return max(objects * (queries + (objects if "reverse" in sources else 0)), 1)
+    known = turn.known
+    parts = [known.kinds[name] for name in sources if name in known.kinds]
+    parts += known.moving_joins.kinds.values() if JOINS in sources else ()
+    queries = sum(len(part.numbers) for part in parts)
+    return max(objects * (queries + (objects if sources & {"reverse", PAIRS} else 0)), 1)
 
 
 def _judged(
     turn: Turn, fixes: Present, moments: Sequence[Moment], answer: np.ndarray, sources: frozenset[str]
 ) -> Ahead:
-    targets = turn.numbering.targets.query
-    about = np.zeros(len(turn.queries), bool)
-    for name in sources - {STILL}:
-        about[turn.known.kinds[name].numbers] = True
-    if STILL in sources:
-        about[_numbers(turn.known.still)] = True
-    answer = answer[about[targets[answer >> SHIFT]]]
+    answer = answer[_about(turn, sources)[turn.numbering.targets.query[answer >> SHIFT]]]
     course = Course(turn, fixes, moments, answer & MASK)
-    parts, touched = [], 0
-    for name, queries in turn.known.kinds.items():
-        if name in sources:
-            turns, looked = kind_ahead(name, queries, course, turn, fixes, answer)
-            parts.append(turns)
-            touched += looked
+    parts = [
+        kind_ahead(name, queries, course, turn, fixes, answer)
+        for name, queries in turn.known.kinds.items() if name in sources
+    ]  # fmt: skip
     if STILL in sources:
         parts.append(_still(turn, course, answer))
-    by_tick = ByTick(Turns.joined(parts), len(moments))
+    if PAIRS in sources:
+        parts.append(pairs_ahead(course, turn, fixes, answer))
+    if JOINS in sources:
+        parts.append(joins_ahead(course, turn, fixes, answer))
+    turns, touched = Turns.joined([part[0] for part in parts]), sum(part[1] for part in parts)
+    by_tick = ByTick(turns, len(moments))
     return Ahead(ticks=len(moments), sources=sources, turns=by_tick, touched=touched)
+
+
+def _about(turn: Turn, sources: frozenset[str]) -> np.ndarray:
+    """bool[queries]: those of some sources."""
+    known, about = turn.known, np.zeros(len(turn.queries), bool)
+    parts = [queries.numbers for name, queries in known.kinds.items() if name in sources]
+    parts += [_numbers(known.still)] if STILL in sources else []
+    parts += [known.pairs.numbers] if PAIRS in sources else []
+    parts += [queries.numbers for queries in known.moving_joins.kinds.values()] if JOINS in sources else []
+    for numbers in parts:
+        about[numbers] = True
+    return about
 
 
 def _numbers(queries: QuerySet) -> np.ndarray:
     return np.concatenate([np.empty(0, np.int64), *(unit.numbers for unit in queries.units)])
 
 
-def _still(turn: Turn, course: Course, answer: np.ndarray) -> Turns:
+def _still(turn: Turn, course: Course, answer: np.ndarray) -> tuple[Turns, int]:
     """Regions that stand still and layers: every new version is looked at once."""
     queries, numbering = turn.known.still, turn.numbering
     new = course.new[course.alive[course.new]]
@@ -120,7 +139,6 @@ def _still(turn: Turn, course: Course, answer: np.ndarray) -> Turns:
     mine = np.zeros(len(turn.queries), bool)
     mine[_numbers(queries)] = True
     old = answer[mine[numbering.targets.query[answer >> SHIFT]]]
-    first = np.flatnonzero(course.tick < 0)[course.columns_of(old & MASK)]
-    version = np.concatenate([first, new[hits.point]])
+    version = np.concatenate([course.first_of(old & MASK), new[hits.point]])
     key = np.concatenate([old, packed(hits.target, course.object[new[hits.point]])])
-    return of_spells(key, course.tick[version], course.until[version], course.ticks)
+    return of_spells(key, course.tick[version], course.until[version], course.ticks), 0

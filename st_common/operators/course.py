@@ -89,7 +89,7 @@ class Course:
             self.at[0] = number[self.tick == BEFORE]
             self.at[self.tick[new], self.column[new]] = new
             np.maximum.accumulate(self.at, axis=0, out=self.at)
-        self.new = new
+        self.first, self.new = np.flatnonzero(self.tick == BEFORE), new
 
     def __len__(self) -> int:
         return len(self.object)
@@ -100,6 +100,11 @@ class Course:
             return np.full(len(objects), -1)
         at = np.minimum(np.searchsorted(self.objects, objects), len(self.objects) - 1)
         return np.where(self.objects[at] == objects, at, -1)
+
+    def first_of(self, objects: np.ndarray) -> np.ndarray:
+        """The versions of some objects before the first tick; they are looked at."""
+        first: np.ndarray = self.first[self.columns_of(objects)]
+        return first
 
     def readings(self, versions: np.ndarray) -> Readings:
         """Some versions as readings of their objects."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from st_common.operators import moving_joins, pairing
-from st_common.operators.ahead import STILL, Ahead
+from st_common.operators.ahead import JOINS, PAIRS, STILL, Ahead
 from st_common.operators.cache_counts import CacheCounts, Caches
 from st_common.operators.eligibility import masks_of
 from st_common.operators.keys import merged
@@ -70,9 +70,9 @@ def inner_answer(
         touched += looked
         if counted is not None:
             caches[name] = counted
-    if len(known.pairs.numbers):
+    if len(known.pairs.numbers) and PAIRS not in but:
         touched += pairing.judge_pairs(scope, turn, fixes, world)
-    if known.moving_joins.kinds:
+    if known.moving_joins.kinds and JOINS not in but:
         touched += moving_joins.judge_moving_joins(scope, turn, fixes, world)
     minus, plus = scope.differences(len(turn.numbering.targets))
     return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), touched=touched, caches=caches)

@@ -10,6 +10,7 @@ import numpy as np
 
 from st_common.geometry.circles import points_in_circles
 from st_common.geometry.grid import ranges
+from st_common.operators.course import Course
 from st_common.operators.match import match
 from st_common.operators.moving_regions import Inside, inside, selected
 from st_common.operators.points import points_at
@@ -39,7 +40,7 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     the query's shard.
     """
     specs = turn.known.pairs
-    codes = [_codes(keys, fixes, world) for keys in specs.keys]
+    codes = [codes_of(keys, fixes, world) for keys in specs.keys]
     changed = np.flatnonzero(world.alive & scope.changed)
     few = np.union1d(changed, _near_changed(turn, world, codes, changed))
     within = inside(specs.moving, fixes, world, few, scope.changed)
@@ -99,7 +100,7 @@ def _near_changed(turn: Turn, world: World, codes: list[np.ndarray], changed: np
     return np.unique(np.concatenate(near))
 
 
-def _codes(keys: tuple[str, ...], fixes: Present, world: World) -> np.ndarray:
+def codes_of(keys: tuple[str, ...], fixes: Present | Course, world: World) -> np.ndarray:
     """A number for every combination of keys among the living objects, -1 where a key is null; int64[n]."""
     alive = np.flatnonzero(world.alive)
     code, is_null = np.zeros(len(alive), np.int64), np.zeros(len(alive), bool)

@@ -1,0 +1,307 @@
+"""Pairs of objects, and joins below regions that move, over several ticks at once (SPEC G9, P8).
+
+As with the kinds, only what changed is looked at: pairs of which one object changed, and all of a query whose region
+moved. A pair that holds at a tick holds until something happens to one of the two or to the query.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.geometry.circles import within
+from st_common.geometry.distance import reach_degrees
+from st_common.geometry.grid import ranges
+from st_common.operators.ahead_kinds import Asked, asked_of, cells
+from st_common.operators.course import Course
+from st_common.operators.keys import MASK, SHIFT, packed
+from st_common.operators.kinds import KINDS
+from st_common.operators.match import join_pairs, match
+from st_common.operators.moving_regions import selected
+from st_common.operators.pair_specs import Moving
+from st_common.operators.pairing import codes_of
+from st_common.operators.points import points_at
+from st_common.operators.present import Present
+from st_common.operators.screens import passes
+from st_common.operators.turn import Turn
+from st_common.operators.turns import Turns, of_spells
+
+_FARTHER = 1 + 1e-6  # distances there and back may differ by a rounding error
+_TURN = 360.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Regions:
+    """Regions that move, of one kind: what they ask for, the numbers of their queries, and when they move next.
+
+    `moves` (int64[ticks + 1, q]): the first tick at or after each at which the region moves, `ticks` without.
+    """
+
+    name: str
+    numbers: np.ndarray
+    asked: Asked
+    moves: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Firsts:
+    """Versions that come first in pairs at a tick, each with the query (its number) and the tick until which it may."""
+
+    tick: np.ndarray
+    query: np.ndarray
+    version: np.ndarray
+    until: np.ndarray
+
+    def take(self, index: np.ndarray) -> "_Firsts":
+        return _Firsts(**{name: getattr(self, name)[index] for name in self.__dataclass_fields__})
+
+
+def _regions_of(moving: Moving, course: Course, turn: Turn, fixes: Present) -> list[_Regions]:
+    found = []
+    for name, queries in moving.kinds.items():
+        asked = asked_of(KINDS[name], queries, course, turn, fixes)
+        number = np.arange(course.ticks)[:, None]
+        moves = np.concatenate([np.where(asked.moved, number, course.ticks),
+                                np.full((1, len(queries.numbers)), course.ticks)])  # fmt: skip
+        moves = np.minimum.accumulate(moves[::-1], axis=0)[::-1]
+        found.append(_Regions(name=name, numbers=queries.numbers, asked=asked, moves=moves))
+    return found
+
+
+def _inside(of: _Regions, course: Course, tick: np.ndarray, query: np.ndarray, version: np.ndarray) -> _Firsts:
+    """Those of some pairs of a query (its place) and a version that is inside at a tick."""
+    asked = of.asked
+    keep = np.flatnonzero(KINDS[of.name].satisfy(asked.world, asked.criteria, asked.row[tick, query], version))
+    tick, query, version = tick[keep], query[keep], version[keep]
+    until = np.minimum(course.until[version], of.moves[tick + 1, query])
+    return _Firsts(tick=tick, query=of.numbers[query], version=version, until=until)
+
+
+def _joined(parts: list[_Firsts]) -> _Firsts:
+    none = np.empty(0, np.int64)
+    return _Firsts(**{
+        name: np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in _Firsts.__dataclass_fields__
+    })  # fmt: skip
+
+
+def _next_move(turn: Turn, regions: list[_Regions], ticks: int) -> np.ndarray:
+    """The first tick at which the region of each query moves, `ticks` without; int64[queries]."""
+    first = np.full(len(turn.queries), ticks)
+    for of in regions:
+        first[of.numbers] = of.moves[0]
+    return first
+
+
+def joins_ahead(course: Course, turn: Turn, fixes: Present, answer: np.ndarray) -> tuple[Turns, int]:
+    """What comes and goes in joins below regions that move, given the answers before; how much was looked at."""
+    moving, numbering = turn.known.moving_joins, turn.numbering
+    regions = _regions_of(moving, course, turn, fixes)
+    parts = []
+    for of in regions:
+        tick, query, column = cells(of.asked.moved, course)
+        parts.append(_inside(of, course, tick, query, course.at[tick, column]))
+    firsts = _joined(parts)
+    versions, point = np.unique(firsts.version, return_inverse=True)
+    points = points_at(moving.screened, course, versions, turn.objects, geographic=turn.settings.geographic)
+    keep = np.flatnonzero(selected(moving, points, point, firsts.query))
+    firsts, point = firsts.take(keep), point[keep]
+    pair, of_pair = np.unique(packed(firsts.query, point), return_inverse=True)
+    row, target = [keep[:0]], [keep[:0]]
+    for group in (group for unit in moving.screened.units for group in unit.joins):
+        mine = pair[np.isin(pair >> SHIFT, group.queries)]
+        layer = turn.layer_of(group.join.layer, group.version)
+        joined, of_query, partner = join_pairs(group, moving.screened, points, layer, numbering,
+                                               (mine & MASK, mine >> SHIFT))  # fmt: skip
+        place = np.searchsorted(pair, packed(of_query, joined))
+        at, of_place = _expanded(of_pair, place)
+        row.append(at)
+        target.append(numbering.targets_of(of_query, partner)[of_place])
+    rows, targets = np.concatenate(row), np.concatenate(target)
+    old = _old(turn, answer, np.concatenate([of.numbers for of in regions]))
+    first = course.first_of(old & MASK)
+    lasts = np.minimum(course.until[first], _next_move(turn, regions, course.ticks)[_query_of(turn, old)])
+    return of_spells(
+        np.concatenate([old, packed(targets, course.object[firsts.version[rows]])]),
+        np.concatenate([np.full(len(old), -1), firsts.tick[rows]]), np.concatenate([lasts, firsts.until[rows]]),
+        course.ticks,
+    ), len(firsts.tick)  # fmt: skip
+
+
+def _expanded(of: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All rows that are `of` some places, and for each the number of the place."""
+    order = np.argsort(of, kind="stable")
+    start = np.searchsorted(of[order], place)
+    count = np.searchsorted(of[order], place, side="right") - start
+    return order[ranges(start, count)], np.repeat(np.arange(len(place)), count)
+
+
+def _query_of(turn: Turn, keys: np.ndarray) -> np.ndarray:
+    query: np.ndarray = turn.numbering.targets.query[keys >> SHIFT]
+    return query
+
+
+def _old(turn: Turn, answer: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """The keys of the answer that are of some queries."""
+    mine = np.zeros(len(turn.queries), bool)
+    mine[numbers] = True
+    keys: np.ndarray = answer[mine[_query_of(turn, answer)]]
+    return keys
+
+
+def pairs_ahead(course: Course, turn: Turn, fixes: Present, answer: np.ndarray) -> tuple[Turns, int]:
+    """What comes and goes in pairs of objects, given the answers before; how many pairs were tested."""
+    specs = turn.known.pairs
+    codes = [codes_of(keys, course, course.world) for keys in specs.keys]
+    regions = _regions_of(specs.moving, course, turn, fixes)
+    tick, first, other = _touching(turn, course, codes)
+    parts = [_all_around(turn, course, of) for of in regions]
+    parts.append(_still_firsts(turn, course, tick, first, other))
+    parts += [_unmoved(course, of, tick, first, other) for of in regions]
+    firsts, others = _joined([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    keep = np.flatnonzero(_owned(turn, course, firsts))
+    firsts, others = firsts.take(keep), others[keep]
+    keep = np.flatnonzero(_near(turn, course, codes, firsts, others))
+    tested, firsts, others = len(others), firsts.take(keep), others[keep]
+    keep = _screened(turn, course, firsts)
+    firsts, others = firsts.take(keep), others[keep]
+    target = turn.numbering.targets_of(firsts.query, fixes.lookups.partners(course.object[others]))
+    old = _old(turn, answer, specs.numbers)
+    return of_spells(
+        np.concatenate([old, packed(target, course.object[firsts.version])]),
+        np.concatenate([np.full(len(old), -1), firsts.tick]),
+        np.concatenate([_lasting(turn, course, fixes, regions, old), np.minimum(firsts.until, course.until[others])]),
+        course.ticks,
+    ), tested  # fmt: skip
+
+
+def _lasting(turn: Turn, course: Course, fixes: Present, regions: list[_Regions], old: np.ndarray) -> np.ndarray:
+    """The first tick at which each pair of before is decided anew."""
+    partner = fixes.lookups.objects_of_partners()[turn.numbering.targets.partner[old >> SHIFT]]
+    column = course.columns_of(partner)
+    of_partner = np.append(course.until[course.first], course.ticks)[column]
+    lasts = np.minimum(course.until[course.first_of(old & MASK)], of_partner)
+    return np.asarray(np.minimum(lasts, _next_move(turn, regions, course.ticks)[_query_of(turn, old)]))
+
+
+def _touching(turn: Turn, course: Course, codes: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tick, first and partner of all pairs of living objects of which one changed, and that some query may pair."""
+    new = course.new[course.alive[course.new]]
+    tick = course.tick[new]
+    here = course.at[tick]
+    maybe = course.alive[here] & (course.column[new][:, None] != np.arange(len(course.objects)))
+    maybe &= _may_pair(turn, course, codes, new[:, None], here)
+    row, column = np.nonzero(maybe)
+    one, other = new[row], here[row, column]
+    turned = np.flatnonzero(~course.changed[tick[row], column])
+    return (
+        np.concatenate([tick[row], tick[row][turned]]), np.concatenate([one, other[turned]]),
+        np.concatenate([other, one[turned]]),
+    )  # fmt: skip
+
+
+def _may_pair(turn: Turn, course: Course, codes: list[np.ndarray], one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Which pairs of versions are within the largest distance by their coordinates, or have a key in common."""
+    specs, x, y = turn.known.pairs, course.x, course.y
+    keep = np.zeros(other.shape, bool)
+    if not np.isnan(specs.most_m):
+        across = along = np.full(one.shape, specs.most_m * _FARTHER)
+        if turn.settings.geographic:
+            across, along = reach_degrees(y[one], across)
+        apart = np.abs(x[one] - x[other])
+        if turn.settings.geographic:
+            apart = np.minimum(apart, _TURN - apart)
+        keep |= (apart <= across) & (np.abs(y[one] - y[other]) <= along)
+    by_key = specs.key[specs.numbers[np.isnan(specs.distance_m[specs.numbers])]]
+    for key in np.unique(by_key[by_key >= 0]).tolist():
+        keep |= (codes[key][one] == codes[key][other]) & (codes[key][one] >= 0)
+    return keep
+
+
+def _still_firsts(
+    turn: Turn, course: Course, tick: np.ndarray, first: np.ndarray, other: np.ndarray
+) -> tuple[_Firsts, np.ndarray]:
+    """For some pairs the queries that stand still and that the first of them satisfies."""
+    still = turn.known.pairs.still
+    if still.empty:
+        return _joined([]), other[:0]
+    versions = np.unique(first)
+    points = points_at(still, course, versions, turn.objects, geographic=turn.settings.geographic)
+    hits = match(still, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    query = turn.numbering.targets.query[hits.target]
+    hit, row = _expanded(hits.point, np.searchsorted(versions, first))
+    firsts = _Firsts(tick=tick[row], query=query[hit], version=first[row], until=course.until[first[row]])
+    return firsts, other[row]
+
+
+def _unmoved(
+    course: Course, of: _Regions, tick: np.ndarray, first: np.ndarray, other: np.ndarray
+) -> tuple[_Firsts, np.ndarray]:
+    """For some pairs the queries whose region did not move at the tick, and that has the first of them inside."""
+    queries, count = len(of.numbers), len(tick)
+    row, query = np.repeat(np.arange(count), queries), np.tile(np.arange(queries), count)
+    rests = np.flatnonzero(~of.asked.moved[tick[row], query])
+    row, query = row[rests], query[rests]
+    known, at = np.unique(np.stack([tick[row], query, first[row]]), axis=1, return_inverse=True)
+    asked = of.asked
+    holds = KINDS[of.name].satisfy(asked.world, asked.criteria, asked.row[known[0], known[1]], known[2])[at]
+    row, query = row[holds], query[holds]
+    until = np.minimum(course.until[first[row]], of.moves[tick[row] + 1, query])
+    return _Firsts(tick=tick[row], query=of.numbers[query], version=first[row], until=until), other[row]
+
+
+def _all_around(turn: Turn, course: Course, of: _Regions) -> tuple[_Firsts, np.ndarray]:
+    """Of regions that moved: everybody inside, each with all other living objects."""
+    width = len(course.objects)
+    tick, query = np.nonzero(of.asked.moved)
+    column = np.tile(np.arange(width), len(tick))
+    tick, query = np.repeat(tick, width), np.repeat(query, width)
+    firsts = _inside(of, course, tick, query, course.at[tick, column])
+    firsts = firsts.take(_screened(turn, course, firsts))
+    rows = np.repeat(np.arange(len(firsts.tick)), width)
+    others = course.at[firsts.tick].ravel()
+    keep = np.flatnonzero(course.alive[others] & (others != firsts.version[rows]))
+    return firsts.take(rows[keep]), others[keep]
+
+
+def _owned(turn: Turn, course: Course, firsts: _Firsts) -> np.ndarray:
+    """Which pairs this shard decides: those that are spread by their first object."""
+    settings, specs = turn.settings, turn.known.pairs
+    if settings.shards == 1:
+        return np.ones(len(firsts.tick), bool)
+    own = turn.objects.hashes[course.object[firsts.version]] % np.uint64(settings.shards) == settings.shard
+    return np.asarray(own | ~specs.spread[firsts.query])
+
+
+def _near(turn: Turn, course: Course, codes: list[np.ndarray], firsts: _Firsts, other: np.ndarray) -> np.ndarray:
+    """Which pairs are within their query's distance and have its keys in common."""
+    specs, one, query = turn.known.pairs, firsts.version, firsts.query
+    keep = np.ones(len(other), bool)
+    far = specs.distance_m[query]
+    by_distance = np.flatnonzero(~np.isnan(far))
+    a, b = one[by_distance], other[by_distance]
+    keep[by_distance] = within(course.x[a], course.y[a], far[by_distance], course.x[b], course.y[b],
+                               geographic=turn.settings.geographic)  # fmt: skip
+    for key, code in enumerate(codes):
+        mine = specs.key[query] == key
+        keep &= ~mine | ((code[one] == code[other]) & (code[other] >= 0))
+    return keep
+
+
+def _screened(turn: Turn, course: Course, firsts: _Firsts) -> np.ndarray:
+    """The places of firsts that satisfy what else their query asks, where its region moves."""
+    moving = turn.known.pairs.moving
+    of_moving = np.zeros(len(turn.queries), bool)
+    for queries in moving.kinds.values():
+        of_moving[queries.numbers] = True
+    keep = np.ones(len(firsts.tick), bool)
+    mine = np.flatnonzero(of_moving[firsts.query])
+    if not len(mine):
+        return np.arange(len(keep))
+    versions, at = np.unique(firsts.version[mine], return_inverse=True)
+    points = points_at(moving.screened, course, versions, turn.objects, geographic=turn.settings.geographic)
+    query, passed = firsts.query[mine], np.zeros(len(mine), bool)
+    chosen = np.flatnonzero(selected(moving, points, at, query))
+    passed[chosen] = True
+    if not moving.screened.screens.empty:
+        passed[chosen] = passes(moving.screened.screens, points.asked, at[chosen], query[chosen])
+    keep[mine] = passed
+    return np.flatnonzero(keep)
