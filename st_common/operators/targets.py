@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 NO_PARTNER = -1
+_FEW = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,27 @@ class Targets:
         index: pd.Index[int] = pd.Index(_keys(self.query, self.partner))
         return index
 
+    @cached_property
+    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        keys = _keys(self.query, self.partner)
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+
+    def _find(self, keys: np.ndarray) -> np.ndarray:
+        """The number of each key, -1 without one. A table of hashes takes longer to make than few are to search."""
+        if len(self) > _FEW:
+            found: np.ndarray = self._index.get_indexer(pd.Index(keys)).astype(np.int64)
+            return found
+        known, order = self._sorted
+        at = np.searchsorted(known, keys)
+        return np.where(np.append(known, -1)[at] == keys, np.append(order, -1)[at], -1)
+
     def number(self, query: np.ndarray, partner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The number of each pair, and the queries and partners of pairs that are new: numbered on from `len(self)`."""
         if not len(query):
             return query, query, query
         keys = _keys(query, partner)
-        found = self._index.get_indexer(pd.Index(keys)).astype(np.int64)
+        found = self._find(keys)
         missing = found < 0
         if not missing.any():
             return found, query[:0], partner[:0]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.operators import relational
-from st_common.operators.agenda import Final, cut_short, ticks_of, ticks_past
+from st_common.operators.agenda import cut_short, ticks_of, ticks_past
 from st_common.operators.entries import Entries
 from st_common.operators.groups import Groups
 from st_common.operators.keys import SHIFT, packed, unique, without
@@ -23,13 +23,15 @@ from st_common.operators.turn import Turn
 class Open:
     """All entries of a run, those of before first; `live` ones have not left their window yet.
 
-    `changed` (bool per entry): an end mark has cut the tick short from which it counts.
+    `changed` (bool per entry): an end mark has cut the tick short from which it counts. `busy` are the ticks at which
+    entries begin to count or age: at others nothing happens.
     """
 
     all: Entries
     before: int
     live: np.ndarray
     changed: np.ndarray
+    busy: frozenset[int]
 
     def closed(self) -> tuple[np.ndarray, Entries]:
         """The places of old entries that left, and the new ones that stay."""
@@ -37,11 +39,11 @@ class Open:
         return np.flatnonzero((~self.live | self.changed) & ~is_new), self.all.take(self.live & (is_new | self.changed))
 
 
-def _open(whole: Entries, before: int, final: Final | None) -> Open:
-    tick = cut_short(whole.tick, final)
-    return Open(
-        all=replace(whole, tick=tick), before=before, live=np.ones(len(whole), bool), changed=tick != whole.tick
-    )
+def _open(whole: Entries, before: int, turn: Turn) -> Open:
+    tick = cut_short(whole.tick, turn.final)
+    entries = replace(whole, tick=tick)
+    busy = frozenset(np.union1d(tick, aging(entries, turn)).tolist())
+    return Open(all=entries, before=before, live=np.ones(len(whole), bool), changed=tick != whole.tick, busy=busy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
     """The entries of before, and those that the fixes of a run make; each fix is judged at its own row."""
     queries, events = turn.known.windows, turn.events
     if queries.empty:
-        return _open(state.entries, len(state.entries), turn.final)
+        return _open(state.entries, len(state.entries), turn)
     fixes = np.flatnonzero(events.kind == FIX)
     readings = turn.readings.take(fixes)
     points = points_of(queries, readings, turn.objects, geographic=turn.settings.geographic)
@@ -73,7 +75,7 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
         tick=ticks_of(np.maximum(events.ts[event], before_row), turn.settings.tick_us), group=group, value=value,
     )  # fmt: skip
     whole = state.entries.changed(removed=event[:0], added=added)
-    return _open(whole, len(state.entries), turn.final)
+    return _open(whole, len(state.entries), turn)
 
 
 def aging(entries: Entries, turn: Turn) -> np.ndarray:
@@ -87,6 +89,8 @@ def aging(entries: Entries, turn: Turn) -> np.ndarray:
 def judged(turn: Turn, entries: Open, answer: np.ndarray, tick: int) -> Window:
     """Lets go of what is too old at a tick, and finds what the windows hold then."""
     held = entries.all
+    if turn.final is None and tick not in entries.busy:  # an end mark's tick may be any time
+        return Window()
     counts = entries.live & (held.tick <= tick) if len(held) else np.empty(0, bool)
     if not counts.any():
         return Window()
