@@ -26,6 +26,7 @@ from st_common.home import Home
 from st_common.layers.index import load_index
 from st_common.operators.cache_counts import Caches, summed
 from st_common.operators.changes import settled
+from st_common.operators.difference import Changed
 from st_common.operators.evaluate import Counters
 from st_common.operators.match import LayerOf
 from st_common.operators.packet import nulled_in
@@ -89,6 +90,7 @@ class LocalEngine:
         self._journal = Journal(home, stream.name, epoch=owner.lease.epoch if owner else 0)
         self._timekeeper = Timekeeper(self.log, stream, start=self.state.next_segment, now_us=now_us)
         self._pending: list[pa.Table] = []
+        self._changed = Changed.since(self.state)
         self._storing: Thread | None = None
         self._failure: Exception | None = None
         self._pace = Pace()
@@ -112,6 +114,7 @@ class LocalEngine:
         if done.failures:
             tell_failures(self._home, done.failures)
         self.state = done.state
+        self._changed.add(done.deltas)
         self.log.sync(segments)  # what is told follows from rows that are durable
         self._timekeeper.saw(segments[: done.state.next_segment - start], heard(read))
         self._keep(settled([done.changes]))
@@ -203,14 +206,16 @@ class LocalEngine:
         """
         self._wait()
         self.commit()
-        self.state = retired(self.state, self.settings, least=LEAST)
-        self._storing = Thread(target=self._store, args=(self.state,), name="state")
+        kept = retired(self.state, self.settings, least=LEAST)
+        changed = self._changed if kept is self.state else None  # what forgot is stored whole
+        self.state, self._changed = kept, Changed.since(kept)
+        self._storing = Thread(target=self._store, args=(kept, changed), name="state")
         self._storing.start()
         self._based_s = time.monotonic()
 
-    def _store(self, state: State) -> None:
+    def _store(self, state: State, changed: Changed | None) -> None:
         try:
-            self.states.store(state)
+            self.states.store(state, changed)
             self.log.publish(APP, state.next_segment)
         except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
             self._failure = error

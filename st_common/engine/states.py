@@ -6,19 +6,24 @@ without, for an older one and the log after it lead to the same place (SPEC S2).
 
 import struct
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from st_common.engine.topology import generation_folder
 from st_common.errors import MissingError, StateError
 from st_common.home import Home
+from st_common.operators.delta import Delta, apply
+from st_common.operators.difference import Changed
 from st_common.operators.state import State
 from st_common.position import position_of
 from st_common.storage import LocalStorage, Storage
 
-_MAGIC = b"FWST"
+_MAGIC, _CHANGED = b"FWST", b"FWSD"
 _HEAD = struct.Struct("<4sIQ")  # magic, CRC-32 and length of the bytes that follow
-_SUFFIX = ".state"
+_BEFORE = struct.Struct("<QI")  # of what changed: the place and the checksum of the object before
+_SUFFIX, _DELTA = ".state", ".delta"
+_LEAST_BYTES = 1 << 20  # of changes before a small state is stored whole again
+_MOST_LINKS = 128  # between a whole state and the newest: each takes a start some 20 ms with a million objects
 _NEWEST = 2  # so many of the newest are always kept
 
 
@@ -29,8 +34,17 @@ def end_of(state: State) -> int:
 
 def to_bytes(state: State) -> bytes:
     """A state with a checksum."""
-    blob = state.to_blob()
-    return _HEAD.pack(_MAGIC, zlib.crc32(blob), len(blob)) + blob
+    return _with_head(_MAGIC, state.to_blob())
+
+
+def _with_head(magic: bytes, body: bytes) -> bytes:
+    return b"".join((_HEAD.pack(magic, zlib.crc32(body), len(body)), body))
+
+
+def _checksum(data: bytes) -> int:
+    """The checksum in the head of an object."""
+    checksum: int = _HEAD.unpack_from(data)[1]
+    return checksum
 
 
 def from_bytes(data: bytes, where: str) -> State:
@@ -39,14 +53,15 @@ def from_bytes(data: bytes, where: str) -> State:
     Raises:
         StateError: they are damaged, or of another format.
     """
-    if not _is_whole(data):
+    if not _is_whole(data, _SUFFIX):
         raise StateError(f"{where} is damaged", hint="remove it: the state is made again from the log")
     return State.from_blob(data[_HEAD.size :])
 
 
-def _is_whole(data: bytes) -> bool:
-    body = data[_HEAD.size :]
-    return len(data) >= _HEAD.size and _HEAD.unpack_from(data) == (_MAGIC, zlib.crc32(body), len(body))
+def _is_whole(data: bytes, suffix: str) -> bool:
+    body = memoryview(data)[_HEAD.size :]
+    magic = _MAGIC if suffix == _SUFFIX else _CHANGED
+    return len(data) >= _HEAD.size and _HEAD.unpack_from(data) == (magic, zlib.crc32(body), len(body))
 
 
 def save(path: Path, state: State) -> None:
@@ -63,13 +78,29 @@ def load(path: Path) -> State:
     return from_bytes(path.read_bytes(), str(path)) if path.exists() else State()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Link:
+    """An object that was stored or read: its place, its checksum, and how much lies between it and a whole state."""
+
+    number: int
+    checksum: int
+    base_bytes: int
+    bytes: int = 0
+    links: int = 0
+
+
 @dataclass
 class States:
-    """The states of a local engine at some places of its log; `notices` are what people should know of them."""
+    """The states of a local engine at some places of its log; `notices` are what people should know of them.
+
+    A state is stored whole, or as what changed since the one that was stored or read last. Such an object names that
+    one by its place and its checksum, for of one place there may be states that have forgotten more and less.
+    """
 
     storage: Storage
     where: Path
     notices: list[str] = field(default_factory=list)
+    _last: _Link | None = field(default=None, repr=False)
 
     @staticmethod
     def of(home: Home, stream: str, generation: int | None = None) -> "States":
@@ -77,15 +108,53 @@ class States:
         folder = generation_folder(home, stream, generation) / "local" / "states"
         return States(LocalStorage(folder), folder)
 
-    def store(self, state: State) -> None:
-        """Keeps a state, durable when this returns, and lets go of some old ones."""
-        self.storage.create(_name(state.next_segment), to_bytes(state))
-        for number in _spare(self.places()):
+    def store(self, state: State, changed: Changed | None = None) -> None:
+        """Keeps a state, durable when this returns, and lets go of some old ones.
+
+        With `changed`, which began at the state that was stored or read last, only what changed is written, as long as
+        all such changes are less than a whole state.
+        """
+        last, number = self._last, state.next_segment
+        if last is not None and last.number == number:  # it stands there; a state that forgot more has other numbers
+            self._last = last if changed is not None else None
+            return
+        self._last = None
+        body = self._body(state, changed, last)
+        if last is not None and body is not None:
+            data = _with_head(_CHANGED, body)
+            if self.storage.create(f"{number:012d}{_DELTA}", data):
+                self._last = replace(
+                    last, number=number, checksum=_checksum(data), bytes=last.bytes + len(data), links=last.links + 1
+                )
+        else:
+            data = to_bytes(state)
+            if self.storage.create(_name(number), data):
+                self._last = _Link(number=number, checksum=_checksum(data), base_bytes=len(data))
+        self._let_go()
+
+    def _body(self, state: State, changed: Changed | None, last: _Link | None) -> bytes | None:
+        """What changed since the last one; None when that is not known, or too much."""
+        if changed is None or last is None or last.links >= _MOST_LINKS:
+            return None
+        delta = changed.until(state)
+        body = None if delta is None else _BEFORE.pack(last.number, last.checksum) + delta.to_blob()
+        return body if body is not None and last.bytes + len(body) <= max(last.base_bytes, _LEAST_BYTES) else None
+
+    def _let_go(self) -> None:
+        bases = self._numbers(_SUFFIX)
+        for number in _spare(bases):
             self.storage.delete(_name(number))
+        least = bases[-_NEWEST] if len(bases) >= _NEWEST else -1
+        for number in self._numbers(_DELTA):
+            if number <= least:
+                self.storage.delete(f"{number:012d}{_DELTA}")
 
     def places(self) -> list[int]:
         """The next segments of the stored states, rising."""
-        return [int(name.removesuffix(_SUFFIX)) for name in self.storage.names("") if name.endswith(_SUFFIX)]
+        return sorted({*self._numbers(_SUFFIX), *self._numbers(_DELTA)})
+
+    def _numbers(self, suffix: str) -> list[int]:
+        return sorted(int(name.removesuffix(suffix)) for name in self.storage.names("") if name.endswith(suffix))
 
     def newest(self, *, upto: int) -> State:
         """The newest state that is whole and has seen nothing behind the position `upto`; an empty one without any.
@@ -104,20 +173,48 @@ class States:
 
     def check(self) -> list[str]:
         """Looks at every state, and lets go of those that are damaged; gives what it found."""
-        for number in self.places():
-            self._found(number)
+        for name in self.storage.names(""):
+            if name.endswith((_SUFFIX, _DELTA)):
+                self._read(name)
         return self.notices
 
     def _found(self, number: int) -> State | None:
-        where = f"{self.where / _name(number)}"
+        """The state of a place: a whole one, and what changed since; None when something of it is missing."""
+        changes: list[bytes] = []
+        at, wanted = number, None
+        while (data := self._object(at, wanted)) is not None and data.startswith(_CHANGED):
+            at, wanted = _BEFORE.unpack_from(data, _HEAD.size)
+            changes.append(data)
+        if data is None:
+            return None
+        state = from_bytes(data, f"{self.where / _name(at)}")
+        for change in reversed(changes):
+            state = apply(state, Delta.from_blob(change[_HEAD.size + _BEFORE.size :]))
+        newest = changes[0] if changes else data
+        self._last = _Link(
+            number=number, checksum=_checksum(newest), base_bytes=len(data), bytes=sum(map(len, changes)),
+            links=len(changes),
+        )  # fmt: skip
+        return state
+
+    def _object(self, number: int, checksum: int | None) -> bytes | None:
+        """What is stored for a place, the whole state first; with a checksum only what has it."""
+        for name in (_name(number), f"{number:012d}{_DELTA}"):
+            data = self._read(name)
+            if data is not None and checksum in (None, _checksum(data)):
+                return data
+        return None
+
+    def _read(self, name: str) -> bytes | None:
         try:
-            data = self.storage.read(_name(number))
+            data = self.storage.read(name)
         except MissingError:
             return None
-        if _is_whole(data):
-            return from_bytes(data, where)
+        if _is_whole(data, _SUFFIX if name.endswith(_SUFFIX) else _DELTA):
+            return data
+        where = self.where / name
         self.notices.append(f"{where} was damaged and is gone: an older state and the log after it lead to the same")
-        self.storage.delete(_name(number))
+        self.storage.delete(name)
         return None
 
 

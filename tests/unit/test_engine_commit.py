@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.cli import app, frame
+from st_common.engine import states
 from st_common.engine.archive import Archive
 from st_common.engine.journal import pending
 from st_common.engine.local import LocalEngine
@@ -110,19 +111,21 @@ def test_a_torn_newest_commit_is_made_again_and_alerted(home: Home, calm, torn: 
     assert [(alert.stream, "were torn" in alert.text) for alert in read_alerts(home)] == [("s", True)]
 
 
+@pytest.mark.parametrize("suffix", [".state", ".delta"])
 @pytest.mark.parametrize("at", [0, 5, 12, 40, -1])
-def test_a_flipped_state_is_done_without_and_alerted(home: Home, calm, at: int) -> None:
+def test_a_flipped_state_is_done_without_and_alerted(home: Home, calm, at: int, suffix: str) -> None:
     for numbers in (range(4), range(4, SEGMENTS)):
         _write(home, numbers)
         run(home, STREAM, until_idle=True)
-    newest = max((home.stream("s") / "local" / "states").iterdir())
+    newest = max((home.stream("s") / "local" / "states").glob(f"*{suffix}"))
     data = bytearray(newest.read_bytes())
     data[at] ^= 1
     newest.write_bytes(bytes(data))
     _write(home, range(SEGMENTS, SEGMENTS + 1))
     run(home, STREAM, until_idle=True)
     assert [row for row in _changes(home) if row[0] >> 24 <= SEGMENTS] == calm
-    assert [alert.text.partition(" was ")[2][:7] for alert in read_alerts(home)] == ["damaged"]
+    told = ["was damaged" if "was damaged" in alert.text else alert.text[-9:] for alert in read_alerts(home)]
+    assert told == ["was damaged", *(["beginning"] if suffix == ".state" else [])]
 
 
 def test_without_any_state_the_log_is_read_from_its_beginning(home: Home, calm) -> None:
@@ -183,9 +186,9 @@ def test_the_state_is_stored_while_the_engine_goes_on(home: Home, monkeypatch: p
     engine, goes_on = LocalEngine(home, STREAM), Event()
     real = States.store
 
-    def slow(self: States, state) -> None:
+    def slow(self: States, *given) -> None:
         assert goes_on.wait(timeout=60)
-        real(self, state)
+        real(self, *given)
 
     monkeypatch.setattr(States, "store", slow)
     _drained(engine)
@@ -199,7 +202,7 @@ def test_the_state_is_stored_while_the_engine_goes_on(home: Home, monkeypatch: p
 
 
 def test_a_state_that_cannot_be_stored_stops_the_engine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: States, state) -> None:
+    def full(self: States, *_given) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(States, "store", full)
@@ -344,3 +347,26 @@ def test_torn_snapshots_of_a_stream_are_cut_off_at_a_start(home: Home) -> None:
     run(home, stream, until_idle=True)
     assert any("snapshots" in alert.text and "were torn" in alert.text for alert in read_alerts(home))
     assert tables.read(table).num_rows == whole
+
+
+def test_only_what_changed_is_stored_until_it_is_more_than_the_state(home: Home, monkeypatch) -> None:
+    monkeypatch.setattr(states, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(states, "_MOST_LINKS", 3)
+    folder = home.stream("s") / "local" / "states"
+    rows = "\n".join(f"other-{n}-{n * n},1,50,50" for n in range(5_000))
+    Log(home.log("s")).append(f"id,t,x,y\n{rows}\n".encode(), arrival_us=1)
+    engine, kinds = LocalEngine(home, STREAM), []
+    for number in range(7):
+        _write(home, range(number, number + 1))
+        _drained(engine)
+        engine.store()
+        engine._wait()
+        newest = max(folder.glob("*[a-z]"), key=lambda path: int(path.stem))
+        kinds.append((newest.suffix, newest.stat().st_size > 100_000))
+    assert kinds == [(".state", True), *[(".delta", False)] * 3, (".state", True), *[(".delta", False)] * 2]
+    known = sorted(engine.state.objects.ids.to_pylist())
+    engine.abandon()
+    again = LocalEngine(home, STREAM)
+    assert sorted(again.state.objects.ids.to_pylist()) == known
+    assert again.state.next_segment == engine.state.next_segment
+    again.abandon()

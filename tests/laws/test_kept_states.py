@@ -1,0 +1,75 @@
+"""The law of states that are stored as what changed: an engine that starts from one goes on as if it never stopped."""
+
+import random
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_common.engine.states import States
+from st_common.operators.changes import SHARD_SCHEMA, settled
+from st_common.operators.difference import Changed
+from st_common.operators.retire import retired
+from st_common.operators.stages import step
+from st_common.position import position_of
+from st_common.storage import LocalStorage
+from st_common.testing import oracle
+from st_common.testing.effort import tries
+from st_common.testing.laws import ShapelyLayer, packets_of, settings_of, told, told_by_oracle
+from st_common.testing.strategies import SECOND_US, cases, segmentations
+
+_LAST = 1 << 62
+
+
+def _damaged(folder, rng):
+    """One of the stored objects loses its end, has a flipped bit, or is gone."""
+    path = rng.choice(sorted(path for path in folder.iterdir() if not path.name.startswith(".")))
+    data = bytearray(path.read_bytes())
+    kind = rng.randrange(3)
+    if kind == 0:
+        path.unlink()
+    elif kind == 1:
+        path.write_bytes(data[: rng.randrange(len(data))])
+    else:
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        path.write_bytes(data)
+
+
+@pytest.mark.spec("S2", "S4", "X1")
+@tries(80)
+@given(cases(), st.sampled_from([None, 1, 3]), st.integers(0, 1 << 32), st.data())
+def test_an_engine_that_starts_from_what_is_stored_tells_what_brute_force_tells(case, silence_s, seed, data):
+    silence_us = None if silence_s is None else silence_s * SECOND_US + 1
+    case, rng = replace(case, rules=replace(case.rules, silence_us=silence_us)), random.Random(seed)
+    cut = data.draw(segmentations(len(case.rows)))
+    segments, order = packets_of(case, cut, 1)
+    of, changes = settings_of(case.rules), settled([SHARD_SCHEMA.empty_table()])
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home)
+        states = States(LocalStorage(folder), folder)
+        state = states.newest(upto=_LAST)
+        changed, at = Changed.since(state), 0
+        while at < len(segments):
+            batch = segments[at : at + rng.randint(1, 3)]
+            done = step(state, [one[0] for one in batch], of, lambda *key: ShapelyLayer(case.layers[key]))
+            state, changes = done.state, pa.concat_tables([changes, settled([done.changes])])
+            at += len(batch)
+            changed.add(done.deltas)
+            if rng.random() < 0.6:
+                kept = retired(state, of, least=0) if rng.random() < 0.2 else state
+                states.store(kept, changed if kept is state else None)
+                state, changed = kept, Changed.since(kept)
+            if rng.random() < 0.3:  # it dies, and perhaps something is damaged
+                if rng.random() < 0.5 and states.places():
+                    _damaged(folder, rng)
+                states = States(LocalStorage(folder), folder)
+                state = states.newest(upto=_LAST)
+                changed, at = Changed.since(state), state.next_segment
+                changes = changes.filter(pc.field("position") < position_of(at, 0))
+    expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
+    assert told(changes, order) == told_by_oracle(expected.changes)
