@@ -112,7 +112,7 @@ class StreamSettings:
     group: str = "default"
     running: bool = False
     engine: Engine = "spark"
-    codec: Codec = "packet"
+    codec: Codec = "raw"
     raw_days: float | None = 30.0
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)
 

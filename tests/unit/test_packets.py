@@ -31,6 +31,7 @@ CARS = StreamSettings(
     crs="planar",
     time_unit="s",
     engine="local",
+    codec="packet",
     max_ahead_s=None,
     columns=Columns(object="id", event_ts="t", x="x", y="y"),
     attributes={"n": "long"},
