@@ -109,6 +109,7 @@ FORMS: dict[str, Plans] = {
     "box": lambda q, _: [_plan(inside=box) for box in _boxes(q)],
     "box WHERE a condition of its own": lambda q, _: [
         _plan(inside=box, where=f"load > {n % 20} + {n} / 1e6") for n, box in enumerate(_boxes(q))],
+    "WHERE one object, no region": lambda q, n: [_plan(where=f"object = '{name}'") for name in _focals(q, n)],
     "COUNT in a box": lambda q, _: [_plan(inside=box, aggregate=Aggregate(function="count")) for box in _boxes(q)],
     "COUNT in a box, WINDOW 5 minutes": lambda q, _: [
         _plan(inside=box, window=Window(seconds=300.0), aggregate=Aggregate(function="count")) for box in _boxes(q)],

@@ -146,17 +146,26 @@ class _Work:
         minus, plus = _both(inner.minus, window.minus), _both(inner.plus, window.plus)
         self._answer = merged(without(before, minus), plus)
         at_tick = relational.At(tick=tick, position=moment.position)
-        self._pairs.append(pair_lines(turn, self._fixes, before, minus, plus, changed, at_tick))
-        dirty = relational.dirty_queries(turn, self._answer, minus, plus, changed)
-        groups = relational.groups_of_members(turn, self._fixes, self._answer, dirty)
-        retold = events_count(turn, tick) | turn.known.windowed
-        retold[turn.numbering.targets.query[np.concatenate([minus, plus]) >> SHIFT]] = True
-        self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at_tick, retold)
+        if len(moment.objects) or len(minus) or len(plus) or len(window.dirty):
+            self._tell(before, minus, plus, changed, window, at_tick)
         if self._frames is not None:
             self._frame(self._frames, np.concatenate([minus, plus]), changed, at_tick)
         if not self._memo.zeros_told:
             self._tell_zeros(at_tick)
         self._count(inner, minus, plus)
+
+    def _tell(
+        self, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray, window: windows.Window,
+        at: relational.At,
+    ) -> None:  # fmt: skip
+        """Tells who came and went, and what becomes of the groups above."""
+        turn = self._turn
+        self._pairs.append(pair_lines(turn, self._fixes, before, minus, plus, changed, at))
+        dirty = relational.dirty_queries(turn, self._answer, minus, plus, changed)
+        groups = relational.groups_of_members(turn, self._fixes, self._answer, dirty)
+        retold = events_count(turn, at.tick) | turn.known.windowed
+        retold[turn.numbering.targets.query[np.concatenate([minus, plus]) >> SHIFT]] = True
+        self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at, retold)
 
     def _frame(self, frames: Frames, differs: np.ndarray, changed: np.ndarray, at: relational.At) -> None:
         judged = frames.judge(self._answer, differs, at.tick, changed)
