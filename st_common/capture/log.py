@@ -51,6 +51,7 @@ class Log:
         self._folder = folder
         self._storage = LocalStorage(folder) if storage is None else storage
         self._end: int | None = None  # a number that the log has reached for certain
+        self._synced = 0  # the number behind the segments that were made, and so synced, here last
 
     @property
     def storage(self) -> Storage:
@@ -119,10 +120,12 @@ class Log:
                 if coded is not None:
                     segments, stored = self._coded(segments[0], bodies[0], coded)
                 objects = [(_key(one.number), to_bytes(one, body)) for one, body in zip(segments, stored, strict=True)]
+                self._sync_before(segments)
                 if not objects or self._storage.create_all(objects):
                     break
                 self._end = None  # somebody who does not hold the lock was quicker
-            self._end = segments[-1].number + 1 if segments else self._end
+            if segments:
+                self._end = self._synced = segments[-1].number + 1
         return segments
 
     def _coded(self, segment: Segment, raw: bytes, coded: Callable[[int], bytes]) -> tuple[list[Segment], list[bytes]]:
@@ -133,6 +136,14 @@ class Log:
         made = as_packet(segment, packet)
         self._storage.create(raw_key(made), raw)  # one of this name that a dead writer left has the same bytes
         return [made], [packet]
+
+    def _sync_before(self, segments: list[Segment]) -> None:
+        """Makes durable what another writer made in front of these: it may have died before it had.
+
+        Otherwise a power cut could take that one and leave the new ones: a hole.
+        """
+        if segments and segments[0].number != self._synced:
+            self._storage.sync(_folder(segments[0].number - 1))
 
     def _behind_the_last(self, bodies: list[bytes], marks: Marks) -> list[Segment]:
         end = self._end_behind_readers()

@@ -19,6 +19,7 @@ _TIGHTEST_M = _EQUATOR_M * (1 - _ECCENTRICITY_2)  # the smallest radius of curva
 _OPPOSITE_M = 20_003_931.459  # between points that are opposite: half a meridian
 _FAR_M, _DOUBT, _DOUBT_OPPOSITE = 15_000_000.0, 3e-5, 0.01  # how wrong `metres_about` can be, and then some
 _NOTHING = 1e-12  # the squared sine of an angle of some metres
+_SAME = np.finfo(np.float64).tiny  # less than an atom apart: what divides by it overflows
 _SLACK = 1.001  # boxes of candidates are a little too large rather than a rounding error too small
 
 
@@ -77,13 +78,13 @@ def metres_about(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
     sin_turn, cos_turn = np.sin(turn) ** 2, np.cos(turn) ** 2
     near = sin_half * cos_turn + cos_middle * sin_turn
     far = cos_half * cos_turn + sin_middle * sin_turn
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         angle = np.arctan(np.sqrt(near / far))
         ratio = np.sqrt(near * far) / angle
         flat = (3 * ratio - 1) / (2 * far) * sin_middle * cos_half
         flat -= (3 * ratio + 1) / (2 * near) * cos_middle * sin_half
         metres = 2 * angle * _EQUATOR_M * (1 + _FLATTENING * flat)
-    return np.where(near == 0, 0.0, np.where(far < _NOTHING, _OPPOSITE_M, metres))
+    return np.where(near < _SAME, 0.0, np.where(far < _NOTHING, _OPPOSITE_M, metres))
 
 
 def reach_degrees(latitude: Floats, distance_m: Floats | float) -> tuple[Floats, Floats]:

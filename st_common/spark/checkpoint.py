@@ -2,10 +2,15 @@
 
 import json
 import shutil
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from st_common.errors import StateError
 from st_common.position import position_of
+
+_SUMS, _SUMS_MAGIC = ".crc", b"crc\0"
+_TEMPORARY = ".tmp"  # what a driver that died was writing
 
 
 def discard_unusable(checkpoint: Path, *, start: int, committed: int) -> str | None:
@@ -46,7 +51,31 @@ def _problem(checkpoint: Path, committed: int, start: int) -> str | None:
         return "Spark's record of its batches is torn"
     if position_of(reached, 0) - 1 > committed:
         return f"it stands at segment {reached}, the table of changes before that"
-    return None
+    damaged = next(_damaged(checkpoint), None)
+    return None if damaged is None else f"{damaged} is damaged"
+
+
+def _damaged(checkpoint: Path) -> Iterator[Path]:
+    """The files that are not what the sums beside them say, or that are gone; what has no sums is not judged.
+
+    Spark looks at them too, but only when it comes to a file, and then it ends with a text of a hundred lines.
+    """
+    for sums in sorted(checkpoint.rglob(f".*{_SUMS}")):
+        file = sums.with_name(sums.name.removeprefix(".").removesuffix(_SUMS))
+        if not file.name.endswith(_TEMPORARY) and not _agree(file, sums):
+            yield file
+
+
+def _agree(file: Path, sums: Path) -> bool:
+    """Whether a file is as Hadoop's file system wrote it: it keeps a CRC-32 for each chunk, big endian."""
+    head = len(_SUMS_MAGIC)
+    told = sums.read_bytes()
+    chunk = int.from_bytes(told[head : head + 4], "big")
+    if not told.startswith(_SUMS_MAGIC) or not chunk or not file.exists():
+        return False
+    with file.open("rb") as data:
+        found = b"".join(zlib.crc32(part).to_bytes(4, "big") for part in iter(lambda: data.read(chunk), b""))
+    return found == told[head + 4 :]
 
 
 def last_planned(checkpoint: Path, start: int) -> int:

@@ -80,8 +80,7 @@ class LocalStorage:
                 if not number:
                     return False
                 raise ConflictError(f"{path} was made by somebody else") from None
-        for folder in sorted({path.parent for _, path in drafts}):
-            _sync_folder(folder)
+            _sync_folder(path.parent)  # each by itself: a power cut leaves no name without those in front of it
         return True
 
     def tagged(self, key: str) -> tuple[bytes, str] | None:

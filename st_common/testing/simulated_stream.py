@@ -37,6 +37,7 @@ LONG_US = 200 * SECOND_US
 STREAM = "grid"
 Part = list[Fix]
 """What a capture appends at once."""
+real_is_held = lease.is_held
 _EMPTY = "," * (len(HEADER) - 4)  # neither gone nor any attribute
 
 
@@ -55,6 +56,7 @@ class Machine:
     acknowledged: list[tuple[int, bytes]] = field(default_factory=list)
     wanted: list[Part] = field(default_factory=list)
     owner: Actor | None = None
+    before: dict[Actor | None, lease.Lease] = field(default_factory=dict)  # whose lease each actor looked at
     epoch: int = 0
     cut_in: int = 0
     is_ending: bool = False
@@ -113,15 +115,20 @@ class Machine:
             lease.release(owner.lease)
 
     def _taken(self) -> Owner:
-        me = self.world.here
+        self.before.pop(self.world.here, None)
         taken = lease.take(self.home.stream(STREAM), now_us=self.world.now_us)
-        before = self.owner
-        assert before is None or before.is_done or before.namespace != getattr(me, "namespace", ""), (  # noqa: S101
-            f"epoch {taken.epoch} overtakes an owner that it sees living"
-        )
+        before = self.before.get(self.world.here)
+        holder = None if before is None or before.released else self.world.actors[before.owner.ticks]
+        is_seen = holder is not None and not holder.is_done and holder.namespace == taken.owner.namespace
+        assert not is_seen, f"epoch {taken.epoch} overtakes an owner that it sees living"  # noqa: S101 - a law
         assert taken.epoch > self.epoch, f"epoch {taken.epoch} comes after {self.epoch}"  # noqa: S101 - a law
-        self.owner, self.epoch = me, taken.epoch
+        self.owner, self.epoch = self.world.here, taken.epoch
         return _Sleepy(folder=taken.folder, engine="local", lease=taken, before=None, machine=self)
+
+    def is_held(self, of: lease.Lease, *, now_us: int) -> bool:
+        """See `lease.is_held`; keeps who asked about whom."""
+        self.before[self.world.here] = of
+        return real_is_held(of, now_us=now_us)
 
     def _follow(self, engine: local.LocalEngine, owner: Owner) -> None:
         while True:
@@ -185,6 +192,7 @@ def installed(machine: Machine) -> Iterator[None]:
     system = machine.system
     with (
         patch.multiple(disks, os=system, fcntl=system),
+        patch.object(lease, "is_held", machine.is_held),
         patch.object(records, "flock", System(machine.world).flock),  # a lease relies on it
         patch.multiple(process, **_processes(machine.world, system)),
         patch.multiple(local, tables=machine.tables, Thread=Inline,

@@ -54,3 +54,31 @@ def test_a_stream_goes_on_whatever_became_of_its_checkpoint(spark, tmp_path):
     _follow(spark, home, stream)
     assert _changes(home).equals(whole)
     assert "record of its batches is torn" in read_alerts(home)[-1].text
+
+
+def test_a_stream_goes_on_when_files_of_spark_s_state_are_damaged(spark, tmp_path):
+    case = case_of(7, kept=(True,) * 120, names=("q1", "q2", "q3"), layers=False)
+    stream, half = settings_of("grid", case.rules, shards=2), len(case.rows) // 2
+    calm, home = Home(tmp_path / "calm"), Home(tmp_path / "home")
+    for at in (calm, home):
+        write_log(at.log("grid"), case.rows[:half], range(9, half, 9))
+        _follow(spark, at, stream)
+        if at == home:
+            _damage(home.stream("grid") / "spark" / "checkpoint" / "state")
+        spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # as after a restart
+        write_log(at.log("grid"), case.rows[half:], range(9, len(case.rows) - half, 9))
+        _follow(spark, at, stream)
+    assert _changes(home).equals(_changes(calm))
+    assert "is damaged; the stream is read again from segment 0" in read_alerts(home)[-1].text
+    assert read_alerts(calm) == []
+
+
+def _damage(state):
+    """One bit of a file of the first shard is another one, files of the second are cut."""
+    first = max((state / "0" / "0").glob("*.changelog"))
+    data = bytearray(first.read_bytes())
+    data[len(data) // 2] ^= 4
+    first.write_bytes(data)
+    for cut in (state / "0" / "1").glob("*.*"):
+        if cut.is_file():
+            cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])

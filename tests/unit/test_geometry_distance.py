@@ -201,3 +201,9 @@ def test_the_limit_itself_is_near(piece):
     y = np.array([3.0 if piece == "the limit included" else np.nextafter(3.0, 4.0)])
     found = near(line, np.array([0]), np.array([4.0]), y, 3.0, geographic=False)
     assert found.tolist() == [piece == "the limit included"]
+
+
+def test_places_less_than_an_atom_apart_are_the_same():
+    ten, next_to, zero = np.array([10.0]), np.array([1e-155]), np.array([0.0])
+    assert metres_about(ten, next_to, ten, zero) == 0.0
+    assert within_metres(ten, next_to, ten, zero, 0.001)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -253,6 +254,27 @@ def test_a_segment_in_another_ones_place_is_found(tmp_path: Path) -> None:
     _file(tmp_path, 1).write_bytes(_file(tmp_path, 0).read_bytes())
     with pytest.raises(LogError, match="it is segment 0"):
         log.segments(1)
+
+
+@pytest.mark.spec("S2")
+def test_no_power_cut_leaves_a_hole_where_a_writer_died_before_it_synced(tmp_path: Path) -> None:
+    _log(tmp_path, 1)  # who made segment 0 may have died before it was durable
+    done: list[str] = []
+
+    class Noting(LocalStorage):
+        def sync(self, folder: str) -> None:
+            done.append(f"sync {folder}")
+            super().sync(folder)
+
+        def create_all(self, objects: Iterable[tuple[str, bytes]]) -> bool:
+            made = super().create_all(objects)
+            done.append("create")
+            return made
+
+    log = Log(tmp_path / "log", storage=Noting(tmp_path / "log"))
+    for _ in range(2):
+        log.append(b"", arrival_us=ARRIVAL)
+    assert done == ["sync segments/00000000", "create", "create"]
 
 
 def test_arrivals_never_go_back_and_a_clock_that_does_is_seen(tmp_path: Path) -> None:

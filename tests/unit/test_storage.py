@@ -78,6 +78,9 @@ def test_nothing_has_a_name_before_its_bytes_and_its_folders_are_synced(
         assert done == ["sync above"]
         storage.create("a/b", b"1")
     assert done == ["sync above", "sync home", "sync bytes", "name b", "sync a"]
+    done.clear()
+    storage.create_all([("a/c", b"1"), ("a/d", b"2")])  # no name is durable before those in front of it
+    assert done == ["sync bytes", "sync bytes", "name c", "sync a", "name d", "sync a"]
 
 
 def test_a_failed_write_leaves_nothing(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
