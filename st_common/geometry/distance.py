@@ -95,7 +95,8 @@ def reach_degrees(latitude: Floats, distance_m: Floats | float) -> tuple[Floats,
     angle = distance_m / _TIGHTEST_M * _SLACK
     room = np.cos(np.radians(np.minimum(np.abs(latitude), 90.0)))
     share = np.sin(np.minimum(angle, np.pi / 2)) / np.maximum(room, 1e-12)
-    across = np.where(share < 1, np.degrees(np.arcsin(np.minimum(share, 1.0))) * _SLACK, 360.0)
+    short_of_pole = np.abs(latitude) + np.degrees(angle) < 90.0
+    across = np.where((share < 1) & short_of_pole, np.degrees(np.arcsin(np.minimum(share, 1.0))) * _SLACK, 360.0)
     return across, np.broadcast_to(np.degrees(angle), across.shape).copy()
 
 

@@ -203,6 +203,11 @@ def test_the_limit_itself_is_near(piece):
     assert found.tolist() == [piece == "the limit included"]
 
 
+@pytest.mark.parametrize(("latitude", "distance_m"), [(-89.99999999999999, 1e-6), (90.0, 1e-9), (-90.0, 0.0)])
+def test_whatever_reaches_a_pole_reaches_all_around_it_however_short_it_is(latitude, distance_m):
+    assert reach_degrees(np.array([latitude]), distance_m)[0] == 360.0
+
+
 def test_places_less_than_an_atom_apart_are_the_same():
     ten, next_to, zero = np.array([10.0]), np.array([1e-155]), np.array([0.0])
     assert metres_about(ten, next_to, ten, zero) == 0.0
