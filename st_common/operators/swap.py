@@ -1,6 +1,6 @@
 """Queries that start, stop or see another version of a layer, judged at their row of the log (SPEC X4)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from st_common.operators.swapping import Swap
 from st_common.operators.telling import group_lines, names_of, tell_groups
 from st_common.operators.timeline import Clock, Events
 from st_common.operators.turn import Turn
+from st_common.operators.until_notes import said_at_once
 from st_common.operators.valid import valid_until
 
 
@@ -50,7 +51,9 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     ticking = _swapped(state.tick_answer, state.tick_answer >> SHIFT, fresh, change, turn)
     at = At(tick=_now(state, settings), position=change.position, minus=change.minus, plus=change.plus)
     groups = _groups(state, turn, change, ticking, present)
-    told = [_tell(present, turn, fixed, ticking, at), tell_groups(turn, group_lines(turn, state.groups, groups, at))]
+    told = [_tell(present, turn, fixed, ticking, at)]
+    told.append(tell_groups(turn, group_lines(turn, state.groups, _told_groups(turn, groups), at)))
+    said = said_at_once(turn, present, ticking.plus, at.tick)
     framed = swap_frames(state, turn, present, change, merged(ticking.kept, ticking.plus), at)
     told.append(framed.changes)
     dropped = np.flatnonzero(np.isin(numbering.targets.query[state.entries.target], change.before))
@@ -61,7 +64,7 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
         answer=merged(fixed.kept, fixed.plus), replaces_answer=True, tick_minus=ticking.minus, tick_plus=ticking.plus,
         entries_removed=dropped if not change.keeps else dropped[:0], **framed.changed,
         groups_removed=np.union1d(groups.removed, framed.groups.removed),
-        groups_added=relational.joined(groups.added, framed.groups.added),
+        groups_added=relational.joined(groups.added, framed.groups.added, said),
         partner_ids=partner_ids, partner_hashes=partner_hashes, target_query=target_query,
         target_partner=target_partner,
     )  # fmt: skip
@@ -121,6 +124,12 @@ def _groups(state: State, turn: Turn, change: Swap, ticking: _Keys, present: Pre
     gone = np.isin(turn.numbering.targets.query[state.groups.target], change.before)
     return relational.Regrouped(removed=state.groups.target[gone],
                                 added=_without_zeros(turn, changed.added, change.before))  # fmt: skip
+
+
+def _told_groups(turn: Turn, groups: relational.Regrouped) -> relational.Regrouped:
+    """Those of aggregates; others are notes of what was said of members."""
+    of = turn.numbering.targets.query[groups.removed]
+    return replace(groups, removed=groups.removed[turn.known.grouped[of]])
 
 
 def _without_zeros(turn: Turn, added: Groups, gone: np.ndarray) -> Groups:

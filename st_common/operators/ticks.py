@@ -28,6 +28,7 @@ from st_common.operators.telling import (
     tell_pairs,
 )
 from st_common.operators.turn import Turn
+from st_common.operators.until_notes import told_anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +161,9 @@ class _Work:
     ) -> None:  # fmt: skip
         """Tells who came and went, and what becomes of the groups above."""
         turn = self._turn
-        self._pairs.append(pair_lines(turn, self._fixes, before, minus, plus, changed, at))
+        lines = pair_lines(turn, self._fixes, before, minus, plus, changed, at)
+        lines, self._groups = told_anew(turn, lines, self._groups)
+        self._pairs.append(lines)
         dirty = relational.dirty_queries(turn, self._answer, minus, plus, changed)
         groups = relational.groups_of_members(turn, self._fixes, self._answer, dirty)
         retold = events_count(turn, at.tick) | turn.known.windowed

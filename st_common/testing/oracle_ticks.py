@@ -114,11 +114,20 @@ def _minus_of_row(world: World, query: Query, pair: Pair) -> str:
     return "aged" if ended is None or query.plan.frame is None or outlives(query.plan.frame) else ended
 
 
+def _is_same(said: float | None, value: float | None) -> bool:
+    """Whether a member stays as long as was said: to a millisecond."""
+    if said is None or value is None:
+        return said is value
+    return said == value or abs(said - value) <= 0.001
+
+
 def _confirm(world: World, query: Query, pairs: set[Pair], tick: int) -> None:
     """Members that stay and are told again."""
     now = answer_of(world, query, world.ticked, tick) if pairs else {}
     for pair in pairs:
         fix_us = fix_us_of(query, pair, world.ticked, tick)
         told = now[pair]
+        if query.plan.valid_until and query.plan.emit == "changes" and _is_same(query.until.get(pair, 0.0), told.value):
+            continue
         world.emit(query, pair, 0, "inside", event_us=tick, fix_us=fix_us, rank=TICK, value=told.value,
                    fields=told.fields)  # fmt: skip

@@ -51,6 +51,7 @@ class Query:
     answer: dict[Pair, float | None] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     frames: Frames = field(default_factory=Frames)
+    until: dict[Pair, float | None] = field(default_factory=dict)  # until when members were said to stay
     below: dict[Below, Counted] = field(default_factory=dict)  # what it was judged on last, below an aggregate
     judged: tuple[Known, int] | None = None  # what it was judged on last, as a whole, and for when
 
@@ -97,6 +98,10 @@ class World:
         value: float | None = None, fields: str | None = None,
     ) -> None:  # fmt: skip
         """Tells a change; its place among those of the row is found when the row is done."""
+        if sign < 0:
+            query.until.pop(pair, None)
+        elif query.plan.valid_until:
+            query.until[pair] = value
         order = (event_us, rank, pair[0], (-1, 1, 0).index(sign), query.number, pair[1] or "")
         change = Change(
             position=self.position, seq=0, query=query.name, query_version=query.version,
