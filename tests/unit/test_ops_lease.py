@@ -91,6 +91,8 @@ def test_an_owner_on_another_host_counts_as_long_as_it_beats(tmp_path: Path) -> 
     lease = Lease(folder=tmp_path, epoch=1, owner=Owner(host="elsewhere", pid=1, started_s=0.0), beat_ts=1_000_000)
     assert is_held(lease, now_us=1_000_000 + int(FOREIGN_BEAT_S * 1e6) - 1)
     assert not is_held(lease, now_us=1_000_000 + int(FOREIGN_BEAT_S * 1e6))
+    set_back = replace(lease, beat_ts=1_000_000 + int(FOREIGN_BEAT_S * 1e6))
+    assert not is_held(set_back, now_us=1_000_000)  # the clock was set back: who lives has beaten by it since
 
 
 def test_a_later_process_with_the_same_pid_is_not_the_owner(tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ def test_ticks_of_a_batch_are_held_against_queries_all_at_once(calls):
         changes = told(log(*(register(f"q{n}", plan) for n, plan in enumerate(plans)), *drive(seconds), end()))
         assert len(changes) > seconds
         counts.append([count() for count in asked])
+    assert all(counts[0])
     assert counts[0] == counts[1]
 
 
