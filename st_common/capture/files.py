@@ -31,7 +31,8 @@ class ReplayReport:
     """What a replay wrote: records (lines that are neither blank nor the header), data segments and their bytes.
 
     `first` and `end` are the numbers of the first segment and after the last, the end mark included. `broken` says that
-    the file is gzip and ended or broke early: what could be unpacked is in the log.
+    the file is gzip and ended or broke early: what could be unpacked is in the log. `reading` is the segment from which
+    on records are read by other settings than those before; None: by the same.
     """
 
     records: int
@@ -40,6 +41,7 @@ class ReplayReport:
     first: int
     end: int
     broken: bool
+    reading: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,7 @@ def replay(
     _check(pace, stream)
     records, sizes = 0, []
     with open_file(path) as raw:
-        settle(log, stream)
+        reading = settle(log, stream)
         first = log.end()
         packed = GzipSource(raw) if is_packed(raw) else None
         for payload, count in _payloads(chunks(packed or raw, stream, size=segment_bytes), stream, pace):
@@ -109,6 +111,7 @@ def replay(
         first=first,
         end=log.end(),
         broken=packed is not None and packed.broken,
+        reading=reading,
     )
 
 

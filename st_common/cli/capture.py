@@ -62,6 +62,8 @@ def replay(
             ),
         )
     typer.echo(f"{stream}: {report.records:,} records in {report.segments:,} segments, from {report.first} on")
+    if report.reading is not None:
+        typer.echo(f"{stream}: they are read by other settings than the records before segment {report.reading}")
     if report.broken:
         typer.echo(
             f"warning: {file} is packed and ends or breaks early; what could be unpacked is in the log", err=True

@@ -204,6 +204,15 @@ def test_an_engine_says_from_where_on_records_are_read_otherwise(home):
     assert any("fairway streams reset cars" in text for text in texts)
 
 
+def test_a_replay_says_that_its_records_are_read_otherwise(home):
+    path = home.root.parent / "records"
+    path.write_text("id,t,x,y\na,1,2,3\n")
+    first = replay(log_of(home), path, CARS)
+    again = replay(log_of(home), path, CARS)
+    other = replay(log_of(home), path, replace(CARS, nulls=("NA",)))
+    assert (first.reading, again.reading, other.reading) == (None, None, other.first - 1)
+
+
 def test_a_row_of_a_newer_version_or_in_a_wrong_form_is_refused_and_one_passed_over_holds_no_longer(home):
     log = log_of(home)
     captured(home, CARS, "id,t,x,y\na,1,5,5\n")
