@@ -98,7 +98,8 @@ def test_a_query_that_cannot_be_judged_any_more_fails_alone_and_can_be_replaced(
     fairway("run", "taxis", "--until-idle")
     assert answers(home, "bad") == ["1"]
     settings_with(home, '{ n = "long" }')
-    append(home, b"id,t,x,y,n\nabc,2,5,5,1\n", 5)
+    (home.root / "later.csv").write_bytes(b"id,t,x,y,n\nabc,2,5,5,1\n")
+    fairway("replay", "taxis", "later.csv")
     fairway("run", "taxis", "--until-idle")
     assert answers(home, "bad") == []
     assert sorted(answers(home, "good")) == ["1", "2", "abc"]
