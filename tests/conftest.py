@@ -4,7 +4,7 @@ import csv
 import importlib.util
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -53,6 +53,24 @@ def shared() -> Path:
     if UNDER_CI:
         pytest.fail(f"no real data at {folder}: under CI nothing may be left out", pytrace=False)
     pytest.skip(f"no real data at {folder}")
+
+
+@pytest.fixture
+def command_line(tmp_path: Path) -> Callable[..., object]:
+    """Runs commands that must succeed, and gives their result; the home is `home`, the settings lie in `conf`."""
+    from typer.testing import CliRunner
+
+    from st_common.cli import app
+
+    (tmp_path / "conf").mkdir()
+    places = ["--home", str(tmp_path / "home"), "--conf", str(tmp_path / "conf")]
+
+    def run(*words: str) -> object:
+        found = CliRunner().invoke(app, [*words, *places], prog_name="fairway")
+        assert found.exit_code == 0, found.output
+        return found
+
+    return run
 
 
 @pytest.fixture(scope="session")

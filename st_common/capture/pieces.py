@@ -4,12 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-import numpy as np
-
 from st_common.capture.log import Log, Segment
 from st_common.capture.reading import Readings
-from st_common.decode.decoded import Decoded
-from st_common.decode.joined import Part, Raw, decode_all
+from st_common.decode.joined import Part, Raw, decode_all, of_one
 from st_common.decode.packed import from_bytes
 from st_common.settings import StreamSettings
 
@@ -76,12 +73,7 @@ def _unpacked(log: Log, segment: Segment, readings: Readings) -> Part:
         log.read(segment), stream, arrival_us=segment.arrival_us, where=log.place(segment.number),
         exact=not readings.was_reset(segment),
     )  # fmt: skip
-    return _part_of(decoded)
-
-
-def _part_of(decoded: Decoded) -> Part:
-    fix_at, reject_at = np.zeros(len(decoded.fixes), np.int32), np.zeros(len(decoded.rejects), np.int32)
-    return Part(segments=1, decoded=decoded, fix_at=fix_at, reject_at=reject_at)
+    return of_one(decoded)
 
 
 def _batches(segments: Sequence[Segment]) -> Iterator[Sequence[Segment]]:

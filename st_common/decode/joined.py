@@ -55,7 +55,7 @@ def decode_all(found: Sequence[Raw], stream: StreamSettings) -> Iterator[Part]:
 
 def _decode_run(run: Sequence[Raw], stream: StreamSettings) -> Iterator[Part]:
     """Halves a run in which something is out of shape, until that stands alone."""
-    part = _together(run, stream) if len(run) > 1 else _alone(run[0], stream)
+    part = _together(run, stream) if len(run) > 1 else of_one(_decoded(run[0], stream))
     if part is not None:
         yield part
         return
@@ -64,8 +64,12 @@ def _decode_run(run: Sequence[Raw], stream: StreamSettings) -> Iterator[Part]:
     yield from _decode_run(run[half:], stream)
 
 
-def _alone(one: Raw, stream: StreamSettings) -> Part:
-    decoded = decode(one.payload, stream, arrival_us=one.arrival_us)
+def _decoded(one: Raw, stream: StreamSettings) -> Decoded:
+    return decode(one.payload, stream, arrival_us=one.arrival_us)
+
+
+def of_one(decoded: Decoded) -> Part:
+    """What was decoded of one segment by itself."""
     return Part(
         segments=1, decoded=decoded, fix_at=np.zeros(len(decoded.fixes), np.int32),
         reject_at=np.zeros(len(decoded.rejects), np.int32),

@@ -122,7 +122,7 @@ class States:
         body = self._body(state, changed, last)
         if last is not None and body is not None:
             data = _with_head(_CHANGED, body)
-            if self.storage.create(f"{number:012d}{_DELTA}", data):
+            if self.storage.create(_name(number, _DELTA), data):
                 self._last = replace(
                     last, number=number, checksum=_checksum(data), bytes=last.bytes + len(data), links=last.links + 1
                 )
@@ -147,7 +147,7 @@ class States:
         least = bases[-_NEWEST] if len(bases) >= _NEWEST else -1
         for number in self._numbers(_DELTA):
             if number <= least:
-                self.storage.delete(f"{number:012d}{_DELTA}")
+                self.storage.delete(_name(number, _DELTA))
 
     def places(self) -> list[int]:
         """The next segments of the stored states, rising."""
@@ -199,7 +199,7 @@ class States:
 
     def _object(self, number: int, checksum: int | None) -> bytes | None:
         """What is stored for a place, the whole state first; with a checksum only what has it."""
-        for name in (_name(number), f"{number:012d}{_DELTA}"):
+        for name in (_name(number), _name(number, _DELTA)):
             data = self._read(name)
             if data is not None and checksum in (None, _checksum(data)):
                 return data
@@ -218,8 +218,8 @@ class States:
         return None
 
 
-def _name(number: int) -> str:
-    return f"{number:012d}{_SUFFIX}"
+def _name(number: int, suffix: str = _SUFFIX) -> str:
+    return f"{number:012d}{suffix}"
 
 
 def _spare(places: list[int]) -> list[int]:

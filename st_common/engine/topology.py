@@ -15,10 +15,9 @@ from typing import Any
 
 from st_common.capture import reading
 from st_common.capture.log import Log
-from st_common.engine.owner import now_us
 from st_common.errors import StateError
 from st_common.home import Home
-from st_common.ops.alerts import Alert, append_alert
+from st_common.ops.alerts import tell
 from st_common.ops.records import held_lock, read_record, write_record
 from st_common.settings import StreamSettings
 from st_common.storage import make_folder
@@ -61,7 +60,7 @@ def begin(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> St
     if number is not None:
         text = f"from segment {number} of its log on records are read by other settings; those before it stay as they"
         text += f" are, unless `fairway streams reset {stream.name}` reads all of them anew"
-        append_alert(home, Alert(ts=now_us(), stream=stream.name, level="warning", text=text))
+        tell(home, stream.name, text)
     return stream
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from st_common.geometry.distance import metres_per_degree
 from st_common.geometry.nearest import radius_of
 from st_common.operators.anticipation import Cache
+from st_common.operators.summed import Summed
 from st_common.operators.world import Criteria, Floats, World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CacheCounts:
+class CacheCounts(Summed):
     """Counts of the caches of some queries; sums over ticks, queries and shards mean the same.
 
     `refills` are caches that were filled anew, `misses` members that came into an answer and that the cache did not
@@ -30,10 +31,6 @@ class CacheCounts:
     cached: int = 0
     area: float = 0.0
     cache_area: float = 0.0
-
-    def __add__(self, other: "CacheCounts") -> "CacheCounts":
-        names = self.__dataclass_fields__
-        return CacheCounts(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 Caches = Mapping[str, CacheCounts]  # by kind of query

@@ -23,6 +23,7 @@ from st_common.operators.placing import Source
 from st_common.operators.points import points_of
 from st_common.operators.settings import Settings
 from st_common.operators.state import State
+from st_common.operators.summed import Summed
 from st_common.operators.ticks import Ticked, run_ticks
 from st_common.operators.timeline import EXPIRED, FIX, GONE, Events, Ordered, Rows, order
 from st_common.operators.touched import rows_after
@@ -34,7 +35,7 @@ _LEAVE_CAUSE = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])  # by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counters:
+class Counters(Summed):
     """What a step counted; sums over steps and shards mean the same.
 
     `fixes` to `expired` are of the shard's own objects, `stays` to `enters` are GPAC's cases of queries judged fix by
@@ -58,10 +59,6 @@ class Counters:
     refills: int = 0
     misses: int = 0
     cut: int = 0
-
-    def __add__(self, other: "Counters") -> "Counters":
-        names = self.__dataclass_fields__
-        return Counters(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

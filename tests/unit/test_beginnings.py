@@ -1,9 +1,6 @@
 """What `query register` says of fixes that lie before a query in its log."""
 
 import pytest
-from typer.testing import CliRunner
-
-from st_common.cli import app
 
 STREAMS = """[streams.cars]
 format = "csv"
@@ -19,15 +16,11 @@ WAY = "REGISTER QUERY way AS SELECT AVGSPD(*) FROM cars [RANGE BY 5 km RATTR SPA
 
 
 @pytest.fixture
-def fairway(tmp_path):
-    (tmp_path / "conf").mkdir()
+def fairway(tmp_path, command_line):
     (tmp_path / "conf" / "streams.toml").write_text(STREAMS)
-    shared = ["--home", str(tmp_path / "home"), "--conf", str(tmp_path / "conf")]
 
     def run(*words):
-        found = CliRunner().invoke(app, [*words, *shared], prog_name="fairway")
-        assert found.exit_code == 0, found.output
-        return found.stderr
+        return command_line(*words).stderr
 
     run.home = tmp_path
     return run

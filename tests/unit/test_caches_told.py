@@ -1,9 +1,6 @@
 """What caches cost stands where a user looks: at the end of a run, in `status`, in `explain` (SPEC G6)."""
 
 import pytest
-from typer.testing import CliRunner
-
-from st_common.cli import app
 
 STREAMS = """[streams.cars]
 format = "csv"
@@ -22,15 +19,11 @@ ROWS = "id,t,x,y\nf,1,0,0\nnear,1,9,0\nfar,1,99,0\nf,2,98,0\nf,3,98.5,0\n"
 
 
 @pytest.fixture
-def fairway(tmp_path):
-    (tmp_path / "conf").mkdir()
+def fairway(tmp_path, command_line):
     (tmp_path / "rows.csv").write_text(ROWS)
-    args = ["--home", str(tmp_path / "home"), "--conf", str(tmp_path / "conf")]
 
     def run(*words):
-        found = CliRunner().invoke(app, [*words, *args], prog_name="fairway")
-        assert found.exit_code == 0, found.output
-        return found.stdout
+        return command_line(*words).stdout
 
     def ready(more=""):
         (tmp_path / "conf" / "streams.toml").write_text(STREAMS.format(more=more))

@@ -4,9 +4,7 @@ import json
 import random
 
 import pytest
-from typer.testing import CliRunner
 
-from st_common.cli import app
 from st_common.query.text import parse
 from st_common.testing import oracle
 from st_common.testing.by_hand import drop, end, fix, log, register
@@ -35,15 +33,11 @@ OUTSIDE, INSIDE, LATER = "a,100,50,5\n", "a,100,5,5\n", "b,105,60,5\n"
 
 
 @pytest.fixture
-def fairway(tmp_path):
-    (tmp_path / "conf").mkdir()
+def fairway(tmp_path, command_line):
     (tmp_path / "conf" / "streams.toml").write_text(STREAMS)
-    shared = ["--home", str(tmp_path / "home"), "--conf", str(tmp_path / "conf")]
 
     def run(*words):
-        found = CliRunner().invoke(app, [*words, *shared], prog_name="fairway")
-        assert found.exit_code == 0, found.output
-        return found.stdout
+        return command_line(*words).stdout
 
     def played(rows):
         (tmp_path / "rows.csv").write_text(f"id,t,x,y\n{rows}")

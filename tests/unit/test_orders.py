@@ -5,9 +5,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from st_common.cli import app
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.query.plan import Plan
@@ -44,15 +42,11 @@ def rows(first, count, *, free_every=500):
 
 
 @pytest.fixture
-def fairway(tmp_path):
-    (tmp_path / "conf").mkdir()
+def fairway(tmp_path, command_line):
     (tmp_path / "conf" / "streams.toml").write_text(STREAMS)
-    shared = ["--home", str(tmp_path / "home"), "--conf", str(tmp_path / "conf")]
 
     def run(*words):
-        found = CliRunner().invoke(app, [*words, *shared], prog_name="fairway")
-        assert found.exit_code == 0, found.output
-        return found.stdout
+        return command_line(*words).stdout
 
     run.home = tmp_path
     return run
