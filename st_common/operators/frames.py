@@ -25,7 +25,7 @@ from st_common.operators.points import points_of
 from st_common.operators.present import Present
 from st_common.operators.readings import Readings
 from st_common.operators.state import State
-from st_common.operators.timeline import FIX, Events
+from st_common.operators.timeline import FIX, LAST, Events
 from st_common.operators.turn import Turn
 
 
@@ -300,11 +300,11 @@ class Frames:
         before, self._counted = self._counted, self.counting(answer)
         return np.flatnonzero(before != self._counted)
 
-    def recount(self, answer: np.ndarray, before_us: int) -> Judged:
-        """The results when other objects count, between two ticks: rows known before a time change, no window moves."""
+    def recount(self, answer: np.ndarray) -> Judged:
+        """The results when other objects count, between two ticks: no window moves, and none holds later rows."""
         before, self._counted = self._counted, self.counting(answer)
         slots = np.flatnonzero(before != self._counted)
-        return self._judged(slots, before_us - 1, np.zeros(self._objects, bool), None)
+        return self._judged(slots, LAST, np.zeros(self._objects, bool), None)
 
     def _judged(self, slots: np.ndarray, tick: int, changed: np.ndarray, moved: np.ndarray | None) -> Judged:
         """The results of some slots; `moved` says whose windows moved, None: at a row of the log between ticks."""

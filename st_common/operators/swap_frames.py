@@ -41,7 +41,7 @@ def swap_frames(state: State, turn: Turn, present: Present, change: Swap, answer
         return _stopped(state, turn, change, frames, at)
     if not len(frames.specs.numbers):
         return Swapped()
-    judged = frames.recount(answer, at.tick)
+    judged = frames.recount(answer)
     groups, _ = regroup(turn, frames, judged, state.groups)
     closed = frames.closed(turn.events.object, at.tick)
     told = [

@@ -5,6 +5,7 @@ second, written down or by plain arithmetic. Ticks are seconds.
 """
 
 import json
+from dataclasses import replace
 
 import pytest
 import shapely
@@ -398,3 +399,103 @@ def test_a_layer_that_is_loaded_anew_says_at_once_who_counts(tell):
         + [(6, "speed", -1, "layer"), (7, "speed", 1, "layer")]
     )
     assert [c.value for c in found if c.query == "speed" and c.position in (6, 7)] == [KM / MIN, KM / MIN]
+
+
+@pytest.mark.spec("W2", "X4")
+@pytest.mark.parametrize("wide", [("rows", 3), ("time", 5.0)])
+def test_a_layer_that_is_loaded_anew_behind_an_end_mark_says_at_once_who_counts(tell, wide):
+    """The end mark cuts the last tick short, so the last fix is in the result though the clock is not past it."""
+    park = Feature("w1", "park", shapely.box(-1.0, -1.0, 3.0, 1.0), {})
+    road = Feature("w2", "park", shapely.box(100.0, 0.0, 101.0, 1.0), {})
+    plan = framed(sliding(wide), join=LayerJoin(layer="parks", predicate="intersects"))
+    rows = log(
+        register("q", plan, layer_version=0), fix("car", 1, 0), fix("car", 2.5, 1), end(),
+        layer("parks", 1), layer("parks", 2),
+    )  # fmt: skip
+    found = tell(rows, layers={("parks", 0): [park], ("parks", 1): [road], ("parks", 2): [park]})
+    told = [(c.position, c.sign, c.fix_us / 1e6, c.cause) for c in found if c.cause == "layer"]
+    assert told == [(at_row, sign, second, "layer") for at_row, sign in ((4, -1), (5, 1)) for second in (1, 2.5)]
+
+
+@pytest.mark.spec("W3")
+def test_a_fix_is_a_row_when_it_is_in_all_regions(tell):
+    plan = framed(regions=(Box(minx=0, miny=0, maxx=10, maxy=9), Box(minx=5, miny=0, maxx=20, maxy=9)))
+    rows = log(register("q", plan), fix("car", 1, 2), fix("car", 2, 7), fix("car", 3, 12), end())
+    assert [(c.sign, c.fix_us / 1e6) for c in tell(rows)] == [(1, 2)]
+
+
+@pytest.mark.spec("W2", "P8")
+@pytest.mark.parametrize("names", ["abc", "ac"])
+def test_a_frame_about_one_object_tells_of_it_alone_also_when_it_never_comes(tell, names):
+    last = framed(sliding(("rows", 2)))
+    queries = [register("b", replace(last, where="object = 'b'")), register("all", last)]
+    fixes = [fix(name, second) for second in (1, 2, 3) for name in names]
+    found = tell(log(*queries, *fixes, end()))
+    told = [(c.object, c.sign, c.fix_us / 1e6) for c in found if c.query == "b"]
+    assert told == [("b", 1, 1), ("b", 1, 2), ("b", -1, 1), ("b", 1, 3)][: 4 * ("b" in names)]
+    assert len([c for c in found if c.query == "all"]) == 4 * len(names)
+
+
+@pytest.mark.spec("W7")
+def test_a_speed_is_over_legs_whose_ends_follow_each_other(tell):
+    """The fix of 4 is no row, so there is no leg over it."""
+    plan = framed(sliding(("rows", 9)), aggregate=SPEED, where="kind = 'taxi'")
+    taxi, bus = {"kind": "taxi"}, {"kind": "bus"}
+    rows = log(
+        register("q", plan), fix("car", 3, 0, **taxi), fix("car", 4, 5, **bus), fix("car", 5, 7, **taxi),
+        fix("car", 6, 10, **taxi), end(),
+    )  # fmt: skip
+    assert [c.value for c in tell(rows) if c.sign >= 0] == [None, 3]
+
+
+@pytest.mark.spec("W7")
+def test_numbers_of_two_objects_that_happen_to_follow_make_no_leg(tell):
+    """At 4 the car has the fixes 1 and 2, the van 3 and 4: no way leads from the one to the other."""
+    rows = log(
+        register("q", framed(sliding(("rows", 2)), aggregate=SPEED)), fix("car", 1, 0), fix("van", 1, 1000),
+        fix("van", 2, 1000), fix("van", 3, 1001), fix("van", 4, 1003), fix("car", 4, 6), end(),
+    )  # fmt: skip
+    assert {c.object: c.value for c in tell(rows) if c.sign >= 0} == {"car": 2, "van": 2}
+
+
+@pytest.mark.spec("W7", "P1")
+def test_no_way_leads_over_the_time_in_which_an_object_was_gone():
+    rows = log(
+        register("q", framed(sliding(("rows", 9)), aggregate=SPEED)), fix("car", 1, 0), fix("car", 2, 10),
+        gone("car", 3), fix("car", 4, 500), fix("car", 5, 520), end(),
+    )  # fmt: skip
+    for every in (1, 2, 9):
+        for found in (by_brute_force(rows, Rules()), by_steps(rows, Rules(), every=every, at_once=1)):
+            assert speeds(found)[-1][1] == 15  # 10 m and 20 m, each in a second
+
+
+@pytest.mark.spec("W4")
+def test_what_windows_have_left_behind_is_not_counted_as_cut():
+    rows = log(register("q", framed(sliding(("rows", 1)))), *(fix("car", second) for second in range(1, 5)), end())
+    case = Case(rows=tuple(rows), layers={}, rules=Rules(window_rows=1))
+    assert run_steps(case, Segmentation(cuts=(), batches=()))[1].cut == 0
+
+
+@pytest.mark.spec("W5", "W8", "X1")
+@pytest.mark.parametrize("every", [1, 9])
+def test_a_window_that_the_clock_moved_over_the_same_fixes_has_moved_also_for_the_next_batch(every):
+    """It moves at 10 and at 20; at 26 another car reports, and nothing is told again of the first one."""
+    plan = framed(sliding(("rows", 3), ("time", 10.0)), emit="rstream")
+    rows = log(register("q", plan), fix("a", 1), clock(5), clock(25), fix("b", 26), clock(29))
+    for found in (by_brute_force(rows, Rules()), by_steps(rows, Rules(), every=every, at_once=1)):
+        assert [(c.event_us / 1e6, c.sign, c.object) for c in found] == [
+            (1, 1, "a"), (10, 0, "a"), (20, 0, "a"), (26, 1, "b"),
+        ]  # fmt: skip
+
+
+@pytest.mark.spec("W2", "G9", "X1")
+@pytest.mark.parametrize("every", [1, 9])
+def test_fixes_of_an_object_that_counts_again_come_back_also_in_another_batch(every):
+    plan = framed(sliding(("rows", 3)), inside=Box(minx=0, miny=0, maxx=5, maxy=5))
+    rows = log(register("q", plan), fix("a", 1, 1), fix("a", 2, 9), clock(4), fix("a", 5, 1), clock(7))
+    wanted = [(1, 1, 1), (2, -1, 1), (5, 1, 1), (5, 1, 2), (5, 1, 5)]
+    cut = Segmentation(cuts=tuple(range(every, len(rows), every)), batches=(1,) * len(rows))
+    stored, _, _ = run_steps(Case(rows=tuple(rows), layers={}, rules=Rules()), cut, through_bytes=True)
+    assert [row["fix_ts"].timestamp() for row in stored.to_pylist()] == [second for _, _, second in wanted]
+    for found in (by_brute_force(rows, Rules()), by_steps(rows, Rules(), every=every, at_once=1)):
+        assert [(c.event_us / 1e6, c.sign, c.fix_us / 1e6) for c in found] == wanted
