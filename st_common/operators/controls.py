@@ -70,7 +70,8 @@ def _clock_run(state: State, position: int, row: dict[str, Any], settings: Setti
         highest = int(row["ts"])
     else:
         releases = state.max_event != NEVER and settings.lateness_us > 0
-        highest = state.max_event + settings.lateness_us + 1 if releases else state.max_event
+        passed = state.newest_event + settings.lateness_us + 1 if releases else NEVER
+        highest = max(state.max_event, passed)
     ints, floats = np.empty(0, np.int64), np.empty(0)
     rows = Rows(
         position=ints,
@@ -82,7 +83,7 @@ def _clock_run(state: State, position: int, row: dict[str, Any], settings: Setti
         clock_position=np.array([position]),
         clock_max=np.array([highest]),
     )
-    final = Final(position=position, ts=state.max_event) if row["op"] == "end" and state.max_event != NEVER else None
+    final = Final(position=position, ts=state.newest_event) if row["op"] == "end" and state.max_event != NEVER else None
     return Run(rows=rows, next_segment=state.next_segment, final=final)
 
 

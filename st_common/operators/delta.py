@@ -61,6 +61,7 @@ class Delta:
     layers: dict[str, int] | None = None
     replaces_answer: bool = False
     follows: bool = False
+    raised_us: int | None = None
     tick_answer: np.ndarray | None = field(default=None, compare=False, repr=False)
     frame_rows: FrameRows | None = field(default=None, compare=False, repr=False)
 
@@ -79,7 +80,7 @@ class Delta:
         return to_blob(arrays, {
             "format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event),
             "layers": self.layers, "replaces_answer": self.replaces_answer, "held": self.held is not None,
-            "queries": self.queries is not None,
+            "queries": self.queries is not None, "raised_us": self.raised_us,
             "pending_tick": None if self.pending is None else int(self.pending.tick), "follows": self.follows,
         }, compressed=True)  # fmt: skip
 
@@ -94,7 +95,7 @@ class Delta:
         check_format(meta)
         return Delta(
             next_segment=meta["next_segment"], max_event=meta["max_event"], replaces_answer=meta["replaces_answer"],
-            follows=meta["follows"],
+            follows=meta["follows"], raised_us=meta.get("raised_us"),
             layers=meta["layers"], queries=queries_from_arrays(arrays) if meta["queries"] else None,
             held=Held.from_arrays(arrays) if meta["held"] else None, fixes=fixes_from_arrays(arrays),
             pending=_pending(meta["pending_tick"], arrays), frame_rows_added=unflat("frames", FrameRows, arrays),
@@ -125,6 +126,7 @@ def apply(state: State, delta: Delta) -> State:
         fixes = replace(fixes, **state.fixes.before(delta.touched))
     return replace(
         state, next_segment=delta.next_segment, max_event=delta.max_event, memo=None,
+        raised_us=state.raised_us if delta.raised_us is None else delta.raised_us,
         fixes=state.fixes.with_rows(delta.touched, fixes, total=total),
         objects=state.objects.with_new(delta.object_hashes, delta.object_ids),
         partners=state.partners.with_new(delta.partner_hashes, delta.partner_ids),

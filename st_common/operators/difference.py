@@ -68,7 +68,7 @@ class Changed:
         is_touched[touched] = True
         minus, plus = differences(before.tick_answer, state.tick_answer)
         return Delta(
-            next_segment=state.next_segment, max_event=state.max_event,
+            next_segment=state.next_segment, max_event=state.max_event, raised_us=state.raised_us,
             object_ids=state.objects.ids.slice(before.objects), object_hashes=state.objects.hashes[before.objects :],
             partner_ids=state.partners.ids.slice(before.partners),
             partner_hashes=state.partners.hashes[before.partners :],

@@ -13,7 +13,7 @@ from st_common.operators.changes import CAUSE, Names, change_rows
 from st_common.operators.compiled import compiled
 from st_common.operators.delta import Delta
 from st_common.operators.fields import fields_of
-from st_common.operators.fixes import LastFixes
+from st_common.operators.fixes import NEVER, LastFixes
 from st_common.operators.frames import Closed
 from st_common.operators.inner import Memo
 from st_common.operators.intern import Interner
@@ -108,10 +108,18 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
     ticked = run_ticks(state, turn)
     touched, fixes = rows_after(events, turn.readings, np.arange(len(events)))
     return Outcome(
-        delta=_delta(run, ordered, turn, ticked, cases, touched, fixes),
+        delta=_delta(run, ordered, turn, ticked, cases, touched, fixes, raised_us=_raised_us(state, run, ordered)),
         changes=pa.concat_tables([*changes, *ticked.changes]), memo=ticked.memo, caches=ticked.caches,
         counters=_counters(run, ordered, own, cases, hits, ticked),
     )  # fmt: skip
+
+
+def _raised_us(state: State, run: Run, ordered: Ordered) -> int:
+    """By how much the largest event time stands above all that the log says: an end mark raises it, nothing else."""
+    newest = state.newest_event
+    if run.final is None:
+        newest = max(newest, int(run.rows.clock_max.max(initial=NEVER)))
+    return ordered.max_event - newest
 
 
 def owned(objects: Interner, settings: Settings) -> np.ndarray | None:
@@ -160,12 +168,13 @@ def _changes(turn: Turn, cases: gpac.Cases) -> pa.Table:
 
 
 def _delta(  # noqa: PLR0917 - what a run found, put together
-    run: Run, ordered: Ordered, turn: Turn, ticked: Ticked, cases: gpac.Cases, touched: np.ndarray, fixes: LastFixes
+    run: Run, ordered: Ordered, turn: Turn, ticked: Ticked, cases: gpac.Cases, touched: np.ndarray, fixes: LastFixes,
+    *, raised_us: int,
 ) -> Delta:  # fmt: skip
     partner_ids, partner_hashes = turn.numbering.new_partners()
     target_query, target_partner = turn.numbering.new_targets()
     return Delta(
-        next_segment=run.next_segment, max_event=ordered.max_event, held=ordered.held,
+        next_segment=run.next_segment, max_event=ordered.max_event, raised_us=raised_us, held=ordered.held,
         object_ids=run.object_ids, object_hashes=run.object_hashes,
         partner_ids=partner_ids, partner_hashes=partner_hashes,
         target_query=target_query, target_partner=target_partner,

@@ -79,7 +79,8 @@ def _check(states: Sequence[State]) -> None:
         if state.next_segment != first.next_segment:
             ends = sorted({state.next_segment for state in states})
             raise StateError(f"the shards stand at different segments: {ends}", hint=_DAMAGED)
-        if not (state.max_event == first.max_event and state.queries == first.queries and state.layers == first.layers):
+        clock, first_clock = (state.max_event, state.raised_us), (first.max_event, first.raised_us)
+        if not (clock == first_clock and state.queries == first.queries and state.layers == first.layers):
             raise StateError("the shards do not know the same queries, layers and clock", hint=_DAMAGED)
 
 

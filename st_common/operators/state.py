@@ -78,15 +78,17 @@ class State:
     """Everything that a shard remembers.
 
     `next_segment` is the segment that must come next. `max_event` is the largest event time seen in the log, `NEVER`
-    at first. `fixes` has the last readings of all objects. `layers` are the versions that layer rows named. `answer`
-    holds every pair in every answer that is judged fix by fix as sorted keys `object << 32 | target`; `tick_answer`
-    those that are judged at ticks as `target << 32 | object`, so that a query's members lie together. `groups` are the
-    values of aggregates, `entries` the fixes in windows, `frame_rows` and `tracks` what frames remember. `memo` is what
-    can be found anew from all this; it is not stored.
+    at first; an end mark raises it, so that the clock, which is behind it by the lateness, has passed every fix:
+    `raised_us` is how far it is above all event times. `fixes` has the last readings of all objects. `layers` are the
+    versions that layer rows named. `answer` holds every pair in every answer that is judged fix by fix as sorted keys
+    `object << 32 | target`; `tick_answer` those that are judged at ticks as `target << 32 | object`, so that a query's
+    members lie together. `groups` are the values of aggregates, `entries` the fixes in windows, `frame_rows` and
+    `tracks` what frames remember. `memo` is what can be found anew from all this; it is not stored.
     """
 
     next_segment: int = 0
     max_event: int = NEVER
+    raised_us: int = 0
     objects: Interner = field(default_factory=Interner.empty)
     fixes: LastFixes = field(default_factory=LastFixes)
     queries: Queries = ()
@@ -102,6 +104,11 @@ class State:
     tracks: Tracks = field(default_factory=Tracks)
     held: Held = field(default_factory=Held.empty)
     memo: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def newest_event(self) -> int:
+        """The largest event time in the log, `NEVER` when there is none."""
+        return int(self.max_event) - self.raised_us
 
     def of_key(self, key: str) -> "State":
         """The state, whose ids are said to be hashed by that key."""
@@ -121,6 +128,7 @@ class State:
         arrays |= {"pending_objects": self.pending.objects, "pending_ended": self.pending.ended}
         arrays |= queries_to_arrays(self.queries) if queries else {}
         meta = {"format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event)}
+        meta |= {"raised_us": int(self.raised_us)}
         return to_blob(arrays, {**meta, "pending_tick": int(self.pending.tick), "layers": self.layers})
 
     @staticmethod
@@ -134,6 +142,7 @@ class State:
         check_format(meta)
         return State(
             next_segment=meta["next_segment"], max_event=meta["max_event"], layers=meta["layers"],
+            raised_us=meta.get("raised_us", 0),
             queries=queries_from_arrays(arrays) if queries is None else queries, answer=arrays["answer"],
             tick_answer=arrays["tick_answer"],
             objects=Interner(arrays["objects_ids"], arrays["objects_hashes"]),

@@ -1,11 +1,14 @@
 """The laws on the pure step: no log, no table, no Spark."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.testing.effort import tries
 from st_common.testing.laws import holds, in_row_order, run_course
+from st_common.testing.oracle_rows import Control
 from st_common.testing.strategies import Case, Course, cases, courses
 
 WHAT_HAPPENED = ("fixes", "late", "double", "gone", "expired", "stays", "leaves", "enters")
@@ -34,3 +37,20 @@ def test_the_sequence_of_changes_and_the_counts_do_not_depend_on_how_a_case_is_r
     assert in_row_order(changes, order) == in_row_order(again, other_order)
     for name in WHAT_HAPPENED:  # how much was looked at depends on what was still in memory
         assert getattr(counters, name) == getattr(other_counters, name)
+
+
+@st.composite
+def cases_of_many_replays(draw: st.DrawFn) -> tuple[Case, Course]:
+    """Cases with end marks at any place: what was replayed, and what is replayed after it."""
+    case = draw(cases(rows=40))
+    ends = draw(st.sets(st.integers(0, len(case.rows) - 1), max_size=8))
+    rows = [[row, Control(position=0, row={"op": "end"})] if at in ends else [row] for at, row in enumerate(case.rows)]
+    found = [replace(row, position=position) for position, row in enumerate(row for some in rows for row in some)]
+    return replace(case, rows=tuple(found)), draw(courses(len(found)))
+
+
+@pytest.mark.spec("X1", "X2", "S1")
+@tries(40)
+@given(cases_of_many_replays())
+def test_replays_one_after_the_other_tell_what_brute_force_tells(drawn):
+    holds(*drawn)

@@ -3,6 +3,7 @@
 import pytest
 
 from st_common.capture.control import write_end
+from st_common.capture.files import replay
 from st_common.capture.log import Log
 from st_common.engine.run import run
 from st_common.home import Home
@@ -35,3 +36,20 @@ def test_the_last_tick_is_not_later_than_the_last_fix_and_holds_nobody_who_is_si
     assert max(row["event_ts"].timestamp() for row in rows) == 628
     assert answer(home, "near")["object"].to_pylist() == ["last", "old"]  # 28 s is not too long; 60 s would be for both
     assert answer(home, "many")["value"].to_pylist() == [2.0]
+
+
+@pytest.mark.spec("X2", "S1")
+def test_files_replayed_one_after_the_other_are_not_late_after_the_end_marks_of_those_before(tmp_path):
+    """Each file is shorter than the lateness; an end mark takes the clock to its last fix, and no further."""
+    home = Home(tmp_path / "home")
+    stream = StreamSettings(
+        name="ships", format="csv", crs="planar", time_unit="s", max_ahead_s=None, lateness_s=5.0,
+        columns=Columns(object="id", event_ts="t", x="x", y="y"),
+    )  # fmt: skip
+    log = Log(home.log("ships"))
+    for second in range(100, 106):
+        path = tmp_path / f"{second}.csv"
+        path.write_text(f"id,t,x,y\na,{second},1,1\nb,{second},1,1\n")
+        replay(log, path, stream)
+    done = run(home, stream, until_idle=True)
+    assert (done.fixes, done.late) == (12, 0)
