@@ -257,6 +257,14 @@ class Log:
         """Whether the bytes of a segment are there as they arrived."""
         return not segment.packet or self._storage.exists(raw_key(segment))
 
+    def is_raw_whole(self, segment: Segment) -> bool:
+        """Whether the bytes of a segment are there as they arrived, and are what they were."""
+        try:
+            self.raw(segment)
+        except LogError:
+            return False
+        return True
+
     def skip(self, number: int, why: str) -> None:
         """Lets readers pass over a segment that is damaged or missing: what it held is lost, and everybody reads so.
 

@@ -8,6 +8,7 @@ from st_common.capture.log import Log, Segment
 from st_common.capture.reading import Readings
 from st_common.decode.joined import Part, Raw, decode_all, of_one
 from st_common.decode.packed import from_bytes
+from st_common.errors import LogError
 from st_common.settings import StreamSettings
 
 _READ_BYTES = 1 << 20
@@ -65,15 +66,27 @@ def _decoded(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> I
 
 
 def _unpacked(log: Log, segment: Segment, readings: Readings) -> Part:
-    """What was decoded when it was captured; after a reset its raw bytes decoded anew, as long as there are any."""
-    stream = readings.of(segment)
+    """What was decoded when it was captured; after a reset its raw bytes decoded anew, as long as there are any.
+
+    So are those of a packet that is damaged: by the settings that it was decoded with, they say the same.
+    """
+    stream, was_reset = readings.of(segment), readings.was_reset(segment)
     if readings.is_anew(segment):
-        return next(decode_all([Raw(payload=log.raw(segment), arrival_us=segment.arrival_us)], stream))
+        return _of_raw(log, segment, stream)
+    try:
+        packet = log.read(segment)
+    except LogError:
+        if was_reset or not log.is_raw_whole(segment):
+            raise
+        return _of_raw(log, segment, stream)
     decoded = from_bytes(
-        log.read(segment), stream, arrival_us=segment.arrival_us, where=log.place(segment.number),
-        exact=not readings.was_reset(segment),
+        packet, stream, arrival_us=segment.arrival_us, where=log.place(segment.number), exact=not was_reset
     )  # fmt: skip
     return of_one(decoded)
+
+
+def _of_raw(log: Log, segment: Segment, stream: StreamSettings) -> Part:
+    return next(decode_all([Raw(payload=log.raw(segment), arrival_us=segment.arrival_us)], stream))
 
 
 def _batches(segments: Sequence[Segment]) -> Iterator[Sequence[Segment]]:

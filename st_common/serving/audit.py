@@ -65,20 +65,23 @@ def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
 
 
 def _log(log: Log) -> Finding:
-    count = 0
+    count = bare = 0
     try:
         for segment in log.segments(0):
             log.read(segment)
             if segment.packet and log.has_raw(segment):
                 log.raw(segment)
+            elif segment.packet:
+                bare += 1
             count += 1
         if count != log.end():
             return Finding(what="log", problem=f"{count} segments are read, but the newest is {log.end() - 1}")
     except FairwayError as error:
         return Finding(what="log", problem=error.message)
     skipped = [f"segment {number} ({why})" for number, why in log.skipped().items()]
-    lost = f"what is passed over: {', '.join(skipped)}" if skipped else ""
-    return Finding(what=f"log: {count} segments, their numbers and checksums", problem=None, unchecked=lost)
+    lost = [f"what is passed over: {', '.join(skipped)}"] if skipped else []
+    lost += [f"raw bytes of {bare} packet{'s' * (bare > 1)}, which are gone"] if bare else []
+    return Finding(what=f"log: {count} segments, their numbers and checksums", problem=None, unchecked="; ".join(lost))
 
 
 def _files(home: Home, stream: StreamSettings, name: str) -> Finding:

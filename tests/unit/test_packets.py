@@ -171,6 +171,41 @@ def test_damage_is_found_in_both_and_named(home):
     assert raws(home) == []
 
 
+@pytest.mark.spec("S2")
+def test_a_damaged_packet_is_decoded_anew_from_raw_bytes_that_are_whole(home):
+    """What is told is the same; the damage is named by `verify` all the same."""
+    kept = replace(CARS, raw_days=None)
+    log = captured(home, kept)
+    whole = next(pieces(log, log.segments(0), kept)).part.decoded
+    path = Path(log.place(0))
+    data = path.read_bytes()
+    path.write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
+    found = next(pieces(log, log.segments(0), kept)).part.decoded
+    assert (found.fixes.to_pylist(), found.rejects, found.nulled) == (
+        whole.fixes.to_pylist(),
+        whole.rejects,
+        whole.nulled,
+    )
+    assert run(home, kept, until_idle=True).fixes == 2
+    assert [found.problem for found in audit(home, kept) if found.problem] == [
+        f"{path} is damaged: its bytes were changed"
+    ]
+    raw = next((home.log("cars") / "raw").rglob("*.raw"))
+    raw.unlink()
+    with pytest.raises(LogError, match="is damaged"):
+        list(pieces(log, log.segments(0), kept))
+
+
+def test_raw_bytes_that_are_missing_before_their_time_are_said_by_an_audit_and_a_reset(home):
+    kept = replace(CARS, raw_days=None)
+    captured(home, kept)
+    run(home, kept, until_idle=True)
+    next((home.log("cars") / "raw").rglob("*.raw")).unlink()
+    said = [found for found in audit(home, kept) if found.what.startswith("log")]
+    assert [(found.problem, found.unchecked) for found in said] == [(None, "raw bytes of 1 packet, which are gone")]
+    assert reset(home, "cars").kept == 1
+
+
 def forged(log: Log, packet: bytes) -> None:
     log.append(TEXT, arrival_us=1, coded=lambda _: packet)
 
