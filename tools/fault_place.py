@@ -27,7 +27,8 @@ max_ahead_s = "off"
 crs = "planar"
 silence_s = 60.0
 max_speed_mps = 5.0
-columns = { object = "object", event_ts = "t", x = "x", y = "y" }
+codec = "{codec}"
+columns = {{ object = "object", event_ts = "t", x = "x", y = "y" }}
 """
 QUERIES = """
 REGISTER QUERY left AS SELECT * FROM load INSIDE (0, 0, 5, 10);
@@ -53,6 +54,8 @@ class Place:
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
     acknowledged: int = 0
     wants_more: bool = True
+    codec: str = "raw"
+    rows: int = ROWS
 
     @property
     def stream(self) -> Path:
@@ -90,18 +93,20 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def part_of(number: int, rng: random.Random) -> str:
+def part_of(number: int, rng: random.Random, count: int = ROWS) -> str:
     """A part of the feed: random walks, 20 rows a second."""
     rows = (
-        f"o{rng.randrange(OBJECTS)},{(number * ROWS + row) / 20},{rng.uniform(0, 10):.3f},{rng.uniform(0, 10):.3f}"
-        for row in range(ROWS)
+        f"o{rng.randrange(OBJECTS)},{(number * count + row) / 20},{rng.uniform(0, 10):.3f},{rng.uniform(0, 10):.3f}"
+        for row in range(count)
     )
     return "object,t,x,y\n" + "\n".join(rows) + "\n"
 
 
 def prepare(place: Place) -> None:
     """A home with a stream and its queries."""
-    LocalStorage(place.root / "conf").put("streams.toml", SETTINGS.encode())  # survives a power cut
+    LocalStorage(place.root / "conf").put(
+        "streams.toml", SETTINGS.format(codec=place.codec).encode()
+    )  # survives a power cut
     (place.notes / "queries.sql").write_text(QUERIES)
     done = place.call("query", "register", str(place.notes / "queries.sql"))
     if done.returncode:
@@ -113,7 +118,7 @@ def feed(place: Place) -> None:
     number = 0
     while place.wants_more:
         part = place.notes / f"part-{number:03d}.csv"
-        part.write_text(part_of(number, place.rng))
+        part.write_text(part_of(number, place.rng, place.rows))
         capture = place.spawn("replay", STREAM, str(part), "--no-end")
         if capture.wait() == 0:
             place.acknowledged += 1
@@ -189,7 +194,7 @@ def judge(place: Place) -> str:
         raise BrokenError(f"{lost.total()} changes lost, {more.total()} too many, of {len(expected)}")
     _judge_told(place, found)
     _judge_acknowledged(place)
-    return f"{len(found)} changes, {place.acknowledged * ROWS} fixes acknowledged"
+    return f"{len(found)} changes, {place.acknowledged * place.rows} fixes acknowledged"
 
 
 def _judge_told(place: Place, found: list[str]) -> None:
@@ -209,7 +214,7 @@ def _judge_acknowledged(place: Place) -> None:
     archived = int(done.stdout.split()[-1])
     places = 'SELECT count(*) - count(DISTINCT (segment, "row")) AS n FROM positions_load'
     doubles = place.call("sql", "--format", "csv", places)
-    if archived < place.acknowledged * ROWS:
-        raise BrokenError(f"{place.acknowledged * ROWS} fixes were acknowledged, {archived} are there")
+    if archived < place.acknowledged * place.rows:
+        raise BrokenError(f"{place.acknowledged * place.rows} fixes were acknowledged, {archived} are there")
     if int(doubles.stdout.split()[-1]):
         raise BrokenError(f"{doubles.stdout.split()[-1]} fixes are there twice")

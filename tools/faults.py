@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fault_place import STREAM, BrokenError, Place, at_work, judge, kill, part_of, position, rerun, until
+from fault_place import ROWS, STREAM, BrokenError, Place, at_work, judge, kill, part_of, position, rerun, until
 
 REFUSED = 4  # exit code of a process whose stream belongs to another one
 FOREIGN_S = 125.0
@@ -168,6 +168,53 @@ def torn_segment(place: Place) -> None:
     rerun(place)
 
 
+def torn_packet(place: Place) -> None:
+    """A byte of a packet is another one: decoded anew from its raw bytes; `verify` names it. Without those: refused."""
+    segment, raw = _packet(place)
+    data = bytearray(segment.read_bytes())
+    data[-1 - place.rng.randrange(len(data) // 2)] ^= 1
+    whole = segment.read_bytes()
+    segment.write_bytes(bytes(data))
+    shutil.rmtree(place.stream / "local", ignore_errors=True)  # all of it must be read again
+    rerun(place)
+    _verify_says(place, f"{segment.name} is damaged")
+    aside = Path(shutil.move(raw, place.notes / raw.name))
+    shutil.rmtree(place.stream / "local")
+    done = place.call("run", STREAM, "--engine", "local", "--until-idle")
+    if done.returncode != 2 or segment.name not in done.stderr or "Traceback" in done.stderr:
+        raise BrokenError(f"a torn packet: run ended with {done.returncode}: {done.stderr.strip()[-200:]}")
+    shutil.copy(aside, raw)
+    rerun(place)
+    segment.write_bytes(whole)
+
+
+def torn_raw(place: Place) -> None:
+    """Raw bytes of one packet are cut, those of another are gone: nobody needs them; `verify` names both."""
+    _, raw = _packet(place)
+    raw.write_bytes(raw.read_bytes()[:-7])
+    rerun(place)
+    _verify_says(place, f"{raw.name} is damaged")
+    raw.unlink()
+    _verify_says(place, "raw bytes of 1 packet")
+    rerun(place)
+
+
+def _packet(place: Place) -> tuple[Path, Path]:
+    """A packet of a stream that makes such, and its raw bytes; all processes are killed."""
+    place.codec, place.rows = "packet", 4 * ROWS
+    with at_work(place):
+        pass
+    raw = min((place.stream / "log" / "raw").rglob("*.raw"))
+    return next((place.stream / "log" / "segments").rglob(f"{raw.name.split('-')[0]}.seg")), raw
+
+
+def _verify_says(place: Place, what: str) -> None:
+    done = place.call("verify")
+    said = done.stdout + done.stderr
+    if what not in said or "Traceback" in said:
+        raise BrokenError(f"verify does not say {what!r}: {said.strip()[-300:]}")
+
+
 def stray_file(place: Place) -> None:
     """Somebody puts a file among the segments: the feed and the engine go on, or say which it is."""
     with at_work(place):
@@ -193,7 +240,7 @@ def stray_file(place: Place) -> None:
 FAULTS = {
     found.__name__: found for found in (
         kill_engine, kill_capture, paused_owner, clock_step, disk_full, power_cut, older_table, flipped_state,
-        torn_records, torn_segment, stray_file,
+        torn_records, torn_segment, torn_packet, torn_raw, stray_file,
     )
 }  # fmt: skip
 DISKS = {"disk_full": ["-t", "tmpfs", "-o", "size=64m", "tmpfs"], "power_cut": ["-o", "loop"]}
