@@ -13,8 +13,11 @@ from st_common.operators.fixes import LastFixes
 from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.groups import Groups
 from st_common.operators.keys import merged, without
-from st_common.operators.registered import Queries, queries_from_arrays, queries_to_arrays
-from st_common.operators.state import FORMAT, OBJECT_SHIFT, Held, Pending, State, check_format, fixes_from_arrays
+from st_common.operators.registered import Queries
+from st_common.operators.requeried import Requeried
+from st_common.operators.state import OBJECT_SHIFT, Held, Pending, State, check_format, fixes_from_arrays
+
+FORMAT = 5  # of the bytes of a delta; one of another format is refused
 
 
 def _ints() -> np.ndarray:
@@ -26,11 +29,12 @@ class Delta:
     """The change of a state.
 
     `touched` are the objects whose last fix or answer changed, sorted, with their new `fixes`; `answer` are all keys
-    of the touched objects after the run. New objects, partners and targets are numbered on. `queries` is set when they
-    changed, `replaces_answer` when the whole answer was made anew (a registration, a drop, a layer change). Answers at
-    ticks change by the keys `tick_minus` and `tick_plus`, windows by places and entries, aggregates by targets.
-    `follows`: every touched object had one fix, so that the reading before it is what the state has; bytes leave it
-    out. `tick_answer` and `frame_rows` are those after the run where they are known already; bytes leave them out.
+    of the touched objects after the run. New objects, partners and targets are numbered on. `requeried` is set when
+    queries changed; the answer then changes by the keys `answer_minus` and `answer_plus` as well, of any object.
+    Answers at ticks change by the keys `tick_minus` and `tick_plus`, windows by places and entries, aggregates by
+    targets. `follows`: every touched object had one fix, so that the reading before it is what the state has; bytes
+    leave it out. `queries`, `tick_answer` and `frame_rows` are those after the run where they are known already; bytes
+    leave them out.
     """
 
     next_segment: int
@@ -44,6 +48,8 @@ class Delta:
     touched: np.ndarray = field(default_factory=_ints)
     fixes: LastFixes = field(default_factory=LastFixes)
     answer: np.ndarray = field(default_factory=_ints)
+    answer_minus: np.ndarray = field(default_factory=_ints)
+    answer_plus: np.ndarray = field(default_factory=_ints)
     tick_minus: np.ndarray = field(default_factory=_ints)
     tick_plus: np.ndarray = field(default_factory=_ints)
     entries_removed: np.ndarray = field(default_factory=_ints)
@@ -57,13 +63,17 @@ class Delta:
     tracks_added: Tracks = field(default_factory=Tracks)
     pending: Pending | None = None
     held: Held | None = None
-    queries: Queries | None = None
+    requeried: Requeried | None = None
     layers: dict[str, int] | None = None
-    replaces_answer: bool = False
     follows: bool = False
     raised_us: int | None = None
+    queries: Queries | None = field(default=None, compare=False, repr=False)
     tick_answer: np.ndarray | None = field(default=None, compare=False, repr=False)
     frame_rows: FrameRows | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.queries is not None and self.requeried is None:
+            raise ValueError("queries are known after a delta that does not say how they changed")
 
     def to_blob(self) -> bytes:
         """The delta as bytes, for the journal."""
@@ -73,14 +83,14 @@ class Delta:
         arrays |= flat_attributes({f"fixes/{name}": values for name, values in self.fixes.attributes.items()})
         arrays |= flat("entries", self.entries_added) | flat("groups", self.groups_added)
         arrays |= {} if self.held is None else self.held.to_arrays()
-        arrays |= {} if self.queries is None else queries_to_arrays(self.queries)
+        arrays |= {} if self.requeried is None else self.requeried.to_arrays()
         arrays |= flat("frames", self.frame_rows_added) | self.tracks_added.to_arrays("tracks")
         if self.pending is not None:
             arrays |= {"pending_objects": self.pending.objects, "pending_ended": self.pending.ended}
         return to_blob(arrays, {
             "format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event),
-            "layers": self.layers, "replaces_answer": self.replaces_answer, "held": self.held is not None,
-            "queries": self.queries is not None, "raised_us": self.raised_us,
+            "layers": self.layers, "held": self.held is not None, "requeried": self.requeried is not None,
+            "raised_us": self.raised_us,
             "pending_tick": None if self.pending is None else int(self.pending.tick), "follows": self.follows,
         }, compressed=True)  # fmt: skip
 
@@ -92,11 +102,11 @@ class Delta:
             StateError: the bytes are of another format.
         """
         arrays, meta = from_blob(blob)
-        check_format(meta)
+        check_format(meta, FORMAT)
         return Delta(
-            next_segment=meta["next_segment"], max_event=meta["max_event"], replaces_answer=meta["replaces_answer"],
-            follows=meta["follows"], raised_us=meta.get("raised_us"),
-            layers=meta["layers"], queries=queries_from_arrays(arrays) if meta["queries"] else None,
+            next_segment=meta["next_segment"], max_event=meta["max_event"], follows=meta["follows"],
+            layers=meta["layers"], requeried=Requeried.from_arrays(arrays) if meta["requeried"] else None,
+            raised_us=meta["raised_us"],
             held=Held.from_arrays(arrays) if meta["held"] else None, fixes=fixes_from_arrays(arrays),
             pending=_pending(meta["pending_tick"], arrays), frame_rows_added=unflat("frames", FrameRows, arrays),
             tracks_added=Tracks.from_arrays("tracks", arrays), frame_rows=None,
@@ -107,7 +117,7 @@ class Delta:
 
 _ARRAYS = (
     "object_ids", "object_hashes", "partner_ids", "partner_hashes", "target_query", "target_partner", "touched",
-    "answer", "tick_minus", "tick_plus", "entries_removed", "groups_removed", "frame_rows_removed",
+    "answer", "answer_minus", "answer_plus", "tick_minus", "tick_plus", "entries_removed", "groups_removed", "frame_rows_removed",
     "frame_rows_flipped", "tracks_removed",
 )  # fmt: skip
 
@@ -139,9 +149,15 @@ def apply(state: State, delta: Delta) -> State:
         tracks=state.tracks.changed(removed=delta.tracks_removed, added=delta.tracks_added),
         pending=state.pending if delta.pending is None else delta.pending,
         held=state.held if delta.held is None else delta.held,
-        queries=state.queries if delta.queries is None else delta.queries,
+        queries=_queries_after(state, delta),
         layers=state.layers if delta.layers is None else delta.layers,
     )  # fmt: skip
+
+
+def _queries_after(state: State, delta: Delta) -> Queries:
+    if delta.queries is not None:
+        return delta.queries
+    return state.queries if delta.requeried is None else delta.requeried.after(state.queries)
 
 
 def _frame_rows_after(state: State, delta: Delta) -> FrameRows:
@@ -159,11 +175,10 @@ def _tick_answer_after(state: State, delta: Delta) -> np.ndarray:
 
 
 def _answer_after(state: State, delta: Delta, objects: int) -> np.ndarray:
-    if delta.replaces_answer:
-        return delta.answer
+    answer = merged(without(state.answer, delta.answer_minus), delta.answer_plus)
     if not len(delta.touched):
-        return state.answer
+        return answer
     is_touched = np.zeros(objects, bool)
     is_touched[delta.touched] = True
-    kept = state.answer[~is_touched[state.answer >> OBJECT_SHIFT]]
+    kept = answer[~is_touched[answer >> OBJECT_SHIFT]]
     return merged(kept, delta.answer) if len(kept) else delta.answer

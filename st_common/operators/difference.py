@@ -12,6 +12,7 @@ from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.groups import Groups
 from st_common.operators.keys import differences
 from st_common.operators.registered import Queries
+from st_common.operators.requeried import requeried
 from st_common.operators.state import OBJECT_SHIFT, State
 
 _MOST = 1 << 20  # numbers of touched objects that wait to be made one set
@@ -24,6 +25,7 @@ class _Before:
     objects: int
     partners: int
     targets: int
+    answer: np.ndarray
     tick_answer: np.ndarray
     entries: Entries
     groups: Groups
@@ -59,11 +61,15 @@ class Changed:
             self.waiting = len(self.touched[0])
 
     def until(self, state: State) -> Delta | None:
-        """The delta from the state before to this one; None where only the whole state says it: queries changed."""
-        before = self.before
-        if state.queries is not before.queries or state.layers != before.layers:
-            return None
-        touched = self._objects()
+        """The delta from the state before to this one; None where only the whole state says it: queries are gone."""
+        before, changed, touched = self.before, None, self._objects()
+        if state.queries is not before.queries:
+            changed = requeried(before.queries, state.queries)
+            if changed is None:
+                return None
+        if changed is not None or state.layers != before.layers:  # it changed answers of objects that did not report
+            keys = np.concatenate(differences(before.answer, state.answer))
+            touched = np.union1d(touched, keys >> OBJECT_SHIFT)
         is_touched = np.zeros(len(state.objects), bool)
         is_touched[touched] = True
         minus, plus = differences(before.tick_answer, state.tick_answer)
@@ -76,7 +82,8 @@ class Changed:
             target_partner=state.targets.partner[before.targets :],
             touched=touched, fixes=state.fixes.take(touched),
             answer=state.answer[is_touched[state.answer >> OBJECT_SHIFT]], tick_minus=minus, tick_plus=plus,
-            pending=state.pending, held=state.held, **_entries(before.entries, state.entries),
+            pending=state.pending, held=state.held, requeried=changed,
+            layers=None if state.layers == before.layers else state.layers, **_entries(before.entries, state.entries),
             **_groups(before.groups, state.groups), **_frames(before, state),
         )  # fmt: skip
 
@@ -84,7 +91,7 @@ class Changed:
         return np.unique(np.concatenate([np.empty(0, np.int64), *self.touched]))
 
 
-_COMPARED = ("tick_answer", "entries", "groups", "frame_rows", "tracks", "queries", "layers")
+_COMPARED = ("answer", "tick_answer", "entries", "groups", "frame_rows", "tracks", "queries", "layers")
 
 
 def _entries(before: Entries, after: Entries) -> dict[str, Any]:

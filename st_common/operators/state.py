@@ -167,14 +167,14 @@ def fixes_from_arrays(arrays: Mapping[str, np.ndarray | pa.Array]) -> LastFixes:
     return LastFixes(**{name: arrays[f"fixes/{name}"] for name in LastFixes().columns()}, attributes=attributes)
 
 
-def check_format(meta: dict[str, Any]) -> None:
+def check_format(meta: dict[str, Any], wanted: int = FORMAT) -> None:
     """Refuses bytes of another format.
 
     Raises:
-        StateError: the format is not the one that this version writes.
+        StateError: the format is not the `wanted` one, which this version writes.
     """
-    if meta.get("format") != FORMAT:
+    if meta.get("format") != wanted:
         raise StateError(
-            f"the state is of format {meta.get('format')}, this version reads {FORMAT}",
+            f"the state is of format {meta.get('format')}, this version reads {wanted}",
             hint="run the stream with the version that wrote it, or start it anew from its log",
         )

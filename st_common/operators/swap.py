@@ -21,6 +21,7 @@ from st_common.operators.placing import Source
 from st_common.operators.points import points_of
 from st_common.operators.present import Present
 from st_common.operators.relational import At
+from st_common.operators.requeried import requeried
 from st_common.operators.settings import Settings
 from st_common.operators.state import State
 from st_common.operators.swap_frames import swap_frames
@@ -61,7 +62,8 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     target_query, target_partner = numbering.new_targets()
     delta = Delta(
         next_segment=state.next_segment, max_event=state.max_event, queries=change.queries, layers=change.layers,
-        answer=merged(fixed.kept, fixed.plus), replaces_answer=True, tick_minus=ticking.minus, tick_plus=ticking.plus,
+        requeried=requeried(state.queries, change.queries), answer_minus=fixed.minus, answer_plus=fixed.plus,
+        tick_minus=ticking.minus, tick_plus=ticking.plus,
         entries_removed=dropped if not change.keeps else dropped[:0], **framed.changed,
         groups_removed=np.union1d(groups.removed, framed.groups.removed),
         groups_added=relational.joined(groups.added, framed.groups.added, said),
