@@ -6,12 +6,13 @@ import duckdb
 import pyarrow as pa
 
 from st_common import tables
+from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.levels.stored import archived_end, fixes, parts
 from st_common.levels.world import COLUMNS
 from st_common.position import segment_of
-from st_common.query.control import QueryRow, rows_of
+from st_common.query.control import QueryRow, plain_in, rows_of_segment
 from st_common.settings import StreamSettings
 
 APP = "latest"
@@ -59,19 +60,28 @@ class Focals:
 
     def at(self, home: Home, end: int) -> pa.Table:
         """The pairs before the place `end`, which begins a segment: object, query, query_version."""
-        for row in rows_of(home, self.stream, start=self.next_segment, versions=self._versions):
-            if row.position >= end:
+        log = Log(home.log(self.stream))
+        for segment in log.control_segments(self.next_segment):
+            if segment.number >= segment_of(end):
                 break
-            if row.op != "fail" or row.version == self._versions.get(row.name):
-                self._live.pop(row.name, None)
-            if row.plan is not None and row.plan.focals:
-                self._live[row.name] = row
+            self._read(log.read(segment), segment)
         self.next_segment = segment_of(end)
         pairs = [(focal, row.name, row.version) for row in self._live.values() if row.plan for focal in row.plan.focals]
         columns = zip(*pairs, strict=True) if pairs else ([], [], [])
         types = (pa.string(), pa.string(), pa.int32())
         arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
         return pa.table(arrays, names=["object", "query", "query_version"])
+
+    def _read(self, payload: bytes, segment: Segment) -> None:
+        plain = plain_in(payload, self._versions)
+        for name in plain.names if plain is not None and self._live else ():
+            self._live.pop(name, None)
+        rows = rows_of_segment(payload, self.stream, segment, self._versions) if plain is None else ()
+        for row in rows:
+            if row.op != "fail" or row.version == self._versions.get(row.name):
+                self._live.pop(row.name, None)
+            if row.plan is not None and row.plan.focals:
+                self._live[row.name] = row
 
 
 def flush_latest(home: Home, stream: StreamSettings, focals: Focals | None = None) -> int | None:

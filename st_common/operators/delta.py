@@ -117,8 +117,8 @@ class Delta:
 
 _ARRAYS = (
     "object_ids", "object_hashes", "partner_ids", "partner_hashes", "target_query", "target_partner", "touched",
-    "answer", "answer_minus", "answer_plus", "tick_minus", "tick_plus", "entries_removed", "groups_removed", "frame_rows_removed",
-    "frame_rows_flipped", "tracks_removed",
+    "answer", "answer_minus", "answer_plus", "tick_minus", "tick_plus", "entries_removed", "groups_removed",
+    "frame_rows_removed", "frame_rows_flipped", "tracks_removed",
 )  # fmt: skip
 
 

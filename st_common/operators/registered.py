@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from st_common.operators.codec import from_blob, to_blob
 from st_common.operators.fixes import NEVER
+from st_common.query.plain import plan_text
 from st_common.query.plan import Plan
 
 
@@ -67,7 +68,7 @@ def queries_to_arrays(queries: Queries) -> dict[str, Any]:
     versions = [-1 if q.layer_version is None else q.layer_version for q in queries]
     arrays = {
         "query_name": pa.array([q.name for q in queries], pa.string()),
-        "query_plan": pa.array([json.dumps(q.plan.to_json(), separators=(",", ":")) for q in queries], pa.string()),
+        "query_plan": pa.array([plan_text(q.plan) for q in queries], pa.string()),
         "query_version": np.array([q.version for q in queries], np.int64),
         "query_layer": np.array(versions, np.int64),
         "query_live": np.array([q.live for q in queries], np.int8),

@@ -9,6 +9,7 @@ from st_common.query.complaint import Complaint
 from st_common.query.crossing import corners_across
 from st_common.query.earth import complaints_of_named, complaints_of_places
 from st_common.query.frame_checks import complaints_of_frame
+from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.record import values_of
 from st_common.query.region import Area, MovingBox, MovingCircle, Region
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
 
 def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     """What is wrong with a plan on this stream."""
+    if not is_plain(plan):
+        yield from _of_clauses(plan, stream)
+    if stream.geographic:
+        yield from complaints_of_places(plan)
+    if plan.by_ticks and not stream.moving:
+        why = _why_ticks(plan)
+        message = f"{why[1]} needs a stream of moving objects"
+        yield Complaint(at=why[0], message=message, hint=f"stream {stream.name!r} is set to moving = false")
+
+
+def _of_clauses(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
+    """What is wrong with clauses of a plan, or with two of them beside each other."""
     yield from _together(plan)
     yield from complaints_of_frame(plan)
     yield from complaints_of_transforms(plan, geographic=stream.geographic)
@@ -27,12 +40,6 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     for name in (name for name, count in counts.items() if count > 1):
         hint = "names are the same in any case; give one of them another name: ... AS name"
         yield Complaint(at="select", message=f"two columns are called {name!r}", hint=hint)
-    if stream.geographic:
-        yield from complaints_of_places(plan)
-    if plan.by_ticks and not stream.moving:
-        why = _why_ticks(plan)
-        message = f"{why[1]} needs a stream of moving objects"
-        yield Complaint(at=why[0], message=message, hint=f"stream {stream.name!r} is set to moving = false")
 
 
 def complaints_of_area(region: Region) -> Iterator[Complaint]:

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, Literal
 
 from st_common.capture.log import SEGMENT_LIMIT, Log, Segment
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.position import position_of
+from st_common.query.plain import PlainRows, plain_rows, plan_text
 from st_common.query.plan import Plan
 
 Op = Literal["register", "replace", "drop", "fail"]
@@ -37,6 +39,14 @@ class QueryRow:
     layer_version: int | None = None
     why: str | None = None
 
+    def at(self, position: int) -> "QueryRow":
+        """The same row at its place in the log."""
+        return QueryRow(  # by hand: `replace` takes five times as long, which a million rows feel
+            name=self.name, version=self.version, op=self.op, stream=self.stream, position=position,
+            arrival_us=self.arrival_us, plan=self.plan, text=self.text, owner=self.owner,
+            layer_version=self.layer_version, why=self.why,
+        )  # fmt: skip
+
     @property
     def live(self) -> bool:
         """Whether the query is registered after this row; one that failed is, until somebody drops or replaces it."""
@@ -50,14 +60,19 @@ class QueryRow:
 
 def encoded(row: QueryRow) -> bytes:
     """The row as a line of a control segment, with its newline."""
-    value: dict[str, Any] = {"op": row.op, "query": row.name}
+    parts = [f'{{"op":"{row.op}","query":{quoted(row.name)}']
     if row.plan is not None:
-        value |= {"version": row.version, "plan": row.plan.to_json(), "text": row.text, "owner": row.owner}
+        parts.append(f',"version":{row.version},"plan":{plan_text(row.plan)}')
+        parts.append(f',"text":{_text_or_null(row.text)},"owner":{_text_or_null(row.owner)}')
     if row.op == "fail":
-        value |= {"version": row.version, "why": row.why}
+        parts.append(f',"version":{row.version},"why":{_text_or_null(row.why)}')
     if row.layer_version is not None:
-        value["layer_version"] = row.layer_version
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+        parts.append(f',"layer_version":{row.layer_version}')
+    return "".join([*parts, "}\n"]).encode()
+
+
+def _text_or_null(text: str | None) -> str:
+    return "null" if text is None else quoted(text)
 
 
 def payloads(lines: Iterable[bytes]) -> list[bytes]:
@@ -93,20 +108,37 @@ def rows_in(
 
     `brief` rows have no plan: reading those of a hundred thousand takes seconds.
     """
-    for segment, number, value in values_in(log, segments, stream, versions, only=only):
+    for segment in segments:
+        yield from rows_of_segment(log.read(segment), stream, segment, versions, only=only, brief=brief)
+
+
+def rows_of_segment(
+    payload: bytes, stream: str, segment: Segment, versions: dict[str, int], *, only: int | None = None,
+    brief: bool = False,
+) -> Iterator[QueryRow]:  # fmt: skip
+    """The query rows of one control segment; see `rows_in`."""
+    for number, value in values_of(payload, stream, segment, versions, only=only):
         yield _row(value, stream, segment, number, brief=brief)
 
 
-def values_in(
-    log: Log, segments: Iterable[Segment], stream: str, versions: dict[str, int], *, only: int | None = None
-) -> Iterator[tuple[Segment, int, dict[str, Any]]]:
-    """The query rows of some control segments as JSON values with a version, and where they stand; see `rows_in`."""
-    for segment in segments:
-        for number, line in enumerate(log.read(segment).split(b"\n")):
-            wanted = line and only in (None, number)
-            value = _decoded(line, stream, segment, number, versions) if wanted else None
-            if value is not None:
-                yield segment, number, value
+def plain_in(payload: bytes, versions: dict[str, int]) -> PlainRows | None:
+    """A control segment as columns where it has rectangles alone (see `plain_rows`); `versions` are kept up to date."""
+    plain = plain_rows(payload)
+    if plain is not None:
+        for name, version in zip(plain.names, plain.versions, strict=True):
+            versions[name] = max(version, versions.get(name, 0))
+    return plain
+
+
+def values_of(
+    payload: bytes, stream: str, segment: Segment, versions: dict[str, int], *, only: int | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The query rows of one control segment as JSON values with a version, and their numbers; see `rows_in`."""
+    for number, line in enumerate(payload.split(b"\n")):
+        wanted = line and only in (None, number)
+        value = _decoded(line, stream, segment, number, versions) if wanted else None
+        if value is not None:
+            yield number, value
 
 
 def _decoded(

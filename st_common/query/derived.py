@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from st_common import tables
@@ -11,7 +12,8 @@ from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.position import position_of
-from st_common.query.control import QueryRow, values_in
+from st_common.query.control import QueryRow, plain_in, values_of
+from st_common.query.plain import PlainRows
 from st_common.query.plan import VERSION, Plan
 from st_common.query.registry import logged_streams
 from st_common.uncollected import uncollected
@@ -60,7 +62,11 @@ def _roll(home: Home, stream: str) -> int:
 
 def _of_segment(log: Log, segment: Segment, stream: str, versions: dict[str, int]) -> pa.Table:
     """The query rows of one control segment; their plans are not taken apart, which a million would take long for."""
-    found = [(number, value) for _, number, value in values_in(log, [segment], stream, versions)]
+    payload = log.read(segment)
+    plain = plain_in(payload, versions)
+    if plain is not None:
+        return _of_plain(plain, stream, position_of(segment.number, 0))
+    found = list(values_of(payload, stream, segment, versions))
     rows = [value for _, value in found]
     values = {
         "name": [row["query"] for row in rows],
@@ -72,6 +78,17 @@ def _of_segment(log: Log, segment: Segment, stream: str, versions: dict[str, int
         "owner": [row.get("owner") for row in rows],
         "stream": [stream] * len(rows),
     }
+    return pa.table(values, schema=_schema())
+
+
+def _of_plain(plain: PlainRows, stream: str, first: int) -> pa.Table:
+    """The rows of a control segment that has rectangles alone, from `first` on."""
+    count = len(plain)
+    values = {
+        "name": plain.names, "version": plain.versions, "op": pa.repeat("register", count),
+        "position": np.arange(first, first + count), "plan": list(plain.plan_texts()), "text": plain.texts,
+        "owner": plain.owners, "stream": pa.repeat(stream, count),
+    }  # fmt: skip
     return pa.table(values, schema=_schema())
 
 

@@ -10,11 +10,11 @@ import zlib
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 
-from st_common.capture.log import Log
+from st_common.capture.log import Log, Segment
 from st_common.errors import LogError, MissingError
 from st_common.home import Home
-from st_common.position import row_of, segment_of
-from st_common.query.control import QueryRow, rows_in
+from st_common.position import position_of, row_of, segment_of
+from st_common.query.control import QueryRow, plain_in, rows_in, rows_of_segment
 from st_common.storage import LocalStorage
 
 FILE = "known.json"
@@ -144,12 +144,25 @@ def _caught_up(home: Home, stream: str, of: Of) -> tuple[Of, int]:
     names = dict(of.names)
     versions = {name: brief[0] for name, brief in names.items()}
     read = 0
-    for row in rows_in(log, segments, stream, versions, brief=True):
-        read += 1
-        if row.op == "fail":  # it is registered as before
-            continue
-        names[row.name] = row.version, row.live, row.position, row.arrival_us
+    for segment in segments:
+        briefs = _briefs(log.read(segment), stream, segment, versions)
+        read += len(briefs)
+        names.update(brief for brief in briefs if brief is not None)
     return Of(last=segments[-1].number, checksum=segments[-1].checksum, names=names), read
+
+
+def _briefs(
+    payload: bytes, stream: str, segment: Segment, versions: dict[str, int]
+) -> "list[tuple[str, Brief] | None]":
+    """For each query row of a control segment what its name is now; None where it is registered as before."""
+    plain = plain_in(payload, versions)
+    if plain is not None:
+        rows = enumerate(zip(plain.names, plain.versions, strict=True), position_of(segment.number, 0))
+        return [(name, (version, True, position, segment.arrival_us)) for position, (name, version) in rows]
+    return [
+        None if row.op == "fail" else (row.name, (row.version, row.live, row.position, row.arrival_us))
+        for row in rows_of_segment(payload, stream, segment, versions, brief=True)
+    ]
 
 
 def _still_stands(log: Log, of: Of) -> bool:

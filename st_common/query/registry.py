@@ -337,4 +337,4 @@ def _placed(
         )
         for stream, of_stream in parts.items()
     }
-    return [replace(row, position=next(positions[row.stream])) for row in rows]
+    return [row.at(next(positions[row.stream])) for row in rows]

@@ -16,16 +16,19 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from st_common.query.areas import Areas
-from st_common.query.grammar.nodes import Op, Refused, Span, span_of
+from st_common.query.grammar.nodes import Inside, Op, Quantity, Refused, Span, span_of
 from st_common.query.grammar.words import FairwayTokenizer
 from st_common.query.lowering.expression import COMPARISONS, MEASURE, Term
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.lower import lowered
+from st_common.query.lowering.quantity import is_moving
 from st_common.query.lowering.space import neighbours_of, region_of
 from st_common.query.pieces import Piece, literals_of
 from st_common.query.plan import Plan
+from st_common.query.region import Box
 
 _SHAPES = 512
+_NUMBERS_OF_BOX = 4
 _VARIANTS = 64  # templates of one shape, which differ in literals that cannot be put in
 _KEYWORDS = frozenset(word.partition(" ")[0] for word in FairwayTokenizer.KEYWORDS)
 _TOKENS = {"'": TokenType.STRING, '"': TokenType.IDENTIFIER}
@@ -69,22 +72,25 @@ class Template:
     """A statement that was read, and what of it may differ.
 
     Its name is the first of its literals, which stand at `bounds`. Others are numbered `nodes` of the tree, below the
-    regions and neighbours of `select`. Those of the condition (their numbers) have the parts of its text around them.
-    `fields` are those of its plan.
+    regions and neighbours of `select`; `corners` are those of a rectangle, each with its sign. Those of the condition
+    (their numbers) have the parts of its text around them.
+    `behind` its text are so many characters of its piece. `fields` are those of its plan.
     """
 
     statement: Understood
     bounds: tuple[Span, ...]
     select: exp.Expr
     nodes: tuple[tuple[int, exp.Expr], ...]
+    corners: tuple[tuple[int, float], ...]
     chosen: tuple[int, ...]
     around: tuple[str, ...]
+    behind: int
     fields: Mapping[str, Any]
 
     @property
     def varying(self) -> frozenset[int]:
         """The numbers of the literals that may differ."""
-        return frozenset({0, *(number for number, _ in self.nodes), *self.chosen})
+        return frozenset({0, *(number for number, _ in (*self.nodes, *self.corners)), *self.chosen})
 
     def filled(self, literals: Sequence[str], areas: Areas) -> Filled | None:
         """The name, the plan and the terms of the statement with these literals; None when something is refused."""
@@ -115,7 +121,9 @@ class Template:
     def _plan(self, literals: Sequence[str], areas: Areas) -> Plan:
         inside, knn = self.select.args.get("inside"), self.select.args.get("knn")
         changed: dict[str, Any] = {}
-        if inside is not None:
+        if self.corners:
+            changed["inside"] = Box.of_corners(*[sign * float(literals[number]) for number, sign in self.corners])
+        elif inside is not None:
             changed["inside"] = region_of(inside, areas)
         if knn is not None:
             changed["neighbours"] = neighbours_of(knn)
@@ -211,14 +219,18 @@ def _template(
     at = {start + piece.start: number for number, (start, _) in enumerate(bounds)}
     select = tree.args["expression"]
     chosen, around = _condition(select, statement.plan, at, areas)
-    nodes = [pair for clause in ("inside", "knn") for pair in _literals(select.args.get(clause), at)]
+    corners = _corners(select.args.get("inside"), at)
+    clauses = ("knn",) if corners else ("inside", "knn")
+    nodes = [pair for clause in clauses for pair in _literals(select.args.get(clause), at)]
     made = Template(
         statement=statement,
         bounds=tuple(bounds),
         select=select,
         nodes=tuple(nodes),
+        corners=corners,
         chosen=chosen,
         around=around,
+        behind=len(piece.text) - len(statement.text),
         fields={each.name: getattr(statement.plan, each.name) for each in fields(Plan)},
     )
     again = made.filled(literals, areas)
@@ -243,6 +255,23 @@ def _literals(node: exp.Expr | None, at: Mapping[int, int]) -> Iterator[tuple[in
         number = at.get(found.meta.get("start", -1))
         if number is not None:
             yield number, found
+
+
+def _corners(inside: exp.Expr | None, at: Mapping[int, int]) -> tuple[tuple[int, float], ...]:
+    """The literals of a rectangle's corners, each with its sign; nothing for another region, or for other numbers."""
+    if not isinstance(inside, Inside) or inside.args["form"].name != "parts" or is_moving(inside.expressions):
+        return ()
+    found = [_signed(part, at) for part in inside.expressions]
+    known = tuple(pair for pair in found if pair is not None)
+    return known if len(known) == len(found) == _NUMBERS_OF_BOX else ()
+
+
+def _signed(part: exp.Expr, at: Mapping[int, int]) -> tuple[int, float] | None:
+    if not isinstance(part, Quantity) or part.args.get("unit") is not None:
+        return None
+    sign, value = (-1.0, part.this.this) if isinstance(part.this, exp.Neg) else (1.0, part.this)
+    number = at.get(value.meta.get("start", -1)) if isinstance(value, exp.Literal) and not value.is_string else None
+    return None if number is None else (number, sign)
 
 
 def _condition(

@@ -179,7 +179,7 @@ def _filled(reader: _Reader, piece: Piece) -> Statement | None:
     name, plan, terms = filled
     if not _is_name(name):
         return None
-    text = piece.text[: template.place(len(template.statement.text), literals)]
+    text = piece.text[: len(piece.text) - template.behind]
     line, column = reader.source.place(piece.start)
     return Statement(
         op=template.statement.op, name=name, plan=plan, text=text, line=line, column=column, file=reader.source.file,
