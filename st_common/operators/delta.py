@@ -109,7 +109,7 @@ class Delta:
             raised_us=meta["raised_us"],
             held=Held.from_arrays(arrays) if meta["held"] else None, fixes=fixes_from_arrays(arrays),
             pending=_pending(meta["pending_tick"], arrays), frame_rows_added=unflat("frames", FrameRows, arrays),
-            tracks_added=Tracks.from_arrays("tracks", arrays), frame_rows=None,
+            tracks_added=Tracks.from_arrays("tracks", arrays), frame_rows=None, queries=None,
             entries_added=unflat("entries", Entries, arrays), groups_added=unflat("groups", Groups, arrays),
             **{name: arrays[name] for name in _ARRAYS},
         )  # fmt: skip
