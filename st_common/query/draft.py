@@ -195,9 +195,9 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
     else:
         for each in (*complaints(plan, stream), *(() if stream.geographic else complaints_of_plane(plan))):
             draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
-        found = list(problems_of(statement, stream, draft.types))
+        found = list(problems_of(statement, stream, draft.types)) if statement.terms else []
         draft.problems.extend(found)
-        draft.notices.extend(() if found else notices_of(statement, stream, draft.types))
+        draft.notices.extend(() if found or not statement.terms else notices_of(statement, stream, draft.types))
     if plan.join is not None and plan.join.layer not in draft.layers:
         _unknown_layer(draft, statement, plan.join.layer)
 
