@@ -43,22 +43,24 @@ class Ahead:
 
 
 def _nothing(ticks: int) -> Ahead:
-    return Ahead(ticks=ticks, sources=frozenset(), turns=ByTick(Turns.joined([]), 0), touched=0)
-
-
-NOTHING = _nothing(0)
+    return Ahead(ticks=ticks, sources=frozenset(), turns=ByTick(Turns.joined([]), ticks), touched=0)
 
 
 def sources_of(turn: Turn) -> frozenset[str]:
     """What can be judged at several ticks at once: all but what has a cache, or is eligible by a region that moves."""
     known = turn.known
-    names = {name for name, queries in known.kinds.items() if not turn.settings.margin and not _moving(queries)}
+    cached = {name for name, queries in known.kinds.items() if turn.settings.margin or _moving(queries)}
     moving_pairs = sum(len(queries.numbers) for queries in known.pairs.moving.kinds.values())
+    return all_sources(turn) - cached - ({PAIRS} if moving_pairs > _MOST_MOVING else set())
+
+
+def all_sources(turn: Turn) -> frozenset[str]:
+    """All that gives spatial answers at ticks."""
+    known = turn.known
     others = {
-        STILL: not known.still.empty, PAIRS: bool(len(known.pairs.numbers)) and moving_pairs <= _MOST_MOVING,
-        JOINS: bool(known.moving_joins.kinds),
+        STILL: not known.still.empty, PAIRS: bool(len(known.pairs.numbers)), JOINS: bool(known.moving_joins.kinds)
     }  # fmt: skip
-    return frozenset(names | {name for name, is_there in others.items() if is_there})
+    return frozenset(known.kinds) | {name for name, is_there in others.items() if is_there}
 
 
 def _moving(queries: KindQueries) -> bool:
@@ -71,7 +73,7 @@ def ahead_of(turn: Turn, fixes: Present, moments: Sequence[Moment], answer: np.n
     Nothing, where there are too many objects and queries: then ticks are judged by themselves.
     """
     sources = sources_of(turn)
-    if not sources:
+    if not sources or not any(len(moment.objects) for moment in moments):
         return _nothing(len(moments))
     cells = _cells_of(turn, fixes, moments, sources)
     if cells * len(moments) > MOST_CELLS:

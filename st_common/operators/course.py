@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from st_common.geometry.grid import ranges
 from st_common.operators.fixes import ALIVE
 from st_common.operators.present import Present
 from st_common.operators.readings import Readings
@@ -106,6 +107,27 @@ class Course:
         first: np.ndarray = self.first[self.columns_of(objects)]
         return first
 
+    def at_ticks(self, objects: np.ndarray, ticks: np.ndarray) -> np.ndarray:
+        """The versions of objects at ticks (their places); -1 where they are not looked at."""
+        column = self.columns_of(objects)
+        return np.where(column >= 0, self.at[ticks, column], -1) if len(self.objects) else column
+
+    def status_at(self, objects: np.ndarray, ticks: np.ndarray) -> np.ndarray:
+        """The status of objects at ticks; ALIVE for -1: what is not known never ended."""
+        version = self.at_ticks(objects, ticks)
+        status = np.where(objects >= 0, self._fixes.status[objects] if len(self._fixes) else ALIVE, ALIVE)
+        return np.where(version >= 0, np.append(self.status, ALIVE)[version], status)
+
+    def versions_within(
+        self, objects: np.ndarray, start: np.ndarray, until: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The versions that objects (which are looked at) have from one tick to before another, and whose each is."""
+        width, column = self.ticks + 2, self.columns_of(objects)
+        place = self.column * width + self.tick + 1
+        low = np.searchsorted(place, column * width + start + 1, side="right") - 1
+        counts = np.searchsorted(place, column * width + until + 1) - low
+        return np.repeat(np.arange(len(objects)), counts), ranges(low, counts)
+
     def readings(self, versions: np.ndarray) -> Readings:
         """Some versions as readings of their objects."""
         names = ("ts", "x", "y", "before_ts", "before_x", "before_y")
@@ -126,6 +148,51 @@ class Course:
     @cached_property
     def _ids(self) -> pa.Array:
         return self._turn.objects.ids.take(pa.array(self.object))
+
+
+class Now:
+    """One tick as `Course` has several: each object is the one version of itself, once `fixes` are taken on to there.
+
+    Nothing is copied; `objects` are those to which something happened.
+    """
+
+    ticks = 1
+
+    def __init__(self, fixes: Present, objects: np.ndarray) -> None:
+        for name in ("ts", "x", "y", "status", "before_ts", "before_x", "before_y", "place"):
+            setattr(self, name, getattr(fixes, name))
+        self.values, self.object = fixes.values, np.arange(len(fixes))
+        self.tick, self.until = np.full(len(fixes), BEFORE), np.ones(len(fixes), np.int64)
+        self.tick[objects] = 0
+        self.changed = (self.tick == 0)[None]
+
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    status: np.ndarray
+    before_ts: np.ndarray
+    before_x: np.ndarray
+    before_y: np.ndarray
+    place: np.ndarray
+
+    def columns_of(self, objects: np.ndarray) -> np.ndarray:
+        """The columns of some objects."""
+        return objects
+
+    def at_ticks(self, objects: np.ndarray, _ticks: np.ndarray) -> np.ndarray:
+        """The versions of objects: themselves."""
+        return objects
+
+    def status_at(self, objects: np.ndarray, _ticks: np.ndarray) -> np.ndarray:
+        """The status of objects; ALIVE for -1."""
+        status: np.ndarray = np.append(self.status, ALIVE)[objects]
+        return status
+
+    def versions_within(
+        self, objects: np.ndarray, _start: np.ndarray, _until: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The place of each object and its version: what it was before is not asked about."""
+        return np.arange(len(objects)), objects
 
 
 def _joined(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

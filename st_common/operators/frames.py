@@ -4,6 +4,7 @@ Every object has a way of its own in every query that looks at it; a slot is the
 that something happened to, and those whose windows the clock moves, are looked at.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,14 +13,16 @@ import pyarrow as pa
 from st_common.geometry.grid import ranges
 from st_common.operators import frame_bounds, relational
 from st_common.operators.agenda import cut_short, ticks_of, ticks_past
+from st_common.operators.course import Moment
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import NEVER
 from st_common.operators.frame_bounds import Bounds
 from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.frame_slots import slots_of_events, slots_of_objects
 from st_common.operators.frame_specs import NONE, TIME
+from st_common.operators.frame_touches import first_ends, slots_of_last, slots_touched
 from st_common.operators.frame_ways import Run, Ways, begins, ways_of
-from st_common.operators.keys import MASK, SHIFT, packed
+from st_common.operators.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.match import match, region_mask
 from st_common.operators.points import points_of
 from st_common.operators.present import Present
@@ -27,6 +30,8 @@ from st_common.operators.readings import Readings
 from st_common.operators.state import State
 from st_common.operators.timeline import FIX, LAST, Events
 from st_common.operators.turn import Turn
+
+_WAYS = tuple(Ways.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +60,6 @@ class Closed:
     rows: FrameRows
     tracks_removed: np.ndarray
     tracks_added: Tracks
-
-
-def first_ends(ends: np.ndarray, events: Events, which: np.ndarray) -> None:
-    """Writes into `ends` (int8 per object) by which kind of event each object's stay ended, the first one counts."""
-    over = which[events.kind[which] != FIX][::-1]  # the first is written last
-    over = over[ends[events.object[over]] == 0]
-    ends[events.object[over]] = events.kind[over]
 
 
 class Frames:
@@ -240,24 +238,30 @@ class Frames:
         ages: np.ndarray = np.maximum(end, self.rows.tick[rows])
         return ages
 
-    def advance(self, events: np.ndarray, tick: int) -> None:
-        """Takes the ways on to after some events (their places, ascending), which belong to a tick."""
-        objects = self.turn.events.object[events]
-        last = events[np.r_[objects[1:] != objects[:-1], True]] if len(events) else events
-        who = self.turn.events.object[last]
-        slot, _ = self.slots.all_of(who)
-        after, _ = self._among.all_of(last)
+    def prepare(self, moments: Sequence[Moment]) -> None:
+        """Finds the slots that some ticks are about, for all of them at once; their places are asked for after that."""
+        self._advances = slots_of_last(moments, self.turn.events, self.slots, self._among)
+        self._touched = slots_touched(moments, self.slots)
+
+    def advance(self, place: int, tick: int) -> None:
+        """Takes the ways on to after the events of a tick, the one at this place among those that were prepared."""
+        slot, after = self._advances.at(place)
+        if not len(slot):
+            return
         self._catch_up(slot, tick - self.turn.settings.tick_us)
         begins = self.ways.alive[slot] != self._after.alive[after]
         begins |= self.ways.since[slot] != self._after.since[after]
-        for name in Ways.__dataclass_fields__:
+        for name in _WAYS:
             getattr(self.ways, name)[slot] = getattr(self._after, name)[after]
-        self.bounds.forget(slot[begins])
+        if begins.any():
+            self.bounds.forget(slot[begins])
 
     def _catch_up(self, slot: np.ndarray, tick: int) -> None:
         """Slides of time that passed while nothing changed were not judged: they are of the ways as they were then."""
         slot = slot[self._is_timed[self.slots.frame[slot]]]
-        behind = self._by_the_clock(slot, tick)
+        behind = self._by_the_clock(slot, tick) if len(slot) else slot
+        if not len(behind):
+            return
         # Not a way that began in the tick that is open.
         behind = behind[(self.bounds.high[behind] != NEVER).any(axis=1)]
         self._move(behind, tick)
@@ -273,29 +277,28 @@ class Frames:
         """Remembers how these events ended the stays of objects, until their tick is judged."""
         first_ends(self._ends, self.turn.events, events)
 
-    def judge(self, answer: np.ndarray, differs: np.ndarray, tick: int, changed: np.ndarray) -> Judged | None:
-        """The results at a tick, when objects changed (bool[n]) and these are the answers below frames.
+    def judge(self, answer: np.ndarray, differs: np.ndarray, place: int, moment: Moment) -> Judged | None:
+        """The results at a tick, at which these are the answers below frames.
 
-        `differs` are the keys of the answers that came or left. None: no window moved, and nobody began or ceased to
-        count.
+        `place` is that of the tick among those that were prepared, `differs` are the keys of the answers that came or
+        left. None: no window moved, and nobody began or ceased to count.
         """
-        objects = np.flatnonzero(changed)
-        mine, at = self.slots.all_of(objects)
+        (mine, who), tick = self._touched.at(place), moment.tick
         clock = self._by_the_clock(self._timed, tick)
-        if not len(objects) and len(clock):
+        if not len(moment.objects) and len(clock):
             clock = clock[self._asked(tick)[self.slots.frame[clock]]]
-        moving = np.union1d(clock, mine)
+        moving = unique(np.concatenate([clock, mine])) if len(clock) else mine
         moved = moving[self._move(moving, tick)]
-        other = (self._ends[objects[at]] > 0) | self._unbound[self.slots.frame[mine]]
+        other = (self._ends[who] > 0) | self._unbound[self.slots.frame[mine]]
         other |= self.ways.n[mine] > self.turn.settings.window_rows
-        slots = np.union1d(np.concatenate([moved, mine[other]]), self._recounted(answer, differs))
-        judged = self._judged(slots, tick, changed, np.isin(slots, moved)) if len(slots) else None
-        self._ends[objects] = 0
+        slots = unique(np.concatenate([moved, mine[other], self._recounted(answer, differs)]))
+        judged = self._judged(slots, tick, mine, is_in(slots, moved)) if len(slots) else None
+        self._ends[moment.objects] = 0
         return judged
 
     def _recounted(self, answer: np.ndarray, differs: np.ndarray) -> np.ndarray:
         """The slots of objects that began or ceased to count when some keys of the answer came or left."""
-        if not (self._slots_of_keys(differs) >= 0).any():
+        if not len(differs) or not (self._slots_of_keys(differs) >= 0).any():
             return differs[:0]
         before, self._counted = self._counted, self.counting(answer)
         return np.flatnonzero(before != self._counted)
@@ -304,10 +307,13 @@ class Frames:
         """The results when other objects count, between two ticks: no window moves, and none holds later rows."""
         before, self._counted = self._counted, self.counting(answer)
         slots = np.flatnonzero(before != self._counted)
-        return self._judged(slots, LAST, np.zeros(self._objects, bool), None)
+        return self._judged(slots, LAST, slots[:0], None)
 
     def _judged(self, slots: np.ndarray, tick: int, changed: np.ndarray, moved: np.ndarray | None) -> Judged:
-        """The results of some slots; `moved` says whose windows moved, None: at a row of the log between ticks."""
+        """The results of some slots; `changed` are those of objects to which something happened (ascending).
+
+        `moved` says whose windows moved, None: at a row of the log between ticks.
+        """
         moves = moved is not None
         index, at = self.rows_of(slots)
         known = self.rows.tick[index] <= tick
@@ -318,7 +324,7 @@ class Frames:
         inside, passed = frame_bounds.inside(self.bounds, self.specs, self.rows, index, frame, slot)
         counts = self._counted[slot]
         kept = stays & ~passed if moves else np.ones(len(index), bool)
-        kept &= ~self._too_many(kept, at, changed[who])
+        kept &= ~self._too_many(kept, at, is_in(slots, changed)[at])
         now = kept & counts & ((inside & stays) | (before & (not moves)))
         self._live[index[~kept]] = False
         self.held[index] = now
@@ -351,7 +357,9 @@ class Frames:
         """What the run changes in the state; the events `left` belong to a tick that is not judged yet."""
         self.ended(left)
         if len(left):
-            self.advance(left, tick)
+            nobody = self.turn.events.object[:0]
+            self.prepare([Moment(tick=tick, position=0, events=np.sort(left), also=nobody, objects=nobody)])
+            self.advance(0, tick)
         old, held = self._origin >= 0, self.held.astype(np.int8)
         old &= ~self._cut_short  # those of a tick that an end mark cut short are stored anew
         flipped = old & self._live & (held != self.rows.held)

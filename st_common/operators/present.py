@@ -112,6 +112,10 @@ class Present:
         place[old] = self.place[objects[old]]
         return {**out, "place": place}
 
+    def at_ticks(self, objects: np.ndarray, _ticks: np.ndarray) -> np.ndarray:
+        """The row of each object, whatever tick: it is the one up to which the last fixes are known."""
+        return objects
+
     def readings(self, objects: np.ndarray) -> Readings:
         """The last readings of some objects."""
         columns = {name: getattr(self, name)[objects] for name in _READ}

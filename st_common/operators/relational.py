@@ -48,20 +48,6 @@ class Regrouped:
     added: Groups
 
 
-def dirty_queries(
-    turn: Turn, answer: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray
-) -> np.ndarray:
-    """The aggregates over members (not over windows) of which a member came, left or changed."""
-    wanted = turn.known.grouped & ~turn.known.windowed
-    if not wanted.any():
-        return np.empty(0, np.int64)
-    of_target = turn.numbering.targets.query
-    stay = answer[changed[answer & MASK]]
-    query = np.unique(of_target[np.concatenate([minus, plus, stay]) >> SHIFT])
-    dirty: np.ndarray = query[wanted[query]]
-    return dirty
-
-
 def groups_of_members(turn: Turn, fixes: Present, answer: np.ndarray, dirty: np.ndarray) -> Groups:
     """The groups of some queries over their members' last fixes."""
     if not len(dirty):
@@ -121,29 +107,45 @@ def _argument(turn: Turn, function: str, argument: str, of: Sample) -> np.ndarra
     return of.numbers(argument)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reduced:
+    """One value per `cell` (a query, or a query at a tick) and group; NaN for distinct."""
+
+    cell: np.ndarray
+    group: np.ndarray
+    value: np.ndarray
+
+
 def reduced(turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray) -> Groups:
-    """One value per query and group; NaN for distinct. Sums are taken in the order of the values."""
-    order = np.lexsort((value, group, query))
-    query, group, value = query[order], group[order], value[order]
-    found: list[tuple[np.ndarray, np.ndarray]] = []
-    for function in _REDUCE:
-        mine = np.flatnonzero(turn.known.function[query] == function)
-        if len(mine):
-            target, values = _reduced(function, query[mine], group[mine], value[mine], turn)
-            found.append((target, values))
-    return joined(*(Groups(target=target, value=values) for target, values in found))
+    """One value per query and group; NaN for distinct."""
+    found = reduced_cells(turn.known.function[query], query, group, value)
+    target = turn.numbering.targets_of(found.cell, found.group)
+    order = np.argsort(target, kind="stable")
+    return Groups(target=target[order], value=found.value[order])
 
 
-def _reduced(
-    function: str, query: np.ndarray, group: np.ndarray, value: np.ndarray, turn: Turn
-) -> tuple[np.ndarray, np.ndarray]:
-    starts = np.flatnonzero(np.r_[True, (query[1:] != query[:-1]) | (group[1:] != group[:-1])])
-    target = turn.numbering.targets_of(query[starts], group[starts])
+def reduced_cells(function: np.ndarray, cell: np.ndarray, group: np.ndarray, value: np.ndarray) -> Reduced:
+    """One value per cell and group, by the aggregate of each row. Sums are taken in the order of the values."""
+    order = np.lexsort((value, group, cell))
+    function, cell, group, value = function[order], cell[order], group[order], value[order]
+    used = [name for name in _REDUCE if (function == name).any()]
+    rows = [np.flatnonzero(function == name) for name in used]
+    parts = [_reduced(name, cell[of], group[of], value[of]) for name, of in zip(used, rows, strict=True)]
+    none = np.empty(0, np.int64)
+    return Reduced(
+        cell=np.concatenate([none, *(part.cell for part in parts)]),
+        group=np.concatenate([none, *(part.group for part in parts)]),
+        value=np.concatenate([np.empty(0), *(part.value for part in parts)]),
+    )
+
+
+def _reduced(function: str, cell: np.ndarray, group: np.ndarray, value: np.ndarray) -> Reduced:
+    starts = np.flatnonzero(np.r_[True, (cell[1:] != cell[:-1]) | (group[1:] != group[:-1])])
     known = ~np.isnan(value)
     count = np.add.reduceat(known.astype(np.int64), starts)
     values = _REDUCE[function](value, known, starts, count)
     keep = (count > 0) | (function in ("count", "count_distinct", "distinct"))
-    return target[keep], values[keep]
+    return Reduced(cell=cell[starts][keep], group=group[starts][keep], value=values[keep])
 
 
 def _distinct_count(value: np.ndarray, known: np.ndarray, starts: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -192,16 +194,6 @@ def regrouped_targets(before: Groups, targets: np.ndarray, fresh: Groups) -> Reg
     return Regrouped(removed=removed, added=Groups(target=fresh.target[~same], value=fresh.value[~same]))
 
 
-def retold(turn: Turn, before: Groups, dirty: np.ndarray, changed: Regrouped) -> Groups:
-    """The groups of `dirty` queries that stay as they are, where a query tells everything again (SPEC W6: RSTREAM)."""
-    again = np.zeros(len(turn.queries), bool)
-    again[dirty] = turn.known.retelling[dirty]
-    if not again.any():
-        return Groups.empty()
-    mine = before.target[again[turn.numbering.targets.query[before.target]]]
-    return before.among(np.setdiff1d(mine, np.concatenate([changed.removed, changed.added.target])))
-
-
 def untold(turn: Turn, groups: Groups) -> Groups:
     """Counts of nothing for queries that were there before the stream had a time, and have no value since."""
     early = turn.known.early[turn.known.grouped[turn.known.early]]
@@ -212,13 +204,17 @@ def untold(turn: Turn, groups: Groups) -> Groups:
 
 def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
     """Counts of nothing, for queries that count without groups and have no value."""
-    specs = {n: turn.queries[n].plan.aggregate for n in dirty.tolist()}
-    counting = [n for n, spec in specs.items() if spec is not None and spec.group is None
-                and spec.function in ("count", "count_distinct")]  # fmt: skip
-    query = np.setdiff1d(np.array(counting, np.int64), turn.numbering.targets.query[fresh.target])
+    query = np.setdiff1d(dirty[counting(turn, dirty)], turn.numbering.targets.query[fresh.target])
     if not len(query):
         return Groups.empty()
     star = turn.numbering.partner_of(ALL)
     target = turn.numbering.targets_of(query, np.full(len(query), star))
     order = np.argsort(target)
     return Groups(target=target[order], value=np.zeros(len(target)))
+
+
+def counting(turn: Turn, queries: np.ndarray) -> np.ndarray:
+    """bool[n]: which of some queries count without groups."""
+    specs = [turn.queries[n].plan.aggregate for n in queries.tolist()]
+    return np.array([spec is not None and spec.group is None and spec.function in ("count", "count_distinct")
+                     for spec in specs], bool)  # fmt: skip

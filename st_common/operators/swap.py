@@ -30,7 +30,7 @@ from st_common.operators.telling import group_lines, names_of, tell_groups
 from st_common.operators.timeline import Clock, Events
 from st_common.operators.turn import Turn
 from st_common.operators.until_notes import said_at_once
-from st_common.operators.valid import valid_until
+from st_common.operators.valid import valid_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +155,13 @@ def _tell(present: Present, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) ->
             turn.queries, turn.objects, query=query, reading=who, wanted=selecting, geographic=turn.settings.geographic,
             readings=present.readings(np.arange(len(present))),
         )  # fmt: skip
+    value, comes = np.full(len(keys), np.nan), sign > 0
+    value[comes] = valid_from(turn, present, query[comes], who[comes], at.tick)
     return change_rows(
         names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick), fix_ts=present.ts[who],
         rank=np.ones(len(keys)), objects=who, target=target, sign=sign,
         cause=np.repeat([CAUSE[at.minus or ""], CAUSE[at.plus or ""]], counts),
-        value=valid_until(turn, present, query, who, sign, at.tick), fields=fields,
+        value=value, fields=fields,
     )  # fmt: skip
 
 

@@ -6,18 +6,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from st_common.geometry.grid import ranges
 from st_common.operators.agenda import ticks_of
 from st_common.operators.changes import CAUSE, SHARD_SCHEMA, TICK_RANK, Names, change_rows
+from st_common.operators.course import Course, Now
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import ALIVE, NEVER, SILENT
 from st_common.operators.groups import Groups
-from st_common.operators.keys import MASK, SHIFT, merged, without
+from st_common.operators.keys import MASK, SHIFT, packed
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.present import Present
 from st_common.operators.relational import At, Regrouped
+from st_common.operators.spells import Members
 from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
-from st_common.operators.valid import valid_until
+from st_common.operators.turns import Turns
+from st_common.operators.valid import Asked, valid_until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,10 @@ class Lines:
     def __len__(self) -> int:
         return len(self.sign)
 
+    def take(self, index: np.ndarray) -> "Lines":
+        """Some of the changes, by place."""
+        return Lines(**{name: getattr(self, name)[index] for name in self.__dataclass_fields__})
+
 
 def joined_lines(parts: Sequence[Lines]) -> Lines:
     """The changes of some ticks together; of one at least."""
@@ -52,28 +60,61 @@ def joined_lines(parts: Sequence[Lines]) -> Lines:
     )
 
 
-def pair_lines(  # noqa: PLR0917 - one tick, taken apart once
-    turn: Turn, fixes: Present, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray, at: At
-) -> Lines | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Some ticks of a run, one after the other, that are told of at once: their times and rows of the log.
+
+    `turns` are the keys that come and go at them in all answers, `members` those of the queries that ask for more,
+    `course` the last fixes of all objects that it is about.
+    """
+
+    turn: Turn
+    fixes: Present
+    course: Course | Now
+    tick: np.ndarray
+    position: np.ndarray
+    turns: Turns
+    members: Members
+
+    def counts(self, query: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """bool[n]: whether the events of ticks came after queries; not in the tick in which one was registered."""
+        since, settings = self.turn.known.since[query], self.turn.settings
+        known = since != NEVER
+        pending = ticks_of(np.where(known, since - settings.lateness_us, 0), settings.tick_us)
+        counts: np.ndarray = ~known | (pending < self.tick[at])
+        return counts
+
+
+def wants_members(turn: Turn) -> np.ndarray:
+    """bool[q]: the queries of which members are told or counted that neither come nor go."""
+    known = turn.known
+    fixes = (known.every | known.valid_until) & ~known.windowed
+    return np.where(known.grouped, ~known.windowed, fixes | (known.retelling & ~known.framed))
+
+
+def pair_lines(stretch: Stretch) -> Lines | None:
     """The members that left and entered, and further fixes of members where a query wants them; None without any."""
-    told = ~turn.known.grouped & ~turn.known.framed
+    turn, course, turns = stretch.turn, stretch.course, stretch.turns
     of_target = turn.numbering.targets.query
-    minus, plus = minus[told[of_target[minus >> SHIFT]]], plus[told[of_target[plus >> SHIFT]]]
-    stays = _stays(turn, fixes, before, minus, plus, changed, at.tick)
-    keys = np.concatenate([minus, plus, stays])
-    if not len(keys):
+    told = ~turn.known.grouped & ~turn.known.framed
+    mine = told[of_target[turns.key >> SHIFT]]
+    stay_at, stay = _stays(stretch, told)
+    at, key = np.concatenate([turns.tick[mine], stay_at]), np.concatenate([turns.key[mine], stretch.members.key[stay]])
+    if not len(key):
         return None
-    counts = [len(minus), len(plus), len(stays)]
-    sign, target, who = np.repeat([-1, 1, 0], counts), keys >> SHIFT, keys & MASK
-    cause = np.repeat([-1, CAUSE["enter"], CAUSE["inside"]], counts)
-    cause[: counts[0]] = _leaving(turn, fixes, minus)
-    query = of_target[target]
-    value = valid_until(turn, fixes, query, who, sign, at.tick)
+    comes = turns.comes[mine]
+    sign = np.concatenate([np.where(comes, 1, -1), np.zeros(len(stay), np.int64)])
+    cause = np.array([CAUSE["inside"], CAUSE["enter"], -1])[sign]  # by sign: 0, 1, -1
+    gone = np.flatnonzero(sign < 0)
+    cause[gone] = _leaving(stretch, key[gone], at[gone])
+    query, version = of_target[key >> SHIFT], course.at_ticks(key & MASK, at)
+    value, here = np.full(len(key), np.nan), np.flatnonzero(sign >= 0)
+    asked = Asked(query=query[here], row=version[here], at=at[here], at_us=stretch.tick[at[here]])
+    value[here] = valid_until(turn, course, asked)
     return Lines(
-        position=at.rows(query), event_ts=np.full(len(keys), at.tick), fix_ts=fixes.ts[who],
-        rank=np.full(len(keys), TICK_RANK), objects=who, target=target, sign=sign, cause=cause,
-        value=np.full(len(keys), np.nan) if value is None else value,
-        place=np.where(turn.known.selecting[query], fixes.place[who], -1),
+        position=stretch.position[at], event_ts=stretch.tick[at], fix_ts=course.ts[version],
+        rank=np.full(len(key), TICK_RANK), objects=key & MASK, target=key >> SHIFT, sign=sign, cause=cause,
+        value=value, place=np.where(turn.known.selecting[query], course.place[version], -1),
     )  # fmt: skip
 
 
@@ -93,101 +134,95 @@ def names_of(turn: Turn) -> Names:
                  partners=turn.numbering.partners)  # fmt: skip
 
 
-def _stays(  # noqa: PLR0917 - one tick, taken apart once
-    turn: Turn,
-    fixes: Present,
-    before: np.ndarray,
-    minus: np.ndarray,
-    plus: np.ndarray,
-    changed: np.ndarray,
-    tick: int,
-) -> np.ndarray:
-    """The keys of members that stay and had a fix, of queries that want every fix.
+def _stays(stretch: Stretch, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ticks and places of members that stay there and are told of.
 
-    The tick in which a query was registered tells none: its fixes came in part before the query did. Queries that tell
-    everything again have all their members here when one of them came, left or had an event (SPEC W6: RSTREAM).
+    They had a fix, and their query wants every fix; or it tells everything again (SPEC W6: RSTREAM). The tick in which
+    a query was registered tells none of its fixes: they came in part before the query did.
     """
-    if not len(before):
-        return before
-    counts = events_count(turn, tick)
-    fixed = _with_fixes(turn, fixes, before, minus, changed, counts)
-    return merged(fixed, _retold(turn, before, minus, plus, changed, counts))
+    parts = [_with_fixes(stretch), _retold(stretch, told)]
+    at, member = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return at, member
 
 
-def events_count(turn: Turn, tick: int) -> np.ndarray:
-    """bool[q]: whether the events of a tick all came after the query; not in the tick in which it was registered."""
-    since = turn.known.since
-    known = since != NEVER
-    pending = ticks_of(np.where(known, since - turn.settings.lateness_us, 0), turn.settings.tick_us)
-    counts: np.ndarray = ~known | (pending < tick)
-    return counts
-
-
-def _retold(
-    turn: Turn, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray, counts: np.ndarray
-) -> np.ndarray:
-    wanted = turn.known.retelling & ~turn.known.grouped & ~turn.known.framed
-    if not wanted.any():
-        return before[:0]
-    of_target = turn.numbering.targets.query
-    members = before[wanted[of_target[before >> SHIFT]]]
-    touched = np.zeros(len(turn.queries), bool)
-    had_events = members[changed[members & MASK] & counts[of_target[members >> SHIFT]]]
-    touched[of_target[np.concatenate([minus, plus, had_events]) >> SHIFT]] = True
-    return without(members[touched[of_target[members >> SHIFT]]], minus)
-
-
-def _with_fixes(
-    turn: Turn, fixes: Present, before: np.ndarray, minus: np.ndarray, changed: np.ndarray, counts: np.ndarray
-) -> np.ndarray:
-    known = turn.known
-    wanted = (known.every | known.valid_until) & ~known.grouped & ~known.windowed & counts
-    if not wanted.any():
-        return before[:0]
-    who, query = before & MASK, turn.numbering.targets.query[before >> SHIFT]
-    told = changed[who]
+def _with_fixes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
+    known, members = stretch.turn.known, stretch.members
+    spells = members.spells
+    wanted = (known.every | known.valid_until) & ~known.grouped & ~known.windowed
+    member = np.flatnonzero(members.anew & wanted[spells.query])
+    at = spells.start[member]
     if known.valid_until.any():  # how long a member stays depends on what its region goes with as well
-        told = told | (known.valid_until & _focal_changed(turn, fixes, changed))[query]
-    return without(before[wanted[query] & told & (fixes.status[who] == ALIVE)], minus)
+        query, tick = _focal_changes(stretch)
+        cell, more = spells.at(query, tick)
+        stays = spells.start[more] < tick[cell]
+        at, member = np.concatenate([at, tick[cell[stays]]]), np.concatenate([member, more[stays]])
+    alive = stretch.course.status[members.version[member]] == ALIVE
+    told = alive & stretch.counts(spells.query[member], at)
+    return at[told], member[told]
 
 
-def _focal_changed(turn: Turn, fixes: Present, changed: np.ndarray) -> np.ndarray:
-    """bool[q]: whether something happened to an object that a query goes with."""
-    out = np.zeros(len(turn.queries), bool)
+def _focal_changes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
+    """The queries that say until when members stay, and the ticks at which an object that they go with changed."""
+    turn, course = stretch.turn, stretch.course
+    moved = np.zeros((len(stretch.tick), len(turn.queries)), bool)
     for known in turn.known.kinds.values():
-        found = fixes.lookups.focals(known)
-        if len(found):
-            of_focal = np.append(changed, False)[found][known.focal_at]
-            out[known.numbers[known.focal_row[of_focal]]] = True
-    return out
+        column = course.columns_of(stretch.fixes.lookups.focals(known))[known.focal_at]
+        place = np.flatnonzero(column >= 0)
+        tick, which = np.nonzero(course.changed[:, column[place]])
+        moved[tick, known.numbers[known.focal_row[place[which]]]] = True
+    tick, query = np.nonzero(moved & turn.known.valid_until)
+    return query, tick
 
 
-def _leaving(turn: Turn, fixes: Present, minus: np.ndarray) -> np.ndarray:
+def _retold(stretch: Stretch, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All members of queries that tell everything again, at ticks at which one of them came, left or had an event."""
+    turn, members, turns = stretch.turn, stretch.members, stretch.turns
+    spells, wanted = members.spells, turn.known.retelling & told
+    if not wanted.any():
+        return members.key[:0], members.key[:0]
+    query = turn.numbering.targets.query[turns.key >> SHIFT]
+    had = np.flatnonzero(members.anew & wanted[spells.query])
+    had = had[stretch.counts(spells.query[had], spells.start[had])]
+    differs = wanted[query]
+    found = np.unique(packed(np.concatenate([spells.query[had], query[differs]]),
+                             np.concatenate([spells.start[had], turns.tick[differs]])))  # fmt: skip
+    tick = found & MASK
+    cell, member = spells.at(found >> SHIFT, tick)
+    stays = members.since[member] < tick[cell]
+    return tick[cell[stays]], member[stays]
+
+
+def _leaving(stretch: Stretch, key: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Why members left: what ended the object, else its partner, else a focal object; else they left by themselves."""
-    target, who = minus >> SHIFT, minus & MASK
+    turn, target = stretch.turn, key >> SHIFT
     query = turn.numbering.targets.query[target]
-    status = fixes.status[who].copy()
+    status = stretch.course.status_at(key & MASK, at)
     partnered = turn.known.paired[query] & (status == ALIVE)
     if partnered.any():
         partner = turn.numbering.targets.partner[target[partnered]]
         names, hashes = turn.numbering.partners.ids.take(pa.array(partner)), turn.numbering.partners.hashes[partner]
-        status[partnered] = fixes.status[turn.objects.find(hashes, names)]
+        status[partnered] = stretch.course.status_at(turn.objects.find(hashes, names), at[partnered])
     for known in (*turn.known.kinds.values(), turn.known.following):
-        status = _by_focal(turn, fixes, known, query, status)
+        _by_focal(stretch, known, query, at, status)
     cause = np.where(status == ALIVE, CAUSE["leave"], np.where(status == SILENT, CAUSE["expired"], CAUSE["gone"]))
     return np.where(turn.known.windowed[query], CAUSE["aged"], cause)
 
 
-def _by_focal(turn: Turn, fixes: Present, known: KindQueries, query: np.ndarray, status: np.ndarray) -> np.ndarray:
-    """The status of the first focal object that is not alive, where the member itself is."""
-    found = fixes.lookups.focals(known)
+def _by_focal(stretch: Stretch, known: KindQueries, query: np.ndarray, at: np.ndarray, status: np.ndarray) -> None:
+    """Writes the status of the first focal object that is not alive, where the member itself is."""
+    found = stretch.fixes.lookups.focals(known)
     if not len(found):
-        return status
-    of_focal = np.append(fixes.status, ALIVE)[found][known.focal_at]  # -1: not known, never alive
+        return
+    row_of = np.full(len(stretch.turn.queries), -1)
+    row_of[known.numbers] = np.arange(len(known.numbers))
+    asked = np.flatnonzero((status == ALIVE) & (row_of[query] >= 0))
+    row = row_of[query[asked]]
+    low = np.searchsorted(known.focal_row, row)
+    counts = np.searchsorted(known.focal_row, row, side="right") - low
+    place, of = ranges(low, counts), np.repeat(asked, counts)
+    of_focal = stretch.course.status_at(found[known.focal_at[place]], at[of])
     dead = np.flatnonzero(of_focal != ALIVE)[::-1]  # the first of a query is written last
-    of_query = np.full(len(turn.queries), ALIVE, np.int8)
-    of_query[known.numbers[known.focal_row[dead]]] = of_focal[dead]
-    return np.where(status == ALIVE, of_query[query], status)
+    status[of[dead]] = of_focal[dead]
 
 
 def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:

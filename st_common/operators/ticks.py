@@ -7,27 +7,32 @@ import pyarrow as pa
 
 from st_common.operators import frame_telling, relational, windows
 from st_common.operators.agenda import Agenda, agenda_of
-from st_common.operators.ahead import MOST_TICKS, NOTHING, Ahead, ahead_of
+from st_common.operators.ahead import MOST_CELLS, MOST_TICKS, Ahead, ahead_of, all_sources
 from st_common.operators.cache_counts import Caches, summed
-from st_common.operators.course import Moment
+from st_common.operators.course import Course, Moment, Now
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER
-from st_common.operators.frames import Closed, Frames, first_ends
+from st_common.operators.frame_touches import first_ends
+from st_common.operators.frames import Closed, Frames
 from st_common.operators.groups import Groups
-from st_common.operators.inner import Inner, Memo, inner_answer, with_ahead
-from st_common.operators.keys import SHIFT, differences, merged, unique, without
+from st_common.operators.inner import Memo, inner_answer, with_ahead
+from st_common.operators.keys import MASK, differences, merged, unique, without
 from st_common.operators.present import Present
+from st_common.operators.regrouping import joined, parts_of_members, regroup
+from st_common.operators.spells import members_of
 from st_common.operators.state import Pending, State
 from st_common.operators.telling import (
     Lines,
-    events_count,
+    Stretch,
     group_lines,
     joined_lines,
     pair_lines,
     tell_groups,
     tell_pairs,
+    wants_members,
 )
 from st_common.operators.turn import Turn
+from st_common.operators.turns import Turns
 from st_common.operators.until_notes import told_anew
 
 
@@ -64,7 +69,8 @@ def run_ticks(state: State, turn: Turn) -> Ticked:
     if frames is not None:
         aging = np.union1d(aging, frames.slides(int(turn.clock.value[-1])))
     agenda = agenda_of(turn.events, turn.clock, turn.settings.tick_us, pending=pending, final=turn.final, aging=aging)
-    work = _Work(state=state, turn=turn, fixes=present, entries=entries, frames=frames, memo=state.memo or Memo())
+    held = windows.judged(turn, entries, agenda.due)
+    work = _Work(state=state, turn=turn, fixes=present, held=held, frames=frames, memo=state.memo or Memo())
     moments, changed = _moments(state, turn, agenda, pending)
     work.run(moments)
     later = np.flatnonzero(~np.isin(agenda.tick, agenda.due))
@@ -103,9 +109,9 @@ class _Work:
     """The state of things from tick to tick of one run."""
 
     def __init__(
-        self, *, state: State, turn: Turn, fixes: Present, entries: windows.Open, frames: Frames | None, memo: Memo
+        self, *, state: State, turn: Turn, fixes: Present, held: windows.Judged, frames: Frames | None, memo: Memo
     ) -> None:
-        self._state, self._turn, self._fixes, self._entries, self._memo = state, turn, fixes, entries, memo
+        self._state, self._turn, self._fixes, self._windows, self._memo = state, turn, fixes, held, memo
         self._frames = frames
         self._answer, self._groups = state.tick_answer, state.groups
         self._pairs: list[Lines | None] = []
@@ -113,71 +119,104 @@ class _Work:
         self._of_frames: list[Lines | None] = []
         self._ticks = self._touched = 0
         self._caches: list[Caches] = []
-        self._diffs: list[tuple[np.ndarray, np.ndarray]] = []
 
     def run(self, moments: list[Moment]) -> None:
-        """Judges ticks one after the other, their spatial answers for as many at once as can be taken together."""
-        left = [moment for moment in moments if len(moment.objects)]
-        ahead, at = NOTHING, 0
-        for moment in moments:
-            if not len(moment.objects):
-                self._tick(moment, NOTHING, 0)
-                continue
-            if at == ahead.ticks:
-                ahead, at = ahead_of(self._turn, self._fixes, left[:MOST_TICKS], self._answer), 0
-                left = left[ahead.ticks :]
-            self._tick(moment, ahead, at)
-            at += 1
+        """Judges ticks one after the other, and as many at once as can be taken together."""
+        at = 0
+        while at < len(moments):
+            chosen = moments[at : at + self._most()]
+            ahead = ahead_of(self._turn, self._fixes, chosen, self._answer)
+            self._judge(chosen[: ahead.ticks], ahead, at)
+            at += ahead.ticks
 
-    def _advance(self, events: np.ndarray, tick: int) -> None:
-        """Takes the last fixes on to after some events, those of a tick."""
-        self._fixes.advance(events)
-        if self._frames is not None:
-            self._frames.ended(events)
-            self._frames.advance(events, tick)
+    def _most(self) -> int:
+        """How many ticks can be told of at once: few where there are many objects; the first of all alone."""
+        return min(MOST_TICKS, max(MOST_CELLS // max(len(self._fixes), 1), 1)) if self._memo.zeros_told else 1
 
-    def _tick(self, moment: Moment, ahead: Ahead, at: int) -> None:
-        """Judges one tick, of which some is known ahead."""
-        self._advance(moment.events, moment.tick)
-        turn, before, tick = self._turn, self._answer, moment.tick
-        changed = np.zeros(len(turn.objects), bool)
-        changed[moment.objects] = True
-        inner = with_ahead(inner_answer(turn, self._fixes, before, self._memo, changed, ahead.sources), ahead, at)
-        window = windows.judged(turn, self._entries, before, tick)
-        minus, plus = _both(inner.minus, window.minus), _both(inner.plus, window.plus)
-        self._answer = merged(without(before, minus), plus)
-        at_tick = relational.At(tick=tick, position=moment.position)
-        if len(moment.objects) or len(minus) or len(plus) or len(window.dirty):
-            self._tell(before, minus, plus, changed, window, at_tick)
+    def _judge(self, moments: list[Moment], ahead: Ahead, first: int) -> None:
+        """Judges some ticks, of which some is known ahead; `first` is the place of theirs."""
+        turn, before = self._turn, self._answer
+        course = None if len(moments) == 1 else self._course(moments)
         if self._frames is not None:
-            self._frame(self._frames, np.concatenate([minus, plus]), changed, at_tick)
+            self._frames.prepare(moments)
+        if all_sources(turn) == ahead.sources:
+            differs = [self._known(moment, ahead, first, at) for at, moment in enumerate(moments)]
+            self._fixes.advance(_events(moments, turn))
+            self._memo = Memo(zeros_told=self._memo.zeros_told)
+            self._touched += ahead.touched
+        else:
+            differs = [self._tick(moment, ahead, first, at) for at, moment in enumerate(moments)]
+        self._ticks += len(moments)
+        turns, versions = _turns(differs), Now(self._fixes, moments[0].objects) if course is None else course
+        stretch = Stretch(
+            turn=turn, fixes=self._fixes, course=versions, turns=turns,
+            tick=np.array([moment.tick for moment in moments]),
+            position=np.array([moment.position for moment in moments]),
+            members=members_of(turn, versions, before, turns, wants_members(turn)),
+        )  # fmt: skip
+        self._tell(stretch, first)
         if not self._memo.zeros_told:
-            self._tell_zeros(at_tick)
-        self._count(inner, minus, plus)
+            self._tell_zeros(relational.At(tick=moments[0].tick, position=moments[0].position))
+        self._memo = replace(self._memo, zeros_told=True)
 
-    def _tell(
-        self, before: np.ndarray, minus: np.ndarray, plus: np.ndarray, changed: np.ndarray, window: windows.Window,
-        at: relational.At,
-    ) -> None:  # fmt: skip
-        """Tells who came and went, and what becomes of the groups above."""
-        turn = self._turn
-        lines = pair_lines(turn, self._fixes, before, minus, plus, changed, at)
-        lines, self._groups = told_anew(turn, lines, self._groups)
+    def _course(self, moments: list[Moment]) -> Course:
+        """The last fixes over some ticks, of all objects that may be told of."""
+        about = [self._answer & MASK, self._windows.entries.all.object, _focals(self._turn, self._fixes)]
+        return Course(self._turn, self._fixes, moments, np.concatenate(about))
+
+    def _known(self, moment: Moment, ahead: Ahead, first: int, at: int) -> tuple[np.ndarray, np.ndarray]:
+        """Takes on a tick of which all is known ahead: the keys that go and come."""
+        minus, plus = ahead.turns.at(at)
+        return self._change(moment, minus, plus, first, at)
+
+    def _tick(self, moment: Moment, ahead: Ahead, first: int, at: int) -> tuple[np.ndarray, np.ndarray]:
+        """Judges one tick, of which some is known ahead: the keys that go and come."""
+        self._fixes.advance(moment.events)
+        changed = np.zeros(len(self._turn.objects), bool)
+        changed[moment.objects] = True
+        inner = inner_answer(self._turn, self._fixes, self._answer, self._memo, changed, ahead.sources)
+        inner = with_ahead(inner, ahead, at)
+        self._memo = replace(inner.memo, zeros_told=self._memo.zeros_told)
+        self._touched += inner.touched
+        self._caches.append(inner.caches)
+        return self._change(moment, inner.minus, inner.plus, first, at)
+
+    def _change(
+        self, moment: Moment, minus: np.ndarray, plus: np.ndarray, first: int, at: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The keys that go and come at a tick, those of windows among them; frames see what is left."""
+        left, came = self._windows.turns.at(first + at)
+        minus, plus = _both(minus, left), _both(plus, came)
+        self._answer = merged(without(self._answer, minus), plus)
+        if self._frames is not None:
+            self._frame(self._frames, moment, at, np.concatenate([minus, plus]))
+        return minus, plus
+
+    def _tell(self, stretch: Stretch, first: int) -> None:
+        """Tells who came and went at some ticks, and what becomes of the groups above members and windows."""
+        turn = stretch.turn
+        lines, self._groups = told_anew(turn, pair_lines(stretch), self._groups)
         self._pairs.append(lines)
-        dirty = relational.dirty_queries(turn, self._answer, minus, plus, changed)
-        groups = relational.groups_of_members(turn, self._fixes, self._answer, dirty)
-        retold = events_count(turn, at.tick) | turn.known.windowed
-        retold[turn.numbering.targets.query[np.concatenate([minus, plus]) >> SHIFT]] = True
-        self._regroup(np.union1d(dirty, window.dirty), relational.joined(groups, window.groups), at, retold)
+        above = turn.known.grouped & ~turn.known.framed
+        if above.any():
+            parts = self._windows.parts(above, first, first + len(stretch.tick))
+            lines, self._groups = regroup(stretch, joined(parts_of_members(stretch), parts), self._groups)
+            self._of_groups.append(lines)
 
-    def _frame(self, frames: Frames, differs: np.ndarray, changed: np.ndarray, at: relational.At) -> None:
-        judged = frames.judge(self._answer, differs, at.tick, changed)
+    def _frame(self, frames: Frames, moment: Moment, place: int, differs: np.ndarray) -> None:
+        """Judges the results of frames at a tick (the one at this place of those in hand), and tells what changes."""
+        if len(moment.events):
+            frames.ended(moment.events)
+            frames.advance(place, moment.tick)
+        judged = frames.judge(self._answer, differs, place, moment)
         if judged is None:
             return
+        at = relational.At(tick=moment.tick, position=moment.position)
         self._of_frames.append(frame_telling.frame_lines(self._turn, frames, judged, at))
         groups, again = frame_telling.regroup(self._turn, frames, judged, self._groups)
-        self._of_groups.append(group_lines(self._turn, self._groups, groups, at, again=again))
-        self._groups = self._groups.changed(removed=groups.removed, added=groups.added)
+        if len(groups.removed) or len(groups.added) or len(again):
+            self._of_groups.append(group_lines(self._turn, self._groups, groups, at, again=again))
+            self._groups = self._groups.changed(removed=groups.removed, added=groups.added)
 
     def _tell_zeros(self, at: relational.At) -> None:
         """At the first tick of all: counts that are 0 then, of which no member tells anything."""
@@ -187,26 +226,10 @@ class _Work:
             self._of_groups.append(group_lines(self._turn, self._groups, changed, at))
             self._groups = self._groups.changed(removed=changed.removed, added=changed.added)
 
-    def _regroup(self, dirty: np.ndarray, fresh: Groups, at: relational.At, retold: np.ndarray) -> None:
-        """Tells what changes in the groups of `dirty` queries, of those in `retold` (bool[q]) on request all others."""
-        if not len(dirty):
-            return
-        changed = relational.regrouped(self._turn, self._groups, dirty, fresh)
-        again = relational.retold(self._turn, self._groups, dirty[retold[dirty]], changed)
-        self._of_groups.append(group_lines(self._turn, self._groups, changed, at, again=again))
-        self._groups = self._groups.changed(removed=changed.removed, added=changed.added)
-
-    def _count(self, inner: Inner, minus: np.ndarray, plus: np.ndarray) -> None:
-        self._memo = replace(inner.memo, zeros_told=True)
-        self._ticks += 1
-        self._touched += inner.touched
-        self._caches.append(inner.caches)
-        self._diffs.append((minus, plus))
-
     def ticked(self, pending: Pending, later: np.ndarray) -> Ticked:
         """What all ticks changed together; the events `later` belong to the one that stays pending."""
-        minus, plus = self._diffs[0] if len(self._diffs) == 1 else self._difference()
-        removed, added = self._entries.closed()
+        minus, plus = self._difference()
+        removed, added = self._windows.closed()
         old, new = self._state.groups, self._groups
         same = old is new
         return Ticked(
@@ -235,6 +258,27 @@ class _Work:
         if before is after:
             return before[:0], before[:0]
         return differences(before, after)
+
+
+def _events(moments: list[Moment], turn: Turn) -> np.ndarray:
+    """The events of some ticks by object, those of each in the order in which they count."""
+    events = np.concatenate([moment.events for moment in moments])
+    return events[np.argsort(turn.events.object[events], kind="stable")]
+
+
+def _focals(turn: Turn, fixes: Present) -> np.ndarray:
+    """The objects that queries of a kind go with, as far as they are known."""
+    found = np.concatenate([np.empty(0, np.int64), *map(fixes.lookups.focals, turn.known.kinds.values())])
+    return found[found >= 0]
+
+
+def _turns(differs: list[tuple[np.ndarray, np.ndarray]]) -> Turns:
+    """The keys that go and come at some ticks."""
+    keys = [key for pair in differs for key in pair]
+    counts = [len(key) for key in keys]
+    place = np.arange(len(keys))
+    return Turns(tick=np.repeat(place // 2, counts), key=np.concatenate([np.empty(0, np.int64), *keys]),
+                 comes=np.repeat(place % 2 == 1, counts))  # fmt: skip
 
 
 def _both(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -52,11 +52,15 @@ def of_cells(key: np.ndarray, tick: np.ndarray, holds: np.ndarray, before: np.nd
         before: bool[n], whether the key held before the first tick.
     """
     order = np.lexsort((tick, key))
-    key, tick, holds, before = key[order], tick[order], holds[order], before[order]
+    return _turned(key[order], tick[order], holds[order], before[order])
+
+
+def _turned(key: np.ndarray, tick: np.ndarray, holds: np.ndarray, before: np.ndarray) -> Turns:
+    """The same, sorted by key and tick; what is before tick 0 does not come there."""
     if len(key):
         follows = key[1:] == key[:-1]
         before[1:][follows] = holds[:-1][follows]
-    turned = np.flatnonzero(holds != before)
+    turned = np.flatnonzero((holds != before) & (tick >= 0))
     return Turns(tick=tick[turned], key=key[turned], comes=holds[turned])
 
 
@@ -77,3 +81,18 @@ def of_spells(key: np.ndarray, start: np.ndarray, until: np.ndarray, ticks: int)
         tick=np.concatenate([start[come], until[go]]), key=np.concatenate([key[come], key[go]]),
         comes=np.repeat([True, False], [len(come), len(go)]),
     )  # fmt: skip
+
+
+def of_entries(key: np.ndarray, start: np.ndarray, until: np.ndarray, ticks: int) -> Turns:
+    """What comes and goes, given entries of keys: a key is there as long as one of them is; see `of_spells`."""
+    begun, ended = np.flatnonzero((start < until) & (start < ticks)), np.flatnonzero((start < until) & (until < ticks))
+    keys = np.concatenate([key[begun], key[ended]])
+    tick = np.concatenate([start[begun], until[ended]])
+    more = np.repeat([1, -1], [len(begun), len(ended)])
+    order = np.lexsort((tick, keys))
+    keys, tick, held = keys[order], tick[order], np.cumsum(more[order])
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    held -= np.repeat(np.append(0, held)[first], np.diff(np.append(first, len(keys))))
+    last = np.flatnonzero(np.append((keys[1:] != keys[:-1]) | (tick[1:] != tick[:-1]), True)[: len(keys)])
+    keys, tick, holds = keys[last], tick[last], held[last] > 0
+    return _turned(keys, tick, holds, np.zeros(len(keys), bool))

@@ -3,24 +3,21 @@
 What was told last is kept beside the values of aggregates, as a group of the query by the id of the member.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 
 from st_common.operators.groups import Groups
 from st_common.operators.keys import MASK, SHIFT
 from st_common.operators.present import Present
-from st_common.operators.relational import Regrouped
 from st_common.operators.telling import Lines
 from st_common.operators.turn import Turn
-from st_common.operators.valid import valid_until
+from st_common.operators.valid import valid_from
 
 SAME_S = 0.001  # what differs by no more is the same time, found by another way
 
 
 def told_anew(turn: Turn, lines: Lines | None, groups: Groups) -> tuple[Lines | None, Groups]:
-    """The changes of a tick without members that stay as long as was said last, and the groups with what is said now.
+    """The changes of some ticks without members that stay as long as was said last, and all groups after them.
 
     A query that tells each further fix, or everything again, does so whatever the time is.
     """
@@ -28,14 +25,33 @@ def told_anew(turn: Turn, lines: Lines | None, groups: Groups) -> tuple[Lines | 
         return lines, groups
     query = turn.numbering.targets.query[lines.target]
     mine = np.flatnonzero(turn.known.valid_until[query])
-    note, sign, value = _notes(turn, query[mine], lines.objects[mine]), lines.sign[mine], lines.value[mine]
-    same = (sign == 0) & _is_said(groups, note, value)
-    changed = _changed(groups, note[~same], value[~same], sign[~same])
+    notes = _notes(turn, query[mine], lines.objects[mine])
+    same, groups = _one_after_another(lines.take(mine), notes, groups)
     always = turn.known.every | turn.known.retelling
     keep = np.ones(len(lines), bool)
     keep[mine[same & ~always[query[mine]]]] = False
-    left = replace(lines, **{name: getattr(lines, name)[keep] for name in Lines.__dataclass_fields__})
-    return left if len(left) else None, groups.changed(removed=changed.removed, added=changed.added)
+    left = lines.take(np.flatnonzero(keep))
+    return left if len(left) else None, groups
+
+
+def _one_after_another(lines: Lines, notes: np.ndarray, groups: Groups) -> tuple[np.ndarray, Groups]:
+    """Which lines say what was said last of their note (bool[n]), and the groups with what is said after all of them.
+
+    What was said last depends on the line before: the n-th lines of all notes, one n after the other.
+    """
+    order = np.lexsort((lines.event_ts, notes))
+    different, note = np.unique(notes, return_inverse=True)
+    starts = np.searchsorted(notes[order], different)
+    rank = np.arange(len(notes)) - np.repeat(starts, np.diff(np.r_[starts, len(notes)]))
+    by_rank, ends = order[np.argsort(rank, kind="stable")], np.cumsum(np.bincount(rank))
+    known, said = _said(groups, different)
+    removed, same = different[known], np.zeros(len(notes), bool)
+    for part in np.split(by_rank, ends[:-1]):
+        of, value, stays = note[part], lines.value[part], lines.sign[part]
+        same[part] = (stays == 0) & known[of] & _is_same(said[of], value)
+        other = ~same[part]
+        known[of[other]], said[of[other]] = stays[other] >= 0, value[other]
+    return same, groups.changed(removed=removed, added=Groups(target=different[known], value=said[known]))
 
 
 def said_at_once(turn: Turn, fixes: Present, keys: np.ndarray, at_us: int) -> Groups:
@@ -43,9 +59,9 @@ def said_at_once(turn: Turn, fixes: Present, keys: np.ndarray, at_us: int) -> Gr
     query = turn.numbering.targets.query[keys >> SHIFT]
     mine = turn.known.valid_until[query]
     query, who = query[mine], keys[mine] & MASK
-    value = valid_until(turn, fixes, query, who, np.ones(len(who), np.int64), at_us)
-    if value is None:
+    if not len(who):
         return Groups.empty()
+    value = valid_from(turn, fixes, query, who, at_us)
     note = _notes(turn, query, who)
     order = np.argsort(note)
     return Groups(target=note[order], value=value[order])
@@ -59,20 +75,17 @@ def _notes(turn: Turn, query: np.ndarray, objects: np.ndarray) -> np.ndarray:
     return turn.numbering.targets_of(query, partner[at])
 
 
-def _is_said(groups: Groups, note: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Whether a time was said already; bool[n]."""
+def _said(groups: Groups, notes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whether something was said of each of the notes, and what."""
     if not len(groups):
-        return np.zeros(len(note), bool)
-    at = np.minimum(np.searchsorted(groups.target, note), len(groups) - 1)
-    said, is_known = groups.value[at], groups.target[at] == note
+        return np.zeros(len(notes), bool), np.full(len(notes), np.nan)
+    at = np.minimum(np.searchsorted(groups.target, notes), len(groups) - 1)
+    return groups.target[at] == notes, groups.value[at]
+
+
+def _is_same(said: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Whether two times are the same; bool[n]."""
     finite = np.isfinite(said) & np.isfinite(value)
     apart = np.abs(np.where(finite, said, np.inf) - np.where(finite, value, 0.0))
-    same: np.ndarray = is_known & ((apart <= SAME_S) | (said == value) | (np.isnan(said) & np.isnan(value)))
+    same: np.ndarray = (apart <= SAME_S) | (said == value) | (np.isnan(said) & np.isnan(value))
     return same
-
-
-def _changed(groups: Groups, note: np.ndarray, value: np.ndarray, sign: np.ndarray) -> Regrouped:
-    known = note[np.isin(note, groups.target)]
-    stays = np.flatnonzero(sign >= 0)
-    order = stays[np.argsort(note[stays])]
-    return Regrouped(removed=known, added=Groups(target=note[order], value=value[order]))

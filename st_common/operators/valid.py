@@ -1,6 +1,7 @@
 """Until when members stay members, from their velocities (time-parameterised queries, SPEC G8)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import shapely
@@ -8,7 +9,6 @@ import shapely
 from st_common.geometry.areas import prepared
 from st_common.geometry.distance import metres_per_degree
 from st_common.operators.fixes import ALIVE, NEVER
-from st_common.operators.present import Present
 from st_common.operators.turn import Turn
 from st_common.operators.valid_until import Motion, in_boxes_until, in_circles_until
 from st_common.query.plan import Region
@@ -17,28 +17,55 @@ from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 _TURN = 360.0
 
 
-def valid_until(
-    turn: Turn, fixes: Present, query: np.ndarray, who: np.ndarray, sign: np.ndarray, at_us: int
-) -> np.ndarray | None:
-    """Per row the event time in seconds until which a member stays one; None when no query asks for it.
+class Placed(Protocol):
+    """The last fixes of objects, or of versions of objects over several ticks: a row each."""
+
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    status: np.ndarray
+    before_ts: np.ndarray
+    before_x: np.ndarray
+    before_y: np.ndarray
+
+    def at_ticks(self, objects: np.ndarray, ticks: np.ndarray) -> np.ndarray:
+        """The row of each object at each tick (its place)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Members of queries that are asked about: `row` is where the fix of each is, `at` the place of the tick."""
+
+    query: np.ndarray
+    row: np.ndarray
+    at: np.ndarray
+    at_us: np.ndarray
+
+
+def valid_until(turn: Turn, fixes: Placed, asked: Asked) -> np.ndarray:
+    """Per member the event time in seconds until which it stays one; NaN for those of queries that do not ask.
 
     NaN where the velocity of the member or of the focal object is not known, infinite where it stays for ever. Both set
     off at `at_us` from where they reported last.
     """
-    wanted = np.flatnonzero(turn.known.valid_until[query] & (sign >= 0))
-    if not len(wanted):
-        return None
-    out = np.full(len(query), np.nan)
-    for number in np.unique(query[wanted]).tolist():
-        rows = wanted[query[wanted] == number]
+    out = np.full(len(asked.query), np.nan)
+    wanted = np.flatnonzero(turn.known.valid_until[asked.query])
+    for number in np.unique(asked.query[wanted]).tolist():
+        rows = wanted[asked.query[wanted] == number]
         region = turn.queries[number].plan.inside
         if region is not None:
-            members, at_s = motion_of(fixes, who[rows], turn), np.full(len(rows), at_us / 1e6)
-            out[rows] = _until(region, members, _focal(turn, fixes, region, len(rows)), at_s, turn)
+            members, focal = motion_of(fixes, asked.row[rows], turn), _focal(turn, fixes, region, asked.at[rows])
+            out[rows] = _until(region, members, focal, asked.at_us[rows] / 1e6, turn)
     return out
 
 
-def motion_of(fixes: Present, objects: np.ndarray, turn: Turn) -> Motion:
+def valid_from(turn: Turn, fixes: Placed, query: np.ndarray, who: np.ndarray, at_us: int) -> np.ndarray:
+    """The same for members by their last fixes, all at one time."""
+    nothing = np.zeros(len(who), np.int64)
+    return valid_until(turn, fixes, Asked(query=query, row=who, at=nothing, at_us=nothing + at_us))
+
+
+def motion_of(fixes: Placed, objects: np.ndarray, turn: Turn) -> Motion:
     """Where objects are and how fast they go, by their last two readings; on degrees the shorter way around."""
     known = fixes.before_ts[objects] != NEVER
     seconds = (fixes.ts[objects] - np.where(known, fixes.before_ts[objects], 0)) / 1e6
@@ -48,10 +75,10 @@ def motion_of(fixes: Present, objects: np.ndarray, turn: Turn) -> Motion:
     return Motion(x=x, y=y, vx=way / seconds, vy=(y - fixes.before_y[objects]) / seconds)
 
 
-def _focal(turn: Turn, fixes: Present, region: Region, rows: int) -> Motion:
+def _focal(turn: Turn, fixes: Placed, region: Region, at: np.ndarray) -> Motion:
     if isinstance(region, MovingBox | MovingCircle):
-        return motion_of(fixes, np.full(rows, turn.objects.number_of(region.focal)), turn)
-    still = np.zeros(rows)
+        return motion_of(fixes, fixes.at_ticks(np.full(len(at), turn.objects.number_of(region.focal)), at), turn)
+    still = np.zeros(len(at))
     return Motion(x=still, y=still, vx=still, vy=still)
 
 

@@ -1,6 +1,6 @@
 """PLACE's windows: fixes that qualified count until they are old, or until enough newer ones came (SPEC P5)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -8,52 +8,68 @@ import pyarrow.compute as pc
 
 from st_common.operators import relational
 from st_common.operators.agenda import cut_short, ticks_of, ticks_past
+from st_common.operators.course import BEFORE
 from st_common.operators.entries import Entries
-from st_common.operators.groups import Groups
-from st_common.operators.keys import SHIFT, packed, unique, without
+from st_common.operators.keys import packed
 from st_common.operators.match import match
 from st_common.operators.points import points_of
 from st_common.operators.present import Present
+from st_common.operators.regrouping import Parts
+from st_common.operators.spells import Spells
 from st_common.operators.state import State
 from st_common.operators.timeline import FIX
 from st_common.operators.turn import Turn
+from st_common.operators.turns import ByTick, of_entries
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """All entries of a run, those of before first; `live` ones have not left their window yet.
+    """All entries of a run, those of before first.
 
-    `changed` (bool per entry): an end mark has cut the tick short from which it counts. `busy` are the ticks at which
-    entries begin to count or age: at others nothing happens.
+    `changed` (bool per entry): an end mark has cut the tick short from which it counts.
     """
 
     all: Entries
     before: int
-    live: np.ndarray
     changed: np.ndarray
-    busy: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What windows hold at the ticks of a run that are due, entry by entry.
+
+    An entry counts from `start` on (the place of a tick, BEFORE them, or after them all) to before `until`. `turns` are
+    the keys that come and go in answers.
+    """
+
+    entries: Open
+    query: np.ndarray
+    start: np.ndarray
+    until: np.ndarray
+    ticks: int
+    turns: ByTick
 
     def closed(self) -> tuple[np.ndarray, Entries]:
         """The places of old entries that left, and the new ones that stay."""
-        is_new = np.arange(len(self.all)) >= self.before
-        return np.flatnonzero((~self.live | self.changed) & ~is_new), self.all.take(self.live & (is_new | self.changed))
+        entries = self.entries
+        is_new, live = np.arange(len(entries.all)) >= entries.before, self.until == self.ticks
+        added = entries.all.take(live & (is_new | entries.changed))
+        return np.flatnonzero((~live | entries.changed) & ~is_new), added
+
+    def parts(self, grouped: np.ndarray, first: int, end: int) -> Parts:
+        """What counts above windows at some of the ticks, from one place to before another."""
+        mine = np.flatnonzero(grouped[self.query] & (self.start < end) & (self.until >= first))
+        start = np.where(self.start[mine] < first, BEFORE, self.start[mine] - first)
+        until, query = np.minimum(self.until[mine], end) - first, self.query[mine]
+        order = np.lexsort((start, query))
+        mine = mine[order]
+        spells = Spells(query[order], start[order], until[order], end - first)
+        return Parts(spells=spells, group=self.entries.all.group[mine], value=self.entries.all.value[mine])
 
 
 def _open(whole: Entries, before: int, turn: Turn) -> Open:
     tick = cut_short(whole.tick, turn.final)
-    entries = replace(whole, tick=tick)
-    busy = frozenset(np.union1d(tick, aging(entries, turn)).tolist())
-    return Open(all=entries, before=before, live=np.ones(len(whole), bool), changed=tick != whole.tick, busy=busy)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """What a tick does to windows: keys that left and came, and the groups of the queries in `dirty` that count."""
-
-    minus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    plus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    dirty: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    groups: Groups = field(default_factory=Groups.empty)
+    return Open(all=replace(whole, tick=tick), before=before, changed=tick != whole.tick)
 
 
 def opened(state: State, turn: Turn, present: Present) -> Open:
@@ -86,52 +102,42 @@ def aging(entries: Entries, turn: Turn) -> np.ndarray:
     return np.unique(np.maximum(end, entries.tick[timed]))
 
 
-def judged(turn: Turn, entries: Open, answer: np.ndarray, tick: int) -> Window:
-    """Lets go of what is too old at a tick, and finds what the windows hold then."""
+def judged(turn: Turn, entries: Open, due: np.ndarray) -> Judged:
+    """What windows hold at the ticks (int64[ticks], ascending) that are due in a run."""
     held = entries.all
-    if turn.final is None and tick not in entries.busy:  # an end mark's tick may be any time
-        return Window()
-    counts = entries.live & (held.tick <= tick) if len(held) else np.empty(0, bool)
-    if not counts.any():
-        return Window()
-    query = turn.numbering.targets.query[held.target]
+    query = turn.numbering.targets.query[held.target] if len(held) else held.target
+    start = np.searchsorted(due, held.tick)
+    start = np.where(held.tick < due[0], BEFORE, start) if len(due) else start
     seconds = turn.known.window_us[query]
-    gone = counts & (seconds >= 0) & (held.ts < tick - seconds)
-    gone |= _pushed_out(turn, held, query, counts)
-    fresh = counts & (held.tick == tick)
-    entries.live &= ~gone
-    dirty = np.unique(query[gone | fresh])
-    return _answers(turn, entries, answer, tick, query, dirty)
+    old = np.searchsorted(due, np.maximum(held.ts + seconds + 1, held.tick))
+    until = _pushed_out(turn, held, query, start, np.where(seconds >= 0, old, len(due)), len(due))
+    plain = np.flatnonzero(~turn.known.grouped[query])
+    key = packed(held.target[plain], held.object[plain])
+    turns = of_entries(key, start[plain], until[plain], len(due))
+    return Judged(entries=entries, query=query, start=start, until=until, ticks=len(due),
+                  turns=ByTick(turns, len(due)))  # fmt: skip
 
 
-def _pushed_out(turn: Turn, held: Entries, query: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Entries that have as many newer ones in their query's window as it holds.
+def _pushed_out(
+    turn: Turn, held: Entries, query: np.ndarray, start: np.ndarray, until: np.ndarray, ticks: int
+) -> np.ndarray:
+    """Until when entries are held, given when they are too old: until as many newer ones came as their window holds.
 
     Of those with one time that one row released, the id that comes last as text is the newest: objects are numbered as
     they came, and order of arrival must not matter within the lateness (SPEC X2).
     """
-    out = np.zeros(len(held), bool)
-    tuples = turn.known.window_tuples[query]
-    places = np.flatnonzero(counts & (tuples > 0))
-    if len(places):
-        ids = turn.objects.ids.take(pa.array(held.object[places]))
-        name = pc.rank(ids, tiebreaker="dense").to_numpy().astype(np.int64)
-        places = places[np.lexsort((-name, -held.position[places], -held.ts[places], query[places]))]
-        starts = np.flatnonzero(np.r_[True, query[places][1:] != query[places][:-1]])
-        rank = np.arange(len(places)) - np.repeat(starts, np.diff(np.r_[starts, len(places)]))
-        out[places[rank >= tuples[places]]] = True
+    places = np.flatnonzero((turn.known.window_tuples[query] > 0) & (start < ticks))
+    if not len(places):
+        return until
+    ids = turn.objects.ids.take(pa.array(held.object[places]))
+    name = pc.rank(ids, tiebreaker="dense").to_numpy().astype(np.int64)
+    places = places[np.lexsort((-name, -held.position[places], -held.ts[places], query[places]))]
+    most, since, of, end = turn.known.window_tuples[query[places]], start[places], query[places], until[places]
+    for tick in np.unique(np.maximum(since, 0)).tolist():
+        here = np.flatnonzero((since <= tick) & (end > tick))
+        starts = np.flatnonzero(np.r_[True, of[here][1:] != of[here][:-1]])
+        rank = np.arange(len(here)) - np.repeat(starts, np.diff(np.r_[starts, len(here)]))
+        end[here[rank >= most[here]]] = tick
+    out = until.copy()
+    out[places] = end
     return out
-
-
-def _answers(turn: Turn, entries: Open, answer: np.ndarray, tick: int, query: np.ndarray, dirty: np.ndarray) -> Window:
-    held, is_dirty = entries.all, np.zeros(len(turn.queries), bool)
-    is_dirty[dirty] = True
-    now = np.flatnonzero(entries.live & (held.tick <= tick) & is_dirty[query])
-    grouped = turn.known.grouped
-    plain = now[~grouped[query[now]]]
-    new = unique(packed(held.target[plain], held.object[plain]))
-    of_key = turn.numbering.targets.query[answer >> SHIFT]
-    old = answer[is_dirty[of_key] & ~grouped[of_key]]
-    counting = now[grouped[query[now]]]
-    groups = relational.reduced(turn, query[counting], held.group[counting], held.value[counting])
-    return Window(minus=without(old, new), plus=without(new, old), dirty=dirty[grouped[dirty]], groups=groups)

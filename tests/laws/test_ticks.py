@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.operators import ahead
+from st_common.operators import ahead, ticks
 from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.laws import holds, run_course, run_steps
@@ -49,7 +49,7 @@ def test_queries_of_all_kinds_beside_each_other_tell_what_brute_force_tells(draw
 def test_ticks_that_are_judged_together_tell_what_they_tell_one_by_one(kind, data):
     case, course, _ = data.draw(run_cases(kind))
     together, _, _ = run_course(case, course)
-    with patch.object(ahead, "MOST_PAIRS", 0):
+    with patch.object(ahead, "MOST_PAIRS", 0), patch.object(ticks, "MOST_TICKS", 1):
         alone, _, _ = run_course(case, course)
     assert together.equals(alone)
 
