@@ -93,14 +93,25 @@ def plain_rows(payload: bytes) -> PlainRows | None:
     rows = payload.count(b"\n")
     if rows < _LEAST_ROWS or not _is_a_row_a_line(payload, rows) or b'"kind":"box"' not in payload:
         return None
+    if not _is_text(payload):
+        return None
     try:
         found = pj.read_json(
             io.BytesIO(payload), read_options=pj.ReadOptions(use_threads=False, block_size=len(payload) + 1),
             parse_options=pj.ParseOptions(explicit_schema=_ROW, unexpected_field_behavior="error"),
         ).combine_chunks()  # fmt: skip
-    except (pa.ArrowInvalid, UnicodeDecodeError):
+    except pa.ArrowInvalid:
         return None
     return _checked(found) if len(found) == rows else None
+
+
+def _is_text(payload: bytes) -> bool:
+    """Whether all bytes are UTF-8: Arrow looks at the bytes of a text when somebody asks for it, not when it reads."""
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_a_row_a_line(payload: bytes, rows: int) -> bool:

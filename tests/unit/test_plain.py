@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from st_common.capture.log import Log
@@ -79,6 +79,7 @@ def test_a_segment_with_any_other_row_is_read_row_by_row(other, at):
 
 
 @given(st.integers(0, 1 << 32))
+@example(19113)  # a byte in a text that is no UTF-8
 def test_bytes_that_are_damaged_are_read_as_columns_only_where_rows_say_the_same(seed):
     rng = random.Random(seed)
     payload = bytearray(b"".join(lines_of(70, 3)))
