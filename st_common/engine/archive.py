@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common import tables
+from st_common.capture.control import may_say
 from st_common.capture.log import Log, Segment
 from st_common.capture.pieces import Piece, pieces
 from st_common.capture.retention import remove_raw
@@ -84,7 +85,8 @@ class Archive:
     def _see_clock_rows(self, found: list[Piece]) -> None:
         """Time goes on by clock rows too: a day can close while the feed is quiet."""
         for segment in (one for piece in found if piece.part is None for one in piece.segments):
-            for row in control_packet(segment.number, self.log.read(segment)).controls:
+            payload = self.log.read(segment)
+            for row in control_packet(segment.number, payload).controls if may_say(payload, "clock") else ():
                 if row["op"] == "clock":
                     self.max_event_us = max(int(row["ts"]), self.max_event_us or int(row["ts"]))
 

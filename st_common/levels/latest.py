@@ -1,11 +1,13 @@
 """The table `latest`: one reading of every object, and of every object and moving query (PLACE 3.1, second level)."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 import duckdb
 import pyarrow as pa
 
 from st_common import tables
+from st_common.capture.control import may_say
 from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
 from st_common.home import Home
@@ -56,7 +58,7 @@ class Focals:
     stream: str
     next_segment: int = 0
     _live: dict[str, QueryRow] = field(default_factory=dict)
-    _versions: dict[str, int] = field(default_factory=dict)
+    _versions: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def at(self, home: Home, end: int) -> pa.Table:
         """The pairs before the place `end`, which begins a segment: object, query, query_version."""
@@ -73,6 +75,8 @@ class Focals:
         return pa.table(arrays, names=["object", "query", "query_version"])
 
     def _read(self, payload: bytes, segment: Segment) -> None:
+        if not self._live and not may_say(payload, "focal"):
+            return  # a version that is asked for later is 0 then, which is none of a query that goes with an object
         plain = plain_in(payload, self._versions)
         for name in plain.names if plain is not None and self._live else ():
             self._live.pop(name, None)

@@ -227,7 +227,8 @@ def _without_index(kinds: dict[type, list[int]]) -> np.ndarray:
 
 
 def _boxes(boxes: list[Box], *, geographic: bool) -> Index:  # noqa: ARG001 - one signature for all
-    return BoxIndex(np.array([(b.minx, b.miny, b.maxx, b.maxy) for b in boxes], float).reshape(-1, 4))
+    columns = ([b.minx for b in boxes], [b.miny for b in boxes], [b.maxx for b in boxes], [b.maxy for b in boxes])
+    return BoxIndex(np.array(columns, float).T)
 
 
 def _circles(circles: list[Circle], *, geographic: bool) -> Index:

@@ -23,6 +23,7 @@ from st_common.operators.packet import Packet
 from st_common.operators.state import State
 from st_common.operators.timeline import Rows
 from st_common.position import position_of
+from st_common.uncollected import uncollected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class Step:
     caches: Caches = field(default_factory=dict)
 
 
+@uncollected()
 def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: LayerOf) -> Step:
     """Folds a batch of packets into a state.
 

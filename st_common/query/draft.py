@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from st_common.query.area_store import NamedArea
 from st_common.query.checks import complaints, complaints_of_area
+from st_common.query.complaint import Complaint
 from st_common.query.control import QueryRow
 from st_common.query.earth import complaints_of_plane
 from st_common.query.names import LayerTags, found, resolved
+from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.shown import Explained, ShownAreas, ShownQueries, ShownStreams, ToShow
@@ -51,9 +54,13 @@ class Draft:
     def __post_init__(self) -> None:
         self._folded.update({name.casefold(): name for name in self.latest})
 
-    def called(self, name: str) -> str:
-        """The name of a query as it was first registered, whatever the case; a new name as it is."""
-        return name if name in self.latest else self._folded.get(name.casefold(), name)
+    def known(self, name: str) -> tuple[str, QueryRow | None]:
+        """The name of a query as it was first registered, whatever the case, with its newest row; or a new name."""
+        called = self._folded.get(name.casefold())
+        if called is None:
+            return name, None
+        called = name if name in self.latest else called
+        return called, self.latest[called]
 
     def add(self, row: QueryRow) -> None:
         """Takes a row for carried out."""
@@ -97,8 +104,7 @@ def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
 
 
 def _carry_out(draft: Draft, statement: "Statement") -> None:
-    name = draft.called(statement.name)
-    before = draft.latest.get(name)
+    name, before = draft.known(statement.name)
     version = before.version if before else 0
     row = QueryRow(
         name=name,
@@ -141,8 +147,8 @@ def _explain(draft: Draft, statement: "Statement") -> None:
     if statement.plan is not None:
         draft.shown.append(Explained(name=statement.name, plan=statement.plan))
         return
-    row = draft.latest[draft.called(statement.name)]
-    if row.plan is not None:
+    _, row = draft.known(statement.name)
+    if row is not None and row.plan is not None:
         draft.shown.append(Explained(name=row.name, plan=row.plan))
 
 
@@ -150,8 +156,7 @@ def _check_query(draft: Draft, statement: "Statement") -> None:
     """Whether the name is free for REGISTER, and stands for a live query for all others."""
     if statement.op == "explain" and statement.plan is not None:
         return
-    name = draft.called(statement.name)
-    before = draft.latest.get(name)
+    name, before = draft.known(statement.name)
     live = before is not None and before.live
     if statement.op == "register" and live:
         line = draft.places.get(name)
@@ -193,13 +198,21 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
         hint = _near(draft, plan.stream, draft.streams) or f"known streams: {', '.join(draft.streams) or 'none'}"
         draft.problems.append(statement.problem(f"unknown stream {plan.stream!r}", at="stream", hint=hint))
     else:
-        for each in (*complaints(plan, stream), *(() if stream.geographic else complaints_of_plane(plan))):
+        for each in _complaints(plan, stream):
             draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
         found = list(problems_of(statement, stream, draft.types)) if statement.terms else []
         draft.problems.extend(found)
         draft.notices.extend(() if found or not statement.terms else notices_of(statement, stream, draft.types))
     if plan.join is not None and plan.join.layer not in draft.layers:
         _unknown_layer(draft, statement, plan.join.layer)
+
+
+def _complaints(plan: Plan, stream: "StreamSettings") -> Iterable[Complaint]:
+    if stream.geographic:
+        return complaints(plan, stream)
+    if is_plain(plan):
+        return ()  # nothing about a rectangle can be wrong on a plane
+    return chain(complaints(plan, stream), complaints_of_plane(plan))
 
 
 def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:

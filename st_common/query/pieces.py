@@ -5,20 +5,23 @@ Both only guess by patterns. What they guess is held against the tokenizer once 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-_BLANKS = re.compile(r"[ \t\r\n]*")
+_BLANK = r"[ \t\r\n]*"
+_BLANKS = re.compile(_BLANK)
 _PLAIN = r"[^;'\"\\/#{$`-]"
-_QUOTED = r"'[^'\\\x00-\x1f]*'|\"[^\"\\\x00-\x1f]*\""
-_SIMPLE = re.compile(rf"{_PLAIN}*(?:(?:{_QUOTED}|-(?!-)|/(?![*/])){_PLAIN}*)*(?:;|\Z)")
-_LITERALS = re.compile(
-    rf"((?<=QUERY )[A-Za-z_][A-Za-z0-9_]*(?=\s)|{_QUOTED}|(?<![\w.])[0-9]{{1,15}}(?:\.[0-9]{{1,15}})?(?![\w.]))"
-)
+_TEXT = r"'[^'\\\x00-\x1f]*'"
+_QUOTED_NAME = r"\"[^\"\\\x00-\x1f]*\""
+_QUOTED = f"{_TEXT}|{_QUOTED_NAME}"
+_NAME = r"(?<=QUERY )[A-Za-z_][A-Za-z0-9_]*(?=\s)"
+_NUMBER = r"(?<![\w.])[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.])"
+_SIMPLE = re.compile(rf"({_PLAIN}*(?:(?:{_QUOTED}|-(?!-)|/(?![*/])){_PLAIN}*)*(?:;|\Z)){_BLANK}")
+_LITERALS = re.compile(f"({_NAME}|{_QUOTED}|{_NUMBER})")
 
 _KINDS = str.maketrans("123456789", "0" * 9) | str.maketrans(f"{ascii_letters}_", "a" * 53)
 
@@ -63,7 +66,11 @@ def cut(text: str, tokenize: Tokenize) -> list[Piece]:
     at = _end_of_blanks(text, 0)
     while at < len(text):
         found = _SIMPLE.match(text, at)
-        piece = Piece(at, found[0]) if found else _tokenized(text, at, tokenize)
+        if found is not None:
+            pieces.append(Piece(at, found[1]))
+            at = found.end()
+            continue
+        piece = _tokenized(text, at, tokenize)
         pieces.append(piece)
         at = _end_of_blanks(text, at + len(piece.text))
     return pieces
@@ -75,6 +82,22 @@ def literals_of(statement: str) -> tuple[str, list[str], list[str]]:
     between, literals = parts[::2], parts[1::2]
     kinds = "".join([literal[0] for literal in literals]).translate(_KINDS)
     return "\0".join([kinds, *between]), literals, between
+
+
+def pattern_of(literals: Sequence[str], between: Sequence[str], varying: Collection[int]) -> re.Pattern[str]:
+    """What a whole statement matches that has these parts, and these literals but for the numbers `varying`.
+
+    Its groups are the literals: for a text that matches they are those of `literals_of`, which is slower.
+    """
+    groups = [_like(text) if number in varying else re.escape(text) for number, text in enumerate(literals)]
+    parts = [f"{re.escape(part)}({group})" for part, group in zip(between[:-1], groups, strict=True)]
+    return re.compile("".join([*parts, re.escape(between[-1])]))
+
+
+def _like(literal: str) -> str:
+    """The pattern of the literals that begin as this one."""
+    quoted = {"'": _TEXT, '"': _QUOTED_NAME}
+    return quoted.get(literal[0], _NUMBER if literal[0].isdigit() else _NAME)
 
 
 def _end_of_blanks(text: str, at: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from st_common.capture.log import Log, Segment
@@ -330,10 +330,9 @@ def _placed(
 ) -> list[QueryRow]:
     """The rows with the positions that their lines got."""
     positions = {
-        stream: iter(
-            position_of(segment.number, line)
+        stream: chain.from_iterable(
+            range(position_of(segment.number, 0), position_of(segment.number, payload.count(b"\n")))
             for segment, payload in zip(segments[stream], of_stream, strict=True)
-            for line in range(payload.count(b"\n"))
         )
         for stream, of_stream in parts.items()
     }

@@ -23,7 +23,7 @@ from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.lower import lowered
 from st_common.query.lowering.quantity import is_moving
 from st_common.query.lowering.space import neighbours_of, region_of
-from st_common.query.pieces import Piece, literals_of
+from st_common.query.pieces import Piece, literals_of, pattern_of
 from st_common.query.plan import Plan
 from st_common.query.region import Box
 
@@ -73,11 +73,14 @@ class Template:
 
     Its name is the first of its literals, which stand at `bounds`. Others are numbered `nodes` of the tree, below the
     regions and neighbours of `select`; `corners` are those of a rectangle, each with its sign. Those of the condition
-    (their numbers) have the parts of its text around them.
-    `behind` its text are so many characters of its piece. `fields` are those of its plan.
+    (their numbers) have the parts of its text around them. All these are `varying`: statements that have the `pattern`
+    differ in them alone. `behind` its text are so many characters of its piece. `fields` are those of its plan that are
+    not default.
     """
 
     statement: Understood
+    varying: frozenset[int]
+    pattern: re.Pattern[str]
     bounds: tuple[Span, ...]
     select: exp.Expr
     nodes: tuple[tuple[int, exp.Expr], ...]
@@ -86,11 +89,6 @@ class Template:
     around: tuple[str, ...]
     behind: int
     fields: Mapping[str, Any]
-
-    @property
-    def varying(self) -> frozenset[int]:
-        """The numbers of the literals that may differ."""
-        return frozenset({0, *(number for number, _ in (*self.nodes, *self.corners)), *self.chosen})
 
     def filled(self, literals: Sequence[str], areas: Areas) -> Filled | None:
         """The name, the plan and the terms of the statement with these literals; None when something is refused."""
@@ -120,7 +118,7 @@ class Template:
 
     def _plan(self, literals: Sequence[str], areas: Areas) -> Plan:
         inside, knn = self.select.args.get("inside"), self.select.args.get("knn")
-        changed: dict[str, Any] = {}
+        changed = dict(self.fields)
         if self.corners:
             changed["inside"] = Box.of_corners(*[sign * float(literals[number]) for number, sign in self.corners])
         elif inside is not None:
@@ -131,7 +129,7 @@ class Template:
             values = (literals[number] for number in self.chosen)
             pairs = zip(self.around, (*values, ""), strict=True)
             changed["where"] = "".join(chain.from_iterable(pairs))
-        return Plan(**{**self.fields, **changed})
+        return Plan(**changed)
 
     def _moved(self, term: Term, text: str, literals: Sequence[str]) -> Term:
         columns = tuple((name, self.span(span, literals)) for name, span in term.columns)
@@ -165,12 +163,24 @@ class _Shape:
     variants: dict[tuple[str, ...], Template | None] = field(default_factory=dict)
 
 
-def template_of(shape: str, literals: Sequence[str]) -> Template | None:
-    """The template for a statement of this shape with these literals; None when there is none in this thread."""
+def template_of(text: str) -> tuple[Template, Sequence[str]] | None:
+    """The template for a statement, and the statement's literals; None when there is none in this thread.
+
+    Statements of one template mostly follow each other, so that of the last one is tried before all others.
+    """
+    last: Template | None = getattr(_local, "last", None)
+    alike = last.pattern.fullmatch(text) if last is not None else None
+    if last is not None and alike is not None:
+        return last, alike.groups()
+    shape, literals, _ = literals_of(text)
     known = _shapes().get(shape)
     if known is None or known.fixed is None:
         return None
-    return known.variants.get(tuple([literals[number] for number in known.fixed]))
+    template = known.variants.get(tuple([literals[number] for number in known.fixed]))
+    if template is None:
+        return None
+    _local.last = template
+    return template, literals
 
 
 def learn(piece: Piece, statement: Understood, tokens: Sequence[Token], parse: Parse, areas: Areas) -> None:
@@ -222,8 +232,11 @@ def _template(
     corners = _corners(select.args.get("inside"), at)
     clauses = ("knn",) if corners else ("inside", "knn")
     nodes = [pair for clause in clauses for pair in _literals(select.args.get(clause), at)]
+    varying = frozenset({0, *(number for number, _ in (*nodes, *corners)), *chosen})
     made = Template(
         statement=statement,
+        pattern=pattern_of(literals, between, varying),
+        varying=varying,
         bounds=tuple(bounds),
         select=select,
         nodes=tuple(nodes),
@@ -231,7 +244,11 @@ def _template(
         chosen=chosen,
         around=around,
         behind=len(piece.text) - len(statement.text),
-        fields={each.name: getattr(statement.plan, each.name) for each in fields(Plan)},
+        fields={
+            each.name: value
+            for each in fields(Plan)
+            if (value := getattr(statement.plan, each.name)) is not each.default
+        },
     )
     again = made.filled(literals, areas)
     return made if again == (statement.name, statement.plan, statement.terms) else None

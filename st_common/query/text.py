@@ -31,7 +31,7 @@ from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.known import KnownAreas
 from st_common.query.lowering.lower import Lowered, lowered
 from st_common.query.lowering.space import region_of
-from st_common.query.pieces import CutError, Piece, cut, literals_of
+from st_common.query.pieces import CutError, Piece, cut
 from st_common.query.plan import Plan
 from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source, TextError, underlined
@@ -171,10 +171,12 @@ def _understood(reader: _Reader, chunk: list[Token]) -> tuple[Statement | None, 
 
 def _filled(reader: _Reader, piece: Piece) -> Statement | None:
     """The statement of a piece that has the shape of an earlier one; None: it has to be parsed."""
-    shape, literals, _ = literals_of(piece.text)
-    template = template_of(shape, literals)
-    filled = template.filled(literals, reader.known) if template is not None else None
-    if template is None or filled is None:
+    alike = template_of(piece.text)
+    if alike is None:
+        return None
+    template, literals = alike
+    filled = template.filled(literals, reader.known)
+    if filled is None:
         return None
     name, plan, terms = filled
     if not _is_name(name):

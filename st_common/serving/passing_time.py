@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from st_common.capture.control import write_clock, write_end
+from st_common.capture.control import may_say, write_clock, write_end
 from st_common.capture.log import Log
 from st_common.home import Home
 from st_common.operators.fixes import NEVER
@@ -43,7 +43,8 @@ def time_now(home: Home, stream: str, before: SourceTime) -> SourceTime:
     log, end = Log(home.log(stream)), segment_of(status.position)
     ended = before.ended
     for segment in log.control_segments(before.seen) if end > before.seen else []:
-        rows = control_packet(segment.number, log.read(segment)).controls if segment.number < end else ()
+        payload = log.read(segment) if segment.number < end else b""
+        rows = control_packet(segment.number, payload).controls if may_say(payload, "end") else ()
         ended = segment.number if any(row["op"] == "end" for row in rows) else ended
     clock_us = before.clock_us if status.now_ts is None else max(before.clock_us, status.now_ts)
     return SourceTime(clock_us=clock_us, ended=ended, seen=max(end, before.seen))

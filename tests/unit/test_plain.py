@@ -7,14 +7,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from st_common.capture.control import may_say
 from st_common.capture.log import Log
 from st_common.home import Home
+from st_common.levels.latest import Focals
+from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
 from st_common.query.derived import _of_segment
 from st_common.query.known import forget, known
 from st_common.query.plain import plain_rows, plan_text
 from st_common.query.plan import Aggregate, Plan
-from st_common.query.region import Box, Circle
+from st_common.query.region import Box, Circle, MovingBox
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, 1e22, 5e-324, 0.1])
 boxes = st.builds(Box, minx=numbers, miny=numbers, maxx=numbers, maxy=numbers)
@@ -112,3 +115,50 @@ def test_the_table_and_the_names_are_those_of_reading_row_by_row(tmp_path, monke
         told.append((table.to_pylist(), versions, known(home, ["grid"]).streams))
     assert told[0] == told[1]
     assert len(told[0][0]) == 300
+
+
+@pytest.mark.spec("S4")
+@given(st.sampled_from(["clock", "end", "focal"]), texts, texts, st.booleans(), st.booleans())
+def test_a_word_is_not_looked_for_only_where_no_json_has_it(word, name, value, is_ascii, is_spelled):
+    text = json.dumps({name: [value], "op": word}, ensure_ascii=is_ascii)
+    if is_spelled:
+        text = text.replace(word, "".join(f"\\u{ord(letter):04x}" for letter in word))
+    assert may_say(text.encode(), word)
+    assert not may_say(json.dumps({"ends": "the clocks, focal end"}).encode(), word)
+
+
+actions = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from(["still", "moving", "drop", "fail", "old"])), max_size=8
+)  # fmt: skip
+
+
+@pytest.mark.spec("S4")
+@given(st.lists(actions, min_size=1, max_size=8))
+def test_the_queries_that_go_with_an_object_are_those_of_reading_every_row(tmp_path_factory, segments):
+    home = Home(tmp_path_factory.mktemp("home"))
+    log, focals, versions, live = Log(home.log("grid")), Focals("grid"), dict.fromkeys("abc", 0), {}
+    for segment in segments:
+        lines = []
+        for name, action in segment:
+            if action in ("drop", "fail") and not versions[name]:
+                continue
+            row = {"op": action, "query": name}
+            if action == "drop":
+                live.pop(name, None)
+            elif action in ("fail", "old"):
+                row |= {"op": "fail", "version": versions[name] - (action == "old"), "why": "it cannot be judged"}
+                if action == "fail":
+                    live.pop(name, None)
+            else:
+                versions[name] += 1
+                box = Box(minx=0.0, miny=0.0, maxx=1.0, maxy=1.0)
+                inside = box if action == "still" else MovingBox(focal=f"car {name}", width=1.0, height=1.0)
+                plan = Plan(stream="grid", inside=inside).to_json()
+                row |= {"op": "replace", "version": versions[name], "plan": plan, "text": "", "owner": ""}
+                live.pop(name, None)
+                if action == "moving":
+                    live[name] = {"object": f"car {name}", "query": name, "query_version": versions[name]}
+            lines.append(json.dumps(row).encode() + b"\n")
+        log.append(b"".join(lines) or b'{"op": "clock", "ts": 1}\n', arrival_us=9, control=True)
+        found = focals.at(home, position_of(log.end(), 0)).to_pylist()
+        assert sorted(found, key=str) == sorted(live.values(), key=str)

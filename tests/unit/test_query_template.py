@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from st_common.query import text as texts
 from st_common.query.grammar.dialect import FairwayParser
-from st_common.query.pieces import CutError
+from st_common.query.pieces import CutError, literals_of, pattern_of
 from st_common.query.problem import TextError
 from st_common.query.text import parse
 from st_common.testing.effort import tries
@@ -73,16 +73,23 @@ GAPS = st.sampled_from((";", ";\n", " ;\r\n  ", ";-- a; b\n", "; /* 'x;' */ ", "
 
 
 @st.composite
+def filled(draw, shape):
+    """A statement of a shape."""
+    text = ""
+    for part in shape.split("{"):
+        slot, brace, rest = part.partition("}")
+        value = {"n": NUMBERS, "s": STRINGS, "name": NAMES, "u": UNITS}[slot] if brace else None
+        text += draw(value) + rest if value is not None else part
+    return text
+
+
+@st.composite
 def statements(draw):
     """Texts in which a few shapes come again and again, with other names and literals each time."""
     shapes = draw(st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3))
     text = draw(st.sampled_from(("", "\n", "-- of; mine\n", "  ")))
     for _ in range(draw(st.integers(1, 8))):
-        for part in draw(st.sampled_from(shapes)).split("{"):
-            slot, brace, rest = part.partition("}")
-            value = {"n": NUMBERS, "s": STRINGS, "name": NAMES, "u": UNITS}[slot] if brace else None
-            text += draw(value) + rest if value is not None else part
-        text += draw(GAPS)
+        text += draw(filled(draw(st.sampled_from(shapes)))) + draw(GAPS)
     return text[: draw(st.sampled_from((None, None, None, -1, -3)))]
 
 
@@ -102,6 +109,23 @@ def test_a_statement_says_what_it_says_when_it_is_parsed_alone(text):
     with patch.object(texts, "cut", side_effect=CutError):
         plain = _seen(text)
     assert _seen(text) == plain
+
+
+@pytest.mark.spec("S4")
+@tries(400)
+@given(st.data())
+def test_what_has_the_pattern_of_a_statement_has_its_literals_where_they_are_looked_for(data):
+    shape = data.draw(st.sampled_from(SHAPES))
+    first, other = (data.draw(filled(shape)) for _ in range(2))
+    kinds, literals, between = literals_of(first)
+    other_kinds, others, _ = literals_of(other)
+    varying = data.draw(st.sets(st.integers(0, len(literals))))
+    found = pattern_of(literals, between, varying).fullmatch(other)
+    if kinds == other_kinds and all(one == others[n] for n, one in enumerate(literals) if n not in varying):
+        assert found is not None
+        assert list(found.groups()) == others
+    else:
+        assert found is None
 
 
 @pytest.mark.spec("S4")
