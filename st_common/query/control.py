@@ -77,15 +77,16 @@ def _text_or_null(text: str | None) -> str:
 
 def payloads(lines: Iterable[bytes]) -> list[bytes]:
     """The lines in as few control segments as hold them."""
-    parts: list[list[bytes]] = [[]]
+    parts: list[bytes] = []
+    part: list[bytes] = []
     size = 0
     for line in lines:
-        if size + len(line) >= SEGMENT_LIMIT and parts[-1]:
-            parts.append([])
-            size = 0
-        parts[-1].append(line)
+        if size + len(line) >= SEGMENT_LIMIT and part:
+            parts.append(b"".join(part))
+            part, size = [], 0
+        part.append(line)
         size += len(line)
-    return [b"".join(part) for part in parts if part]
+    return [*parts, b"".join(part)] if part else parts
 
 
 def rows_of(home: Home, stream: str, *, start: int = 0, versions: dict[str, int] | None = None) -> Iterator[QueryRow]:

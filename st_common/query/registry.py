@@ -5,7 +5,6 @@ replay. What is registered now is the fold of those rows; the Delta table `queri
 """
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -306,10 +305,7 @@ def _written(home: Home, rows: Sequence[QueryRow], arrival_us: int, files: Mappi
         for log in logs.values():
             locks.enter_context(log.locked())
         pinned = _pinned(home, rows)
-        lines: dict[str, list[bytes]] = defaultdict(list)
-        for row in pinned:
-            lines[row.stream].append(encoded(row))
-        parts = {stream: payloads(of_stream) for stream, of_stream in lines.items()}
+        parts = {stream: payloads(encoded(row) for row in pinned if row.stream == stream) for stream in logs}
         return _placed(pinned, parts, commit(home, logs, parts, arrival_us=arrival_us, files=files))
 
 
