@@ -5,7 +5,7 @@ Both only guess by patterns. What they guess is held against the tokenizer once 
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
@@ -56,24 +56,22 @@ class Piece:
         return tokens
 
 
-def cut(text: str, tokenize: Tokenize) -> list[Piece]:
+def cut(text: str, tokenize: Tokenize) -> Iterator[Piece]:
     """The parts of a text in order; those in which something stands that a pattern cannot judge, with their tokens.
 
     Raises:
         CutError: something is not closed.
     """
-    pieces: list[Piece] = []
     at = _end_of_blanks(text, 0)
     while at < len(text):
         found = _SIMPLE.match(text, at)
         if found is not None:
-            pieces.append(Piece(at, found[1]))
+            yield Piece(at, found[1])
             at = found.end()
-            continue
-        piece = _tokenized(text, at, tokenize)
-        pieces.append(piece)
-        at = _end_of_blanks(text, at + len(piece.text))
-    return pieces
+        else:
+            piece = _tokenized(text, at, tokenize)
+            yield piece
+            at = _end_of_blanks(text, at + len(piece.text))
 
 
 def literals_of(statement: str) -> tuple[str, list[str], list[str]]:

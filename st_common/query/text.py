@@ -1,7 +1,7 @@
 """The text of statements, and statements from text; what a query means stands in its plan."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -138,7 +138,7 @@ class _Reader:
     parse: Callable[[list[Token]], exp.Expr | None]
 
 
-def _all(reader: _Reader, pieces: Sequence[Piece]) -> list[Statement]:
+def _all(reader: _Reader, pieces: Iterable[Piece]) -> list[Statement]:
     statements: list[Statement] = []
     problems: list[Problem] = []
     for piece in pieces:
