@@ -141,8 +141,9 @@ def main() -> None:
     writer.join()
     first = 1 + int(args.warm_s / SEGMENT_S)
     late = np.array([commits[n] - arrivals[n] for n in arrivals if n >= first])
+    asked = f"{args.queries} queries{', archive' if args.archive else ''}"
     print(json.dumps({
-        "what": f"{args.engine} latency at {args.rate}/s, {args.queries} queries{', archive' if args.archive else ''}",
+        "what": f"{args.engine} latency at {args.rate}/s, {asked}",
         **{f"p{p}_ms": round(float(np.percentile(late, p)) * 1000, 1) for p in (50, 95, 99)},
         "segments": len(late), "step_alone_ms": round(step_alone_ms(log, stream), 2),
     }))  # fmt: skip

@@ -81,9 +81,8 @@ def begin(console: Console, folder: Path, *, vehicles: int, seconds: int, engine
     console.print(f"[dim]{source(extract)}[/]")
     made = prepare(folder, extract=extract, vehicles=vehicles, seconds=seconds, engine=engine)
     demo = Demo(made=made, console=console, engine=engine)
-    what = (
-        f"{vehicles:,} vehicles for {seconds} s: {made.counts.rows:,} records, {made.counts.bad:,} of them unreadable"
-    )
+    records = f"{made.counts.rows:,} records, {made.counts.bad:,} of them unreadable"
+    what = f"{vehicles:,} vehicles for {seconds} s: {records}"
     demo.done("prepare", what, started)
     return demo
 

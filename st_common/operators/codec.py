@@ -57,7 +57,8 @@ def flat(prefix: str, columns: Any) -> dict[str, np.ndarray]:
 
 def unflat(prefix: str, kind: type[T], arrays: Arrays) -> T:
     """The dataclass of arrays that `flat` took apart."""
-    return kind(**{name: arrays[f"{prefix}/{name}"] for name in kind.__dataclass_fields__})  # type: ignore[attr-defined]
+    names = kind.__dataclass_fields__  # type: ignore[attr-defined]
+    return kind(**{name: arrays[f"{prefix}/{name}"] for name in names})
 
 
 def flat_attributes(attributes: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

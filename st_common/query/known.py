@@ -9,6 +9,7 @@ import threading
 import zlib
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from st_common.capture.log import Log, Segment
 from st_common.errors import LogError, MissingError
@@ -63,9 +64,9 @@ class Latest(MutableMapping[str, QueryRow]):
         row = self._rows.get(name)
         if row is None:
             stream, (version, live, position, arrival_us) = self._briefs[name]
-            op = "register" if live else "drop"
+            op: Literal["register", "drop"] = "register" if live else "drop"
             row = QueryRow(
-                name=name, version=version, op=op, stream=stream, position=position, arrival_us=arrival_us  # type: ignore[arg-type]
+                name=name, version=version, op=op, stream=stream, position=position, arrival_us=arrival_us
             )  # fmt: skip
         return row
 

@@ -167,9 +167,8 @@ def _expired(case: _Case) -> str:
 
 
 def _aged(case: _Case) -> str:
-    return (
-        f"{case.who} left the answer of {case.query}{case.at_tick}: none of its fixes counts any more{case.criteria}."
-    )
+    left = f"{case.who} left the answer of {case.query}{case.at_tick}"
+    return f"{left}: none of its fixes counts any more{case.criteria}."
 
 
 def _value(case: _Case) -> str:
