@@ -169,7 +169,7 @@ def torn_segment(place: Place) -> None:
 
 
 def torn_packet(place: Place) -> None:
-    """A byte of a packet is another one: decoded anew from its raw bytes; `verify` names it. Without those: refused."""
+    """A byte of a packet is another one: decoded anew from its raw bytes, which run and `verify` tell; else refused."""
     segment, raw = _packet(place)
     data = bytearray(segment.read_bytes())
     data[-1 - place.rng.randrange(len(data) // 2)] ^= 1
@@ -177,6 +177,9 @@ def torn_packet(place: Place) -> None:
     segment.write_bytes(bytes(data))
     shutil.rmtree(place.stream / "local", ignore_errors=True)  # all of it must be read again
     rerun(place)
+    alerts = (place.root / "alerts.jsonl").read_text()
+    if alerts.count(f"{segment.name} is damaged") != 1:
+        raise BrokenError(f"a torn packet was to be told once: {alerts.strip()[-300:]}")
     _verify_says(place, f"{segment.name} is damaged")
     aside = Path(shutil.move(raw, place.notes / raw.name))
     shutil.rmtree(place.stream / "local")

@@ -1,7 +1,7 @@
 """From segments of a log to fixes and rejects, by the settings that are in force where each segment stands."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from st_common.capture.log import Log, Segment
@@ -13,18 +13,21 @@ from st_common.settings import StreamSettings
 
 _READ_BYTES = 1 << 20
 _READ_SEGMENTS = 4096
+_WAY_OUT = "its raw bytes are decoded in its place, and stay until it is whole: restore it from a copy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """Adjacent segments that were decoded together, or one of control rows, which has no part.
 
-    `stream` has the settings by which they were read.
+    `stream` has the settings by which they were read. `damage` names a packet that was damaged, so that its raw bytes
+    had to be decoded in its place, and says what to do; whoever runs a stream tells it.
     """
 
     segments: Sequence[Segment]
     part: Part | None
     stream: StreamSettings
+    damage: str | None = None
 
     @property
     def rows(self) -> int:
@@ -48,7 +51,7 @@ def pieces(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> Ite
             if control:
                 yield from (Piece(segments=[one], part=None, stream=read_by) for one in some)
             elif packet:
-                yield from (Piece(segments=[one], part=_unpacked(log, one, readings), stream=read_by) for one in some)
+                yield from (_unpacked(log, one, readings) for one in some)
             else:
                 yield from _decoded(log, some, read_by)
 
@@ -65,7 +68,7 @@ def _decoded(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> I
         first += part.segments
 
 
-def _unpacked(log: Log, segment: Segment, readings: Readings) -> Part:
+def _unpacked(log: Log, segment: Segment, readings: Readings) -> Piece:
     """What was decoded when it was captured; after a reset its raw bytes decoded anew, as long as there are any.
 
     So are those of a packet that is damaged: by the settings that it was decoded with, they say the same.
@@ -75,18 +78,19 @@ def _unpacked(log: Log, segment: Segment, readings: Readings) -> Part:
         return _of_raw(log, segment, stream)
     try:
         packet = log.read(segment)
-    except LogError:
+    except LogError as error:
         if was_reset or not log.is_raw_whole(segment):
             raise
-        return _of_raw(log, segment, stream)
+        return replace(_of_raw(log, segment, stream), damage=f"{error.message}; {_WAY_OUT}")
     decoded = from_bytes(
         packet, stream, arrival_us=segment.arrival_us, where=log.place(segment.number), exact=not was_reset
     )  # fmt: skip
-    return of_one(decoded)
+    return Piece(segments=[segment], part=of_one(decoded), stream=stream)
 
 
-def _of_raw(log: Log, segment: Segment, stream: StreamSettings) -> Part:
-    return next(decode_all([Raw(payload=log.raw(segment), arrival_us=segment.arrival_us)], stream))
+def _of_raw(log: Log, segment: Segment, stream: StreamSettings) -> Piece:
+    part = next(decode_all([Raw(payload=log.raw(segment), arrival_us=segment.arrival_us)], stream))
+    return Piece(segments=[segment], part=part, stream=stream)
 
 
 def _batches(segments: Sequence[Segment]) -> Iterator[Sequence[Segment]]:

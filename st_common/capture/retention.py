@@ -8,9 +8,10 @@ from st_common.errors import LogError
 def remove_raw(log: Log, *, before_us: int) -> int:
     """Removes the raw bytes of packets that arrived before a time (us UTC); gives how many. Segments stay, all of them.
 
-    Bytes that a reset wants to decode stay too. Those that no segment holds on to, of writers that died or lost their
-    number to another, go when the log comes to where they stand. It ends at a damaged segment, which `fairway verify`
-    names and readers stop at, and passes over files that are none of its own.
+    Bytes that a reset wants to decode stay too, and those that stand in for a damaged packet. Those that no segment
+    holds on to, of writers that died or lost their number to another, go when the log comes to where they stand. It
+    ends at a segment whose header is damaged, which `fairway verify` names and readers stop at, and passes over files
+    that are none of its own.
     """
     record, end = record_of(log), log.end()
     removed = 0
@@ -23,7 +24,8 @@ def remove_raw(log: Log, *, before_us: int) -> int:
             if segment is None or segment.arrival_us >= before_us:
                 return removed  # it is young, or damaged, or its writer is about to name it
             is_own = segment.packet and raw_key(segment) == key
-            if not (is_own and record.anew <= number < record.upto):
+            is_awaited = record.anew <= number < record.upto
+            if not (is_own and (is_awaited or not _is_whole(log, segment))):
                 log.storage.delete(key)
                 removed += 1
     return removed
@@ -34,6 +36,14 @@ def _segment(log: Log, number: int) -> Segment | None:
         return log.segment(number)
     except LogError:
         return None
+
+
+def _is_whole(log: Log, segment: Segment) -> bool:
+    try:
+        log.read(segment)
+    except LogError:
+        return False
+    return True
 
 
 def _number(name: str) -> int | None:

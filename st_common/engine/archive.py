@@ -14,6 +14,7 @@ from st_common.capture.pieces import Piece, pieces
 from st_common.capture.retention import remove_raw
 from st_common.contracts import load_contract
 from st_common.decode.joined import Part
+from st_common.engine.damage import tell_damage
 from st_common.engine.feed import step_settings
 from st_common.engine.levels import Levels
 from st_common.engine.owner import now_us
@@ -67,6 +68,8 @@ class Archive:
             return False
         found = list(taken(pieces(self.log, segments, self._stream), lambda piece: piece.rows))
         self._see_clock_rows(found)
+        for damage in (piece.damage for piece in found if piece.damage is not None):
+            tell_damage(self._home, self._stream.name, damage)
         self._tell_raised([segment for piece in found for segment in piece.segments])
         end = found[-1].segments[-1].number
         regions = current(self._home, self._stream.group)

@@ -1,6 +1,6 @@
 """From segments of a log to packets for shards: what every engine begins with."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from st_common.capture.log import Log, Segment
 from st_common.capture.pieces import pieces
@@ -25,12 +25,22 @@ def step_settings(stream: StreamSettings, *, shard: int = 0, shards: int = 1) ->
     )  # fmt: skip
 
 
-def packets_of(log: Log, segments: Sequence[Segment], stream: StreamSettings, *, shards: int) -> Iterator[list[Packet]]:
+def packets_of(
+    log: Log,
+    segments: Sequence[Segment],
+    stream: StreamSettings,
+    *,
+    shards: int,
+    notice: Callable[[str], None] | None = None,
+) -> Iterator[list[Packet]]:
     """One packet per shard for every segment, or for many small ones that follow each other, in log order.
 
-    Control rows go to all shards; fixes too, or to the shard of their object.
+    Control rows go to all shards; fixes too, or to the shard of their object. `notice` is told of damaged segments that
+    others stand in for.
     """
     for piece in pieces(log, segments, stream):
+        if notice is not None and piece.damage is not None:
+            notice(piece.damage)
         first = piece.segments[0]
         if piece.part is None:
             yield [control_packet(first.number, log.read(first))] * shards
@@ -38,9 +48,14 @@ def packets_of(log: Log, segments: Sequence[Segment], stream: StreamSettings, *,
             yield _pack(first.number, piece.part, stream, shards)
 
 
-def packets_in(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> list[Packet]:
-    """The packets of a batch for the one shard there is: of the first of the segments, up to what a batch may take."""
-    made = packets_of(log, segments, stream, shards=1)
+def packets_in(
+    log: Log, segments: Sequence[Segment], stream: StreamSettings, notice: Callable[[str], None]
+) -> list[Packet]:
+    """The packets of a batch for the one shard there is: of the first of the segments, up to what a batch may take.
+
+    For `notice` see `packets_of`.
+    """
+    made = packets_of(log, segments, stream, shards=1, notice=notice)
     return [one[0] for one in taken(made, lambda one: one[0].rows)]
 
 

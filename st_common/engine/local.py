@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
+from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_in, step_settings
 from st_common.engine.journal import Journal
 from st_common.engine.orders import orders_of, write_orders
@@ -109,7 +111,7 @@ class LocalEngine:
         segments = self.log.segments(start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments)
         if not segments:
             return False
-        read = packets_in(self.log, segments, self._stream)
+        read = packets_in(self.log, segments, self._stream, partial(tell_damage, self._home, self._stream.name))
         done = step(self.state, read, self.settings, self._layer_of)
         if done.failures:
             tell_failures(self._home, done.failures)

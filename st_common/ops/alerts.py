@@ -3,11 +3,13 @@
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from st_common.home import Home
-from st_common.ops.records import append_record
+from st_common.ops.records import append_record, held_lock
 from st_common.redaction import redacted
 from st_common.storage import refused
 
@@ -43,6 +45,24 @@ def append_alert(home: Home, alert: Alert) -> None:
 def tell(home: Home, stream: str, text: str, *, level: str = "warning") -> None:
     """Adds an alert of now; see `append_alert`."""
     append_alert(home, Alert(ts=time.time_ns() // 1000, stream=stream, level=level, text=text))
+
+
+def tell_once(home: Home, stream: str, text: str, *, level: str = "warning") -> bool:
+    """As `tell`, unless there is such an alert already; True when it was told now."""
+    with _one_at_a_time(home):
+        if any((alert.stream, alert.text) == (stream, redacted(text)) for alert in read_alerts(home)):
+            return False
+        tell(home, stream, text, level=level)
+    return True
+
+
+@contextmanager
+def _one_at_a_time(home: Home) -> Iterator[None]:
+    """Holds a lock between processes; on a disk that takes nothing it goes without: rather told twice than not."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            stack.enter_context(held_lock(home.root / ".alerts.lock"))
+        yield
 
 
 def read_alerts(home: Home) -> list[Alert]:

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 
 from st_common.capture.log import Log, Segment
+from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_of, step_settings
 from st_common.home import Home
 from st_common.operators.settings import Settings
@@ -66,7 +67,8 @@ class Feed:
 
 def packet_rows(feed: Feed, segments: list[Segment]) -> Iterator[pa.RecordBatch]:
     """One batch per segment, or per many small ones, with a row per shard: its key, the first segment, the packet."""
-    for made in packets_of(feed.log(), segments, feed.stream, shards=len(feed.keys)):
+    notice = partial(tell_damage, Home(Path(feed.home)), feed.stream.name)
+    for made in packets_of(feed.log(), segments, feed.stream, shards=len(feed.keys), notice=notice):
         blobs = [made[0].to_blob()] * len(made) if made[0] is made[-1] else [packet.to_blob() for packet in made]
         yield pa.record_batch([list(feed.keys), [made[0].segment] * len(made), blobs], schema=_SCHEMA)
 

@@ -1,5 +1,6 @@
 """Segments that hold what was decoded at capture, and the raw bytes beside them (SPEC S2, S4)."""
 
+import shutil
 import struct
 import zlib
 from dataclasses import replace
@@ -22,8 +23,10 @@ from st_common.engine.reset import reset
 from st_common.engine.run import run
 from st_common.errors import LogError
 from st_common.home import Home
+from st_common.ops.alerts import read_alerts
 from st_common.serving.audit import audit
 from st_common.settings import Columns, StreamSettings
+from st_common.spark.source import Feed, packet_rows
 
 CARS = StreamSettings(
     name="cars",
@@ -178,8 +181,7 @@ def test_a_damaged_packet_is_decoded_anew_from_raw_bytes_that_are_whole(home):
     log = captured(home, kept)
     whole = next(pieces(log, log.segments(0), kept)).part.decoded
     path = Path(log.place(0))
-    data = path.read_bytes()
-    path.write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
+    damage(log, 0)
     found = next(pieces(log, log.segments(0), kept)).part.decoded
     assert (found.fixes.to_pylist(), found.rejects, found.nulled) == (
         whole.fixes.to_pylist(),
@@ -194,6 +196,58 @@ def test_a_damaged_packet_is_decoded_anew_from_raw_bytes_that_are_whole(home):
     raw.unlink()
     with pytest.raises(LogError, match="is damaged"):
         list(pieces(log, log.segments(0), kept))
+
+
+def damage(log: Log, number: int) -> None:
+    path = Path(log.place(number))
+    data = path.read_bytes()
+    path.write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
+
+
+def alerts_of(home: Home, number: int) -> list[str]:
+    name = f"{number:012d}.seg"
+    return [alert.text for alert in read_alerts(home) if name in alert.text and alert.stream == "cars"]
+
+
+@pytest.mark.spec("S2")
+def test_an_engine_tells_once_of_each_damaged_packet_that_raw_bytes_stand_in_for(home, caplog):
+    kept = replace(CARS, raw_days=None)
+    log = captured(home, kept)
+    captured(home, kept)
+    captured(home, kept)
+    damage(log, 0)
+    run(home, kept, until_idle=True)  # the archive reads it too, at the same time
+    (text,) = alerts_of(home, 0)
+    assert f"{log.place(0)} is damaged" in text
+    assert "restore it from a copy" in text
+    assert [record.getMessage() for record in caplog.records if log.place(0) in record.getMessage()] == [text]
+    damage(log, 2)  # behind the archive, and in front of an engine that has lost its state
+    shutil.rmtree(home.stream("cars") / "local")
+    run(home, kept, until_idle=True)
+    assert [len(alerts_of(home, number)) for number in range(3)] == [1, 0, 1]
+
+
+@pytest.mark.spec("S2")
+def test_what_brings_packets_to_spark_tells_of_a_damaged_one(home):
+    kept = replace(CARS, raw_days=None)
+    log = captured(home, kept)
+    damage(log, 0)
+    feed = Feed(home=str(home.root), stream=kept, keys=(7, 8))
+    for _ in range(2):  # a task that failed is tried again
+        assert len(list(packet_rows(feed, log.segments(0)))) == 1
+    assert len(alerts_of(home, 0)) == 1
+
+
+def test_the_raw_bytes_of_a_damaged_packet_stay_until_it_is_whole(home):
+    log = captured(home)
+    captured(home)
+    path = Path(log.place(0))
+    whole = path.read_bytes()
+    damage(log, 0)
+    assert remove_raw(log, before_us=99 * DAY_US) == 1
+    assert [log.has_raw(segment) for segment in log.segments(0)] == [True, False]
+    path.write_bytes(whole)
+    assert remove_raw(log, before_us=99 * DAY_US) == 1
 
 
 def test_raw_bytes_that_are_missing_before_their_time_are_said_by_an_audit_and_a_reset(home):
