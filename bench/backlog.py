@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from st_common.capture.log import Log
+from st_common.capture.reading import log_for
 from st_common.engine import archiver, owner
 from st_common.engine.run import run
 from st_common.home import Home
@@ -29,7 +29,7 @@ AT_ONCE = 5_000
 def write_backlog(home: Home, segments: int) -> None:
     """A log of so many segments of one fix each, behind a query."""
     register(home, {"cars": CARS}, parse("REGISTER QUERY q AS SELECT * FROM cars INSIDE (0, 0, 50, 50);"), owner="b")
-    log = Log(home.log("cars"))
+    log = log_for(home, CARS)
     fixes = [b"id,t,x,y\no%d,%d,%d,5\n" % (n % OBJECTS, n // OBJECTS, n * 7 % 100) for n in range(segments)]
     for at in range(0, segments, AT_ONCE):
         log.append_all(fixes[at : at + AT_ONCE], arrival_us=1)

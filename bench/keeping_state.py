@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from st_common.capture.log import Log
+from st_common.capture.reading import log_for
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
@@ -56,7 +57,7 @@ def main() -> None:
     objects, seconds = (int(text) for text in (*sys.argv[1:], "1000000", "60")[:2])
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
-        log = Log(home.log("cars"))
+        log = log_for(home, _STREAM)
         for start in range(0, objects, _AT_ONCE):
             log.append(fixes(range(start, min(objects, start + _AT_ONCE)), 1), arrival_us=1)
         engine = LocalEngine(home, _STREAM)

@@ -19,6 +19,7 @@ import pyarrow.csv
 
 from bench.throughput import ROOT, register_rows, stream_settings, workload
 from st_common.capture.log import Log
+from st_common.capture.reading import log_for
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.owner import owned
@@ -122,7 +123,8 @@ def main() -> None:
     """Runs one figure and prints it as JSON."""
     args = arguments()
     files, home = workload(args.work, 10), Home(args.work / f"home-{time.time_ns()}")
-    stream, log = stream_settings(2), Log(home.log("load"))
+    stream = stream_settings(2)
+    log = log_for(home, stream)
     rects = pyarrow.csv.read_csv(files / "w1_rects.csv").slice(0, args.queries)
     log.append(register_rows(rects), arrival_us=0, control=True)
     segments = payloads(files / "w1_points.csv", args.rate, args.warm_s + args.seconds)

@@ -27,6 +27,7 @@ from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 CARS = StreamSettings(
     name="cars", format="csv", crs="planar", time_unit="s", max_ahead_s=None, engine="local", snapshot_s=None,
@@ -88,7 +89,7 @@ def one(home: Home, stream: StreamSettings, file: Path, rectangles: int) -> tupl
 
 def small_segments(folder: Path, stream: StreamSettings, codec: str) -> float:
     """CPU of reading and decoding a segment of one fix, us, of so many that lie behind each other."""
-    log = Log(folder)
+    log = bare_log(folder)
     for line in records(SMALL, replace(stream, format="csv", header=False)).splitlines(keepends=True)[1:]:
         payload = b"id,t,x,y\n" + line.encode()
         read_by = replace(stream, format="csv")

@@ -19,7 +19,7 @@ from bench import oldenburg
 from bench.drive import OnLocal
 from bench.queries import ask
 from bench.rounds import Run, about, arguments, figures
-from st_common.capture.log import Log
+from st_common.capture.reading import log_for
 from st_common.home import Home
 
 EVERY_S = 0.001
@@ -90,7 +90,7 @@ def main() -> None:
     asked = ask(args.kind, space, queries=args.queries, members=args.members, k=args.k, distance_m=args.distance_m)
     stream = oldenburg.settings(space, shards=1, cache_share=args.cache_share, share=args.share)
     home = Home(args.work / f"home-{time.time_ns()}")
-    run = Run(space=space, asked=asked, home=home, log=Log(home.log(stream.name)), share=args.share, parts=args.parts)
+    run = Run(space=space, asked=asked, home=home, log=log_for(home, stream), share=args.share, parts=args.parts)
     samplers: list[Sampler] = []
 
     def watch() -> Sampler:

@@ -25,6 +25,7 @@ from bench.latency import local_commits, spark_commits, step_alone_ms
 from bench.queries import Asked, ask
 from bench.rounds import about
 from st_common.capture.log import Log
+from st_common.capture.reading import log_for
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.control import payloads
@@ -123,9 +124,9 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def prepared(home: Home, space: oldenburg.World, asked: Asked) -> Log:
+def prepared(home: Home, stream: StreamSettings, space: oldenburg.World, asked: Asked) -> Log:
     """The log with the first places of all objects and all registrations."""
-    log = Log(home.log(oldenburg.STREAM))
+    log = log_for(home, stream)
     first = oldenburg.data_segments(space, 0, np.arange(OBJECTS), parts=1)[0]
     log.append(first.replace(str(START_MS).encode(), str(START_MS - 10_000).encode()), arrival_us=0)
     for part in payloads(oldenburg.registrations(asked.plans)):
@@ -142,7 +143,7 @@ def main() -> None:
     asked = ask(args.kind, space, queries=args.queries, members=args.members, k=0, distance_m=0)
     stream = replace(oldenburg.settings(space, shards=2), tick_s=args.tick_s)
     home = Home(args.work / f"home-{time.time_ns()}")
-    log = prepared(home, space, asked)
+    log = prepared(home, stream, space, asked)
     landed, committed = run(args.engine, home, stream, log, segments_of(space, at_s, args.segment_s, seconds),
                             args.segment_s)  # fmt: skip
     by_segment, by_fix = delays(at_s, args.segment_s, landed, committed, args.tick_s if moving else None)

@@ -33,6 +33,7 @@ from bench.drive import OnLocal, OnSpark, Timing
 from bench.expected import changes_between
 from bench.queries import KINDS, Asked, ask
 from st_common.capture.log import Log
+from st_common.capture.reading import log_for
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.control import payloads
@@ -182,7 +183,7 @@ def main() -> None:
     asked = ask(args.kind, space, queries=args.queries, members=args.members, k=args.k, distance_m=args.distance_m)
     stream = oldenburg.settings(space, shards=args.shards, cache_share=args.cache_share, share=args.share)
     home = Home(args.work / f"home-{time.time_ns()}")
-    run = Run(space=space, asked=asked, home=home, log=Log(home.log(stream.name)), share=args.share, parts=args.parts)
+    run = Run(space=space, asked=asked, home=home, log=log_for(home, stream), share=args.share, parts=args.parts)
     driver = OnSpark(home, stream) if args.engine == "spark" else OnLocal(home, stream)
     run.drive(driver, args.every_s)
     peak = about()

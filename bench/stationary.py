@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from st_common.capture.log import Log
 from st_common.home import Home
+from st_common.testing.log_writer import bare_log
 
 _CARS = 10_000
 _STATEMENT = "REGISTER QUERY q{} AS SELECT * FROM cars INSIDE ({});\n"
@@ -40,7 +40,7 @@ def write_queries(path: Path, queries: int) -> int:
 def write_fixes(home: Home, side: int) -> None:
     """Appends a fix of each car, somewhere on the plane."""
     rows = (f"c{n},1,{(n * 7919) % (side * 100) / 100},{(n * 104_729) % (side * 100) / 100}" for n in range(_CARS))
-    Log(home.log("cars")).append(("id,t,x,y\n" + "\n".join(rows) + "\n").encode(), arrival_us=1)
+    bare_log(home.log("cars")).append(("id,t,x,y\n" + "\n".join(rows) + "\n").encode(), arrival_us=1)
 
 
 def measured(*command: str) -> str:

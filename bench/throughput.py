@@ -23,6 +23,7 @@ import pyarrow.csv
 import shapely
 
 from st_common.capture.log import Log
+from st_common.capture.reading import log_for
 from st_common.home import Home
 from st_common.layers.kinds import load_kinds
 from st_common.layers.load import load, read_features
@@ -194,7 +195,7 @@ def report(args: argparse.Namespace) -> None:
         rects = pa.csv.read_csv(files / f"{args.workload}_rects.csv").slice(0, args.queries)
         registrations, bare = register_rows(rects), bare_kernel(points, rects)
         expected = W3[args.queries] if args.workload == "w3" else tuple(n * args.replays for n in W1[args.queries])
-    segments = fill(Log(home.log("load")), points, registrations, int(args.segment_mb * (1 << 20)), args.copies)
+    segments = fill(log_for(home, stream), points, registrations, int(args.segment_mb * (1 << 20)), args.copies)
     batches, counters = (on_spark if args.engine == "spark" else on_local)(home, stream, args.batch_mb << 20)
     rates = [fixes / seconds for fixes, seconds in batches[args.warm : -1] if fixes]
     expected = tuple(n * args.copies for n in expected)

@@ -23,7 +23,7 @@ from bench import oldenburg
 from bench.drive import OnLocal, OnSpark
 from bench.queries import Asked
 from bench.rounds import Run, about, figures
-from st_common.capture.log import Log
+from st_common.capture.reading import log_for
 from st_common.home import Home
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, Plan
@@ -126,7 +126,7 @@ def main() -> None:
     asked = Asked(what=args.ask, plans=[plan_of(args.ask, args.min_step_m)], exact=lambda x, _y: (x, x))
     stream = oldenburg.settings(space, shards=args.shards)
     home = Home(args.work / f"home-{time.time_ns()}")
-    run = Run(space=space, asked=asked, home=home, log=Log(home.log(stream.name)), share=1.0, parts=args.parts)
+    run = Run(space=space, asked=asked, home=home, log=log_for(home, stream), share=1.0, parts=args.parts)
     driver = OnSpark(home, stream) if args.engine == "spark" else OnLocal(home, stream)
     run.drive(driver, 0.0)
     peak = about()

@@ -116,17 +116,15 @@ def replay(
 
 
 def _append(log: Log, stream: StreamSettings, payload: bytes, *, arrival_us: int, live: bool) -> None:
-    """Appends a payload that is read by these settings, also when another process has changed them in between.
+    """Appends a payload, which is read by these settings, also when another process has changed them in between.
 
     A large one is decoded here, once for all who will read it; many small ones are decoded together faster than they
     are read one by one.
     """
     is_packed = stream.codec == "packet" and len(payload) >= PACKED_BYTES
     coded = Encoder(payload, stream, arrival_us=arrival_us) if is_packed else None
-    with log.locked():
-        settle(log, stream)
-        timeless = stream.columns.event_ts is None
-        log.append(payload, arrival_us=arrival_us, live=live, timeless=timeless, coded=coded)
+    timeless = stream.columns.event_ts is None
+    log.append(payload, arrival_us=arrival_us, live=live, timeless=timeless, coded=coded)
 
 
 def _check(pace: _Pace, stream: StreamSettings) -> None:

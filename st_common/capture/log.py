@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from st_common.capture.keys import SEGMENTS, folder_of, key_of, number_of, raw_key
 from st_common.capture.segment import (
     HEADER_BYTES,
     SEGMENT_LIMIT,
@@ -35,10 +36,7 @@ from st_common.storage import LocalStorage, Storage
 
 __all__ = ["SEGMENT_LIMIT", "Log", "Segment"]
 
-_PER_FOLDER = 10_000
 _STEPS = 64  # so many new segments are looked for one by one before the folder is listed
-_SEGMENTS = "segments"
-RAW = "raw"
 _READERS = "readers"
 _SKIPPED = "skipped"
 _OLD_FOLDER = "landing"  # of versions before segments had headers
@@ -51,12 +49,17 @@ class Log:
         self._folder = folder
         self._storage = LocalStorage(folder) if storage is None else storage
         self._end: int | None = None  # a number that the log has reached for certain
+        self._settle: Callable[[], object] | None = None
         self._synced = 0  # the number behind the segments that were made, and so synced, here last
 
     @property
     def storage(self) -> Storage:
         """Where the log's objects lie."""
         return self._storage
+
+    def settle_by(self, settle: Callable[[], object]) -> None:
+        """From now on `settle` is called before records are appended, so that they are read as who appends means."""
+        self._settle = settle
 
     def append(
         self,
@@ -76,7 +79,8 @@ class Log:
         decoded of the payload: that is stored in its place, and the payload beside it, before the segment has a name.
 
         Raises:
-            LogError: a payload of 16 MiB or more, an arrival that cannot be, or live control rows.
+            LogError: records, and nobody has said how they are read: see `reading.log_for`; a payload of 16 MiB or
+                more, an arrival that cannot be, or live control rows.
             StorageError: the disk is full, or refuses.
         """
         marks = Marks(
@@ -113,13 +117,16 @@ class Log:
         return self._append(list(payloads), marks)
 
     def _append(self, bodies: list[bytes], marks: Marks, coded: Callable[[int], bytes] | None = None) -> list[Segment]:
+        settle = self._settler(marks)
         with self.locked():
+            settle()
             while True:
                 segments = self._behind_the_last(bodies, marks)
                 stored = bodies
                 if coded is not None:
                     segments, stored = self._coded(segments[0], bodies[0], coded)
-                objects = [(_key(one.number), to_bytes(one, body)) for one, body in zip(segments, stored, strict=True)]
+                pairs = zip(segments, stored, strict=True)
+                objects = [(key_of(one.number), to_bytes(one, body)) for one, body in pairs]
                 self._sync_before(segments)
                 if not objects or self._storage.create_all(objects):
                     break
@@ -127,6 +134,17 @@ class Log:
             if segments:
                 self._end = self._synced = segments[-1].number + 1
         return segments
+
+    def _settler(self, marks: Marks) -> Callable[[], object]:
+        """What says how the records are read that are appended; of control rows there is one reading."""
+        if marks.of_rows:
+            return lambda: None
+        if self._settle is None:
+            raise LogError(
+                f"nobody has said how records that are appended to {self._folder} are read",
+                hint="open the log by `log_for(home, stream)` of st_common.capture.reading",
+            )
+        return self._settle
 
     def _coded(self, segment: Segment, raw: bytes, coded: Callable[[int], bytes]) -> tuple[list[Segment], list[bytes]]:
         """The segment as a packet, whose raw bytes are stored; as it is, where a packet would be too large."""
@@ -143,7 +161,7 @@ class Log:
         Otherwise a power cut could take that one and leave the new ones: a hole.
         """
         if segments and segments[0].number != self._synced:
-            self._storage.sync(_folder(segments[0].number - 1))
+            self._storage.sync(folder_of(segments[0].number - 1))
 
     def _behind_the_last(self, bodies: list[bytes], marks: Marks) -> list[Segment]:
         end = self._end_behind_readers()
@@ -190,12 +208,12 @@ class Log:
     def _check_end(self, number: int) -> None:
         """Makes sure that the log ends before `number`: otherwise a segment is missing."""
         known = self.end() if self._end is None else self._end
-        if number < known or self._storage.exists(_key(number + 1)):
-            if self._storage.exists(_key(number)):
+        if number < known or self._storage.exists(key_of(number + 1)):
+            if self._storage.exists(key_of(number)):
                 return  # it came in between
             raise LogError(
                 f"{self._folder}: segment {number} is missing",
-                hint=f"restore {_key(number)} from a copy; without one `fairway streams skip` passes over it",
+                hint=f"restore {key_of(number)} from a copy; without one `fairway streams skip` passes over it",
             )
 
     def control_segments(self, start: int, *, clocks: bool = False) -> list[Segment]:
@@ -257,14 +275,6 @@ class Log:
         """Whether the bytes of a segment are there as they arrived."""
         return not segment.packet or self._storage.exists(raw_key(segment))
 
-    def is_raw_whole(self, segment: Segment) -> bool:
-        """Whether the bytes of a segment are there as they arrived, and are what they were."""
-        try:
-            self.raw(segment)
-        except LogError:
-            return False
-        return True
-
     def skip(self, number: int, why: str) -> None:
         """Lets readers pass over a segment that is damaged or missing: what it held is lost, and everybody reads so.
 
@@ -297,15 +307,15 @@ class Log:
 
     def place(self, number: int) -> str:
         """Where a segment lies, for people."""
-        return str(self._folder / _key(number))
+        return str(self._folder / key_of(number))
 
     def end(self) -> int:
         """The number after the newest segment; 0 when the log is empty."""
         number = self._end
-        if number is None or (number and not self._storage.exists(_key(number - 1))):
+        if number is None or (number and not self._storage.exists(key_of(number - 1))):
             number = self._listed_end()
         for _ in range(_STEPS):
-            if not self._storage.exists(_key(number)):
+            if not self._storage.exists(key_of(number)):
                 break
             number += 1
         else:
@@ -314,17 +324,17 @@ class Log:
         return number
 
     def _listed_end(self) -> int:
-        for folder in reversed(self._storage.names(_SEGMENTS)):
-            names = self._storage.names(f"{_SEGMENTS}/{folder}")
+        for folder in reversed(self._storage.names(SEGMENTS)):
+            names = self._storage.names(f"{SEGMENTS}/{folder}")
             if names:
-                return _number(names[-1], self._folder) + 1
+                return number_of(names[-1], str(self._folder)) + 1
         if self._storage.names(_OLD_FOLDER):
             raise LogError(f"{self._folder} was written by an older version", hint="begin the stream in a new home")
         return 0
 
     def sync(self, segments: Iterable[Segment]) -> None:
         """Makes sure that segments which were read survive a power cut, also when their writer died before it had."""
-        for folder in sorted({_folder(segment.number) for segment in segments}):
+        for folder in sorted({folder_of(segment.number) for segment in segments}):
             self._storage.sync(folder)
 
     def locked(self) -> AbstractContextManager[None]:
@@ -366,34 +376,13 @@ class Log:
 
     def _segment_or_none(self, number: int) -> Segment | None:
         try:
-            data = self._storage.read(_key(number), length=HEADER_BYTES)
+            data = self._storage.read(key_of(number), length=HEADER_BYTES)
         except MissingError:
             return None
         return read_header(data, number, self.place(number))
 
     def _read(self, number: int, *, length: int | None = None) -> bytes:
         try:
-            return self._storage.read(_key(number), length=length)
+            return self._storage.read(key_of(number), length=length)
         except MissingError:
             raise LogError(f"{self.place(number)} is missing", hint="restore it from a copy") from None
-
-
-def raw_key(segment: Segment) -> str:
-    """Where the raw bytes of a packet lie; the checksum keeps those of a writer apart that lost the number."""
-    number = segment.number
-    return f"{RAW}/{number // _PER_FOLDER:08d}/{number:012d}-{segment.raw_checksum:08x}.raw"
-
-
-def _folder(number: int) -> str:
-    return f"{_SEGMENTS}/{number // _PER_FOLDER:08d}"
-
-
-def _key(number: int) -> str:
-    return f"{_folder(number)}/{number:012d}.seg"
-
-
-def _number(name: str, folder: Path) -> int:
-    stem = name.removesuffix(".seg")
-    if not (stem.isdigit() and len(stem) == 12):
-        raise LogError(f"{name} in {folder} is no segment", hint="only capture writes here; move the file away")
-    return int(stem)

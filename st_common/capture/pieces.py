@@ -6,6 +6,7 @@ from itertools import groupby
 
 from st_common.capture.log import Log, Segment
 from st_common.capture.reading import Readings
+from st_common.capture.whole import is_raw_whole
 from st_common.decode.joined import Part, Raw, decode_all, of_one
 from st_common.decode.packed import from_bytes
 from st_common.errors import LogError
@@ -79,7 +80,7 @@ def _unpacked(log: Log, segment: Segment, readings: Readings) -> Piece:
     try:
         packet = log.read(segment)
     except LogError as error:
-        if was_reset or not log.is_raw_whole(segment):
+        if was_reset or not is_raw_whole(log, segment):
             raise
         return replace(_of_raw(log, segment, stream), damage=f"{error.message}; {_WAY_OUT}")
     decoded = from_bytes(

@@ -14,17 +14,20 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from st_common.capture.log import Log
 from st_common.capture.segment import NONE, Segment, reading_behind
 from st_common.errors import LogError, StateError
+from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
 
 NAMES = (
     "format", "columns", "time_unit", "attributes", "units", "header", "delimiter", "quote", "nulls", "max_ahead_s",
 )  # fmt: skip
 KEY = "reading.json"
+_AT_ONCE = 64  # segments: among the first there are records, as a rule
 
 Reading = Mapping[str, Any]
 
@@ -113,17 +116,28 @@ class Readings:
         return self._record.anew <= segment.number < self._record.upto
 
 
+def log_for(home: Home, stream: StreamSettings) -> Log:
+    """The log of a stream for who appends: the records are read by these settings, whatever others say in between.
+
+    To open it touches nothing. Each append may raise what `settle` raises.
+    """
+    log = Log(home.log(stream.name))
+    log.settle_by(partial(settle, log, stream))
+    return log
+
+
 def settle(log: Log, stream: StreamSettings, *, begun: StreamSettings | None = None) -> int | None:
     """Sees to it that what is appended next is read as the settings say: the segment of a new row; None: it was so.
 
     `begun` has the settings by which an engine reads what nobody has said a reading of; who captures has none, and
-    says it of an empty log alone. Who captures does this under the log's lock, right before it appends.
+    says it of an empty log alone. What this `log` appends later is settled again, under its lock, each time.
 
     Raises:
         StateError: an attribute has another type than before; no table could hold both.
         LogError: the log is damaged.
     """
     wanted = reading_of(stream)
+    log.settle_by(partial(settle, log, stream))
     with log.locked():
         record = record_of(log)
         if record.base is None and (begun is not None or not _has_records(log)):
@@ -164,7 +178,12 @@ def begin_anew(log: Log) -> int:
 
 
 def _has_records(log: Log) -> bool:
-    return len(log.control_segments(0)) < log.end()
+    start = 0
+    while found := log.segments(start, max_segments=_AT_ONCE):
+        if any(not one.control for one in found):
+            return True
+        start += len(found)
+    return False
 
 
 def _standing(log: Log, record: Record, number: int) -> Reading | None:

@@ -1,7 +1,9 @@
 """How long raw bytes stay beside the packets that were made of them."""
 
-from st_common.capture.log import RAW, Log, Segment, raw_key
+from st_common.capture.keys import RAW, raw_key
+from st_common.capture.log import Log, Segment
 from st_common.capture.reading import record_of
+from st_common.capture.whole import is_whole
 from st_common.errors import LogError
 
 
@@ -25,7 +27,7 @@ def remove_raw(log: Log, *, before_us: int) -> int:
                 return removed  # it is young, or damaged, or its writer is about to name it
             is_own = segment.packet and raw_key(segment) == key
             is_awaited = record.anew <= number < record.upto
-            if not (is_own and (is_awaited or not _is_whole(log, segment))):
+            if not (is_own and (is_awaited or not is_whole(log, segment))):
                 log.storage.delete(key)
                 removed += 1
     return removed
@@ -36,14 +38,6 @@ def _segment(log: Log, number: int) -> Segment | None:
         return log.segment(number)
     except LogError:
         return None
-
-
-def _is_whole(log: Log, segment: Segment) -> bool:
-    try:
-        log.read(segment)
-    except LogError:
-        return False
-    return True
 
 
 def _number(name: str) -> int | None:

@@ -85,6 +85,11 @@ class Marks:
     timeless: bool = False
     reading: bool = False
 
+    @property
+    def of_rows(self) -> bool:
+        """Whether the payload is control rows, of whatever kind, and no records."""
+        return self.control or self.clock or self.reading
+
 
 def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segment:
     """The segment that stands behind `before` (None: the log is empty) with this payload.
@@ -92,7 +97,7 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
     Raises:
         LogError: a payload of 16 MiB or more, an arrival before 1970 or after 2286, or live control rows.
     """
-    control = marks.control or marks.clock or marks.reading
+    control = marks.of_rows
     if control and marks.live:
         raise LogError("control rows are not live", hint="live says of data that it is told as it happens")
     if len(payload) >= SEGMENT_LIMIT:

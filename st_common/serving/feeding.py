@@ -17,8 +17,8 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 
 from st_common.capture.files import wall_clock
-from st_common.capture.log import Log, Segment
-from st_common.capture.reading import settle
+from st_common.capture.log import Segment
+from st_common.capture.reading import log_for
 from st_common.errors import ConfigError, QueryError
 from st_common.home import Home
 from st_common.ops.records import read_record, write_record
@@ -77,7 +77,7 @@ class Feed:
         row = _source(home, query, target)
         self.stream, self.records = row.stream, 0
         self._home, self._query, self._target, self._clock = home, row.name, target, clock
-        self._log = Log(home.log(target.name))
+        self._log = log_for(home, target)
         self._path = feed_folder(home, target.name) / f"{self.stream}.{quote(row.name, safe='')}.json"
         self._outlet = Outlet(home, self.stream)
         self._timed = target.columns.event_ts is not None
@@ -124,7 +124,6 @@ class Feed:
             fresh = [line for place, line in records if place > after]
             payloads = list(_payloads(fresh))
             if payloads:
-                settle(self._log, self._target)
                 is_live = timeless = not self._timed
                 self._log.append_all(payloads, arrival_us=self._clock(), timeless=timeless, live=is_live)
             self._write_note(max(up_to, after))

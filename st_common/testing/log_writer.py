@@ -10,6 +10,7 @@ from pathlib import Path
 from st_common.capture.log import Log
 from st_common.position import position_of
 from st_common.settings import Columns, StreamSettings
+from st_common.storage import Storage
 from st_common.testing.oracle import Control, Fix, Row, Rules
 from st_common.testing.oracle_expressions import ATTRIBUTES, text_of
 
@@ -29,6 +30,13 @@ class Written:
     order: dict[int, int]
 
 
+def bare_log(folder: Path, *, storage: Storage | None = None) -> Log:
+    """A log to which records are appended of which nobody says how they are read: whoever reads them first does."""
+    log = Log(folder, storage=storage)
+    log.settle_by(lambda: None)
+    return log
+
+
 def write_log(
     folder: Path, rows: Sequence[Row], cuts: Collection[int] = (), *, arrival_us: int = 0, live: bool = False
 ) -> Written:
@@ -37,7 +45,7 @@ def write_log(
     A cut is the place of the first row of a segment. Every segment has the same arrival; `live` says
     that fixes are told as they happen.
     """
-    log = Log(folder)
+    log = bare_log(folder)
     placed: list[Row] = []
     order: dict[int, int] = {}
     for part in _parts(rows, frozenset(cuts)):

@@ -26,6 +26,7 @@ from typing import Any
 from st_common import tables
 from st_common.capture.control import write_clock, write_end
 from st_common.capture.log import Log
+from st_common.capture.reading import log_for
 from st_common.engine import reshard
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
@@ -129,7 +130,7 @@ def _load(home: Home, stream: StreamSettings, one: Step, _arrival_us: int) -> No
 
 
 def _append(home: Home, stream: StreamSettings, one: Step, arrival_us: int) -> None:
-    Log(home.log(stream.name)).append(one["records"].encode(), arrival_us=arrival_us, live=one["live"])
+    log_for(home, stream).append(one["records"].encode(), arrival_us=arrival_us, live=one["live"])
 
 
 def _tick(home: Home, stream: StreamSettings, one: Step, arrival_us: int) -> None:

@@ -22,7 +22,7 @@ from st_common.operators.changes import settled
 from st_common.ops import lease, process, records
 from st_common.settings import StreamSettings
 from st_common.storage import local as disks
-from st_common.testing.log_writer import HEADER
+from st_common.testing.log_writer import HEADER, bare_log
 from st_common.testing.oracle import Fix
 from st_common.testing.simulated import Actor, Inline, World
 from st_common.testing.simulated_disk import SimulatedDisk, SimulatedPath, System
@@ -80,7 +80,7 @@ class Machine:
 
     def log(self) -> Log:
         """The log, as a new process sees it."""
-        return Log(self.home.log(STREAM))
+        return bare_log(self.home.log(STREAM))
 
     def capture(self) -> None:
         """Appends what is wanted, segment after segment; one that dies has lost what was not acknowledged."""

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from st_common.capture.log import Log
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.launcher import find
 from st_common.ops.process import kill_session
 from st_common.ops.status import read_status
+from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.dags
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +51,7 @@ class Installation:
 
     def arrives(self, *rows: str) -> None:
         payload = "\n".join(["id,t,x,y", *rows, ""]).encode()
-        Log(self.home.log("taxis")).append(payload, arrival_us=time.time_ns() // 1000)
+        bare_log(self.home.log("taxis")).append(payload, arrival_us=time.time_ns() // 1000)
 
     def pid(self) -> int | None:
         running = find(self.folder, now_us=time.time_ns() // 1000)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.delivery.deliver import deliver
 from st_common.delivery.message import change_ids
 from st_common.delivery.settings import DeliverySettings
@@ -21,6 +20,7 @@ from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.kafka_broker import JARS, KafkaBroker, kafka_broker
+from st_common.testing.log_writer import bare_log
 
 STREAM = StreamSettings(
     name="s", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"), crs="planar", time_unit="s",
@@ -74,7 +74,7 @@ def records(broker: KafkaBroker, name: str) -> list[tuple[int, str, str, dict[st
 
 def prepare(folder: Path, queries: int = 7) -> Home:
     home = Home(folder)
-    log = Log(home.log("s"))
+    log = bare_log(home.log("s"))
     for number in range(queries):
         plan = Plan(stream="s", inside=Box(minx=0, miny=0, maxx=1 + number, maxy=5)).to_json()
         row = {"op": "register", "query": f"q{number}", "version": 1, "plan": plan, "text": "", "owner": "t"}
@@ -84,7 +84,7 @@ def prepare(folder: Path, queries: int = 7) -> Home:
 
 def add(home: Home, start: int, end: int, name: str = "o") -> None:
     lines = [f"{name}{n % 9},{n},{(n * 7) % 10},1" for n in range(start, end)]
-    Log(home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
+    bare_log(home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
     engine = LocalEngine(home, STREAM)
     while engine.batch():
         pass

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.delivery.message import change_ids
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
@@ -19,6 +18,7 @@ from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.settings import load_streams
 from st_common.testing.http_receiver import Answer, HttpReceiver, http_receiver
+from st_common.testing.log_writer import bare_log
 
 ROOT = Path(__file__).resolve().parents[2]
 STREAMS = """
@@ -45,7 +45,7 @@ def prepare(folder: Path, receiver: HttpReceiver) -> Home:
     (folder / "conf").mkdir(parents=True)
     (folder / "conf" / "streams.toml").write_text(STREAMS)
     (folder / "conf" / "deliveries.toml").write_text(DELIVERY.format(url=receiver.url))
-    log = Log(home.log("s"))
+    log = bare_log(home.log("s"))
     for number in range(3):
         plan = Plan(stream="s", inside=Box(minx=0, miny=0, maxx=3 + number, maxy=5)).to_json()
         row = {"op": "register", "query": f"q{number}", "version": 1, "plan": plan, "text": "", "owner": "t"}

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.engine import local
 from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.settings import load_streams
+from st_common.testing.log_writer import bare_log
 
 ROOT = Path(__file__).resolve().parents[2]
 STREAMS = """
@@ -37,7 +37,7 @@ def plan_of(n):
 def fill(home, seed):
     """A log of random walks over a few rectangles."""
     random.seed(seed)
-    log = Log(home.log("load"))
+    log = bare_log(home.log("load"))
     rows = [
         json.dumps({"op": "register", "query": f"q{n}", "version": 1, "text": "", "owner": "t", "plan": plan_of(n)})
         for n in range(6)

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.home import Home
 from st_common.layers.load import load
 from st_common.query.registry import register
@@ -15,6 +14,7 @@ from st_common.query.text import parse
 from st_common.serving.verify import verify
 from st_common.settings import Columns, StreamSettings
 from st_common.tables import read
+from st_common.testing.log_writer import bare_log
 
 CONF = __import__("pathlib").Path(__file__).resolve().parents[2] / "conf"
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y")
@@ -44,7 +44,7 @@ def plane_rows(shared):
 
 
 def fill(home, stream, rows, segment_rows=10_000):
-    log = Log(home.log(stream.name))
+    log = bare_log(home.log(stream.name))
     for start in range(0, len(rows), segment_rows):
         lines = ["id,t,x,y", *(f"{i},{t},{x!r},{y!r}" for i, t, x, y in rows[start : start + segment_rows])]
         log.append("\n".join(lines).encode(), arrival_us=0)

@@ -16,7 +16,6 @@ from pyproj import Geod
 from typer.testing import CliRunner
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.engine.run import run as run_engine
 from st_common.home import Home
@@ -25,6 +24,7 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.verify import verify
 from st_common.settings import load_streams
+from st_common.testing.log_writer import bare_log
 
 ROOT = Path(__file__).resolve().parents[2]
 TAXIS = """
@@ -67,7 +67,7 @@ def porto(shared, tmp_path_factory):
     register(home, {"taxis": stream}, parse(QUERIES), owner="test")
     for start in range(0, len(rows), 4000):
         lines = ["id,t,x,y", *(f"{i},{t},{x!r},{y!r}" for i, t, x, y in rows[start : start + 4000])]
-        Log(home.log("taxis")).append("\n".join(lines).encode(), arrival_us=0)
+        bare_log(home.log("taxis")).append("\n".join(lines).encode(), arrival_us=0)
     run_engine(home, stream, until_idle=True)
     return home, stream, rows
 
@@ -204,7 +204,7 @@ def prepare(folder):
             f"o{chance.randrange(40)},{number * 50 + row},{chance.uniform(0, 9)},{chance.uniform(0, 9)}"
             for row in range(50)
         ]
-        Log(home.log("load")).append("\n".join(["id,t,x,y", *lines]).encode(), arrival_us=0)
+        bare_log(home.log("load")).append("\n".join(["id,t,x,y", *lines]).encode(), arrival_us=0)
     return home
 
 

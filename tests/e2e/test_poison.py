@@ -16,6 +16,7 @@ from st_common.operators.filters import FILTERS
 from st_common.ops.alerts import Alert, read_alerts
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
+from st_common.testing.log_writer import bare_log
 
 CONF = """
 [streams.taxis]
@@ -57,7 +58,7 @@ def errors_of(home: Home) -> list[Alert]:
 
 
 def append(home: Home, payload: bytes, at: int) -> None:
-    Log(home.log("taxis")).append(payload, arrival_us=at * 1_000_000)
+    bare_log(home.log("taxis")).append(payload, arrival_us=at * 1_000_000)
 
 
 @pytest.mark.spec("S3")

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
@@ -30,6 +29,7 @@ from st_common.serving.answers import answered
 from st_common.serving.history import objects_at
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.effort import tries
+from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("P2")
 
@@ -78,7 +78,7 @@ def run(home, stream, history):
     """The log written and read bit by bit; the levels are written at some of its ends only, in new processes."""
     fixes, cuts, _, _, writes = history
     register(home, {stream.name: stream}, parse(QUERIES), owner="t")
-    log = Log(home.log(stream.name))
+    log = bare_log(home.log(stream.name))
     for start, end, write in zip([0, *cuts], cuts, writes, strict=False):
         segment(log, fixes[start:end])
         if write:
@@ -313,7 +313,7 @@ def test_what_the_contracts_promise_of_the_levels_is_kept(walked):
 
 
 def test_objects_that_moving_queries_go_with_have_a_row_for_each_of_them(tmp_path):
-    home, log = Home(tmp_path), Log(tmp_path / "streams" / "grid" / "log")
+    home, log = Home(tmp_path), bare_log(tmp_path / "streams" / "grid" / "log")
     moving = """
     REGISTER QUERY around_a AS SELECT * FROM grid INSIDE ('M', 'a', 3);
     REGISTER QUERY near_a AS SELECT * FROM grid kNN ('M', 2, 'a');

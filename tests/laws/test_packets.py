@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
 from st_common.decode.packed import Encoder
 from st_common.engine.archive import Archive
@@ -24,7 +23,7 @@ from st_common.operators.state import State
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.source import Feed, packet_rows
 from st_common.testing.effort import tries
-from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.log_writer import bare_log, settings_of, write_log
 from st_common.testing.strategies import cases, segmentations
 
 HEADER = b"id,ts,x,y,n,w"
@@ -53,7 +52,7 @@ SEGMENT = st.tuples(PAYLOAD, st.integers(0, 60).map(lambda s: s * 1_000_000), st
 
 def written(folder, found, stream, *, mixed):
     """A log of payloads; with `mixed` those that are marked are packets."""
-    log = Log(Path(folder))
+    log = bare_log(Path(folder))
     timeless = stream.columns.event_ts is None
     for payload, arrival_us, is_packet in found:
         coded = Encoder(payload, stream, arrival_us=arrival_us) if mixed and is_packet else None
@@ -95,7 +94,7 @@ def test_a_packet_holds_what_its_raw_bytes_mean(name, found):
 
 def packed_copy(raw, folder, stream, chosen):
     """The same log with packets in the place of some segments."""
-    log = Log(folder)
+    log = bare_log(folder)
     for number, segment in enumerate(raw.segments(0)):
         payload = raw.read(segment)
         coded = None

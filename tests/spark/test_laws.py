@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.engine.owner import owned
 from st_common.home import Home
 from st_common.position import position_of
@@ -21,7 +20,7 @@ from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
 from st_common.testing.layer_tables import store_layers
-from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.log_writer import bare_log, settings_of, write_log
 from st_common.testing.strategies import MARGINS, Segmentation, case_of
 
 pytestmark = pytest.mark.timeout(600)
@@ -122,7 +121,7 @@ def test_each_shard_has_a_partition_of_its_own(spark):
 @pytest.mark.spec("X6")
 def test_a_hole_in_the_log_stops_the_stream_with_one_clear_error(spark, tmp_path):
     home, stream = Home(tmp_path), settings_of("grid", oracle.Rules())
-    log = Log(home.log("grid"))
+    log = bare_log(home.log("grid"))
     for number in range(3):
         log.append(f"object,t,x,y,gone\na,{number},1,1,\n".encode(), arrival_us=0)
     log.append(json.dumps({"op": "end"}).encode(), arrival_us=0, control=True)

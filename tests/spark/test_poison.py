@@ -13,6 +13,7 @@ from st_common.query.registry import queries, register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 from st_common.spark import stream as streaming
+from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.timeout(900)
 FIXES = StreamSettings(
@@ -40,7 +41,7 @@ def run_spark(spark, home, stream):
 def test_a_query_that_cannot_be_judged_fails_alone_and_the_local_engine_tells_the_same_of_all_others(spark, tmp_path):
     home = Home(tmp_path)
     register(home, {"fixes": FIXES}, parse(TEXT), owner="me")
-    log = Log(home.log("fixes"))
+    log = bare_log(home.log("fixes"))
     log.append(b"id,t,x,y,state\n1,1,5,5,free\n2,1,5,5,free\n3,1,5,5,busy\n", arrival_us=1_000_000)
     run_spark(spark, home, FIXES)
     log.append(b"id,t,x,y\nabc,2,5,5\n", arrival_us=2_000_000)

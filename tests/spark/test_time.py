@@ -6,7 +6,6 @@ import time
 import pytest
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import owned
 from st_common.home import Home
@@ -15,6 +14,7 @@ from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import Columns, StreamSettings
 from st_common.spark import stream as streaming
+from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.timeout(600)
 STATEMENTS = """
@@ -43,7 +43,7 @@ def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(spark, tmp_pa
         name="cars", format="csv", crs="planar", time_unit="us", silence_s=30.0, shards=2,
         columns=Columns(object="id", event_ts="t", x="x", y="y"),
     )  # fmt: skip
-    log, now_us = Log(home.log("cars")), time.time_ns() // 1000
+    log, now_us = bare_log(home.log("cars")), time.time_ns() // 1000
     log.append(f"id,t,x,y\na,{now_us - 60_000_000},5,5\n".encode(), arrival_us=now_us - 60_000_000, live=True)
     register(home, {"cars": stream}, parse(STATEMENTS), owner="me")
     run(spark, home, stream)
@@ -52,7 +52,7 @@ def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(spark, tmp_pa
     assert answer(home, "many")["value"].to_pylist() == [0.0]
     run(spark, home, stream)  # what shards wait for is not known at a start: one row asks
     once = Home(tmp_path / "local")
-    copy = Log(once.log("cars"))
+    copy = bare_log(once.log("cars"))
     for segment in log.segments(0):
         marks = {"control": segment.control, "clock": segment.clock, "live": segment.live}
         copy.append(log.read(segment), arrival_us=segment.arrival_us, **marks)

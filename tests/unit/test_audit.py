@@ -9,7 +9,6 @@ import pytest
 import typer
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.contracts import load_contract
 from st_common.engine.run import run
@@ -21,6 +20,7 @@ from st_common.query.text import parse
 from st_common.serving import audit as auditing
 from st_common.serving.audit import audit
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S2")
 STREAM = StreamSettings(
@@ -44,7 +44,7 @@ command = typer.main.get_command(app)
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = Home(tmp_path_factory.mktemp("audit") / "home")
     register(home, {"s": STREAM}, parse(QUERIES), owner="me")
-    log = Log(home.log("s"))
+    log = bare_log(home.log("s"))
     for numbers in (range(6), range(6, 12)):
         for second in numbers:
             place = 1 if second % 2 else 9
@@ -138,7 +138,7 @@ def test_a_segment_that_was_given_up_is_passed_over_and_named_ever_after(
         'columns = { object = "id", event_ts = "t", x = "x", y = "y" }\n'
     )
     path = home.log("s") / "segments" / "00000000" / "000000000013.seg"
-    log = Log(home.log("s"))
+    log = bare_log(home.log("s"))
     log.append(b"id,t,x,y\na,50,1,1\n", arrival_us=1)
     log.append(b"id,t,x,y\nb,51,1,1\n", arrival_us=1)
     path.write_bytes(path.read_bytes()[:70])

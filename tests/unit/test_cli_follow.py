@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
@@ -20,6 +19,7 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.changes import stream_changes
 from st_common.settings import load_streams
+from st_common.testing.log_writer import bare_log
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = """
@@ -44,7 +44,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 
 def fixes(home: Home, *lines: str) -> None:
-    Log(home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
+    bare_log(home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
 
 
 def done(home: Home) -> LocalEngine:

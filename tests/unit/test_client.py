@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from st_common.capture.log import Log
 from st_common.client import Client, Element, Feature, MultiTuple, Registration
 from st_common.engine.run import run
 from st_common.errors import QueryError
@@ -22,6 +21,7 @@ from st_common.query.registry import find, history, queries
 from st_common.query.text import to_text
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 CARS = StreamSettings(
     name="cars", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"), crs="planar", time_unit="s",
@@ -46,7 +46,7 @@ def client(home: Home) -> Client:
 
 
 def fixes(home: Home, *lines: str) -> None:
-    Log(home.log("cars")).append("\n".join(("id,t,x,y,line", *lines, "")).encode(), arrival_us=0)
+    bare_log(home.log("cars")).append("\n".join(("id,t,x,y,line", *lines, "")).encode(), arrival_us=0)
 
 
 @contextmanager
@@ -200,7 +200,7 @@ def test_real_ships_come_as_the_table_has_them(home: Home, shared: Path):
     changes = client.register(
         query("ships").in_space((10, 55, 13, 57)).where("SOG > 5").select("SOG", "x").emit_every(), "sound"
     )
-    log = Log(home.log("ships"))
+    log = bare_log(home.log("ships"))
     log.append((shared / "data" / "ais-denmark" / "aisdk-2026-04-26-first20000.csv").read_bytes(), arrival_us=0)
     with running(home, ships):
         table = [soon(changes) for _ in range(100)]

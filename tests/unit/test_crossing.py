@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.log import Log
 from st_common.engine.run import run
 from st_common.errors import QueryError
 from st_common.home import Home
@@ -19,6 +18,7 @@ from st_common.query.registry import check, register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y")
 SHIPS = StreamSettings(name="ships", format="csv", columns=COLUMNS, time_unit="s", max_ahead_s=None)
@@ -102,7 +102,7 @@ def test_an_area_by_name_crosses_or_is_refused(tmp_path: Path):
 def members(home: Home, places: list[tuple[float, float]]) -> list[int]:
     """The numbers of the places that the query q holds."""
     rows = "".join(f"o{number},1,{x!r},{y!r}\n" for number, (x, y) in enumerate(places))
-    Log(home.log("ships")).append(f"id,t,x,y\n{rows}".encode(), arrival_us=1)
+    bare_log(home.log("ships")).append(f"id,t,x,y\n{rows}".encode(), arrival_us=1)
     run(home, SHIPS, until_idle=True)
     return sorted(int(name[1:]) for name in answer(home, "q")["object"].to_pylist())
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.delivery import deliver as deliver_module
 from st_common.delivery.deliver import deliver
@@ -28,6 +27,7 @@ from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.http_receiver import Answer, http_receiver
+from st_common.testing.log_writer import bare_log
 
 STREAM = StreamSettings(
     name="s", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"), crs="planar", time_unit="s",
@@ -38,7 +38,7 @@ QUERIES = ("qa", "qb", "other")
 
 def prepare(folder, queries=QUERIES):
     home = Home(folder)
-    log = Log(home.log("s"))
+    log = bare_log(home.log("s"))
     for query in queries:
         plan = Plan(stream="s", inside=Box(minx=0, miny=0, maxx=5, maxy=5)).to_json()
         row = {"op": "register", "query": query, "version": 1, "plan": plan, "text": "", "owner": "t"}
@@ -47,7 +47,7 @@ def prepare(folder, queries=QUERIES):
 
 
 def fixes(home, *lines):
-    Log(home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
+    bare_log(home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
 
 
 def run_engine(home, *, commit=True):

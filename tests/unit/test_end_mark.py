@@ -4,7 +4,6 @@ import pytest
 
 from st_common.capture.control import write_end
 from st_common.capture.files import replay
-from st_common.capture.log import Log
 from st_common.engine.run import run
 from st_common.home import Home
 from st_common.query.registry import register
@@ -12,6 +11,7 @@ from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 STATEMENTS = """
 REGISTER QUERY many AS SELECT COUNT(*) FROM ships INSIDE (0, 0, 10, 10);
@@ -28,7 +28,7 @@ def test_the_last_tick_is_not_later_than_the_last_fix_and_holds_nobody_who_is_si
         lateness_s=lateness_s, columns=Columns(object="id", event_ts="t", x="x", y="y"),
     )  # fmt: skip
     register(home, {"ships": stream}, parse(STATEMENTS), owner="me")
-    log = Log(home.log("ships"))
+    log = bare_log(home.log("ships"))
     log.append(b"id,t,x,y\nold,600,1,1\nlast,628,1,1\n", arrival_us=0)
     write_end(log, arrival_us=0)
     run(home, stream, until_idle=True)
@@ -46,7 +46,7 @@ def test_files_replayed_one_after_the_other_are_not_late_after_the_end_marks_of_
         name="ships", format="csv", crs="planar", time_unit="s", max_ahead_s=None, lateness_s=5.0,
         columns=Columns(object="id", event_ts="t", x="x", y="y"),
     )  # fmt: skip
-    log = Log(home.log("ships"))
+    log = bare_log(home.log("ships"))
     for second in range(100, 106):
         path = tmp_path / f"{second}.csv"
         path.write_text(f"id,t,x,y\na,{second},1,1\nb,{second},1,1\n")

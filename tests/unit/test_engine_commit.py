@@ -13,7 +13,6 @@ import typer
 from deltalake import DeltaTable
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.cli import app, frame
 from st_common.engine import states
 from st_common.engine.archive import Archive
@@ -28,6 +27,7 @@ from st_common.ops.alerts import Alert, append_alert, read_alerts
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings, home_dir
+from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S2", "X6")
 STREAM = StreamSettings(
@@ -51,7 +51,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def _write(home: Home, numbers: range) -> None:
-    log = Log(home.log("s"))
+    log = bare_log(home.log("s"))
     for second in numbers:
         place = 1 if second % 2 else 9
         rows = f"id,t,x,y\na,{second},{place},1\nb,{second},{10 - place},1\n"
@@ -276,7 +276,7 @@ def test_a_refused_file_is_one_line_that_names_it(tmp_path: Path, capsys: pytest
 
 
 def test_a_clock_that_was_set_back_is_told(home: Home) -> None:
-    log = Log(home.log("s"))
+    log = bare_log(home.log("s"))
     newest = log.end() - 1
     arrival_us = log.segments(newest)[0].arrival_us
     for step_us in (10, -3_600_000_000, -3_500_000_000):
@@ -325,7 +325,7 @@ def test_a_table_that_goes_back_under_a_running_engine_is_not_jumped_over(tmp_pa
 
 
 def test_an_overtaken_owner_writes_no_clock_rows(home: Home) -> None:
-    log = Log(home.log("s"))
+    log = bare_log(home.log("s"))
     log.append(b"id,t,x,y\na,1,1,1\n", arrival_us=FUTURE_US, live=True)
     with owned(home, "s", engine="local") as first:
         paused = LocalEngine(home, replace(STREAM, silence_s=1.0), first, now_us=lambda: FUTURE_US + 10**9)
@@ -354,7 +354,7 @@ def test_only_what_changed_is_stored_until_it_is_more_than_the_state(home: Home,
     monkeypatch.setattr(states, "_MOST_LINKS", 3)
     folder = home.stream("s") / "local" / "states"
     rows = "\n".join(f"other-{n}-{n * n},1,50,50" for n in range(5_000))
-    Log(home.log("s")).append(f"id,t,x,y\n{rows}\n".encode(), arrival_us=1)
+    bare_log(home.log("s")).append(f"id,t,x,y\n{rows}\n".encode(), arrival_us=1)
     engine, kinds = LocalEngine(home, STREAM), []
     for number in range(7):
         _write(home, range(number, number + 1))

@@ -26,6 +26,7 @@ from st_common.serving.answers import answer
 from st_common.serving.changes import passed_changes
 from st_common.serving.feeding import Feed, feed_folder
 from st_common.settings import Columns, StreamSettings, load_streams
+from st_common.testing.log_writer import bare_log
 
 CONF = """
 [streams.cars]
@@ -67,7 +68,7 @@ def register(home, name, plan, stream="cars", version=1):
 def drive(home, *fixes):
     """Fixes (object, seconds, x, kind) and what they change, committed."""
     lines = "".join(f"{name},{second},{x},1,{kind}\n" for name, second, x, kind in fixes)
-    Log(home.log("cars")).append(b"id,t,x,y,kind\n" + lines.encode(), arrival_us=0)
+    bare_log(home.log("cars")).append(b"id,t,x,y,kind\n" + lines.encode(), arrival_us=0)
     engine = LocalEngine(home, streams(home)["cars"])
     while engine.batch():
         pass
@@ -75,7 +76,7 @@ def drive(home, *fixes):
 
 
 def fed(home):
-    log = Log(home.log("arrivals"))
+    log = bare_log(home.log("arrivals"))
     return [json.loads(line) for one in log.segments(0) if not one.clock for line in log.read(one).splitlines()]
 
 
@@ -117,7 +118,7 @@ def test_what_went_is_where_its_object_was_then_with_its_columns(home):
     row = Plan(stream="cars", inside=ZONE, emit="dstream", columns=(("kind", "kind"),))
     register(home, "went", row)
     lines = "a,1,5,1,bus\na,2,20,2,bus\nb,2,6,1,car\na,3,7,1,bus\na,4,30,4,bus\na,5,40,5,bus\n"
-    log = Log(home.log("cars"))
+    log = bare_log(home.log("cars"))
     log.append(b"id,t,x,y,kind\n" + lines.encode(), arrival_us=0)
     log.append(json.dumps({"op": "drop", "query": "went"}).encode(), arrival_us=0, control=True)
     register(home, "went", row, version=2)
@@ -141,10 +142,10 @@ def test_it_goes_on_where_it_ended_even_without_its_note(home):
     assert len(fed(home)) == 2
     for note in feed_folder(home, "arrivals").iterdir():
         note.unlink()  # as if it had died behind the append
-    Log(home.log("arrivals")).append(b"what others write {\n[]\n", arrival_us=9)
+    bare_log(home.log("arrivals")).append(b"what others write {\n[]\n", arrival_us=9)
     drive(home, ("c", 3, 7, "bus"))
     feed(home).run()
-    log = Log(home.log("arrivals"))
+    log = bare_log(home.log("arrivals"))
     last = log.read(log.segments(0)[-1])
     assert json.loads(last)["object"] == "c"
     assert [log.read(one).count(b'"seq"') for one in log.segments(0)] == [2, 0, 1]
@@ -239,13 +240,13 @@ def test_the_command_feeds_once(home: Home, tmp_path: Path):
 
 
 def controls(home):
-    log = Log(home.log("arrivals"))
+    log = bare_log(home.log("arrivals"))
     rows = [json.loads(line) for one in log.segments(0) if one.control for line in log.read(one).splitlines()]
     return [(row["op"], row.get("ts")) for row in rows if row["op"] in ("clock", "end")]
 
 
 def drive_and_run(home, *fixes, end=False):
-    log = Log(home.log("cars"))
+    log = bare_log(home.log("cars"))
     lines = "".join(f"{name},{second},{x},1,{kind}\n" for name, second, x, kind in fixes)
     log.append(b"id,t,x,y,kind\n" + lines.encode(), arrival_us=0)
     if end:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.journal import Journal, JournalTail
 from st_common.engine.local import LocalEngine
@@ -19,6 +18,7 @@ from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower, follow
 from st_common.settings import Columns, StreamSettings
 from st_common.tables.tail import Tail
+from st_common.testing.log_writer import bare_log
 
 STREAM = StreamSettings(
     name="s", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"), crs="planar", time_unit="s",
@@ -29,7 +29,7 @@ CONTRACT = load_contract("changes")
 
 def prepare(folder, queries=("q", "r")):
     home = Home(folder)
-    log = Log(home.log("s"))
+    log = bare_log(home.log("s"))
     for number, query in enumerate(queries):
         plan = Plan(stream="s", inside=Box(minx=number, miny=0, maxx=5, maxy=5)).to_json()
         row = {"op": "register", "query": query, "version": 1, "plan": plan, "text": "", "owner": "t"}

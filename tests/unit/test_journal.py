@@ -2,13 +2,13 @@
 
 import pytest
 
-from st_common.capture.log import Log
 from st_common.engine.journal import journal_path, pending
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 STREAM = StreamSettings(
     name="s", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"), crs="planar", time_unit="s",
@@ -20,7 +20,7 @@ def prepare(tmp_path):
     import json
 
     home = Home(tmp_path)
-    log = Log(home.log("s"))
+    log = bare_log(home.log("s"))
     plan = Plan(stream="s", inside=Box(minx=0, miny=0, maxx=5, maxy=5)).to_json()
     row = {"op": "register", "query": "q", "version": 1, "plan": plan, "text": "", "owner": "t"}
     log.append(json.dumps(row).encode(), arrival_us=0, control=True)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from st_common.capture.log import SEGMENT_LIMIT, Log
 from st_common.errors import LogError, StorageError
 from st_common.storage import LocalStorage
+from st_common.testing.log_writer import bare_log
 
 ARRIVAL = 1_700_000_000_000_000  # 2023-11-14 22:13:20 UTC
 HOUR_US = 3_600_000_000
@@ -26,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def _log(tmp_path: Path, payloads: int = 0) -> Log:
-    log = Log(tmp_path / "log")
+    log = bare_log(tmp_path / "log")
     for number in range(payloads):
         log.append(b"%d" % number, arrival_us=ARRIVAL + number)
     return log
@@ -41,7 +42,8 @@ def _files(tmp_path: Path) -> list[str]:
 
 
 def _start(code: str, *args: object) -> subprocess.Popen[bytes]:
-    source = "import sys\nfrom pathlib import Path\nfrom st_common.capture.log import Log\n" + textwrap.dedent(code)
+    imports = "import sys\nfrom pathlib import Path\nfrom st_common.testing.log_writer import bare_log\n"
+    source = imports + textwrap.dedent(code)
     return subprocess.Popen([sys.executable, "-c", source, *map(str, args)], cwd=ROOT, stdout=subprocess.PIPE)
 
 
@@ -60,7 +62,7 @@ def test_segments_come_back_in_order_with_what_was_appended(tmp_path: Path) -> N
     log = _log(tmp_path)
     data = log.append(b"a,b\n1,2\n", arrival_us=ARRIVAL)
     control = log.append(b'{"op":"end"}\n', arrival_us=ARRIVAL + 5, control=True)
-    assert log.segments(0) == [data, control] == Log(tmp_path / "log").segments(0)
+    assert log.segments(0) == [data, control] == bare_log(tmp_path / "log").segments(0)
     assert [(s.number, s.arrival_us, s.control, s.size) for s in log.segments(0)] == [
         (0, ARRIVAL, False, 8),
         (1, ARRIVAL + 5, True, 13),
@@ -79,13 +81,13 @@ def test_a_segment_says_whether_its_writer_called_it_live(tmp_path: Path) -> Non
     log.append_all([b"1", b"2"], arrival_us=ARRIVAL, live=True)
     log.append(b'{"op":"end"}\n', arrival_us=ARRIVAL, control=True)
     marks = [(False, False), (False, True), (False, True), (False, True), (True, False)]
-    assert [(s.control, s.live) for s in Log(tmp_path / "log").segments(0)] == marks
+    assert [(s.control, s.live) for s in bare_log(tmp_path / "log").segments(0)] == marks
     with pytest.raises(LogError, match="control rows are not live"):
         log.append(b"{}", arrival_us=ARRIVAL, control=True, live=True)
 
 
 def test_a_listing_is_bounded_by_bytes_and_by_number(tmp_path: Path) -> None:
-    log = Log(tmp_path / "log")
+    log = bare_log(tmp_path / "log")
     log.append_all([b"x" * 10] * 5, arrival_us=ARRIVAL)
     numbers = [[s.number for s in log.segments(1, max_bytes=n)] for n in (0, 10, 19, 20, 1000)]
     assert numbers == [[1], [1], [1], [1, 2], [1, 2, 3, 4]]
@@ -133,7 +135,7 @@ def test_any_course_of_events_keeps_all_segments_in_order(
     tmp_path_factory: pytest.TempPathFactory, events: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path_factory.mktemp("log")
-    log, stored, controls = Log(folder), [], []
+    log, stored, controls = bare_log(folder), [], []
     for kind, value in events:
         if kind == "append":
             payloads = [b"%d" % (len(stored) + n) for n in range(value)]
@@ -145,7 +147,7 @@ def test_any_course_of_events_keeps_all_segments_in_order(
             log.append(b"rows", arrival_us=ARRIVAL, control=value > 0, clock=value > 1)
             controls += [len(stored)] if value == 1 else []
             stored.append(b"rows")
-        for reader in (log, Log(folder)):
+        for reader in (log, bare_log(folder)):
             assert [reader.read(s) for s in reader.segments(0)] == stored
             assert reader.end() == len(stored)
             assert [s.number for s in reader.control_segments(0)] == controls
@@ -156,7 +158,7 @@ def test_the_lock_is_reentrant_and_keeps_other_processes_out(tmp_path: Path) -> 
     log = _log(tmp_path)
     with log.locked(), log.locked():
         assert log.append(b"mine", arrival_us=ARRIVAL).number == 0
-        other = _start("Log(Path(sys.argv[1])).append(b'other', arrival_us=1)", tmp_path / "log")
+        other = _start("bare_log(Path(sys.argv[1])).append(b'other', arrival_us=1)", tmp_path / "log")
         with pytest.raises(subprocess.TimeoutExpired):
             other.wait(timeout=1)
         assert log.append(b"mine", arrival_us=ARRIVAL).number == 1
@@ -166,18 +168,18 @@ def test_the_lock_is_reentrant_and_keeps_other_processes_out(tmp_path: Path) -> 
 
 def test_processes_that_append_side_by_side_make_no_hole_and_no_repeat(tmp_path: Path) -> None:
     writer = """
-        log, name = Log(Path(sys.argv[1])), sys.argv[2]
+        log, name = bare_log(Path(sys.argv[1])), sys.argv[2]
         for n in range(60):
             log.append(f"{name}-{n}".encode(), arrival_us=1_700_000_000_000_000 + n * 1_000_000_000, control=n % 7 == 0)
             log.publish("query", log.end())
     """
     writers = [_start(writer, tmp_path / "log", name) for name in "abc"]
-    log, seen = Log(tmp_path / "log"), []
+    log, seen = bare_log(tmp_path / "log"), []
     while any(process.poll() is None for process in writers):
         seen += [log.read(s) for s in log.segments(len(seen))]
     assert [_ended(process) for process in writers] == [0, 0, 0]
     seen += [log.read(s) for s in log.segments(len(seen))]
-    assert [log.read(s) for s in Log(tmp_path / "log").segments(0)] == seen
+    assert [log.read(s) for s in bare_log(tmp_path / "log").segments(0)] == seen
     for name in "abc":
         assert [text.decode() for text in seen if text.startswith(name.encode())] == [f"{name}-{n}" for n in range(60)]
 
@@ -186,7 +188,7 @@ def test_processes_that_append_side_by_side_make_no_hole_and_no_repeat(tmp_path:
 @pytest.mark.parametrize("delay_ms", [3, 11, 23, 47, 71])
 def test_a_killed_writer_leaves_whole_segments_and_the_next_one_goes_on(tmp_path: Path, delay_ms: int) -> None:
     writer = """
-        log = Log(Path(sys.argv[1]))
+        log = bare_log(Path(sys.argv[1]))
         print("ready", flush=True)
         n = 0
         while True:
@@ -208,7 +210,7 @@ def test_a_killed_writer_leaves_whole_segments_and_the_next_one_goes_on(tmp_path
 def test_a_hole_is_an_error_that_names_it(tmp_path: Path) -> None:
     log = _log(tmp_path, 4)
     _file(tmp_path, 1).unlink()
-    for reader in (log, Log(tmp_path / "log")):
+    for reader in (log, bare_log(tmp_path / "log")):
         with pytest.raises(LogError, match="segment 1 is missing"):
             reader.segments(0)
         with pytest.raises(LogError, match="segment 1 is missing"):
@@ -220,7 +222,7 @@ def test_a_foreign_file_among_the_segments_is_an_error_that_names_it(tmp_path: P
     _log(tmp_path, 2)
     (_file(tmp_path, 0).parent / "notes.txt").write_text("mine")
     with pytest.raises(LogError, match=r"notes\.txt in .* is no segment"):
-        Log(tmp_path / "log").end()
+        bare_log(tmp_path / "log").end()
 
 
 @pytest.mark.spec("S2")
@@ -271,7 +273,7 @@ def test_no_power_cut_leaves_a_hole_where_a_writer_died_before_it_synced(tmp_pat
             done.append("create")
             return made
 
-    log = Log(tmp_path / "log", storage=Noting(tmp_path / "log"))
+    log = bare_log(tmp_path / "log", storage=Noting(tmp_path / "log"))
     for _ in range(2):
         log.append(b"", arrival_us=ARRIVAL)
     assert done == ["sync segments/00000000", "create", "create"]
@@ -304,7 +306,7 @@ def test_statements_are_found_without_reading_what_lies_between(tmp_path: Path) 
             read.append(key)
             return super().read(key, start=start, length=length)
 
-    found = Log(tmp_path / "log", storage=Counting(tmp_path / "log")).control_segments(0)
+    found = bare_log(tmp_path / "log", storage=Counting(tmp_path / "log")).control_segments(0)
     assert ([s.number for s in found], len(read)) == ([3], 2)
 
 
@@ -323,7 +325,7 @@ def test_a_writer_that_holds_no_lock_takes_no_number_twice(tmp_path: Path) -> No
 
     def beaten(objects: list[tuple[str, bytes]]) -> bool:
         log._storage.create_all = real  # type: ignore[method-assign]
-        Log(tmp_path / "log", storage=_Unlocked(tmp_path / "log")).append(b"quicker", arrival_us=ARRIVAL)
+        bare_log(tmp_path / "log", storage=_Unlocked(tmp_path / "log")).append(b"quicker", arrival_us=ARRIVAL)
         return real(objects)
 
     log._storage.create_all = beaten  # type: ignore[method-assign]
@@ -356,7 +358,7 @@ def test_a_disk_that_refuses_is_one_line_and_nothing_is_half_written(
 
 
 def test_a_log_that_grew_by_much_is_listed_instead_of_walked(tmp_path: Path) -> None:
-    log, reader = _log(tmp_path, 1), Log(tmp_path / "log")
+    log, reader = _log(tmp_path, 1), bare_log(tmp_path / "log")
     assert reader.end() == 1
     log.append_all([b""] * 300, arrival_us=ARRIVAL)
     asked: list[str] = []
@@ -367,12 +369,12 @@ def test_a_log_that_grew_by_much_is_listed_instead_of_walked(tmp_path: Path) -> 
 
 
 def test_a_reader_that_goes_on_while_the_log_grows_is_not_ahead_of_it(tmp_path, monkeypatch):
-    log = Log(tmp_path)
+    log = bare_log(tmp_path)
     log.append(b"a\n", arrival_us=1)
     looked = Log.reader_positions
 
     def while_it_grows(mine):
-        other = Log(tmp_path)
+        other = bare_log(tmp_path)
         monkeypatch.setattr(Log, "reader_positions", looked)
         monkeypatch.setattr(Log, "locked", lambda _: nullcontext())
         other.append(b"b\n", arrival_us=2)
@@ -395,7 +397,7 @@ def test_a_damaged_segment_that_is_given_up_is_passed_over_by_everybody(tmp_path
         with pytest.raises(LogError, match=r"`fairway streams skip` passes over it"):
             [log.read(s) for s in log.segments(number)]
         log.skip(number, "there is no copy")
-    for reader in (log, Log(tmp_path / "log")):
+    for reader in (log, bare_log(tmp_path / "log")):
         found = reader.segments(0)
         assert [reader.read(s) for s in found] == [b"0", b"1", b"a statement", b"", b"", b"last"]
         assert [(s.number, s.control, s.skipped) for s in found[2:5]] == [
@@ -422,4 +424,4 @@ def test_a_log_of_an_older_version_is_refused(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "000000000000-1700000000000000-d.seg").write_bytes(b"")
     with pytest.raises(LogError, match="was written by an older version"):
-        Log(tmp_path / "log").segments(0)
+        bare_log(tmp_path / "log").segments(0)

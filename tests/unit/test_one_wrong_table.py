@@ -7,11 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from jobs.supervise import main as supervise
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.serving.answers import answer
+from st_common.testing.log_writer import bare_log
 
 GOOD = """
 [streams.good]
@@ -51,7 +51,7 @@ def fairway(*args: str, code: int = 0):
 @pytest.mark.spec("S3", "C4")
 def test_the_other_streams_run_and_commands_name_the_wrong_one(home):
     fairway("query", "register", "--text", "REGISTER QUERY q AS SELECT * FROM good")
-    Log(home.log("good")).append(b"id,t,x,y\na,1,1,1\n", arrival_us=1_000_000)
+    bare_log(home.log("good")).append(b"id,t,x,y\na,1,1,1\n", arrival_us=1_000_000)
     fairway("run", "good", "--until-idle")
     assert answer(home, "q")["object"].to_pylist() == ["a"]
     assert SAYS in fairway("run", "bad", "--until-idle", code=2).stderr

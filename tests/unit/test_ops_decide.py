@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from st_common.capture.log import Log
 from st_common.ops.decide import ActionKind, Decision, Memory, decide
 from st_common.ops.health import Health, Limits, Observation, observe
 from st_common.ops.launcher import Running
@@ -14,6 +13,7 @@ from st_common.ops.process import Owner
 from st_common.ops.status import Exit, StreamStatus, write_status
 from st_common.ops.stop import StopMarker
 from st_common.position import position_of
+from st_common.testing.log_writer import bare_log
 
 S = 1_000_000
 START = 1_000_000 * S
@@ -153,7 +153,7 @@ def test_a_beat_without_movement_is_no_progress() -> None:
 
 
 def test_an_archive_that_stands_still_inside_a_living_engine_is_seen(tmp_path: Path) -> None:
-    log = Log(tmp_path / "log")
+    log = bare_log(tmp_path / "log")
     for _ in range(5):
         log.append(b"id,t,x,y\n", arrival_us=1)
     for job, segment in (("engine", 5), ("archive", 2)):

@@ -19,6 +19,7 @@ from st_common.ops.process import kill_session
 from st_common.query.plan import Box, Plan
 from st_common.settings import load_streams
 from st_common.testing.http_receiver import HttpReceiver, http_receiver
+from st_common.testing.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("X7"), pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -67,7 +68,7 @@ class Stage:
     def changes(self, number: int) -> None:
         lines = [f"o{self._second + n},{self._second + n},1,1" for n in range(number)]
         self._second += number
-        Log(self.home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
+        bare_log(self.home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
         engine = LocalEngine(self.home, load_streams(self.home.root / "conf")["s"])
         while engine.batch():
             pass

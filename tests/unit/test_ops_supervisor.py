@@ -15,7 +15,6 @@ import psutil
 import pytest
 
 from jobs.supervise import main
-from st_common.capture.log import Log
 from st_common.errors import ConfigError, FencedError
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
@@ -26,6 +25,7 @@ from st_common.ops.process import kill_session, lives, this_process
 from st_common.ops.status import read_exit, read_status
 from st_common.ops.supervisor import Engines, Supervisor, healths, reset, tick
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("C4"), pytest.mark.slow]
 
@@ -181,7 +181,7 @@ def test_an_engine_that_hangs_is_asked_killed_and_restarted(stage: Stage) -> Non
     stage.tick()
     hanging = stage.pid()
     os.kill(hanging, signal.SIGSTOP)
-    Log(stage.folder / "log").append(b"id,t,x,y\n", arrival_us=1)
+    bare_log(stage.folder / "log").append(b"id,t,x,y\n", arrival_us=1)
     done = stage.until(lambda: stage.pid() not in (hanging, None) and stage.speaks(), ticking=True)
     in_order = [kind for kind in dict.fromkeys(done) if kind != "alert"]  # a killed process may take a moment to go
     assert in_order == ["stop", "kill", "clear", "restart"]

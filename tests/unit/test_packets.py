@@ -27,6 +27,7 @@ from st_common.ops.alerts import read_alerts
 from st_common.serving.audit import audit
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.source import Feed, packet_rows
+from st_common.testing.log_writer import bare_log
 
 CARS = StreamSettings(
     name="cars",
@@ -52,7 +53,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 def captured(home: Home, stream: StreamSettings = CARS, text: bytes = TEXT, **options: object) -> Log:
     path = home.root.parent / "records"
     path.write_bytes(text)
-    log = Log(home.log("cars"))
+    log = bare_log(home.log("cars"))
     replay(log, path, stream, end_mark=False, **{"clock": lambda: 10 * DAY_US, **options})
     return log
 

@@ -7,12 +7,12 @@ import pytest
 
 from jobs import load_layer, partition
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.errors import ConfigError, LayerError
 from st_common.home import Home
 from st_common.partition.store import current
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.prepartition import prepartition, source_of
+from st_common.testing.log_writer import bare_log
 
 CONF = """
 [kinds.stop]
@@ -81,7 +81,7 @@ def test_a_group_is_partitioned_by_the_logs_of_its_streams(tmp_path, conf):
     home = Home(tmp_path / "home")
     streams = [stream("cars", "city"), stream("vans", "city"), stream("ships", "sea")]
     for number, one in enumerate(streams):
-        Log(home.log(one.name)).append(f"id,x,y\na,{number},0\nb,{number},1\n".encode(), arrival_us=1)
+        bare_log(home.log(one.name)).append(f"id,x,y\na,{number},0\nb,{number},1\n".encode(), arrival_us=1)
     read = source_of(home, conf, streams, None, group="city")
     assert sorted(set(np.concatenate([x for x, _ in read()]))) == [0.0, 1.0]
     one = source_of(home, conf, streams, "stream:ships", group="city")

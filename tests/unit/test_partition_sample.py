@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.layers.points import file_points
@@ -18,6 +17,7 @@ from st_common.partition.sources import csv_points, log_points
 from st_common.partition.store import current, store
 from st_common.partition.tree import split_of
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 
 def source_of(points, batch):
@@ -110,7 +110,7 @@ CARS = StreamSettings(name="cars", format="csv", columns=Columns(object="id", x=
 
 def test_fixes_of_a_log_are_points_without_control_rows_rejects_and_objects_that_left(tmp_path):
     home = Home(tmp_path)
-    log = Log(home.log("cars"))
+    log = bare_log(home.log("cars"))
     log.append(b"id,x,y\na,1,2\nb,oops,3\n", arrival_us=1)
     log.append(b'{"op":"clock","ts":5}\n', arrival_us=2, control=True)
     log.append(b"id,x,y\nc,3,4\n", arrival_us=3)

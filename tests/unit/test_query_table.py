@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.engine.run import run
 from st_common.errors import QueryError
@@ -18,6 +17,7 @@ from st_common.serving.answers import answer
 from st_common.serving.inside_condition import rewritten
 from st_common.serving.sql import sql
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y", gone="gone")
 STREAMS = {
@@ -68,7 +68,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     text += "REGISTER QUERY dropped AS SELECT * FROM cars INSIDE (0, 0, 1, 1); DROP QUERY dropped;"
     register(home, STREAMS, parse(text), owner="ada")
     for number, (name, stream) in enumerate(STREAMS.items()):
-        log = Log(home.log(name))
+        log = bare_log(home.log(name))
         log.append(fixes(number), arrival_us=0)
         log.append(b'{"op":"end"}\n', arrival_us=0, control=True)
         run(home, stream, until_idle=True)

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
+from st_common.capture.control import write_clock
 from st_common.capture.files import replay
 from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
-from st_common.capture.reading import Readings, begin_anew, reading_of, settle
+from st_common.capture.reading import Readings, begin_anew, log_for, reading_of, record_of, settle
 from st_common.engine.archive import Archive
 from st_common.engine.reset import reset
 from st_common.engine.run import run
@@ -24,6 +25,7 @@ from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.serving.audit import audit
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 CARS = StreamSettings(
     name="cars",
@@ -44,7 +46,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def log_of(home: Home) -> Log:
-    return Log(home.log("cars"))
+    return bare_log(home.log("cars"))
 
 
 def captured(home: Home, stream: StreamSettings, text: str, **options: object) -> None:
@@ -191,6 +193,32 @@ def test_a_log_without_a_row_is_read_by_the_settings_of_its_reader(home):
     log.append(b"id,t,x,y\na,3,5,5\n", arrival_us=1)
     assert Readings(log, CARS).of(log.segment(0)) == CARS
     assert not (home.log("cars") / "reading.json").exists()
+
+
+@pytest.mark.spec("S2")
+def test_who_appends_by_hand_says_how_the_records_are_read_or_is_refused(home):
+    """Each record is read by the settings of who appended it, whatever others said in between."""
+    unsaid = Log(home.log("cars"))
+    for append in (unsaid.append, lambda payload, **options: unsaid.append_all([payload], **options)):
+        with pytest.raises(LogError, match=r"nobody has said how records .* are read") as refused:
+            append(b"id,t,x,y\na,3,5,5\n", arrival_us=1)
+        assert "log_for" in refused.value.hint
+    assert not home.log("cars").exists()
+    unsaid.append(b'{"op":"end"}\n', arrival_us=1, control=True)  # of control rows there is one reading
+    mine, other = log_for(home, SEMICOLONS), log_for(home, CARS)
+    assert unsaid.end() == 1  # to open it says nothing
+    mine.append(b"car;t;x;y\na;1;5;5\n", arrival_us=1)
+    other.append(b"id,t,x,y\nb,2,6,6\n", arrival_us=1)
+    mine.append_all([b"car;t;x;y\nc;3;7;7\n", b"car;t;x;y\nd;4;8;8\n"], arrival_us=1)
+    run(home, CARS, until_idle=True)
+    assert stored(home) == [("a", 5.0), ("b", 6.0), ("c", 7.0), ("d", 8.0)]
+
+
+def test_who_captures_first_says_it_of_a_log_in_which_nothing_but_control_rows_stands(home):
+    write_clock(Log(home.log("cars")), 1, arrival_us=1)
+    captured(home, SEMICOLONS, "car;t;x;y\nb;2;6;6\n")
+    assert [segment.reading for segment in Log(home.log("cars")).segments(0)] == [False, False]
+    assert record_of(Log(home.log("cars"))).base == reading_of(SEMICOLONS)
 
 
 def test_an_engine_says_from_where_on_records_are_read_otherwise(home):

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from st_common import redaction, tables
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.home import Home
 from st_common.ops.alerts import Alert, alerts_file, append_alert
 from st_common.redaction import keep_secret, keep_url, redacted
 from st_common.testing.http_receiver import Answer, http_receiver
+from st_common.testing.log_writer import bare_log
 
 SECRET = "tok/en+\"9f8e7d6c5b4a'"
 STREAMS = """
@@ -46,7 +46,7 @@ def home(tmp_path: Path, monkeypatch) -> Home:
     monkeypatch.delenv("FAIRWAY_CONF", raising=False)
     monkeypatch.chdir(tmp_path)
     fairway("query", "register", "--text", "REGISTER QUERY q AS SELECT * FROM s;")
-    Log(Home(tmp_path).log("s")).append(b"id,t,x,y\na,1,1,1\nb,1,2,2\n", arrival_us=1_000_000)
+    bare_log(Home(tmp_path).log("s")).append(b"id,t,x,y\na,1,1,1\nb,1,2,2\n", arrival_us=1_000_000)
     fairway("run", "s", "--until-idle")
     return Home(tmp_path)
 

@@ -24,6 +24,7 @@ from st_common.query.problem import TextError
 from st_common.query.registry import check, drop, find, history, queries, register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 INSIDE = "INSIDE (0, 0, 1, 1)"
 
@@ -50,7 +51,7 @@ def live(home: Home) -> dict[str, int]:
 
 
 def log_rows(home: Home, name: str) -> list[list[dict]]:
-    log = Log(home.log(name))
+    log = bare_log(home.log(name))
     return [[json.loads(line) for line in log.read(segment).splitlines()] for segment in log.control_segments(0)]
 
 
@@ -80,7 +81,7 @@ def test_a_registration_is_one_control_segment_that_says_everything(home: Home):
 
 
 def test_a_row_knows_its_place_in_the_log(home: Home):
-    Log(home.log("taxis")).append(b"id,x,y\n", arrival_us=1)
+    bare_log(home.log("taxis")).append(b"id,x,y\n", arrival_us=1)
     rows = register(
         home, STREAMS, parse("REGISTER QUERY a AS SELECT * FROM taxis; DROP QUERY a"), owner="ada", now_us=7
     )
@@ -274,7 +275,7 @@ def test_a_writer_that_dies_between_streams_leaves_all_or_nothing(
         fail_at(dying, number)
         with pytest.raises(KeyboardInterrupt):
             do(home, text)
-    Log(home.log("ships")).append(b"id,x,y\n", arrival_us=5)  # capture goes on meanwhile
+    bare_log(home.log("ships")).append(b"id,x,y\n", arrival_us=5)  # capture goes on meanwhile
     assert live(home) == {"plane": 1, "ships": 1, "taxis": 1}
     assert live(home) == {"plane": 1, "ships": 1, "taxis": 1}
     assert [len(log_rows(home, name)) for name in ("plane", "ships", "taxis")] == [1, 1, 1]
@@ -314,7 +315,9 @@ def test_payloads_keep_the_lines_and_stay_below_the_limit(sizes: list[int], limi
 
 
 def test_a_broken_control_row_is_named(home: Home):
-    Log(home.log("taxis")).append(b'{"op":"clock","ts":1}\n{"op":"drop","query":"a"}\n', arrival_us=1, control=True)
+    bare_log(home.log("taxis")).append(
+        b'{"op":"clock","ts":1}\n{"op":"drop","query":"a"}\n', arrival_us=1, control=True
+    )
     with pytest.raises(LogError, match="segment 0 of stream taxis: row 2 is no control row"):
         queries(home)
 

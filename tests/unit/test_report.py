@@ -23,6 +23,7 @@ from st_common.query.text import parse
 from st_common.serving.report import Report, RuleFacts, Step, collect
 from st_common.serving.report_page import page
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
 
 STREAM = StreamSettings(
     name="cars",
@@ -54,7 +55,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     home = Home(tmp_path_factory.mktemp("home"))
     store_parks(home)
     register(home, {"cars": STREAM}, parse(QUERIES), owner="me", now_us=1_000_000)
-    Log(home.log("cars")).append(FIXES.encode(), arrival_us=2_000_000)
+    bare_log(home.log("cars")).append(FIXES.encode(), arrival_us=2_000_000)
     run(home, STREAM, until_idle=True)
     return home
 
@@ -80,7 +81,7 @@ def test_a_window_is_shown_by_its_fixes_and_its_region(tmp_path: Path) -> None:
         REGISTER QUERY now AS SELECT * FROM cars [ROWS 2] INSIDE (0, 0, 20, 20);
     """
     register(home, {"cars": STREAM}, parse(text), owner="me", now_us=1_000_000)
-    Log(home.log("cars")).append(FIXES.encode(), arrival_us=2_000_000)
+    bare_log(home.log("cars")).append(FIXES.encode(), arrival_us=2_000_000)
     write_end(Log(home.log("cars")), arrival_us=2_000_000)
     run(home, STREAM, until_idle=True)
     found = collect(home, STREAM)

@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.engine.reset import reset
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.serving.answers import answer
+from st_common.testing.log_writer import bare_log
 
 STREAM = """
 [streams.{name}]
@@ -59,7 +59,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     settings(tmp_path, x="lat", y="lon")
     fairway("query", "register", "--text", QUERY.format(name="s"))
     for name in ("s", "other"):
-        Log(Home(tmp_path).log(name)).append(ROWS, arrival_us=1_000_000)
+        bare_log(Home(tmp_path).log(name)).append(ROWS, arrival_us=1_000_000)
         fairway("run", name, "--until-idle")
     return Home(tmp_path)
 

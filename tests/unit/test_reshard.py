@@ -28,7 +28,7 @@ from st_common.operators.changes import settled
 from st_common.operators.codec import to_blob
 from st_common.operators.stages import step
 from st_common.ops.stop import place_marker
-from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.log_writer import bare_log, settings_of, write_log
 from st_common.testing.oracle import Control, Fix, Rules
 from st_common.testing.random_plans import KINDS, plan_of
 from st_common.testing.strategies import SECOND_US, case_of
@@ -65,7 +65,7 @@ def written(home, rows):
 
 def shards_here(home, stream, owner):
     """What Spark does with a stream that begins with seeds, without Spark: up to an export."""
-    log, topology = Log(home.log(stream.name)), topology_of(home, stream.name)
+    log, topology = bare_log(home.log(stream.name)), topology_of(home, stream.name)
     segment = write_export(log, arrival_us=0).number
     seeds = seed_folder(generation_folder(home, stream.name))
     read = [packets(log, one, stream, shards=stream.shards) for one in log.segments(topology.start)]
@@ -261,7 +261,7 @@ def test_the_command_line_says_what_it_did_and_which_settings_to_change(tmp_path
     def fairway(*args):
         return CliRunner().invoke(app, [*args, "--home", str(tmp_path)], prog_name="fairway")
 
-    Log(Home(tmp_path).log("walk")).append(b"id,t,x,y\na,1,1,1\nb,2,1,1\n", arrival_us=0)
+    bare_log(Home(tmp_path).log("walk")).append(b"id,t,x,y\na,1,1,1\nb,2,1,1\n", arrival_us=0)
     assert "has never run" in fairway("streams", "reshard", "walk", "--engine", "spark").stderr
     assert fairway("run", "walk", "--until-idle").exit_code == 0
     assert fairway("streams", "reshard", "walk").stdout == "walk runs on local with 1 shard already\n"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
 from st_common.query.region import MovingBox
+from st_common.testing.log_writer import bare_log
 from st_common.testing.road_network import read_network
 from st_common.testing.road_traffic import ALL_REPORT, Round, object_ids, payload, rounds, stamp_ms, traffic_stream
 
@@ -42,7 +42,7 @@ def test_each_round_gives_the_changes_between_two_exact_answers(
     found = list(rounds(read_network(shared / "data" / "roadnet-oldenburg"), TRAFFIC, seed=1))
     stream, home = traffic_stream("load", TRAFFIC), Home(tmp_path)
     stream = replace(stream, silence_s=60.0, max_speed_mps=10.0, cache_share=cache_share)
-    log = Log(home.log("load"))
+    log = bare_log(home.log("load"))
     plans = [
         Plan(stream="load", inside=MovingBox(focal=f, width=SIDE, height=SIDE)) for f in object_ids(np.arange(SQUARES))
     ]

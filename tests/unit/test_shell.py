@@ -17,7 +17,6 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from typer.testing import CliRunner
 
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.cli.frame import Options
 from st_common.cli.shell.carrying_out import Shell
@@ -29,6 +28,7 @@ from st_common.errors import LogError
 from st_common.home import Home
 from st_common.query.registry import queries
 from st_common.settings import load_streams
+from st_common.testing.log_writer import bare_log
 
 CONF = """
 [streams.taxis]
@@ -69,7 +69,7 @@ def typed(home, text, capsys):
 
 def drive(home, *fixes):
     lines = "".join(f"{name},{second},{x},1,,\n" for name, second, x in fixes)
-    Log(home.log("taxis")).append(b"id,t,x,y,state,driver\n" + lines.encode(), arrival_us=0)
+    bare_log(home.log("taxis")).append(b"id,t,x,y,state,driver\n" + lines.encode(), arrival_us=0)
     engine = LocalEngine(home, load_streams(home.root / "conf")["taxis"])
     while engine.batch():
         pass

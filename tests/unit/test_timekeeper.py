@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.capture.control import write_clock, write_end
-from st_common.capture.log import Log
 from st_common.engine import timekeeper
 from st_common.engine.local import LocalEngine
 from st_common.engine.timekeeper import MINUTES, PAUSE_US, SETTLE_US, Delays, SteadyWall, Timekeeper
@@ -19,6 +18,7 @@ from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.effort import tries
+from st_common.testing.log_writer import bare_log
 
 S = 1_000_000
 NOW = 4_000_000_000 * S  # after the real one, by which registrations are stamped: arrivals never go back
@@ -87,7 +87,7 @@ def counts(home):
 def test_a_feed_that_pauses_is_told_what_time_brings(home, lateness_s):
     stream, wall = stream_of(silence_s=5.0, lateness_s=lateness_s), Wall()
     register(home, {"cars": stream}, parse(STATEMENTS), owner="me")
-    log = Log(home.log("cars"))
+    log = bare_log(home.log("cars"))
     fix(log, NOW, arrival_us=NOW, name="a")
     fix(log, NOW, arrival_us=NOW, name="b")
     engine = LocalEngine(home, stream, now_us=wall)
@@ -112,7 +112,7 @@ def test_a_feed_that_pauses_is_told_what_time_brings(home, lateness_s):
 def test_after_a_replay_and_after_an_end_mark_time_stands_still(home):
     stream, wall = stream_of(silence_s=5.0), Wall(NOW + 3_600 * S)
     register(home, {"cars": stream}, parse(STATEMENTS), owner="me")
-    log = Log(home.log("cars"))
+    log = bare_log(home.log("cars"))
     fix(log, NOW, arrival_us=NOW, live=False)
     engine = LocalEngine(home, stream, now_us=wall)
     drive(engine)
@@ -149,7 +149,7 @@ def test_a_steady_delay_with_pauses_loses_nothing_as_late(tmp_path_factory, sent
     home = Home(tmp_path_factory.mktemp("home"))
     stream, wall = stream_of(silence_s=5.0, lateness_s=lateness_s), Wall()
     register(home, {"cars": stream}, parse(STATEMENTS), owner="me")
-    log = Log(home.log("cars"))
+    log = bare_log(home.log("cars"))
     engine = LocalEngine(home, stream, now_us=wall)
     for number, at in enumerate(sent):
         drive(engine, wall, NOW + at + delay_s * S, step_us=S)
@@ -165,7 +165,7 @@ def test_a_steady_delay_with_pauses_loses_nothing_as_late(tmp_path_factory, sent
 def test_an_engine_that_starts_again_knows_the_feed_that_it_left(home):
     stream, wall = stream_of(silence_s=50.0), Wall(NOW + 20 * S)
     register(home, {"cars": stream}, parse(STATEMENTS), owner="me")
-    log = Log(home.log("cars"))
+    log = bare_log(home.log("cars"))
     fix(log, NOW, arrival_us=NOW + 20 * S)
     engine = LocalEngine(home, stream, now_us=wall)
     engine.batch()
@@ -193,7 +193,7 @@ def test_the_delay_is_the_largest_of_the_last_minutes_and_of_fixes_in_order():
 
 def test_clock_rows_are_a_second_apart_at_least(home):
     stream, wall = stream_of(), Wall()
-    log = Log(home.log("cars"))
+    log = bare_log(home.log("cars"))
     fix(log, NOW, arrival_us=NOW)
     keeper, asked = Timekeeper(log, stream, start=1, now_us=wall), []
     for _ in range(100):

@@ -18,6 +18,7 @@ from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
 from st_common.serving.verify import verify
 from st_common.settings import load_streams
+from st_common.testing.log_writer import bare_log
 
 CONF = """
 [streams.cars]
@@ -76,7 +77,7 @@ def told(folder: Path, crs: str, seed: int) -> dict[str, list[tuple]]:
     for name, text in QUERIES.items():
         placed = text.replace("(X, Y", f"({x!r}, {y!r}").replace(" X, Y)", f" {x!r}, {y!r})")
         register(home, known, parse(f"REGISTER QUERY {name} AS {placed}"), owner="ada")
-    Log(home.log("cars")).append(fixes(crs, seed).encode(), arrival_us=40_000_000)
+    bare_log(home.log("cars")).append(fixes(crs, seed).encode(), arrival_us=40_000_000)
     Log(home.log("cars")).append(b'{"op":"end"}\n', arrival_us=41_000_000, control=True)
     run(home, known["cars"], until_idle=True)
     assert all(one.holds for one in verify(home, known["cars"]))
@@ -108,7 +109,7 @@ def test_a_circle_of_a_kilometre_in_feet_is_what_shapely_finds(tmp_path: Path):
     rng = random.Random(3)
     places = {f"c{n}": (1_000_000 + rng.uniform(-5000, 5000), 200_000 + rng.uniform(-5000, 5000)) for n in range(300)}
     lines = [f"{name},1,{x!r},{y!r}" for name, (x, y) in places.items()]
-    Log(home.log("cars")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=1_000_000)
+    bare_log(home.log("cars")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=1_000_000)
     run(home, known["cars"], until_idle=True)
     centre, to_metres = shapely.Point(1_000_000, 200_000), 1200 / 3937
     inside = {name for name, place in places.items() if centre.distance(shapely.Point(place)) * to_metres <= 1000}

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.log import Log
 from st_common.engine.run import run
 from st_common.errors import ConfigError
 from st_common.home import Home
@@ -16,6 +15,7 @@ from st_common.query.registry import check, queries, register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import load_streams, stream_of
+from st_common.testing.log_writer import bare_log
 
 CONF = """
 [streams.trucks]
@@ -90,7 +90,7 @@ def test_members_are_those_whose_speed_is_above_the_limit(kmh, limit, unit, tmp_
     home = home_of(tmp_path_factory.mktemp("home") / "home")
     streams = load_streams(home.root / "conf")
     where(home, f"speed > {limit} {unit}")
-    Log(home.log("trucks")).append(
+    bare_log(home.log("trucks")).append(
         f"id,t,x,y,Speed,height,late,load,kind\na,1,0,0,{kmh},1,1,1,car\n".encode(), arrival_us=1
     )
     run(home, streams["trucks"], until_idle=True)

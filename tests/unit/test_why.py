@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.engine.archive import Archive
 from st_common.engine.journal import Journal
@@ -22,6 +21,7 @@ from st_common.serving.evidence import fix_at, fix_of
 from st_common.serving.sentence import Others, sentence
 from st_common.serving.why import why
 from st_common.settings import load_streams
+from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X5")
 
@@ -62,7 +62,7 @@ def home(tmp_path):
     engine, archive = LocalEngine(home, streams["taxis"]), Archive(home, streams["taxis"])
     for segment in FIXES:
         lines = [f"{i},{round(T0.timestamp()) + t},{x},{y},{gone},{v}" for i, t, x, y, gone, v in segment]
-        Log(home.log("taxis")).append("\n".join(["id,t,x,y,gone,speed", *lines]).encode(), arrival_us=0)
+        bare_log(home.log("taxis")).append("\n".join(["id,t,x,y,gone,speed", *lines]).encode(), arrival_us=0)
         commit(engine, archive)
     engine.close()
     return home
@@ -224,7 +224,7 @@ def test_a_fix_that_came_when_its_object_was_silent_is_not_the_last_that_counted
     start = round(T0.timestamp())
     rows = [("bus", 110, 1), ("z", 200, 9), ("bus", 120, 5), ("z", 201, 9)]  # silence is 60 s: at 120 it is too late
     lines = [f"{name},{start + t},{x},1,," for name, t, x in rows]
-    Log(home.log("taxis")).append("\n".join(["id,t,x,y,gone,speed", *lines]).encode(), arrival_us=0)
+    bare_log(home.log("taxis")).append("\n".join(["id,t,x,y,gone,speed", *lines]).encode(), arrival_us=0)
     stream = load_streams(home.root / "conf")["taxis"]
     engine = LocalEngine(home, stream)
     commit(engine, Archive(home, stream))
@@ -273,7 +273,7 @@ def test_who_leaves_the_nearest_is_told_who_came_in_its_place(home, run):
     for fixes in ("a,200,1,0,,\nb,200,2,0,,\nc,200,9,0,,", "c,205,0.5,0,,", "a,210,3,0,,", "c,220,,,true,"):
         lines = [line.split(",") for line in fixes.split("\n")]
         text = "".join(",".join([i, str(round(T0.timestamp()) + int(t)), *rest]) + "\n" for i, t, *rest in lines)
-        Log(home.log("taxis")).append(b"id,t,x,y,gone,speed\n" + text.encode(), arrival_us=0)
+        bare_log(home.log("taxis")).append(b"id,t,x,y,gone,speed\n" + text.encode(), arrival_us=0)
         commit(engine, archive)
     engine.close()
     found = why(home, "two", "b", at=T0 + timedelta(seconds=208), stream=streams["taxis"])

@@ -1,0 +1,25 @@
+"""Whether what a log has stored of a segment is what it was."""
+
+from collections.abc import Callable
+
+from st_common.capture.log import Log
+from st_common.capture.segment import Segment
+from st_common.errors import LogError
+
+
+def is_whole(log: Log, segment: Segment) -> bool:
+    """Whether the payload of a segment is there, and is what it was."""
+    return _works(log.read, segment)
+
+
+def is_raw_whole(log: Log, segment: Segment) -> bool:
+    """Whether the bytes of a segment are there as they arrived, and are what they were."""
+    return _works(log.raw, segment)
+
+
+def _works(read: Callable[[Segment], bytes], segment: Segment) -> bool:
+    try:
+        read(segment)
+    except LogError:
+        return False
+    return True
