@@ -22,7 +22,8 @@ app = typer.Typer(name="fairway", cls=FairwayGroup, no_args_is_help=True, add_co
 @app.callback()
 def _fairway(
     home: Annotated[
-        Path | None, typer.Option("--home", metavar="DIR", help="The home folder (else FAIRWAY_HOME).")
+        str | None,  # as it was typed: a path would lose a slash of s3://
+        typer.Option("--home", metavar="DIR", help="The home folder (else FAIRWAY_HOME)."),
     ] = None,
     conf: Annotated[
         Path | None,

@@ -25,7 +25,7 @@ _UNEXPECTED = 1
 class Options:
     """The options that every command takes, wherever they stand on the line; the last one counts."""
 
-    home: Path | None = None
+    home: str | None = None
     conf: Path | None = None
     debug: bool = False
 

@@ -19,7 +19,7 @@ from st_common.query.plan import Plan
 from st_common.query.registry import drop, find, register
 from st_common.query.text import Statement, parse, select_of, to_text
 from st_common.serving.follow import POLL_S
-from st_common.settings import StreamSettings, conf_dir, load_streams
+from st_common.settings import StreamSettings, conf_dir, home_dir, load_streams
 
 _SELECT = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*SELECT\b", re.IGNORECASE | re.DOTALL)  # behind comments
 
@@ -42,7 +42,7 @@ class Client:
         owner: str | None = None,
         poll_s: float = POLL_S,
     ) -> None:
-        self._home = home if isinstance(home, Home) else Home(Path(home))
+        self._home = home if isinstance(home, Home) else Home(home_dir(home))
         self._streams = load_streams(conf_dir(self._home.root)) if streams is None else streams
         self._owner = getpass.getuser() if owner is None else owner
         self._poll_s = poll_s

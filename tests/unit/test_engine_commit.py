@@ -11,9 +11,11 @@ from threading import Event
 import pytest
 import typer
 from deltalake import DeltaTable
+from typer.testing import CliRunner
 
 from st_common import tables
 from st_common.cli import app, frame
+from st_common.client import Client
 from st_common.engine import states
 from st_common.engine.archive import Archive
 from st_common.engine.journal import pending
@@ -258,6 +260,11 @@ def test_a_home_that_is_no_folder_is_refused(address: str, tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="a home cannot lie at"):
         home_dir(address)
+    done = CliRunner().invoke(app, ["--home", address, "status"], prog_name="fairway")
+    said = f"error: a home cannot lie at {address} (give a folder of a local disk; shared storage is planned)\n"
+    assert (done.exit_code, done.stderr) == (2, said)
+    with pytest.raises(ConfigError, match=f"a home cannot lie at {address} "):
+        Client(address, streams={})
     assert list(tmp_path.iterdir()) == []
 
 
