@@ -18,6 +18,7 @@ from pathlib import Path
 from st_common.storage import LocalStorage
 
 FAIRWAY = Path(sys.executable).with_name("fairway")
+ROOT = Path(__file__).resolve().parents[1]
 STREAM = "load"
 SETTINGS = """
 [streams.load]
@@ -25,6 +26,8 @@ format = "csv"
 time_unit = "s"
 max_ahead_s = "off"
 crs = "planar"
+engine = "local"
+running = true
 silence_s = 60.0
 max_speed_mps = 5.0
 codec = "{codec}"
@@ -69,6 +72,13 @@ class Place:
             check=False,
         )  # fmt: skip
 
+    def tick(self) -> subprocess.CompletedProcess[str]:
+        """One look of the supervisor, to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "jobs.supervise", "--home", self.root, "--conf", self.root / "conf"],
+            capture_output=True, text=True, timeout=WAIT_S, check=False, cwd=ROOT,
+        )  # fmt: skip
+
     def spawn(self, *arguments: str, before: tuple[str, ...] = (), out: Path | None = None) -> subprocess.Popen[bytes]:
         """Starts a command as a process group; what it says on stderr goes to the notes."""
         name = f"{len(self.started):02d}-{arguments[0]}"
@@ -79,9 +89,18 @@ class Place:
         self.started.append(process)
         return process
 
+    def launched(self) -> int | None:
+        """The process of the engine that the supervisor launched last."""
+        with suppress(OSError, ValueError):
+            return int(json.loads((self.stream / "engine.json").read_text())["pid"])
+        return None
+
     def kill_all(self) -> None:
         """Kills (-9) all that was started here and still runs."""
         self.wants_more = False
+        if (launched := self.launched()) is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(launched, signal.SIGKILL)
         for process in self.started:
             kill(process)
 

@@ -10,23 +10,24 @@ Needs root for file systems of their own (power cut, full disk) and for other na
 """
 
 import argparse
-import fcntl
 import os
 import random
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fault_disks import cut_power, disk_of, filled, mount_again, turn_read_only
 from fault_place import ROWS, STREAM, BrokenError, Place, at_work, judge, kill, part_of, position, rerun, until
 
+from st_common.home import Home
+from st_common.ops.alerts import read_alerts
+
 REFUSED = 4  # exit code of a process whose stream belongs to another one
+NO_STORAGE = 75  # of one that the disk takes nothing of
 FOREIGN_S = 125.0
 """So long, and a little more, a lease of a process lives that cannot be looked at."""
 
@@ -91,34 +92,77 @@ def clock_step(place: Place) -> None:
 
 def disk_full(place: Place) -> None:
     """What is left of the disk is taken and given back, three times."""
-    filler = place.root.parent / "filler"
     with at_work(place) as first:
         engine = first
         for _ in range(3):
-            with suppress(OSError), filler.open("wb", buffering=0) as file:
-                while True:
-                    file.write(b"x" * (64 << 10))
-            time.sleep(place.rng.uniform(1, 4))
-            filler.unlink()
+            with filled(place.root.parent):
+                time.sleep(place.rng.uniform(1, 4))
             if engine.poll() is not None:
+                _judge_end(place, engine)
                 engine = place.spawn("run", STREAM, "--engine", "local")
             time.sleep(place.rng.uniform(1, 4))
+    rerun(place)
+
+
+def tick_on_full_disk(place: Place) -> None:
+    """The engine dies, and the supervisor looks when nothing is left of the disk: it alerts; with room it starts it."""
+    with at_work(place) as engine:
+        place.tick()  # so it knows that the engine lived
+        kill(engine)
+        with filled(place.root.parent):
+            _alerted(place, place.tick(), "load", "dead: ")
+        done = place.tick()
+        if done.returncode or place.launched() is None:
+            raise BrokenError(f"a tick with room again: {done.returncode}: {done.stdout} {done.stderr}")
+        before = position(place)
+        until(lambda: position(place) > before, "the engine that was launched is at work")
+    rerun(place)
+
+
+def _alerted(place: Place, done: subprocess.CompletedProcess[str], stream: str, text: str) -> None:
+    """Makes sure that a tick alerted, in the file or on stderr, and ended without a traceback."""
+    said = [alert.stream + ": " + alert.text for alert in read_alerts(Home(place.root))]
+    told = done.stderr.replace("alert: ", "").splitlines() + said
+    if (
+        done.returncode not in (0, NO_STORAGE)
+        or "Traceback" in done.stderr
+        or not any(line.startswith(f"{stream}: {text}") for line in told)
+    ):
+        raise BrokenError(f"a tick ended with {done.returncode}: {told[:4]}")
+
+
+def _judge_end(place: Place, engine: subprocess.Popen[bytes]) -> None:
+    """Makes sure that an engine of which the disk took nothing ended with a line that names a file."""
+    said = (place.notes / f"{place.started.index(engine):02d}-run.err").read_text()
+    if engine.returncode != NO_STORAGE or "Traceback" in said or str(place.root) not in said:
+        raise BrokenError(f"an engine that the disk took nothing of ended with {engine.returncode}: {said[-300:]}")
+
+
+def _refused(done: subprocess.CompletedProcess[str], what: str) -> None:
+    """Makes sure that a command ended with the code of a disk that takes nothing, and said this without a traceback."""
+    if done.returncode != NO_STORAGE or what not in done.stderr or "Traceback" in done.stderr:
+        raise BrokenError(f"{done.args[1:]} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+
+
+def read_only(place: Place) -> None:
+    """The file system turns read-only, as after an error of its disk: all stop with a line; then all go on."""
+    with at_work(place) as engine:
+        turn_read_only(place.root.parent)
+        until(lambda: engine.poll() is not None, "the engine has noticed")
+        _judge_end(place, engine)
+        _refused(place.call("run", STREAM), str(place.root))
+        _refused(place.call("query", "drop", "left"), str(place.root))
+        _alerted(place, place.tick(), "supervisor", "nothing is looked after: ")
+    mount_again(place.root.parent)
     rerun(place)
 
 
 def power_cut(place: Place) -> None:
     """The file system stops at once and forgets what was not synced."""
     with at_work(place):
-        folder = os.open(place.root, os.O_RDONLY)
-        fcntl.ioctl(folder, _SHUTDOWN, struct.pack("I", _WITHOUT_A_FLUSH))
-        os.close(folder)
-    mount = place.root.parent
-    subprocess.run(["umount", mount], check=True)
-    subprocess.run(["mount", "-o", "loop", mount.with_suffix(".img"), mount], check=True)
+        cut_power(place.root)
+    mount_again(place.root.parent)
     rerun(place)
-
-
-_SHUTDOWN, _WITHOUT_A_FLUSH = 0x8004587D, 2  # EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
 
 
 def older_table(place: Place) -> None:
@@ -242,31 +286,11 @@ def stray_file(place: Place) -> None:
 
 FAULTS = {
     found.__name__: found for found in (
-        kill_engine, kill_capture, paused_owner, clock_step, disk_full, power_cut, older_table, flipped_state,
+        kill_engine, kill_capture, paused_owner, clock_step, disk_full, tick_on_full_disk, read_only, power_cut,
+        older_table, flipped_state,
         torn_records, torn_segment, torn_packet, torn_raw, stray_file,
     )
 }  # fmt: skip
-DISKS = {"disk_full": ["-t", "tmpfs", "-o", "size=64m", "tmpfs"], "power_cut": ["-o", "loop"]}
-
-
-@contextmanager
-def disk_of(fault: str, folder: Path) -> Iterator[Path]:
-    """Where the home of a fault lies: in the folder, or on a file system of its own."""
-    mount = folder / "disk"
-    mount.mkdir()
-    if fault == "power_cut":
-        with mount.with_suffix(".img").open("wb") as image:
-            image.truncate(400 << 20)
-        subprocess.run(["mkfs.ext4", "-q", mount.with_suffix(".img")], check=True)
-    options = DISKS.get(fault)
-    if options:
-        of = [mount.with_suffix(".img")] if fault == "power_cut" else []
-        subprocess.run(["mount", *options, *of, mount], check=True)
-    try:
-        yield mount
-    finally:
-        if options:
-            subprocess.run(["umount", "--lazy", mount], check=False)
 
 
 def round_of(fault: str, seed: int, folder: Path) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from st_common.home import Home
 from st_common.ops.records import append_record, held_lock
 from st_common.redaction import redacted
-from st_common.storage import refused
+from st_common.storage import refused_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ def append_alert(home: Home, alert: Alert) -> None:
     try:
         append_record(alerts_file(home), record)
     except OSError as error:
-        sys.stderr.write(f"alert: {alert.stream}: {text} (not kept: {refused(error)})\n")
+        sys.stderr.write(f"alert: {alert.stream}: {text} (not kept: {refused_at(error, alerts_file(home))})\n")
 
 
 def tell(home: Home, stream: str, text: str, *, level: str = "warning") -> None:

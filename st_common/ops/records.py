@@ -1,5 +1,6 @@
 """Small JSON records in a stream's folder: written whole or not at all, read even while they are replaced."""
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -38,17 +39,24 @@ def read_value(path: Path) -> Any:
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
     """Adds one line to a JSON-lines file; a single write, so that two writers never mix their lines.
 
-    Nobody but its owner may read the file: its lines hold words of others.
+    Nobody but its owner may read the file: its lines hold words of others. A line of which a full disk took a part
+    ends where the next one begins.
+
+    Raises:
+        OSError: the disk did not take all of it.
     """
     make_folder(path.parent)
-    line = json.dumps(record, separators=(",", ":")) + "\n"
+    line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
     with private_append(path) as file:
-        file.write(line.encode())
+        torn = file.seek(0, os.SEEK_END) > 0 and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n"
+        line = b"\n" * torn + line
+        if file.write(line) != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def private_append(path: Path) -> FileIO:
     """A file to append to that only its owner may read and write, also when it was there before."""
-    number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    number = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with suppress(PermissionError):  # it belongs to somebody else, who let us write
         os.fchmod(number, 0o600)
     return FileIO(number, "ab")

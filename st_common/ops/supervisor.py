@@ -10,11 +10,12 @@ finds to be done; what it did without recording it, the next tick finds as it is
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from st_common.errors import ConfigError, FairwayError, FencedError
+from st_common.errors import ConfigError, FairwayError, FencedError, StorageError
 from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert
 from st_common.ops.decide import Action, ActionKind, Memory, decide
@@ -24,6 +25,7 @@ from st_common.ops.process import kill_session
 from st_common.ops.records import held_lock, read_record, write_record
 from st_common.ops.stop import clear_marker, place_marker
 from st_common.settings import StreamSettings, broken_of
+from st_common.storage import refused
 
 MEMORY_FILE = "supervisor.json"
 _UNSEEN = "unseen"
@@ -93,7 +95,8 @@ def tick(
     """Looks at every stream and delivery once and does what is to be done, in seconds.
 
     Streams that the settings do not name any more are stopped if they were launched from here. A stream that cannot be
-    looked at (its log is broken) is alerted and left as it is; the others get their turn all the same.
+    looked at (its log is broken), or of which the disk keeps nothing, is alerted and left as it is; the others get
+    their turn all the same.
 
     Args:
         supervisor: The home and how to run engines.
@@ -104,11 +107,23 @@ def tick(
     Returns:
         What was done, stream by stream, a delivery as "delivery NAME"; empty also while another tick is at work.
     """
-    with held_lock(supervisor.home.root / ".supervisor.lock", wait=False) as mine:
+    with _alone(supervisor.home, now_us=now_us) as mine:
         if not mine:
             return []
         wards = _wards(supervisor, streams, deliveries or {})
-        return [action for ward in wards for action in _tend(supervisor, ward, now_us=now_us)]
+        return [action for ward in wards for action in _tended(supervisor, ward, now_us=now_us)]
+
+
+@contextmanager
+def _alone(home: Home, *, now_us: int) -> Iterator[bool]:
+    """Holds the lock of ticks; False while another one is at work. Alerts where not even that can be had."""
+    with ExitStack() as stack:
+        try:
+            mine = stack.enter_context(held_lock(home.root / ".supervisor.lock", wait=False))
+        except OSError as error:
+            _say(home, _alert("supervisor", f"nothing is looked after: {refused(error)}"), now_us=now_us)
+            raise
+        yield mine
 
 
 def _wards(
@@ -184,6 +199,16 @@ def _launched(home: Home, kind: str) -> list[str]:
     return sorted(path.parent.name for path in (home.root / kind).glob("*/engine.json"))
 
 
+def _tended(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
+    """As `_tend`; where the disk takes nothing it alerts, at each tick, and the others get their turn all the same."""
+    try:
+        return _tend(supervisor, ward, now_us=now_us)
+    except (StorageError, OSError) as error:
+        action = _alert(ward.label, f"it is left as it is: {refused(error)}")
+        _say(supervisor.home, action, now_us=now_us)
+        return [action]
+
+
 def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
     memory = Memory.from_json(_known(read_record(ward.folder / MEMORY_FILE)))
     if ward.wrong:
@@ -212,10 +237,14 @@ def _set_aside(
     condition, reason = why
     if memory.condition == condition:
         return []
-    action = Action(stream=ward.label, kind=ActionKind.ALERT, reason=f"{condition}: {reason}", level="error")
+    action = _alert(ward.label, f"{condition}: {reason}")
     _say(supervisor.home, action, now_us=now_us)
     write_record(ward.folder / MEMORY_FILE, {**replace(memory, condition=condition).to_json(), "health": condition})
     return [action]
+
+
+def _alert(label: str, text: str) -> Action:
+    return Action(stream=label, kind=ActionKind.ALERT, reason=text, level="error")
 
 
 def _say(home: Home, action: Action, *, now_us: int) -> None:

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +13,7 @@ from pathlib import Path
 from st_common.errors import ConflictError, FairwayError, MissingError, StorageError
 
 _DRAFT = ".draft-"
+_NUMBER = re.compile(r"\(os error (\d+)\)")
 
 
 class LocalStorage:
@@ -171,6 +173,13 @@ def refused(error: Exception) -> Exception:
     return error
 
 
+def refused_at(error: Exception, path: Path) -> Exception:
+    """As `refused`, of an error that names no file, as those of Arrow; of delta-rs' not even the number is there."""
+    found = _NUMBER.search(str(error))
+    number = error.errno if isinstance(error, OSError) and error.errno else int(found[1]) if found else 0
+    return failed(OSError(number, os.strerror(number)), path) if number in _HINTS else error
+
+
 def failed(error: OSError, path: Path) -> FairwayError:
     """What went wrong with a file, for people."""
     reason = error.strerror or type(error).__name__
@@ -183,6 +192,7 @@ _HINTS = {
     errno.EDQUOT: "the quota is used up; whoever wrote goes on where it was",
     errno.EROFS: "the file system is mounted read-only",
     errno.EACCES: "give this user the right to write there",
+    errno.EFBIG: "a limit on the size of files is in the way",
     errno.EIO: "the disk reports an error; look at the system's log",
 }
 

@@ -7,10 +7,11 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, Transaction
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from st_common.contracts import Contract
 from st_common.errors import ConflictError, ContractError, TransientError
+from st_common.storage import refused_at
 from st_common.tables.active import commit
 from st_common.tables.creation import made
 from st_common.tables.files import write_files
@@ -44,6 +45,7 @@ def append(
 
     Raises:
         ConflictError: the app stands elsewhere than at `after`; nothing was committed.
+        StorageError: the disk is full, or refuses.
         ContractError: the rows or the table are not what the contract says.
         TransientError: somebody who does not hold the table's lock committed in between, again and again.
     """
@@ -135,11 +137,22 @@ def _committed(path: Path, once: Callable[[], _T]) -> _T:
     with locked(path):
         for _ in range(_TRIES - 1):
             try:
-                return once()
+                return _of_disk(path, once)
             except CommitFailedError:
                 forget(path)
         try:
-            return once()
+            return _of_disk(path, once)
         except CommitFailedError as error:
             hint = "every committer holds st_common.tables.locked"
             raise TransientError(f"{path}: {_TRIES} commits failed: {error}", hint=hint) from error
+
+
+def _of_disk(path: Path, once: Callable[[], _T]) -> _T:
+    """What `once` gives; when the system refuses a file, an error for people that names the table."""
+    try:
+        return once()
+    except (OSError, DeltaError) as error:
+        told = refused_at(error, path)
+        if told is error:
+            raise
+        raise told from error
