@@ -31,6 +31,42 @@ class Document:
         """The error that names file, line and the rule that was broken."""
         return ContractError(f"{self.path}:{self.line(place)}: {rule}: {message}", hint=hint)
 
+    def at(self, place: Place) -> Any:
+        """What stands at a place; None when nothing does."""
+        value: Any = self.value
+        for key in place:
+            if isinstance(value, dict):
+                value = value.get(str(key))
+            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+                value = value[key]
+            else:
+                return None
+        return value
+
+    def items(self, place: Place) -> list[Place]:
+        """The places of the items of a list; none when there is no list.
+
+        Raises:
+            ContractError: something else than a list stands there (rule `odcs`).
+        """
+        value = self.at(place)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self.error(place, "odcs", f"{place[-1]} must be a list")
+        return [(*place, index) for index in range(len(value))]
+
+    def mapping(self, place: Place) -> dict[str, Any]:
+        """The mapping at a place.
+
+        Raises:
+            ContractError: something else, or nothing, stands there (rule `odcs`).
+        """
+        value = self.at(place)
+        if not isinstance(value, dict):
+            raise self.error(place, "odcs", f"{place[-1]} must be a mapping of keys and values")
+        return value
+
 
 def read_document(path: Path) -> Document:
     """The document in a file.
