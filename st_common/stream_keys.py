@@ -1,0 +1,148 @@
+"""The keys of a stream's table in `conf/streams.toml`, and what each of them may be."""
+
+import re
+from typing import Any
+
+from st_common.crs import unit_of_crs
+from st_common.home import checked_name
+from st_common.toml_values import OFF, Check, WrongError, flag, number, one_of, whole, words
+from st_common.units import SHOWN, unit_of
+
+PLANE = "planar"
+"""The `crs` of a plane without a place on Earth."""
+
+_FORMATS = ("csv", "tsv", "ndjson")
+_ENGINES = ("spark", "local")
+_ATTRIBUTE_TYPES = ("string", "double", "long", "bool")
+_NUMBERS = ("double", "long")
+_UNITS = ", ".join((SHOWN["speed"], SHOWN["space"], SHOWN["time"]))
+_TIME_UNITS = ("s", "ms", "us", "iso")
+_MAX_SHARDS = 256
+_MOST_READINGS = 1_000_000
+_POSITION_COLUMNS = frozenset(
+    {"event_date", "region_id", "segment", "row", "event_ts", "x", "y", "object", "gone"}
+)  # an attribute stands beside these in the table `positions`
+_NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=.`]")
+_DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
+_DIRECTIVES = frozenset("YymdbBjHIMSfpzZTFRaA%")
+
+
+def _column(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise WrongError("must be the name or the number of a column")
+    return value
+
+
+def _character(value: object) -> str:
+    if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in "\r\n\0":
+        raise WrongError("must be one ASCII character")
+    return value
+
+
+def _quote(value: object) -> str:
+    return "" if value in ("", OFF) else _character(value)
+
+
+def _crs(value: object) -> str:
+    if value == PLANE:
+        return PLANE
+    found = re.fullmatch(r"(?i:epsg):([1-9]\d{3,5})", value) if isinstance(value, str) else None
+    if found is None:
+        raise WrongError('must be "EPSG:" and a number, or "planar"')
+    try:
+        unit_of_crs(int(found[1]))
+    except ValueError:
+        raise WrongError("is no geographic or projected system that is known") from None
+    return f"EPSG:{found[1]}"
+
+
+def _time_unit(value: object) -> str:
+    if not isinstance(value, str) or (value not in _TIME_UNITS and "%" not in value):
+        raise WrongError(f"is none of {', '.join(_TIME_UNITS)}, nor a format such as %d/%m/%Y %H:%M:%S")
+    if value not in _TIME_UNITS:
+        used = set(_DIRECTIVE.findall(value))
+        if used - _DIRECTIVES:
+            raise WrongError(f"has the unknown directive %{min(used - _DIRECTIVES)}")
+        day = used & set("mbB") and "d" in used
+        if not ("F" in used or (used & set("Yy") and (day or "j" in used))):
+            raise WrongError("names no whole date (year, month, day)")
+    return value
+
+
+def _attributes(value: object) -> dict[str, tuple[str, str]]:
+    """The type and the unit ("" without one) of each attribute."""
+    if not isinstance(value, dict):
+        raise WrongError("must be a table of names and types")
+    seen = {column.lower() for column in _POSITION_COLUMNS}
+    for name in value:
+        if not name or _NOT_IN_DELTA.search(name):
+            raise WrongError(f"{name!r} cannot be a table's column")
+        if name.lower() in seen:
+            raise WrongError(f"{name!r} stands there already, or is a column of every table of positions")
+        seen.add(name.lower())
+    return {name: _type_and_unit(name, declared) for name, declared in value.items()}
+
+
+def _type_and_unit(name: str, declared: object) -> tuple[str, str]:
+    kind, _, unit = declared.partition(" ") if isinstance(declared, str) else ("", "", "")
+    if kind not in _ATTRIBUTE_TYPES:
+        raise WrongError(f"{name!r} is none of {', '.join(_ATTRIBUTE_TYPES)}")
+    if unit and (kind not in _NUMBERS or unit_of(unit) is None):
+        raise WrongError(f"{name!r} = {declared!r}: a double or a long may have a unit, such as {_UNITS}")
+    return kind, unit
+
+
+def _group(value: object) -> str:
+    if not isinstance(value, str):
+        raise WrongError("must be a name")
+    return checked_name(value, "group")
+
+
+def _table(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise WrongError("must be a table")
+    return value
+
+
+COLUMN_KEYS: dict[str, Check] = {
+    "object": _column,
+    "event_ts": _column,
+    "x": _column,
+    "y": _column,
+    "gone": _column,
+    "gone_values": words,
+}
+"""What each key of `columns` may be."""
+
+STREAM_KEYS: dict[str, Check] = {
+    "format": one_of(*_FORMATS),
+    "columns": _table,
+    "crs": _crs,
+    "time_unit": _time_unit,
+    "attributes": _attributes,
+    "header": flag,
+    "delimiter": _character,
+    "quote": _quote,
+    "nulls": words,
+    "lateness_s": number(least=0.0),
+    "silence_s": number(least=0.0, above=True, off=True),
+    "max_ahead_s": number(least=0.0, off=True),
+    "max_speed_mps": number(least=0.0, above=True, off=True),
+    "moving": flag,
+    "tick_s": number(least=0.000_001),
+    "cache_share": number(least=0.0),
+    "cache_refills": flag,
+    "window_rows": whole(least=2, most=_MOST_READINGS),
+    "latest_every": whole(most=_MOST_READINGS),
+    "latest_flush_s": number(least=1.0),
+    "snapshot_s": number(least=1.0, off=True),
+    "shards": whole(most=_MAX_SHARDS),
+    "group": _group,
+    "running": flag,
+    "engine": one_of(*_ENGINES),
+    "codec": one_of("packet", "raw"),
+    "raw_days": number(least=0.0, off=True),
+}
+"""What each key of a stream may be; all keys have defaults but `format` and `columns`."""
