@@ -13,10 +13,13 @@ import pytest
 
 from st_common import tables
 from st_common.engine import local
+from st_common.engine.owner import owned
+from st_common.engine.topology import begin
 from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.settings import load_streams
 from st_common.testing.log_writer import bare_log
+from st_common.testing.victims import engine, killed, started
 
 ROOT = Path(__file__).resolve().parents[2]
 STREAMS = """
@@ -64,10 +67,10 @@ def prepare(folder, seed):
 def expected(tmp_path, seed):
     """The rows that an engine that nobody disturbs writes."""
     home = prepare(tmp_path / "calm", seed)
-    engine = local.LocalEngine(home, load_streams(home.root / "conf")["load"])
-    while engine.batch():
+    calm = local.LocalEngine(home, load_streams(home.root / "conf")["load"])
+    while calm.batch():
         pass
-    engine.close()
+    calm.close()
     return ordered(home)
 
 
@@ -77,10 +80,10 @@ def ordered(home):
     return table.sort_by([("position", "ascending"), ("seq", "ascending")])
 
 
-def start(home, engine, *options, slowly="import sys"):
+def start(home, kind, *options, slowly="import sys"):
     """Starts an engine as a process group of its own; `slowly` is run first, to make its batches small."""
     program = f"{slowly}; import jobs.run_stream as j, sys; sys.exit(j.main())"
-    command = [sys.executable, "-c", program, "load", "--home", str(home.root), "--engine", engine, *options]
+    command = [sys.executable, "-c", program, "load", "--home", str(home.root), "--engine", kind, *options]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
 
@@ -95,9 +98,14 @@ def progress(home):
     return -1 if done is None else done
 
 
-def run_to_the_end(home, engine):
-    out, err = start(home, engine, "--until-idle").communicate(timeout=240)
-    assert b'"position"' in out, err.decode()[-2000:]
+def run_to_the_end(spark, home):
+    """On Spark, in the session of the tests: the JVM of another process would take half a minute to start."""
+    from st_common.spark import stream as streaming
+
+    stream = load_streams(home.root / "conf")["load"]
+    with owned(home, "load", engine="spark") as owner:
+        stream = begin(home, stream, engine="spark", shards=stream.shards)
+        streaming.follow(spark, streaming.Sink(home=home, stream=stream, owner=owner), until_idle=True)
 
 
 @pytest.mark.e2e
@@ -107,15 +115,16 @@ def run_to_the_end(home, engine):
 def test_local_engine_killed_20_times(tmp_path):
     home, chance = prepare(tmp_path / "killed", 7), random.Random(11)
     for _ in range(20):
-        process = start(home, "local", slowly="import st_common.engine.local as e; e.BATCH_BYTES = 3000")
+        process = started(engine, tmp_path / "said", home.root, "load", 3000)
         status = home.stream("load") / "status.json"
         before_s = status.stat().st_mtime if status.exists() else 0.0
         until_s = time.monotonic() + 60
         while time.monotonic() < until_s and (not status.exists() or status.stat().st_mtime == before_s):
             time.sleep(0.01)  # it runs once it has written its status
         time.sleep(chance.uniform(0, 0.6))
-        kill(process)
-    run_to_the_end(home, "local")
+        killed(process)
+    out, err = start(home, "local", "--until-idle").communicate(timeout=240)
+    assert b'"position"' in out, err.decode()[-2000:]
     assert ordered(home).equals(expected(tmp_path, 7))
 
 
@@ -124,7 +133,7 @@ def test_local_engine_killed_20_times(tmp_path):
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 @pytest.mark.spec("X6")
-def test_spark_engine_killed_3_times(tmp_path):
+def test_spark_engine_killed_3_times(spark, tmp_path):
     home, chance = prepare(tmp_path / "killed", 8), random.Random(5)
     for _ in range(3):
         before = progress(home)
@@ -135,5 +144,5 @@ def test_spark_engine_killed_3_times(tmp_path):
         time.sleep(chance.uniform(0, 2.0))
         kill(process)
     assert progress(home) > -1
-    run_to_the_end(home, "spark")
+    run_to_the_end(spark, home)
     assert ordered(home).equals(expected(tmp_path, 8))

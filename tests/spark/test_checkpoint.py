@@ -1,11 +1,14 @@
 """What Spark keeps is a cache of the log: torn, or ahead of a table that was restored, it is made again."""
 
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from st_common import tables
 from st_common.engine.owner import owned
+from st_common.engine.run import run
 from st_common.engine.topology import frozen
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
@@ -13,6 +16,8 @@ from st_common.spark import stream as streaming
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.strategies import case_of
 
+CASE = case_of(7, kept=(True,) * 120, names=("q1", "q2", "q3"), layers=False)
+STREAM = settings_of("grid", CASE.rules, shards=2)
 pytestmark = [pytest.mark.timeout(600), pytest.mark.spec("S2", "X6")]
 
 
@@ -27,21 +32,49 @@ def _changes(home):
     return tables.read(home.table("changes", "grid")).sort_by(order)
 
 
-def test_a_stream_goes_on_whatever_became_of_its_checkpoint(spark, tmp_path):
-    case = case_of(7, kept=(True,) * 120, names=("q1", "q2", "q3"), layers=False)
-    home, stream = Home(tmp_path / "home"), settings_of("grid", case.rules, shards=2)
-    half = len(case.rows) // 2
-    write_log(home.log("grid"), case.rows[:half], range(9, half, 9))
-    _follow(spark, home, stream)
-    shutil.copytree(home.table("changes", "grid"), tmp_path / "copy")
-    write_log(home.log("grid"), case.rows[half:], range(9, len(case.rows) - half, 9))
-    _follow(spark, home, stream)
-    whole = _changes(home)
-    assert len(whole) > tables.read(tmp_path / "copy").num_rows > 0
+def _write(home, part):
+    half = len(CASE.rows) // 2
+    rows = (CASE.rows[:half], CASE.rows[half:])[part]
+    write_log(home.log("grid"), rows, range(9, len(rows), 9))
 
+
+@pytest.fixture(scope="module")
+def half(spark, tmp_path_factory):
+    """A home whose stream has come to the half of the case."""
+    home = Home(tmp_path_factory.mktemp("half") / "home")
+    _write(home, 0)
+    _follow(spark, home, STREAM)
+    return home.root
+
+
+@pytest.fixture
+def home(half, spark, tmp_path):
+    """A copy of it, as after a restart."""
+    spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+    return Home(Path(shutil.copytree(half, tmp_path / "home")))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What the local engine tells of the whole case."""
+    home = Home(tmp_path_factory.mktemp("whole"))
+    for part in (0, 1):
+        _write(home, part)
+    run(home, replace(STREAM, engine="local", shards=1), until_idle=True)
+    return _changes(home)
+
+
+def test_a_stream_goes_on_whatever_became_of_its_checkpoint(spark, half, home, whole):
+    _write(home, 1)
+    _follow(spark, home, STREAM)
+    assert _changes(home).equals(whole)
+    assert read_alerts(home) == []
+
+    copy = Home(half).table("changes", "grid")
+    assert len(whole) > tables.read(copy).num_rows > 0
     shutil.rmtree(home.table("changes", "grid"))
-    shutil.copytree(tmp_path / "copy", home.table("changes", "grid"))
-    _follow(spark, home, stream)
+    shutil.copytree(copy, home.table("changes", "grid"))
+    _follow(spark, home, STREAM)
     assert _changes(home).equals(whole)
     assert "the table of changes before that" in read_alerts(home)[-1].text
 
@@ -50,27 +83,17 @@ def test_a_stream_goes_on_whatever_became_of_its_checkpoint(spark, tmp_path):
         newest = max((folder / "checkpoint" / name).glob("[0-9]*"), key=lambda path: int(path.name))
         newest.write_bytes(b"")
     (folder / "keys.json").write_bytes(b"")
-    write_log(home.log("grid"), case.rows[:0])
-    _follow(spark, home, stream)
+    _follow(spark, home, STREAM)
     assert _changes(home).equals(whole)
     assert "record of its batches is torn" in read_alerts(home)[-1].text
 
 
-def test_a_stream_goes_on_when_files_of_spark_s_state_are_damaged(spark, tmp_path):
-    case = case_of(7, kept=(True,) * 120, names=("q1", "q2", "q3"), layers=False)
-    stream, half = settings_of("grid", case.rules, shards=2), len(case.rows) // 2
-    calm, home = Home(tmp_path / "calm"), Home(tmp_path / "home")
-    for at in (calm, home):
-        write_log(at.log("grid"), case.rows[:half], range(9, half, 9))
-        _follow(spark, at, stream)
-        if at == home:
-            _damage(home.stream("grid") / "spark" / "checkpoint" / "state")
-        spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # as after a restart
-        write_log(at.log("grid"), case.rows[half:], range(9, len(case.rows) - half, 9))
-        _follow(spark, at, stream)
-    assert _changes(home).equals(_changes(calm))
+def test_a_stream_goes_on_when_files_of_spark_s_state_are_damaged(spark, home, whole):
+    _damage(home.stream("grid") / "spark" / "checkpoint" / "state")
+    _write(home, 1)
+    _follow(spark, home, STREAM)
+    assert _changes(home).equals(whole)
     assert "is damaged; the stream is read again from segment 0" in read_alerts(home)[-1].text
-    assert read_alerts(calm) == []
 
 
 def _damage(state):

@@ -173,6 +173,18 @@ def test_boxes_of_candidates_hold_every_point_whose_box_meets():
             assert meet.any()
 
 
+@pytest.mark.parametrize(
+    "growth", [Growth(metres=900.0), Growth(value=0.3, metres=40_000.0), Growth(value=0.2)], ids=str
+)
+def test_boxes_of_candidates_are_hardly_larger_than_they_must_be(growth):
+    miny = np.linspace(-80, 79, 60)
+    box = np.stack([np.full(60, 20.0), miny, np.full(60, 21.0), miny + 1], axis=1)
+    across, along = growth.half_sides(np.maximum(np.abs(miny), np.abs(miny + 1)), geographic=True)
+    grown = (reached(box, growth, geographic=True) - box) * np.array([-1.0, -1.0, 1.0, 1.0])
+    assert (grown[:, 0::2] <= 1.06 * across[:, None]).all()
+    assert (grown[:, 1::2] <= 1.02 * along[:, None]).all()
+
+
 def test_at_a_pole_every_longitude_is_near():
     far = Box(minx=100, miny=89.9, maxx=101, maxy=90)
     assert matched([plan(metres(50.0), tau=far)], [(-60, 90), (-60, 89.99)], geographic=True) == [[0]]

@@ -77,25 +77,16 @@ def layer_of(case):
     return lambda layer, version: ShapelyLayer(case.layers[layer, version])
 
 
-@given(lives())
-def test_shards_that_become_others_tell_the_same_changes(drawn):
+@given(lives(), st.booleans())
+def test_shards_that_become_others_tell_the_same_changes(drawn, through_bytes):
     case, cut, life = drawn
     changes, _, order = run_steps(case, cut)
-    again, other_order, _ = run_life(case, cut, life)
-    assert in_row_order(again, other_order) == in_row_order(changes, order)
-
-
-@tries(15)
-@given(lives())
-def test_shards_that_become_others_through_bytes_tell_the_same_changes(drawn):
-    case, cut, life = drawn
-    changes, _, order = run_steps(case, cut)
-    again, other_order, _ = run_life(case, cut, life, through_bytes=True)
+    again, other_order, _ = run_life(case, cut, life, through_bytes=through_bytes)
     assert in_row_order(again, other_order) == in_row_order(changes, order)
 
 
 @pytest.mark.spec("S4")
-@tries(60)
+@tries(40)
 @given(lives(), st.sampled_from([0, 1, 2, 4]), st.integers(0, 1 << 32))
 def test_shards_that_forget_each_for_itself_and_become_others_tell_the_same_changes(drawn, silence_s, seed):
     case, cut, life = drawn

@@ -89,7 +89,7 @@ def rows_of(count):
 def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, shards):
     monkeypatch.setattr(shard, "LEAST", 10)
     monkeypatch.setattr(shard, "_LEAST_JOURNAL", 1 << 14)
-    rows = rows_of(150)
+    rows = rows_of(100)
     home, stream = Home(tmp_path), replace(settings_of("grid", RULES), shards=shards)
     written = write_log(home.log("grid"), rows, tuple(range(3, len(rows), 10)))
     log, keys = Log(home.log("grid")), tuple(range(shards))
@@ -110,8 +110,8 @@ def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, s
         changes.append(settled(results))
         sizes.append(max(store.size for store in stores))
     states = [state for _, state in shard._decoded.values()]
-    assert max(len(state.objects) for state in states) < 75
-    assert max(len(state.queries) for state in states) < 75
+    assert max(len(state.objects) for state in states) < 50
+    assert max(len(state.queries) for state in states) < 50
     assert max(sizes[len(sizes) // 2 :]) <= 1.5 * max(sizes[: len(sizes) // 2])
     expected = oracle.judge(rows, layers={}, rules=RULES)
     assert told(pa.concat_tables(changes), written.order) == told_by_oracle(expected.changes)

@@ -15,34 +15,11 @@ import pytest
 
 from st_common import tables
 from st_common.contracts import load_contract, matches
+from st_common.testing.victims import killed, started, writer
 
 ROOT = Path(__file__).resolve().parents[2]
 CHANGES = load_contract("changes")
 ROWS = 3  # of each version
-
-# Appends the versions that come after the last committed one, up to a number, and says each of them.
-WRITER = """
-import sys
-from datetime import date
-from pathlib import Path
-import pyarrow as pa
-from st_common import tables
-from st_common.contracts import load_contract
-
-path, app = Path(sys.argv[1]), sys.argv[2]
-end, rows, compact_every = map(int, sys.argv[3:])
-contract = load_contract("changes")
-done = tables.committed(path, app)
-print("ready", flush=True)
-for version in range(0 if done is None else done + 1, end):
-    columns = {"position": version, "event_ts": version, "query_version": 1, "sign": 1}
-    columns |= {"object": app, "query": "q", "cause": "enter"}
-    data = pa.table({name: [value] * rows for name, value in columns.items()} | {"seq": range(rows)})
-    assert tables.append(path, data, contract, app=app, version=version)
-    print(version, flush=True)
-    if compact_every and version % compact_every == compact_every - 1:
-        tables.compact(path, before=date(1970, 1, 2))
-"""
 
 HOLDER = """
 import sys, time
@@ -79,6 +56,11 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         yield Path(made)
 
 
+def said_by(out: Path) -> list[int]:
+    """The versions that a writer said it has written, from "ready" on."""
+    return [int(line) for line in out.read_text().splitlines()[1:]]
+
+
 def every_version(path: Path) -> list[tuple[str, int, int]]:
     """Per app: how many different (position, seq) there are, and how many rows."""
     query = """SELECT "object", count(DISTINCT position * 10 + seq), count(*) FROM found GROUP BY 1 ORDER BY 1"""
@@ -89,13 +71,16 @@ def every_version(path: Path) -> list[tuple[str, int, int]]:
 
 @pytest.mark.spec("X6")
 @pytest.mark.slow
-def test_two_processes_commit_2000_times_and_nothing_is_lost(folder, start):
-    path, each = folder / "changes" / "taxis", 1000
-    writers = [start(WRITER, path, "a", each, ROWS, 10), start(WRITER, path, "b", each, ROWS, 0)]
-    for writer in writers:
-        output, _ = writer.communicate(timeout=290)
-        assert writer.returncode == 0
-        assert output.split()[1:] == [str(version) for version in range(each)]
+def test_two_processes_commit_600_times_and_nothing_is_lost(folder):
+    path, each = folder / "changes" / "taxis", 300
+    writers = {
+        app: started(writer, folder / app, path, app, each, ROWS, compact_every)
+        for app, compact_every in (("a", 10), ("b", 0))
+    }
+    for app, process in writers.items():
+        process.join(290)
+        assert process.exitcode == 0
+        assert said_by(folder / app) == list(range(each))
     assert every_version(path) == [("a", each * ROWS, each * ROWS), ("b", each * ROWS, each * ROWS)]
     assert (tables.committed(path, "a"), tables.committed(path, "b")) == (each - 1, each - 1)
     assert tables.version(path) >= 2 * each
@@ -104,19 +89,24 @@ def test_two_processes_commit_2000_times_and_nothing_is_lost(folder, start):
 
 @pytest.mark.spec("X6")
 @pytest.mark.slow
-def test_a_writer_killed_20_times_has_written_each_version_once(folder, start):
+def test_a_writer_killed_20_times_has_written_each_version_once(folder):
     path, chance = folder / "changes" / "taxis", random.Random(20)
     said = -1
-    for _ in range(20):
-        writer = start(WRITER, path, "engine", 1_000_000, ROWS, 7)
-        assert writer.stdout.readline() == "ready\n"
+    for number in range(20):
+        out = folder / f"said-{number}"
+        process = started(writer, out, path, "engine", 1_000_000, ROWS, 7)
+        until_s = time.monotonic() + 60
+        while "ready" not in (out.read_text() if out.exists() else "") and time.monotonic() < until_s:
+            time.sleep(0.005)
         time.sleep(chance.uniform(0, 0.15))
-        writer.kill()
-        said = max([said, *map(int, writer.communicate()[0].split())])
+        killed(process)
+        said = max([said, *said_by(out)])
         done = tables.committed(path, "engine")
         assert (-1 if done is None else done) >= said
     end = said + 5
-    assert start(WRITER, path, "engine", end, ROWS, 0).wait(timeout=60) == 0
+    last = started(writer, folder / "last", path, "engine", end, ROWS, 0)
+    last.join(60)
+    assert last.exitcode == 0
     assert every_version(path) == [("engine", end * ROWS, end * ROWS)]
     assert tables.committed(path, "engine") == end - 1
     assert matches(CHANGES, path) == []
