@@ -87,7 +87,7 @@ def test_the_nearest_of_all_does_not_count_when_it_is_left_out(kind):
     x, y = np.arange(10.0), np.zeros(10)
     groups = made([([(at, 0.0)], kind) for at in x], geographic=False)
     left_out = np.stack([np.arange(10), np.full(10, -1), np.arange(10)], axis=1)
-    objects = Objects(x=x, y=y, number=np.arange(10), geographic=False)
+    objects = Objects(x=x, y=y, number=np.arange(10), geographic=False, ids=pa.array("abcdefghij"))
     limit, _ = kth_nearest_to_groups(groups, np.ones(10, np.int64), left_out, objects)
     assert limit.tolist() == [1.0] * 10
     limit, _ = kth_nearest_to_groups(groups, np.full(10, 9), left_out, objects)
