@@ -25,7 +25,9 @@ from st_common.storage import local as disks
 from st_common.testing.log_writer import HEADER, bare_log
 from st_common.testing.oracle import Fix
 from st_common.testing.simulated import Actor, Inline, World
-from st_common.testing.simulated_disk import SimulatedDisk, SimulatedPath, System
+from st_common.testing.simulated_disk import SimulatedDisk
+from st_common.testing.simulated_path import SimulatedPath, copy_folder, root_of
+from st_common.testing.simulated_system import System
 from st_common.testing.simulated_tables import SimulatedTables
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ class Machine:
     @property
     def home(self) -> Home:
         """The home of the stream."""
-        return Home(cast("Path", self.disk.root))
+        return Home(cast("Path", root_of(self.disk)))
 
     @property
     def table(self) -> SimulatedPath:
@@ -223,7 +225,7 @@ def _processes(world: World, system: System) -> dict[str, Any]:
 def calm(machine: Machine) -> list[dict[str, Any]]:
     """What an engine that nobody disturbs makes of a machine's log."""
     other = Machine.of(World(0), machine.stream)
-    machine.disk.copy(f"{machine.home.log(STREAM)}/segments", other.disk)
+    copy_folder(machine.disk, f"{machine.home.log(STREAM)}/segments", other.disk)
     with installed(other):
         engine = local.LocalEngine(other.home, other.stream)
         while engine.batch():

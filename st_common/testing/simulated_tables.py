@@ -18,7 +18,9 @@ import pyarrow as pa
 from st_common import tables
 from st_common.errors import ConflictError, FairwayError, TransientError
 from st_common.storage import make_folder
-from st_common.testing.simulated_disk import SimulatedDisk, SimulatedPath, System
+from st_common.testing.simulated_disk import SimulatedDisk
+from st_common.testing.simulated_path import SimulatedPath
+from st_common.testing.simulated_system import System
 
 if TYPE_CHECKING:
     from pathlib import Path

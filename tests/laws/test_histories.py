@@ -16,7 +16,9 @@ from st_common.storage import local as disks
 from st_common.testing import histories
 from st_common.testing.effort import tries
 from st_common.testing.simulated import World
-from st_common.testing.simulated_disk import SimulatedDisk, SimulatedPath, System
+from st_common.testing.simulated_disk import SimulatedDisk
+from st_common.testing.simulated_path import SimulatedPath, root_of
+from st_common.testing.simulated_system import System
 from st_common.testing.simulated_tables import SimulatedTables
 
 SEEDS = st.integers(0, (1 << 32) - 1)
@@ -120,7 +122,7 @@ def test_what_was_synced_survives_a_power_cut_and_what_was_not_may_go(monkeypatc
         disk, system = SimulatedDisk(world), System(world)
         monkeypatch.setattr(disks, "os", system)
         monkeypatch.setattr(disks, "fcntl", system)
-        storage = LocalStorage(disk.root)
+        storage = LocalStorage(root_of(disk))
         storage.create("a/1", b"whole")
         actor = world.start("writer", lambda at=storage: at.create_all([("b/1", b"x"), ("b/2", b"y")]))
         for _ in range(4 + seed % 12):
@@ -137,16 +139,16 @@ def test_bytes_that_were_not_synced_are_torn_by_a_power_cut():
     left = set()
     for seed in range(60):
         disk = SimulatedDisk(World(seed))
-        path, system = disk.root / "a", System(disk.world)
+        path, system = root_of(disk) / "a", System(disk.world)
         with path.open("wb") as file:
             file.write(b"whole")
-        system.fsync(system.open(disk.root, 0))
+        system.fsync(system.open(root_of(disk), 0))
         disk.cut()
         left.add(path.read_bytes())
     assert {b"", b"whole", b"\0" * 5} < left
 
 
 def test_a_path_knows_its_parts():
-    path = SimulatedDisk(World(0)).root / "a" / "b.json"
+    path = root_of(SimulatedDisk(World(0))) / "a" / "b.json"
     assert (str(path), path.name, path.parent.name) == ("/home/a/b.json", "b.json", "a")
     assert path == SimulatedPath(path.disk, "/home/a/b.json")

@@ -1,0 +1,137 @@
+"""The part of `pathlib` that reaches a simulated disk."""
+
+from collections.abc import Iterator
+from errno import EEXIST, ENOENT
+from fnmatch import fnmatchcase
+
+from st_common.testing.simulated_disk import HOME, Handle, Inode, SimulatedDisk
+
+
+class SimulatedPath:
+    """What of `pathlib.Path` is asked of a home."""
+
+    __slots__ = ("_disk", "_text")
+
+    def __init__(self, disk: SimulatedDisk, text: str) -> None:
+        self._disk, self._text = disk, text
+
+    def __truediv__(self, more: object) -> "SimulatedPath":
+        return SimulatedPath(self._disk, f"{self._text}/{more}") if str(more) not in ("", ".") else self
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"SimulatedPath({self._text})"
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SimulatedPath) and other._text == self._text
+
+    def __lt__(self, other: "SimulatedPath") -> bool:
+        return self._text < other._text
+
+    @property
+    def disk(self) -> SimulatedDisk:
+        """Where it lies."""
+        return self._disk
+
+    @property
+    def name(self) -> str:
+        """Its last part."""
+        return self._text.rpartition("/")[2]
+
+    @property
+    def parent(self) -> "SimulatedPath":
+        """The folder that it lies in."""
+        return SimulatedPath(self._disk, self._text.rpartition("/")[0])
+
+    def with_name(self, name: str) -> "SimulatedPath":
+        """Another one in the same folder."""
+        return self.parent / name
+
+    def exists(self) -> bool:
+        """Whether something has this name."""
+        self._disk.world.glance()
+        return self._disk.inode(self._text) is not None
+
+    def glob(self, pattern: str) -> Iterator["SimulatedPath"]:
+        """What lies directly in this folder and has such a name."""
+        self._disk.world.glance()
+        names = self._disk.names(self._text) if self._disk.inode(self._text) else []
+        return (self / name for name in names if fnmatchcase(name, pattern))
+
+    def read_bytes(self) -> bytes:
+        """All of it."""
+        with self.open("rb") as file:
+            return file.read()
+
+    def read_text(self, encoding: str) -> str:
+        """All of it."""
+        return self.read_bytes().decode(encoding)
+
+    def open(self, mode: str, buffering: int = -1) -> Handle:  # noqa: ARG002 - nothing is held back
+        """Opens a file; `w` makes a new one, `a` adds to what is there.
+
+        Raises:
+            FileNotFoundError: there is none to read, or no such folder.
+        """
+        if mode[0] == "r":  # a new one is a draft or a lock, which nobody else looks at
+            self._disk.world.glance()
+        inode = self._disk.inode(self._text)
+        if mode[0] == "w" or (inode is None and mode[0] == "a"):
+            inode = Inode()
+            self._disk.change(str(self.parent), {self.name: inode})
+        if inode is None:
+            raise FileNotFoundError(ENOENT, "no such file", self._text)
+        return Handle(self._disk, self._text, inode, is_shared=mode[0] == "a")
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False, mode: int = 0o777) -> None:  # noqa: ARG002
+        """Makes a folder, with `parents` those above it too."""
+        found = self._disk.inode(self._text)
+        if found is not None and found.is_folder and exist_ok:
+            return
+        if parents:
+            self.parent.mkdir(parents=True, exist_ok=True)
+        self._disk.world.pause()
+        if self._disk.inode(self._text) is not None:
+            if exist_ok:
+                return
+            raise FileExistsError(EEXIST, "it is there", self._text)
+        self._disk.change(str(self.parent), {self.name: Inode(is_folder=True)})
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        """Takes the name away; after a power cut it may be there again."""
+        if not self.name.startswith(".draft-"):
+            self._disk.world.pause()
+        if self._disk.inode(self._text) is not None:
+            self._disk.change(str(self.parent), {self.name: None})
+        elif not missing_ok:
+            raise FileNotFoundError(ENOENT, "no such file", self._text)
+
+    def replace(self, target: "SimulatedPath") -> None:
+        """Gives it another name in the same folder, whoever had it."""
+        self._disk.world.pause()
+        inode = self._disk.inode(self._text)
+        if inode is None:
+            raise FileNotFoundError(ENOENT, "no such file", self._text)
+        self._disk.change(str(self.parent), {target.name: inode, self.name: None})
+
+
+def root_of(disk: SimulatedDisk) -> SimulatedPath:
+    """The folder of a home: durable, and empty at first."""
+    return SimulatedPath(disk, HOME)
+
+
+def copy_folder(disk: SimulatedDisk, folder: str, other: SimulatedDisk) -> None:
+    """Copies a folder, with all below it, to the same place on another disk."""
+    SimulatedPath(other, folder).mkdir(parents=True, exist_ok=True)
+    for name in disk.names(folder) if disk.inode(folder) else ():
+        inode = disk.inode(f"{folder}/{name}")
+        assert inode is not None  # noqa: S101 - the folder has just named it
+        if inode.is_folder:
+            copy_folder(disk, f"{folder}/{name}", other)
+        else:
+            other.change(folder, {name: Inode(data=inode.data)})
