@@ -1,6 +1,7 @@
 """Forms of queries in any number, over cars on straight ways or over aircraft: what `bench.ticks` and its table ask."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 
 CARS = 10_000
 SPREAD_M, ROUND_S, KMH = 100_000.0, 60.0, (30.0, 60.0)
+_CLASSES = 100
 _SQUARES = 40  # of the layer, along each side
 Plans = Callable[[int, int], list[Plan]]
 
@@ -34,6 +36,7 @@ def cars(objects: int, rounds: int) -> Iterator[pa.Table]:
             "row": pa.array(range(objects), pa.int32()), "object": who,
             "event_ts": np.full(objects, round((number + 1) * ROUND_S * 1e6)), "x": _turned(x), "y": _turned(y),
             "gone": np.zeros(objects, bool), "kind": pa.array([("taxi", "bus", "van")[n % 3] for n in range(objects)]),
+            "class": pa.array([f"c{n % _CLASSES}" for n in range(objects)]),
             "load": np.asarray((np.arange(objects) * 7 + number) % 20, float),
         })  # fmt: skip
 
@@ -105,10 +108,39 @@ def _rows(queries: int, objects: int) -> list[Plan]:
     return [_plan(frame=frame, where=f"object = '{name}'") for name in _focals(queries, objects)]
 
 
+def _own(number: int) -> str:
+    """A condition that no other query has."""
+    return f"load > {number % 20} + {number} / 1e6"
+
+
+def _own_expression(number: int) -> str:
+    """A condition that no other query has, and that is the database's."""
+    return f"abs(load - {number % 20}) > 9 + {number} / 1e6"
+
+
+def _with(plans: Plans, where: Callable[[int], str]) -> Plans:
+    """The same plans, each with a condition."""
+    return lambda queries, objects: [
+        replace(plan, where=where(number)) for number, plan in enumerate(plans(queries, objects))
+    ]
+
+
+def _nearest(queries: int, objects: int) -> list[Plan]:
+    return [_plan(neighbours=Nearest(k=5, place=Place(focal=name))) for name in _focals(queries, objects)]
+
+
+def _circles(queries: int, objects: int) -> list[Plan]:
+    return [_plan(inside=MovingCircle(focal=name, radius_m=1_000.0)) for name in _focals(queries, objects)]
+
+
+def _in_boxes(queries: int, _objects: int) -> list[Plan]:
+    return [_plan(inside=box) for box in _boxes(queries)]
+
+
 FORMS: dict[str, Plans] = {
-    "box": lambda q, _: [_plan(inside=box) for box in _boxes(q)],
-    "box WHERE a condition of its own": lambda q, _: [
-        _plan(inside=box, where=f"load > {n % 20} + {n} / 1e6") for n, box in enumerate(_boxes(q))],
+    "box": _in_boxes,
+    "box WHERE a condition of its own": _with(_in_boxes, _own),
+    "box WHERE an expression of its own": _with(_in_boxes, _own_expression),
     "WHERE one object, no region": lambda q, n: [_plan(where=f"object = '{name}'") for name in _focals(q, n)],
     "COUNT in a box": lambda q, _: [_plan(inside=box, aggregate=Aggregate(function="count")) for box in _boxes(q)],
     "COUNT in a box, WINDOW 5 minutes": lambda q, _: [
@@ -117,13 +149,19 @@ FORMS: dict[str, Plans] = {
         _plan(inside=box, join=LayerJoin(layer="squares", predicate="intersects")) for box in _boxes(q)],
     "moving box": lambda q, n: [
         _plan(inside=MovingBox(focal=name, width=2_000.0, height=2_000.0)) for name in _focals(q, n)],
-    "5 nearest": lambda q, n: [
-        _plan(neighbours=Nearest(k=5, place=Place(focal=name))) for name in _focals(q, n)],
-    "5 nearest WHERE a kind": lambda q, n: [
-        _plan(neighbours=Nearest(k=5, place=Place(focal=name)), where="kind = 'taxi'") for name in _focals(q, n)],
+    "moving circle WHERE a condition of its own": _with(_circles, _own),
+    "moving circle WHERE an expression of its own": _with(_circles, _own_expression),
+    "5 nearest": _nearest,
+    "5 nearest WHERE a kind": _with(_nearest, lambda _: "kind = 'taxi'"),
+    "5 nearest WHERE one of 100 classes": _with(_nearest, lambda number: f"class = 'c{number * 7 % _CLASSES}'"),
+    "5 nearest WHERE a condition of its own": _with(_nearest, _own),
+    "5 nearest WHERE an expression of its own": _with(_nearest, _own_expression),
     "pairs in a box": pairs_plans,
+    "pairs in a box WHERE a condition of its own": _with(pairs_plans, _own),
     "pairs in a moving circle": _moving_pairs,
+    "pairs in a moving circle WHERE a condition of its own": _with(_moving_pairs, _own),
     "layer join in a moving circle": joins_plans,
+    "layer join in a moving circle WHERE a condition of its own": _with(joins_plans, _own),
     "a car's last 5 minutes": _rows,
     "a car's average speed (CQL-S Q3)": q3_plans,
 }  # fmt: skip

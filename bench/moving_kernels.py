@@ -30,6 +30,7 @@ from st_common.geometry.grid import BoxIndex
 from st_common.geometry.join import points_in_boxes
 from st_common.operators.kinds import KINDS
 from st_common.operators.world import Table, World
+from st_common.testing.masks import Masks
 
 ROOT = Path(__file__).resolve().parents[1]
 WEST, SOUTH, EAST, NORTH = -8.73, 41.06, -8.49, 41.24  # about 20 km each way
@@ -62,7 +63,7 @@ def _world(count: int) -> World:
     return World(
         x=random.uniform(WEST, EAST, count), y=random.uniform(SOUTH, NORTH, count), alive=np.ones(count, np.bool_),
         ids=pa.array([f"o{n}" for n in range(count)]), geographic=True,
-        masks=np.stack([np.ones(count, np.bool_), random.random(count) < 0.1]),
+        selection=Masks([np.ones(count, np.bool_), random.random(count) < 0.1]),
     )  # fmt: skip
 
 
@@ -143,7 +144,7 @@ def _members(kind: str, world: World, table: Table, q: int) -> set[int]:
     """Who belongs to the answer, by all distances."""
     focals = table.place_focal[table.place_row == q] if kind == "group" else table.focal[[q]]
     far = np.stack([metres_between(world.x[f], world.y[f], world.x, world.y) for f in focals])
-    may = world.masks[table.eligible[q]].copy()
+    may = world.selection.rows[table.eligible[q]].copy()
     may[focals] = False
     if kind == "moving_box":
         near = np.abs(world.x - world.x[focals[0]]) <= table.width[q] / 2

@@ -92,12 +92,32 @@ def kth_nearest_to_groups(groups: Groups, k: Ints, but: Ints, objects: Objects) 
     row, at = _candidates(groups, k + excluded[rows], objects)
     number = objects.number[at]
     counts = ~(but[row] == number[:, None]).any(axis=1)
-    row, number = row[counts], number[counts]
-    value = totals(groups, row, objects.x[number], objects.y[number])
-    start = np.searchsorted(row, np.arange(len(rows) + 1))
-    limit[rows] = kth_smallest(start, value, k)
-    tie[rows] = last_of_equals(start, value, number, k, limit[rows], objects.ids)
+    limit[rows], tie[rows] = _ranked(groups, k, row[counts], number[counts], objects)
     return limit, tie
+
+
+def kth_nearest_to_groups_of(groups: Groups, k: Ints, pairs: Pairs, objects: Objects) -> tuple[Floats, Ints]:
+    """What `kth_nearest_to_groups` finds, where only these pairs of a group (ascending) and an object count.
+
+    Args:
+        groups: m groups.
+        k: int64[m], at least 1.
+        pairs: int64[p], int64[p]; each once, and none of a group without places.
+        objects: where objects are; `number` is not asked for.
+    """
+    limit, tie = np.where(np.isnan(groups.x).all(axis=1), np.nan, np.inf), np.full(len(k), -1)
+    rows, row = np.unique(pairs[0], return_inverse=True)
+    if len(rows):
+        limit[rows], tie[rows] = _ranked(groups.take(rows), k[rows], row, pairs[1], objects)
+    return limit, tie
+
+
+def _ranked(groups: Groups, k: Ints, row: Ints, number: Ints, objects: Objects) -> tuple[Floats, Ints]:
+    """The k-th total and its tie of each group, of which each has a pair, sorted by group."""
+    value = totals(groups, row, objects.x[number], objects.y[number])
+    start = np.searchsorted(row, np.arange(len(k) + 1))
+    limit = kth_smallest(start, value, k)
+    return limit, last_of_equals(start, value, number, k, limit, objects.ids)
 
 
 def _candidates(groups: Groups, k: Ints, objects: Objects) -> Pairs:

@@ -13,14 +13,17 @@ from scipy.spatial import cKDTree
 
 from st_common.geometry.circles import circle_boxes
 from st_common.geometry.distance import metres_about, metres_between
-from st_common.geometry.join import points_in_boxes
+from st_common.geometry.grid import blocks
+from st_common.geometry.join import Test, points_in_boxes
 from st_common.geometry.ranked import kth_smallest, last_of_equals
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Pairs = tuple[Ints, Ints]
 
 _FEW_PAIRS = 1 << 13  # so few places times objects are compared without a tree
+_MOST_LOOKED = 1 << 20  # pairs of a place and an object that it looks at, tested together
 _GROWTH, _SMALLEST = 1 + 1e-12, 1e-150
 _ROUNDED_M = 0.001
 _FAR_M, _SURELY, _SURELY_FAR = 14_000_000.0, 1 + 1e-4, 1.03  # more than `metres_about` can be wrong, twice
@@ -125,14 +128,103 @@ def kth_nearest(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> t
         return limit, tie
     x, y, k, but = x[rows], y[rows], k[rows], but[rows]
     row, number, value = _candidates(x, y, k, but, objects)
+    limit[rows], tie[rows] = _ranked(x, y, k, objects, row, number, value)
+    return limit, tie
+
+
+def kth_nearest_of(x: Floats, y: Floats, k: Ints, pairs: Pairs, objects: Objects) -> tuple[Floats, Ints]:
+    """What `kth_nearest` finds, where only these pairs of a place (its number, ascending) and an object count.
+
+    Args:
+        x: float64[m], as there.
+        y: float64[m].
+        k: int64[m], at least 1.
+        pairs: int64[p], int64[p]; each once, and none of a place of NaN.
+        objects: where objects are; `number` is not asked for.
+    """
+    limit, tie = np.where(np.isnan(x) | np.isnan(y), np.nan, np.inf), np.full(len(k), -1)
+    rows, row = np.unique(pairs[0], return_inverse=True)
+    if len(rows):
+        x, y, number = x[rows], y[rows], pairs[1]
+        value = _about(x[row], y[row], objects.x[number], objects.y[number], geographic=objects.geographic)
+        limit[rows], tie[rows] = _ranked(x, y, k[rows], objects, row, number, value)
+    return limit, tie
+
+
+def kth_nearest_where(  # noqa: PLR0917 - places, then objects
+    x: Floats, y: Floats, k: Ints, wanted: Ints, most: Ints, objects: Objects, test: Test
+) -> tuple[Floats, Ints, Bools]:
+    """What `kth_nearest` finds, where only pairs count that pass a test: they are looked for farther and farther away.
+
+    Args:
+        x: float64[m], as there.
+        y: float64[m].
+        k: int64[m], at least 1.
+        wanted: int64[m], at least 1: among so many of the nearest objects it is tried first; then four times as many.
+        most: int64[m]: a place that has looked at so many objects without finding k gives up, unless these are all.
+        objects: n objects.
+        test: for pairs of a place and an object whether the object counts; asked in pieces.
+
+    Returns:
+        `limit` and `tie` as there, and bool[m]: which places have not given up.
+    """
+    limit, tie = np.where(np.isnan(x) | np.isnan(y), np.nan, np.inf), np.full(len(k), -1)
+    size, found = len(objects.number), np.isnan(limit)
+    rows = np.flatnonzero(~found) if size else np.empty(0, np.int64)
+    if not len(rows):
+        return limit, tie, np.ones(len(k), np.bool_)
+    tree = Neighbours(*objects.places(), geographic=objects.geographic)
+    while len(rows):
+        look = np.minimum(wanted[rows], size)
+        for part in blocks(look, _MOST_LOOKED):
+            some = rows[part]
+            limit[some], tie[some], found[some] = _looked(
+                x[some], y[some], k[some], look[part], tree, objects, _of(some, test)
+            )
+        found[rows[look == size]] = True
+        rows = rows[~found[rows] & (look < most[rows])]
+        wanted = wanted * 4
+    return limit, tie, found
+
+
+def _of(rows: Ints, test: Test) -> Test:
+    """The test for pairs of a place among these rows."""
+    return lambda row, number: test(rows[row], number)
+
+
+def _looked(  # noqa: PLR0917 - places, then objects
+    x: Floats, y: Floats, k: Ints, look: Ints, tree: "Neighbours", objects: Objects, test: Test
+) -> tuple[Floats, Ints, Bools]:
+    """The k-th nearest among so many of the nearest objects, as far as at least k of these count."""
+    limit, tie, bound = np.full(len(k), np.inf), np.full(len(k), -1), tree.bound(x, y, look)
+    bound[look == len(objects.number)] = np.inf
+    row, number, value = _within(x, y, bound, objects, test)
+    enough = np.bincount(row[value <= bound[row]], minlength=len(k)) >= k
+    rows = np.flatnonzero(enough)
+    if len(rows):
+        keep = enough[row]
+        row, number, value = np.cumsum(enough)[row[keep]] - 1, number[keep], value[keep]
+        limit[rows], tie[rows] = _ranked(x[rows], y[rows], k[rows], objects, row, number, value)
+    return limit, tie, enough
+
+
+def _ranked(  # noqa: PLR0917 - places, objects, pairs
+    x: Floats, y: Floats, k: Ints, objects: Objects, row: Ints, number: Ints, value: Floats
+) -> tuple[Floats, Ints]:
+    """The k-th distance and its tie of each place, which has pairs, sorted by place, about `value` far."""
     if objects.geographic:
         row, number = _nearly(row, number, value, k)
         value = distance(x[row], y[row], objects.x[number], objects.y[number], geographic=True)
-    start = np.searchsorted(row, np.arange(len(rows) + 1))
-    limit[rows] = kth_smallest(start, value, k)
-    if objects.ids is not None:
-        tie[rows] = last_of_equals(start, value, number, k, limit[rows], objects.ids)
-    return limit, tie
+    start = np.searchsorted(row, np.arange(len(k) + 1))
+    limit = kth_smallest(start, value, k)
+    if objects.ids is None:
+        return limit, np.full(len(k), -1)
+    return limit, last_of_equals(start, value, number, k, limit, objects.ids)
+
+
+def _about(x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool) -> Floats:
+    """About how far pairs are from each other; in the plane exactly, as `distance` compares."""
+    return metres_about(x1, y1, x2, y2) if geographic else distance(x1, y1, x2, y2, geographic=False)
 
 
 def _nearly(row: Ints, number: Ints, about: Floats, k: Ints) -> tuple[Ints, Ints]:
@@ -150,18 +242,18 @@ def _candidates(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> t
     In the plane the distances are exact.
     """
     geographic, (ox, oy) = objects.geographic, objects.places()
-
-    def measured(row: Ints, at: Ints) -> Floats:
-        if geographic:
-            return metres_about(x[row], y[row], ox[at], oy[at])
-        return distance(x[row], y[row], ox[at], oy[at], geographic=False)
-
     if len(x) * len(ox) <= _FEW_PAIRS:
         row, at = np.divmod(np.arange(len(x) * len(ox)), len(ox))
         keep = objects.number[at] != but[row]
         row, at = row[keep], at[keep]
-        return row, objects.number[at], measured(row, at)
+        return row, objects.number[at], _about(x[row], y[row], ox[at], oy[at], geographic=geographic)
     bound = Neighbours(ox, oy, geographic=geographic).bound(x, y, k + objects.has(but))
+    return _within(x, y, bound, objects, lambda row, number: np.asarray(number != but[row]))
+
+
+def _within(x: Floats, y: Floats, bound: Floats, objects: Objects, test: Test) -> tuple[Ints, Ints, Floats]:
+    """Place, object and about how far it is, sorted by place: all within a bound that pass a test, and few more."""
+    geographic, (ox, oy) = objects.geographic, objects.places()
     if geographic:
         bound = bound * np.where(bound < _FAR_M, _SURELY, _SURELY_FAR)
     boxes, owner = circle_boxes(x, y, radius_of(bound, geographic=geographic), geographic=geographic)
@@ -169,8 +261,10 @@ def _candidates(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> t
 
     def near(box: Ints, at: Ints) -> Bools:
         row = owner[box]
-        value = measured(row, at)
-        keep: Bools = (value <= bound[row]) & (objects.number[at] != but[row])
+        value = _about(x[row], y[row], ox[at], oy[at], geographic=geographic)
+        keep: Bools = value <= bound[row]
+        held = np.flatnonzero(keep)
+        keep[held] = test(row[held], objects.number[at[held]])
         values.append(value[keep])
         return keep
 

@@ -13,13 +13,11 @@ from st_common.operators.ahead_kinds import kind_ahead
 from st_common.operators.ahead_pairs import joins_ahead, pairs_ahead
 from st_common.operators.course import Course, Moment
 from st_common.operators.keys import MASK, SHIFT, packed
-from st_common.operators.kind_queries import KindQueries
 from st_common.operators.match import QuerySet, match
 from st_common.operators.points import points_at
 from st_common.operators.present import Present
 from st_common.operators.turn import Turn
 from st_common.operators.turns import ByTick, Turns, of_spells
-from st_common.query.region import MovingBox, MovingCircle
 
 MOST_PAIRS = 1 << 17
 """Of a query and an object: with more of them ticks are judged one by one, by indexes."""
@@ -49,7 +47,7 @@ def _nothing(ticks: int) -> Ahead:
 def sources_of(turn: Turn) -> frozenset[str]:
     """What can be judged at several ticks at once: all but what has a cache, or is eligible by a region that moves."""
     known = turn.known
-    cached = {name for name, queries in known.kinds.items() if turn.settings.margin or _moving(queries)}
+    cached = {name for name, queries in known.kinds.items() if turn.settings.margin or queries.moving_rules}
     moving_pairs = sum(len(queries.numbers) for queries in known.pairs.moving.kinds.values())
     return all_sources(turn) - cached - ({PAIRS} if moving_pairs > _MOST_MOVING else set())
 
@@ -61,10 +59,6 @@ def all_sources(turn: Turn) -> frozenset[str]:
         STILL: not known.still.empty, PAIRS: bool(len(known.pairs.numbers)), JOINS: bool(known.moving_joins.kinds)
     }  # fmt: skip
     return frozenset(known.kinds) | {name for name, is_there in others.items() if is_there}
-
-
-def _moving(queries: KindQueries) -> bool:
-    return any(isinstance(rule.region, MovingBox | MovingCircle) for rule in queries.rules)
 
 
 def ahead_of(turn: Turn, fixes: Present, moments: Sequence[Moment], answer: np.ndarray) -> Ahead:

@@ -10,7 +10,7 @@ import numpy as np
 
 from st_common.geometry.grid import ranges
 from st_common.operators.course import Course
-from st_common.operators.eligibility import masks_of
+from st_common.operators.eligibility import selection_of
 from st_common.operators.keys import MASK, SHIFT, packed
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.kinds import KINDS
@@ -53,9 +53,8 @@ def asked_of(kind: Kind, queries: KindQueries, course: Course, turn: Turn, fixes
     """The criteria of queries over several ticks."""
     table = fixes.lookups.table(queries)
     world = course.world
-    if queries.rules:
-        masks, _ = masks_of(queries, course, world, turn.objects, before=None, changed=course.alive)
-        world = replace(world, masks=masks)
+    selection, _ = selection_of(queries, course, world, turn.objects, before=None, changed=course.alive)
+    world = replace(world, selection=selection)
     goes, focal = _goes(table)
     column = course.columns_of(focal)
     version = np.where(column >= 0, course.at[:, column], -1)

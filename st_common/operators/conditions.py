@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.operators.bits import asked_together, bit_of
 from st_common.operators.keys import SHIFT, is_in, packed
 from st_common.operators.readings import Readings
 from st_common.operators.simple_conditions import Atom, atoms_of, is_whole, values_of
@@ -98,15 +99,13 @@ class Truth:
 
     def __init__(self, conditions: Conditions, readings: Readings, ids: pa.Array, dense: Dense, *, geographic: bool):
         self._conditions, self._size = conditions, len(readings)
-        self._seen = _seen(conditions, readings, ids, geographic=geographic)
-        self.is_simple = conditions.simple.copy()
-        for atoms in conditions.rounds:
-            self.is_simple &= (atoms < 0) | np.append(self._seen.fits, True)[atoms]
+        self._seen = seen_of(conditions, readings, ids, geographic=geographic)
+        self.is_simple = are_simple(conditions, self._seen.fits)
         others = np.flatnonzero(~self.is_simple)
         self._row = np.full(len(conditions.texts), -1)
         self._row[others] = np.arange(len(others))
         texts = [conditions.texts[number] for number in others.tolist()]
-        self._dense = dense(texts) if self._size else np.empty((len(texts), 0), bool)
+        self._bits = asked_together(len(texts), self._size, lambda start, end: dense(texts[start:end]))
 
     def of(self, number: int) -> np.ndarray:
         """bool[n]: the points that satisfy one condition."""
@@ -117,25 +116,11 @@ class Truth:
         """bool[p]: whether each point satisfies the condition beside it; -1 is none."""
         out = np.ones(len(number), bool)
         row = np.append(self._row, -1)[number]
-        dense = np.flatnonzero(row >= 0)
-        out[dense] = self._dense[row[dense], point[dense]]
-        for atoms in self._conditions.rounds:
-            atom = np.append(atoms, -1)[number]
-            which = np.flatnonzero((atom >= 0) & (row < 0) & out)
-            if len(which):
-                out[which] = self._holds(atom[which], point[which])
+        asked = np.flatnonzero(row >= 0)
+        out[asked] = bit_of(self._bits, point[asked], row[asked])
+        rest = np.flatnonzero((row < 0) & (number >= 0))
+        out[rest] = hold(self._conditions, self._seen, number[rest], point[rest])
         return out
-
-    def _holds(self, atom: np.ndarray, point: np.ndarray) -> np.ndarray:
-        known, seen = self._conditions, self._seen
-        column, is_text = known.column[atom], known.is_text[atom]
-        value, low, high = seen.numbers[column, point], known.low[atom], known.high[atom]
-        keep = np.where(known.open_low[atom], value > low, value >= low)
-        keep &= np.where(known.open_high[atom], value < high, value <= high)
-        if is_text.any():
-            code = seen.texts[column, point]
-            keep = np.where(is_text, (code >= 0) & is_in(packed(atom, code), known.asked), keep)
-        return np.asarray(keep)
 
     def all_simple(self, numbers: np.ndarray) -> bool:
         """Whether the columns of these points are such that no database is needed for some conditions."""
@@ -146,25 +131,80 @@ class Truth:
         return self._seen.numbers[number], self._seen.texts[number]
 
 
-def _seen(conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool) -> Seen:
-    shape = (len(conditions.columns), len(readings))
+def are_simple(conditions: Conditions, fits: np.ndarray) -> np.ndarray:
+    """bool[c]: which conditions need no database, where columns fit their atoms so."""
+    simple = conditions.simple.copy()
+    for atoms in conditions.rounds:
+        simple &= (atoms < 0) | np.append(fits, True)[atoms]
+    return simple
+
+
+def hold(conditions: Conditions, seen: Seen, number: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """bool[p]: whether each point satisfies the simple condition beside it."""
+    out = np.ones(len(number), bool)
+    for atoms in conditions.rounds:
+        atom = atoms[number]
+        which = np.flatnonzero((atom >= 0) & out)
+        if len(which):
+            out[which] = _holds(conditions, seen, atom[which], point[which])
+    return out
+
+
+def _holds(known: Conditions, seen: Seen, atom: np.ndarray, point: np.ndarray) -> np.ndarray:
+    column, is_text = known.column[atom], known.is_text[atom]
+    value, low, high = seen.numbers[column, point], known.low[atom], known.high[atom]
+    keep = np.where(known.open_low[atom], value > low, value >= low)
+    keep &= np.where(known.open_high[atom], value < high, value <= high)
+    if is_text.any():
+        code = seen.texts[column, point]
+        keep = np.where(is_text, (code >= 0) & is_in(packed(atom, code), known.asked), keep)
+    return np.asarray(keep)
+
+
+def seen_of(conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool) -> Seen:
+    """The columns of some points that conditions name."""
+    columns = _columns_of(conditions, readings, ids, geographic=geographic)
+    shape = (len(columns), len(readings))
     numbers, texts = np.full(shape, np.nan), np.full(shape, -1, np.int64)
-    kinds = np.zeros((3, len(conditions.columns)), bool)  # decimal numbers, whole numbers, texts
-    for place, name in enumerate(conditions.columns):
-        values = readings.column(name, ids, geographic=geographic)
+    for place, values in enumerate(columns):
         if values is None:
             continue
         if pa.types.is_floating(values.type):
-            kinds[0, place], numbers[place] = True, _decimals(values)
+            numbers[place] = _decimals(values)
         elif pa.types.is_integer(values.type):
             numbers[place] = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            kinds[1, place] = not (np.abs(numbers[place]) >= _EXACT).any()
         elif pa.types.is_string(values.type):
             at = pc.index_in(values, value_set=conditions.names[place])
-            kinds[2, place], texts[place] = True, at.fill_null(-1).to_numpy(zero_copy_only=False)
+            texts[place] = at.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Seen(numbers=numbers, texts=texts, fits=_fits(conditions, columns))
+
+
+def fits_of(conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool) -> np.ndarray:
+    """Bool per atom: whether the columns of some points have values that can be compared so; `readings` may be long."""
+    return _fits(conditions, _columns_of(conditions, readings, ids, geographic=geographic))
+
+
+def _columns_of(
+    conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool
+) -> list[pa.Array | None]:
+    return [readings.column(name, ids, geographic=geographic) for name in conditions.columns]
+
+
+def _fits(conditions: Conditions, columns: Sequence[pa.Array | None]) -> np.ndarray:
+    kinds = np.zeros((3, len(columns)), bool)  # decimal numbers, whole numbers, texts
+    for place, values in enumerate(columns):
+        if values is not None:
+            whole = pa.types.is_integer(values.type) and _are_exact(values)
+            kinds[:, place] = pa.types.is_floating(values.type), whole, pa.types.is_string(values.type)
     decimal, whole, text = kinds[:, conditions.column]
-    fits = np.where(conditions.is_text, text, decimal | (whole & conditions.whole))
-    return Seen(numbers=numbers, texts=texts, fits=fits)
+    fits: np.ndarray = np.where(conditions.is_text, text, decimal | (whole & conditions.whole))
+    return fits
+
+
+def _are_exact(values: pa.Array) -> bool:
+    """Whether doubles tell these whole numbers from each other."""
+    ends = pc.min_max(values).as_py()
+    return all(end is None or -_EXACT < end < _EXACT for end in ends.values())
 
 
 def _decimals(values: pa.Array) -> np.ndarray:

@@ -135,15 +135,14 @@ class Course:
         attributes = taken(self._fixes.attributes, self.place[versions])
         return Readings(object=self.object[versions], attributes=attributes, **columns)
 
-    def masks(self, texts: Sequence[str], versions: np.ndarray) -> np.ndarray:
-        """bool[e, n]: where each expression is true of some versions."""
-        return self.values.masks(texts, self.place[versions])
+    def masks(self, texts: Sequence[str], versions: np.ndarray, *, among: int) -> np.ndarray:
+        """bool[e, n]: where each expression is true of some versions; `among` so many (see `Values`)."""
+        return self.values.masks(texts, self.place[versions], among=among)
 
     @cached_property
     def world(self) -> World:
         """The versions as objects of a world; an object's versions of other ticks are others there."""
-        return World(x=self.x, y=self.y, alive=self.alive, ids=self._ids, geographic=self._turn.settings.geographic,
-                     masks=np.ones((1, len(self)), bool))  # fmt: skip
+        return World(x=self.x, y=self.y, alive=self.alive, ids=self._ids, geographic=self._turn.settings.geographic)
 
     @cached_property
     def _ids(self) -> pa.Array:

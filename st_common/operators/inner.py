@@ -7,7 +7,7 @@ import numpy as np
 from st_common.operators import moving_joins, pairing
 from st_common.operators.ahead import JOINS, PAIRS, STILL, Ahead
 from st_common.operators.cache_counts import CacheCounts, Caches
-from st_common.operators.eligibility import masks_of
+from st_common.operators.eligibility import Held, selection_of
 from st_common.operators.keys import merged
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.kinds import KINDS
@@ -18,16 +18,18 @@ from st_common.operators.scope import Scope
 from st_common.operators.skeleton import Kept, Tick, judge
 from st_common.operators.turn import Turn
 from st_common.operators.world import World
-from st_common.query.region import MovingBox, MovingCircle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindMemo:
-    """What a kind's queries need of the tick before; it can be found anew by judging everything."""
+    """What a kind's queries need of the tick before; it can be found anew by judging everything.
+
+    `held` is of their selections, None where they have none.
+    """
 
     known: KindQueries
     kept: Kept
-    masks: np.ndarray
+    held: Held | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +91,8 @@ def with_ahead(inner: Inner, ahead: Ahead, at: int) -> Inner:
 
 
 def world_of(turn: Turn, fixes: Present) -> World:
-    """All objects as their last fixes say, without masks; velocities only where a query asks for them."""
-    return World(
-        x=fixes.x, y=fixes.y, alive=fixes.alive, ids=turn.objects.ids, geographic=turn.settings.geographic,
-        masks=np.ones((1, len(fixes)), bool),
-    )  # fmt: skip
+    """All objects as their last fixes say, with nothing selected; velocities only where a query asks for them."""
+    return World(x=fixes.x, y=fixes.y, alive=fixes.alive, ids=turn.objects.ids, geographic=turn.settings.geographic)
 
 
 def _still(scope: Scope, turn: Turn, fixes: Present, world: World) -> None:
@@ -115,8 +114,8 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     if memo is not None and memo.known is not queries:
         memo = None
     found = fixes.lookups.focals(queries)
-    base, masks = masks_of(queries, fixes, world, turn.objects, before=memo.masks if memo else None,
-                           changed=scope.changed)  # fmt: skip
+    selection, held = selection_of(queries, fixes, world, turn.objects, before=memo.held if memo else None,
+                                   changed=scope.changed)  # fmt: skip
     target = fixes.lookups.targets(queries)
     row_of = np.full(len(turn.numbering.targets), -1)
     row_of[target] = np.arange(len(target))
@@ -124,7 +123,7 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     mine = member_row >= 0
     kind = KINDS[name]
     tick = Tick(
-        world=replace(world, masks=masks), table=fixes.lookups.table(queries),
+        world=replace(world, selection=selection), table=fixes.lookups.table(queries),
         moved=queries.moved(found, scope.changed), changed=scope.changed,
         member_row=member_row[mine], member_object=scope.object[mine],
         margin=_margin(turn, queries), refills=turn.settings.refills,
@@ -134,11 +133,9 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     scope.whole(target[done.whole])
     if not kind.is_dynamic:
         scope.by_object(target[~done.whole])
-    return KindMemo(known=queries, kept=done.kept, masks=base), done.touched, done.caches
+    return KindMemo(known=queries, kept=done.kept, held=held), done.touched, done.caches
 
 
 def _margin(turn: Turn, queries: KindQueries) -> float:
     """The width of the caches; none where an object can become eligible because a region moves."""
-    regions = (rule.region for rule in queries.rules)
-    moving = any(isinstance(region, MovingBox | MovingCircle) for region in regions)
-    return 0.0 if moving else turn.settings.margin
+    return 0.0 if queries.moving_rules else turn.settings.margin

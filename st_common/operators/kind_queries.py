@@ -1,29 +1,22 @@
 """The queries of one kind of the skeleton as columns, and the table that the kind judges (SPEC P8)."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.comparing import NO_STEPS, Steps, steps_of
+from st_common.operators.comparing import steps_of
 from st_common.operators.intern import Interner, Sought
 from st_common.operators.registered import Queries
+from st_common.operators.rules import Rule, Rules, compile_rules
 from st_common.operators.world import Table
 from st_common.query.neighbours import GroupNearest, Nearest, Place, places_of
 from st_common.query.plan import Plan
-from st_common.query.region import MovingBox, MovingCircle, Region
+from st_common.query.region import MovingBox, MovingCircle
 
 _TOTALS = {"sum": 0, "max": 1, "min": 2}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """What makes an object eligible: a predicate, a region, what is asked of its box."""
-
-    where: str | None = None
-    region: Region | None = None
-    steps: Steps = NO_STEPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +25,9 @@ class KindQueries:
 
     `focal` is the place of each query's focal object among them (-1 without); `place_row` and `place_focal` the same
     for the places of group queries; `focal_row` and `focal_at` for everything that a query goes with. `rules` say which
-    objects are eligible, `eligible` the number of each query's rule, counted from 1; 0 is for all objects. `columns`
-    are those of `Table` that never change.
+    objects are eligible, `eligible` the number of each query's rule; `moving_rules` are those with a region that goes
+    with an object, by kind, as if each were a query with the rule's number. `columns` are those of `Table` that never
+    change.
     """
 
     numbers: np.ndarray
@@ -44,7 +38,8 @@ class KindQueries:
     focal_row: np.ndarray
     focal_at: np.ndarray
     eligible: np.ndarray
-    rules: tuple[Rule, ...]
+    rules: Rules
+    moving_rules: "dict[str, KindQueries]"
     columns: dict[str, np.ndarray]
 
     def find(self, objects: Interner) -> np.ndarray:
@@ -66,7 +61,7 @@ class KindQueries:
         return moved
 
 
-def kind_queries(queries: Queries, numbers: list[int]) -> KindQueries:
+def kind_queries(queries: Queries, numbers: list[int], *, geographic: bool) -> KindQueries:
     """The columns of some queries of one kind."""
     plans = [queries[n].plan for n in numbers]
     ids = tuple(dict.fromkeys(focal for plan in plans for focal in plan.focals))
@@ -76,7 +71,8 @@ def kind_queries(queries: Queries, numbers: list[int]) -> KindQueries:
     rules = tuple(dict.fromkeys(rule for plan in plans if (rule := _rule(plan)) != Rule()))
     ruled = {rule: number for number, rule in enumerate(rules, 1)}
     return KindQueries(
-        numbers=np.array(numbers, np.int64), ids=Sought(pa.array(ids, pa.string())), rules=rules,
+        numbers=np.array(numbers, np.int64), ids=Sought(pa.array(ids, pa.string())),
+        rules=compile_rules(rules, geographic=geographic), moving_rules=_moving(queries, rules, geographic=geographic),
         focal=np.array([-1 if (focal := _focal(plan)) is None else at[focal] for plan in plans], np.int64),
         place_row=np.array([row for row, _ in places], np.int64),
         place_focal=np.array([-1 if place.focal is None else at[place.focal] for _, place in places], np.int64),
@@ -85,6 +81,19 @@ def kind_queries(queries: Queries, numbers: list[int]) -> KindQueries:
         eligible=np.array([ruled.get(_rule(plan), 0) for plan in plans], np.int64),
         columns=_columns(plans, [place for _, place in places]),
     )  # fmt: skip
+
+
+def _moving(queries: Queries, rules: Sequence[Rule], *, geographic: bool) -> dict[str, KindQueries]:
+    """The rules whose region goes with an object, by kind of region."""
+    kinds: dict[str, list[int]] = {}
+    for number, rule in enumerate(rules, 1):
+        if rule.moves:
+            kinds.setdefault("moving_box" if isinstance(rule.region, MovingBox) else "moving_circle", []).append(number)
+    if not kinds:
+        return {}
+    bare = [replace(queries[0], plan=Plan(stream=queries[0].plan.stream, inside=rule.region)) for rule in rules]
+    by_number = (bare[0], *bare)  # of 0 nobody asks
+    return {name: kind_queries(by_number, of, geographic=geographic) for name, of in kinds.items()}
 
 
 def _columns(plans: list[Plan], places: list[Place]) -> dict[str, Any]:

@@ -78,6 +78,6 @@ def compile_moving(queries: Sequence[Registered], numbers: list[int], *, geograp
         bare[number] = replace(queries[number], plan=Plan(stream=plan.stream, inside=plan.inside))
         still[number] = replace(queries[number], plan=replace(plan, inside=None))
     return Moving(
-        kinds={name: kind_queries(tuple(bare), of) for name, of in kinds.items()},
+        kinds={name: kind_queries(tuple(bare), of, geographic=geographic) for name, of in kinds.items()},
         screened=compile_queries(still, numbers, geographic=geographic),
     )  # fmt: skip

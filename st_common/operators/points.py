@@ -33,7 +33,7 @@ def points_at(
     asked = Asked(readings=fixes.readings(of), objects=objects, geographic=geographic)
     return Points(
         x=asked.readings.x, y=asked.readings.y, asked=asked,
-        truth=_truth(queries, asked, lambda texts: fixes.masks(texts, of)),
+        truth=_truth(queries, asked, lambda texts: fixes.masks(texts, of, among=len(queries.conditions.texts))),
         keys={text: _texts(*fixes.values.texts(text, fixes.place[of])) for text in queries.keys},
     )  # fmt: skip
 

@@ -129,9 +129,9 @@ class Present:
         """The fixes of some events of the run, to be asked about."""
         return Sample(values=self.values, place=self._known + events, object=self._turn.events.object[events])
 
-    def masks(self, texts: Sequence[str], objects: np.ndarray) -> np.ndarray:
-        """bool[e, n]: where each expression is true of the last fixes of some objects."""
-        return self.values.masks(texts, self.place[objects])
+    def masks(self, texts: Sequence[str], objects: np.ndarray, *, among: int) -> np.ndarray:
+        """bool[e, n]: where each expression is true of the last fixes of objects; `among` so many (see `Values`)."""
+        return self.values.masks(texts, self.place[objects], among=among)
 
 
 def _after(turn: Turn) -> Readings:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from st_common.operators.taken import Attributes, taken
 
 Form = Literal["mask", "number", "text", "group", "known"]
 _FILLER = {"mask": False, "known": False, "number": np.nan, "text": -1, "group": -1}
+_MOST_KEPT = 1 << 24  # truth values that a run remembers, each with whether it is known
 _SHARE = 8  # where more than this part of the events is asked for, all are evaluated at once
 
 
@@ -58,15 +59,17 @@ class _Column:
 class Values:
     """Expressions over fixes at places: first the last fixes `before` a run, then those `after` each of its events.
 
-    What is asked for a second time is evaluated for all events at once: then other ticks will ask as well.
+    What is asked for a second time is evaluated for all events at once: then other ticks will ask as well. `columns` is
+    for what others know of the columns at the `places` of the run.
     """
 
     def __init__(
         self, before: Readings, after: Readings, attributes: Attributes, objects: Interner, *, geographic: bool
     ) -> None:
-        self._parts, self._attributes = (before, after), attributes
+        self._parts, self.attributes = (before, after), attributes
         self._objects, self._geographic = objects, geographic
-        self._known, self._places = len(before), len(before) + len(after)
+        self._known, self.places = len(before), len(before) + len(after)
+        self.columns: dict[int, Any] = {}
         self._columns: dict[tuple[Form, str], _Column] = {}
 
     def readings(self, places: np.ndarray) -> Readings:
@@ -75,12 +78,30 @@ class Values:
             name: np.concatenate([getattr(part, name) for part in self._parts])[places]
             for name in ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
         }
-        return Readings(**columns, attributes=taken(self._attributes, places))
+        return Readings(**columns, attributes=taken(self.attributes, places))
 
-    def masks(self, texts: Sequence[str], places: np.ndarray) -> np.ndarray:
-        """bool[e, n]: where each expression is true; null counts as false."""
+    def masks(self, texts: Sequence[str], places: np.ndarray, *, among: int) -> np.ndarray:
+        """bool[e, n]: where each expression is true; null counts as false.
+
+        They are `among` so many that are asked for one after the other: of very many none is remembered.
+        """
+        if among * self.places > _MOST_KEPT:
+            return self._masks_once(texts, places)
         found = self._filled("mask", texts, places)
         return np.stack([column.values[places] for column in found]) if found else np.empty((0, len(places)), bool)
+
+    def _masks_once(self, texts: Sequence[str], places: np.ndarray) -> np.ndarray:
+        out = np.zeros((len(texts), len(places)), bool)
+        for start, end, part in zip((0, self._known), (self._known, self.places), self._parts, strict=True):
+            which = np.flatnonzero((places >= start) & (places < end))
+            if len(which):
+                out[:, which] = expressions.masks(texts, self._table(part, places[which], start))
+        return out
+
+    def _table(self, part: Readings, places: np.ndarray, first: int) -> pa.Table:
+        """The fixes at some places of a part, whose first place is given, as expressions see them."""
+        readings = replace(part.take(places - first), attributes=taken(self.attributes, places))
+        return readings.table(self._objects.ids, geographic=self._geographic)
 
     def numbers(self, text: str, places: np.ndarray) -> np.ndarray:
         """The values of an expression as f64, NaN for null."""
@@ -111,7 +132,7 @@ class Values:
         """The columns of some expressions, known at these places."""
         for text in texts:
             if (form, text) not in self._columns:
-                self._columns[form, text] = _Column(form, self._places)
+                self._columns[form, text] = _Column(form, self.places)
         columns = {text: self._columns[form, text] for text in texts}
         lacking = [text for text, column in columns.items() if not column.known[places].all()]
         if lacking:
@@ -119,11 +140,11 @@ class Values:
         return list(columns.values())
 
     def _evaluate(self, form: Form, columns: dict[str, _Column], places: np.ndarray) -> None:
-        unknown = np.zeros(self._places + 1, bool)
+        unknown = np.zeros(self.places + 1, bool)
         for column in columns.values():
             unknown[places] |= ~column.known[places]
         events = int(np.count_nonzero(unknown[self._known :]))
-        if events and (events * _SHARE > self._places - self._known or any(c.asked for c in columns.values())):
+        if events and (events * _SHARE > self.places - self._known or any(c.asked for c in columns.values())):
             unknown[self._known : -1] = True
         for column in columns.values():
             column.asked |= events > 0
@@ -131,10 +152,7 @@ class Values:
         start = np.searchsorted(wanted, self._known)
         for part, at in zip(self._parts, (wanted[:start], wanted[start:]), strict=True):
             if len(at):
-                shift = 0 if part is self._parts[0] else self._known
-                table = replace(part.take(at - shift), attributes=taken(self._attributes, at)).table(
-                    self._objects.ids, geographic=self._geographic
-                )
+                table = self._table(part, at, 0 if part is self._parts[0] else self._known)
                 for column, found in zip(columns.values(), _found(form, list(columns), table), strict=True):
                     column.put(at, found)
 

@@ -4,13 +4,15 @@ GPAC is one skeleton that "can be adjusted through a set of methods to behave as
 queries" (section 3). A kind supplies them over arrays, for all of its queries at once (SPEC G1, P8).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from st_common.operators.selection import EVERYONE, Selection
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -31,9 +33,9 @@ class World:
     """All objects of a stream by number, at one moment; n of them.
 
     `x`, `y` are of the last fixes (longitude and latitude when `geographic`), `vx`, `vy` coordinates per second, NaN
-    when unknown. `masks`, bool[e, n], say which objects satisfy the selections of the queries, where and inside; row 0
-    is all true. They belong to the moment, not to the queries: criteria that are kept name them by number, so that a
-    number must mean the same selection as long as criteria are kept that name it.
+    when unknown. `selection` says which objects satisfy the rules of the queries, where and inside. It belongs to the
+    moment, not to the queries: criteria that are kept name rules by number, so that a number must mean the same rule as
+    long as criteria are kept that name it.
     """
 
     x: Floats
@@ -41,7 +43,7 @@ class World:
     alive: Bools
     ids: pa.Array
     geographic: bool
-    masks: Bools
+    selection: Selection = EVERYONE
     vx: Floats = field(default_factory=_no_floats)
     vy: Floats = field(default_factory=_no_floats)
 
@@ -54,7 +56,7 @@ class Table:
         focal: int64[m], the object that the query goes with; -1: none, it stands still at x, y (NaN: it has no answer).
         x: float64[m].
         y: float64[m].
-        eligible: int64[m], the row of `World.masks` of objects that can be members.
+        eligible: int64[m], the rule of `World.selection` that objects satisfy that can be members.
         width: float64[m] of boxes, full side length; `height` likewise.
         metres: bool[m] of boxes: width and height are metres.
         radius: float64[m] of circles, metres or the unit of planar coordinates.
@@ -196,19 +198,15 @@ def centres(world: World, focal: Ints, x: Floats, y: Floats) -> tuple[Floats, Fl
     return x, y
 
 
-def by_mask(world: World, eligible: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """For each mask that queries name: the places of those in `eligible`, and the live objects that it lets through."""
-    for number in np.unique(eligible).tolist():
-        yield np.flatnonzero(eligible == number), np.flatnonzero(world.masks[number] & world.alive)
-
-
 def admitted(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
     """For each pair whether the object can be a member at all: alive, eligible, and not a focal object of the query."""
     keep = world.alive[obj]
-    if len(world.masks) > 1:
-        keep &= world.masks[criteria.eligible[row], obj]
     for focal in criteria.focal.T:
         keep &= focal[row] != obj
+    if world.selection is EVERYONE:
+        return keep
+    held = np.flatnonzero(keep)
+    keep[held] = world.selection.holds(criteria.eligible[row[held]], obj[held])
     return keep
 
 

@@ -105,9 +105,8 @@ def _objects(home: Home, stream: StreamSettings) -> pa.Table:
 
 def _world(objects: pa.Table, *, geographic: bool) -> World:
     x, y = objects["x"].to_numpy(), objects["y"].to_numpy()
-    everyone = np.ones((1, len(x)), np.bool_)
     ids = objects["ID"].combine_chunks()
-    return World(x=x, y=y, alive=everyone[0], ids=ids, geographic=geographic, masks=everyone)
+    return World(x=x, y=y, alive=np.ones(len(x), np.bool_), ids=ids, geographic=geographic)
 
 
 def _queries(rows: Sequence[QueryRow], boxes: np.ndarray) -> pa.Table:

@@ -15,12 +15,14 @@ from st_common.operators import expressions
 from st_common.operators.settings import Settings
 from st_common.operators.stages import step
 from st_common.operators.state import State
-from st_common.query.neighbours import Nearest, Place
+from st_common.query.neighbours import GroupNearest, Nearest, Place
 from st_common.query.plan import PairJoin, Plan
 from st_common.query.region import Box, MovingCircle
 from st_common.testing.effort import tries
 
 SPACE = Box(minx=-1.0, miny=-1.0, maxx=1e6, maxy=1e6)
+AROUND = MovingCircle(focal="o1", radius_m=3.0)
+PLACES = (Place(x=1.0, y=0.0), Place(focal="o2"))
 TEXTS = ("taxi", "bus", "it's", "", "Taxi", "5")
 SIGNS = st.sampled_from(("=", "<", ">", "<=", ">="))
 NUMBERS = st.sampled_from((
@@ -87,9 +89,12 @@ def test_a_condition_that_needs_no_database_holds_where_duckdb_says(texts, table
         lambda where: Plan(stream="load", where=where),
         lambda where: Plan(stream="load", where=where, inside=SPACE),
         lambda where: Plan(stream="load", where=where, inside=SPACE, order="select_first"),
-        lambda where: Plan(stream="load", where=where, inside=MovingCircle(focal="o1", radius_m=3.0)),
+        lambda where: Plan(stream="load", where=where, inside=AROUND),
         lambda where: Plan(stream="load", where=where, neighbours=Nearest(k=2, place=Place(x=1.0, y=0.0))),
+        lambda where: Plan(stream="load", where=where, neighbours=Nearest(k=2, place=Place(focal="o1")), inside=SPACE),
+        lambda where: Plan(stream="load", where=where, neighbours=GroupNearest(k=2, total="sum", places=PLACES)),
         lambda where: Plan(stream="load", where=where, pairs=PairJoin(distance_m=2.0)),
+        lambda where: Plan(stream="load", where=where, pairs=PairJoin(distance_m=2.0), inside=AROUND),
     )
     plain = [form(text) for text in texts for form in forms]
     by_database = [form(f"({text}) AND NOT false") for text in texts for form in forms]

@@ -11,25 +11,31 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from st_common.geometry import circles, group, join, nearest
+from st_common.operators import ways
 from st_common.operators.kinds import KINDS
 from st_common.operators.world import Table, World
+from st_common.testing.masks import Masks
 
 GEOD = Geod(ellps="WGS84")
 ON_LATTICE = st.integers(-3, 3).map(float)  # so that borders, corners and ties are hit all the time
 COORDINATE = st.one_of(ON_LATTICE, ON_LATTICE, st.floats(-4, 4))
 PLACE = st.tuples(COORDINATE, COORDINATE)
+RULES = 3
 LENGTH = st.one_of(st.sampled_from([0.0, 1.0, 2.0, 5.0]), st.floats(0, 9))
 EVERY_KIND = pytest.mark.parametrize("kind", sorted(KINDS))
 
 
-@pytest.fixture(params=["few", "many"], autouse=True)
+@pytest.fixture(params=["few", "many", "many, searched", "many, over lists"], autouse=True)
 def way(request, monkeypatch):
-    """Both ways to find neighbours and members are taken: all pairs, and trees and grids."""
-    if request.param == "many":
+    """All ways to find neighbours and members are taken: all pairs, trees and grids; nearest first, or over lists."""
+    if request.param.startswith("many"):
         monkeypatch.setattr(join, "_FEW_PAIRS", 0)
         monkeypatch.setattr(circles, "_FEW_PAIRS", 0)
         monkeypatch.setattr(nearest, "_FEW_PAIRS", 0)
         monkeypatch.setattr(group, "_FEW_PAIRS", 0)
+    if "," in request.param:
+        monkeypatch.setattr(ways, "FEW_RULES", 0)
+        monkeypatch.setattr(ways, "few_of", lambda _: 0 if "searched" in request.param else 1000)
 
 
 @st.composite
@@ -43,8 +49,8 @@ def worlds(draw, like=None):
     places = [(1.0, 1.0) if stack and n % 2 else draw(PLACE) for n in range(count)]
     x, y = np.array(places).T.copy()
     alive = np.array([draw(st.integers(0, 5)) > 0 for _ in range(count)])
-    masks = np.array([[True] * count, [draw(st.booleans()) for _ in range(count)]])
-    return World(x=x, y=y, alive=alive, ids=ids, geographic=False, masks=masks)
+    masks = np.array([[True] * count, *([draw(st.booleans()) for _ in range(count)] for _ in range(RULES))])
+    return World(x=x, y=y, alive=alive, ids=ids, geographic=False, selection=Masks(masks, listed=draw(st.booleans())))
 
 
 @st.composite
@@ -58,7 +64,7 @@ def tables(draw, world):
     places = np.array([draw(PLACE) for _ in place_row]).reshape(-1, 2)
     return Table(
         focal=focal, x=still[:, 0], y=still[:, 1],
-        eligible=np.array([draw(st.integers(0, 1)) for _ in range(m)], np.int64),
+        eligible=np.array([draw(st.integers(0, RULES)) for _ in range(m)], np.int64),
         width=np.array([draw(LENGTH) for _ in range(m)]), height=np.array([draw(LENGTH) for _ in range(m)]),
         metres=np.zeros(m, np.bool_), radius=np.array([draw(LENGTH) for _ in range(m)]),
         k=np.array([draw(st.integers(1, 16)) for _ in range(m)], np.int64),
@@ -154,7 +160,9 @@ def expected(kind, world, table, space=Plane):
         places = [objects[f] if f >= 0 else p for f, p in zip(focals, places, strict=True)]
         if any(math.isnan(x) for x, _ in places):
             continue
-        may = [n for n in range(len(ids)) if alive[n] and n not in focals and world.masks[table.eligible[q]][n]]
+        may = [
+            n for n in range(len(ids)) if alive[n] and n not in focals and world.selection.rows[table.eligible[q]][n]
+        ]
         query = {name: float(getattr(table, name)[q]) for name in ("width", "height", "radius", "k", "total")}
         if kind == "reverse":
             living = [n for n in range(len(ids)) if alive[n]]
@@ -208,7 +216,8 @@ def test_queries_that_no_change_touches_keep_their_answers(kind, data):
     moved = np.array([data.draw(st.booleans()) for _ in world.x])
     now = replace(
         later, x=np.where(moved, later.x, world.x), y=np.where(moved, later.y, world.y),
-        alive=np.where(moved, later.alive, world.alive), masks=np.where(moved, later.masks, world.masks),
+        alive=np.where(moved, later.alive, world.alive),
+        selection=Masks(np.where(moved, later.selection.rows, world.selection.rows)),
     )  # fmt: skip
     touched = {q for q, n in before if moved[n]}
     touched |= {q for q, focals in enumerate(criteria.focal) if any(f >= 0 and moved[f] for f in focals)}
@@ -244,14 +253,13 @@ def test_what_comes_near_by_less_than_the_margin_is_in_the_cache_area(kind, data
         x, y = world.x.copy(), world.y.copy()
         x[mover] += dx
         y[mover] += dy
-        now = {(q, n) for q, n in expected(kind, replace(world, x=x, y=y), table) if world.masks[table.eligible[q]][n]}
+        now = expected(kind, replace(world, x=x, y=y), table)
         assert now <= cache
 
 
 def test_rows_of_criteria_are_taken_and_replaced():
     world = World(
         x=np.arange(5.0), y=np.zeros(5), alive=np.ones(5, np.bool_), ids=pa.array(list("abcde")), geographic=False,
-        masks=np.ones((1, 5), np.bool_),
     )  # fmt: skip
     table = Table(
         focal=np.full(3, -1), x=np.zeros(3), y=np.zeros(3), eligible=np.zeros(3, np.int64), k=np.array([1, 2, 3]),
@@ -275,7 +283,6 @@ def test_rows_of_criteria_are_taken_and_replaced():
 def test_no_queries_have_no_members(kind):
     world = World(
         x=np.zeros(1), y=np.zeros(1), alive=np.ones(1, np.bool_), ids=pa.array(["a"]), geographic=True,
-        masks=np.ones((1, 1), np.bool_),
     )  # fmt: skip
     nothing, whole = np.empty(0, np.int64), np.empty(0)
     table = Table(
@@ -313,7 +320,7 @@ def test_members_on_the_globe(kind, middle, spread_m):
     x[:8], y[:8] = x[8], y[8]
     world = World(
         x=x, y=y, alive=random.random(90) < 0.9, ids=pa.array([f"o{n}" for n in range(90)]), geographic=True,
-        masks=np.array([np.ones(90, np.bool_), random.random(90) < 0.5]),
+        selection=Masks([np.ones(90, np.bool_), random.random(90) < 0.5]),
     )  # fmt: skip
     m = 20
     place_row = np.sort(random.integers(0, m, 45))

@@ -5,9 +5,17 @@ from typing import ClassVar
 import numpy as np
 
 from st_common.geometry.grid import ranges
-from st_common.geometry.group import Groups, grown_by, kth_nearest_to_groups, near_groups, totals
+from st_common.geometry.group import (
+    Groups,
+    grown_by,
+    kth_nearest_to_groups,
+    kth_nearest_to_groups_of,
+    near_groups,
+    totals,
+)
 from st_common.geometry.nearest import Objects
 from st_common.geometry.ranked import among_first, first_of_all
+from st_common.operators.ways import over_lists, ways_of
 from st_common.operators.world import (
     Bools,
     Criteria,
@@ -17,7 +25,6 @@ from st_common.operators.world import (
     Table,
     World,
     admitted,
-    by_mask,
     centres,
     measured_where,
 )
@@ -38,11 +45,19 @@ class Group:
         x, y, focal = _side_by_side(world, table, which)
         eligible, limit, tie = table.eligible[which], np.full(len(which), np.nan), np.full(len(which), -1)
         groups = Groups(x=x, y=y, total=table.total[which], geographic=world.geographic)
-        for rows, numbers in by_mask(world, eligible):
-            objects = Objects(x=world.x, y=world.y, number=numbers, geographic=world.geographic, ids=world.ids)
+        criteria = Criteria(query=which, focal=focal, eligible=eligible, x=x, y=y, limit=limit, tie=tie,
+                            total=groups.total)  # fmt: skip
+        ways, has_places = ways_of(world, eligible, searches=False), np.asarray(~np.isnan(x).all(axis=1))
+        for rows, numbers in ways.by_rule():
             few, k = groups.take(rows), table.k[which[rows]]
-            limit[rows], tie[rows] = kth_nearest_to_groups(few, k, focal[rows], objects)
-        return Criteria(query=which, focal=focal, eligible=eligible, x=x, y=y, limit=limit, tie=tie, total=groups.total)
+            limit[rows], tie[rows] = kth_nearest_to_groups(few, k, focal[rows], _objects(world, numbers))
+        for rows, (row, obj) in over_lists(ways.lists, eligible, ways.listed):
+            keep = admitted(world, criteria, rows[row], obj) & has_places[rows[row]]
+            pairs = row[keep], obj[keep]
+            limit[rows], tie[rows] = kth_nearest_to_groups_of(
+                groups.take(rows), table.k[which[rows]], pairs, _objects(world, obj[:0])
+            )
+        return criteria
 
     def asked(self, world: World, table: Table, which: Ints) -> Criteria:
         """The places alone."""
@@ -72,6 +87,10 @@ class Group:
         far = totals(groups, row, world.x[obj], world.y[obj])
         keep = among_first(far, obj, criteria.limit[row], criteria.tie[row], world.ids)
         return keep & admitted(world, criteria, row, obj)
+
+
+def _objects(world: World, numbers: Ints) -> Objects:
+    return Objects(x=world.x, y=world.y, number=numbers, geographic=world.geographic, ids=world.ids)
 
 
 def _side_by_side(world: World, table: Table, which: Ints) -> tuple[Floats, Floats, Ints]:

@@ -1,12 +1,21 @@
 """The k nearest neighbours of a place or of a focal object (GPAC section 4.2; SPEC G5)."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
-from st_common.geometry.circles import points_in_circles
-from st_common.geometry.nearest import Objects, distance, kth_nearest, radius_of
-from st_common.geometry.ranked import among_first, first_of_all, kth_smallest, last_of_equals
+from st_common.geometry.circles import points_in_circles, within
+from st_common.geometry.nearest import (
+    Objects,
+    distance,
+    kth_nearest,
+    kth_nearest_of,
+    kth_nearest_where,
+    radius_of,
+)
+from st_common.geometry.ranked import among_first, first_of_all
+from st_common.operators.ways import is_short, over_lists, ways_of
 from st_common.operators.world import (
     Bools,
     Criteria,
@@ -16,7 +25,6 @@ from st_common.operators.world import (
     Table,
     World,
     admitted,
-    by_mask,
     centres,
     measured_where,
 )  # fmt: skip
@@ -36,36 +44,51 @@ class Nearest:
         """Finds the k-th nearest anew among all eligible objects: what leaves is replaced by the true next one."""
         focal, eligible = table.focal[which], table.eligible[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
-        limit, tie = np.full(len(which), np.nan), np.full(len(which), -1)
-        for rows, numbers in by_mask(world, eligible):
-            objects = Objects(x=world.x, y=world.y, number=numbers, geographic=world.geographic, ids=world.ids)
-            limit[rows], tie[rows] = kth_nearest(x[rows], y[rows], table.k[which[rows]], focal[rows], objects)
-        return Criteria(query=which, focal=focal[:, None], eligible=eligible, x=x, y=y, limit=limit, tie=tie)
+        limit, tie, k = np.full(len(which), np.nan), np.full(len(which), -1), table.k[which]
+        criteria = Criteria(query=which, focal=focal[:, None], eligible=eligible, x=x, y=y, limit=limit, tie=tie)
+        ways = ways_of(world, eligible)
+        for rows, numbers in ways.by_rule():
+            limit[rows], tie[rows] = kth_nearest(x[rows], y[rows], k[rows], focal[rows], _objects(world, numbers))
+        listed, rows = ways.listed, ways.searched
+        if len(rows):
+            found = kth_nearest_where(
+                x[rows], y[rows], k[rows], *ways.wanted(rows, k[rows]), _objects(world, np.flatnonzero(world.alive)),
+                lambda row, number: admitted(world, criteria, rows[row], number),
+            )  # fmt: skip
+            limit[rows], tie[rows] = found[:2]
+            listed = np.append(listed, rows[~found[2]])
+        for some, (row, obj) in over_lists(ways.lists, eligible, listed):
+            few = self.update_from(world, table, which[some], row, obj)
+            limit[some], tie[some] = few.limit, few.tie
+        return criteria
 
     def update_from(self, world: World, table: Table, which: Ints, row: Ints, obj: Ints) -> Criteria:
         """The criteria as if only these pairs of a row of `which` (ascending) and an object existed: from a cache."""
         focal, eligible = table.focal[which], table.eligible[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
-        limit, tie = np.where(np.isnan(x), np.nan, np.inf), np.full(len(which), -1)
-        criteria = Criteria(query=which, focal=focal[:, None], eligible=eligible, x=x, y=y, limit=limit, tie=tie)
+        criteria = Criteria(query=which, focal=focal[:, None], eligible=eligible, x=x, y=y)
         keep = admitted(world, criteria, row, obj) & ~np.isnan(x)[row]
-        row, obj = row[keep], obj[keep]
-        rows, start = np.unique(row, return_index=True)
-        if len(rows):
-            start, k = np.append(start, len(row)), table.k[which[rows]]
-            far = distance(x[row], y[row], world.x[obj], world.y[obj], geographic=world.geographic)
-            limit[rows] = kth_smallest(start, far, k)
-            tie[rows] = last_of_equals(start, far, obj, k, limit[rows], world.ids)
-        return criteria
+        limit, tie = kth_nearest_of(x, y, table.k[which], (row[keep], obj[keep]), _objects(world, obj[:0]))
+        return replace(criteria, limit=limit, tie=tie)
 
     def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
         """The circle with a radius larger by the margin; only objects that can be members."""
         radius = radius_of(criteria.limit, geographic=world.geographic) + margin
+        lists = world.selection.lists(objects)
+        short = is_short(lists, criteria.eligible, len(objects))
+        rest = np.flatnonzero(~short)
         row, at = points_in_circles(
-            criteria.x, criteria.y, radius, world.x[objects], world.y[objects], geographic=world.geographic,
-            test=lambda row, at: admitted(world, criteria, row, objects[at]),
+            criteria.x[rest], criteria.y[rest], radius[rest], world.x[objects], world.y[objects],
+            geographic=world.geographic, test=lambda row, at: admitted(world, criteria, rest[row], objects[at]),
         )  # fmt: skip
-        return row, objects[at]
+        parts = [(rest[row], objects[at])]
+        for rows, (place, obj) in over_lists(lists, criteria.eligible, np.flatnonzero(short)):
+            row = rows[place]
+            circle = criteria.x[row], criteria.y[row], radius[row]
+            near = within(*circle, world.x[obj], world.y[obj], geographic=world.geographic)
+            near[near] = admitted(world, criteria, row[near], obj[near])
+            parts.append((row[near], obj[near]))
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def asked(self, world: World, table: Table, which: Ints) -> Criteria:
         """The centre alone."""
@@ -91,3 +114,7 @@ class Nearest:
         far = self._far(world, criteria, row, obj)
         keep = among_first(far, obj, criteria.limit[row], criteria.tie[row], world.ids)
         return keep & admitted(world, criteria, row, obj)
+
+
+def _objects(world: World, numbers: Ints) -> Objects:
+    return Objects(x=world.x, y=world.y, number=numbers, geographic=world.geographic, ids=world.ids)

@@ -1,0 +1,91 @@
+"""Which objects satisfy the rules of queries: tested where a query and an object meet, listed where few do (X13).
+
+A rule is a number; 0 is satisfied by all. Nothing here has a place for each rule and object.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common.geometry.grid import ranges
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Selection(Protocol):
+    """What kinds ask about the rules of their queries, at one moment."""
+
+    def holds(self, rule: Ints, obj: Ints) -> Bools:
+        """For each pair whether the object satisfies the rule."""
+
+    def lists(self, objects: Ints) -> "Lists":
+        """For each rule those of some objects that may satisfy it."""
+
+
+class Everyone:
+    """The selection where no rule is but 0."""
+
+    def holds(self, rule: Ints, obj: Ints) -> Bools:  # noqa: ARG002 - one signature for all
+        """All."""
+        return np.ones(len(obj), np.bool_)
+
+    def lists(self, objects: Ints) -> "Lists":
+        """None."""
+        return no_lists(1, objects)
+
+
+EVERYONE = Everyone()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lists:
+    """Lists of objects, and which one holds all that can satisfy a rule.
+
+    By number of a rule: `of_rule` is its list, -1 without; `size`, how many objects may satisfy it at most. A list is
+    made of runs of `members`, which begin at `start` and have `count` each; `owner` says of which list, ascending. An
+    object is in a list once.
+    """
+
+    of_rule: Ints
+    size: Ints
+    owner: Ints
+    start: Ints
+    count: Ints
+    members: Ints
+
+    def pairs(self, rule: Ints) -> tuple[Ints, Ints]:
+        """Pairs of a place in `rule` and an object of that rule's list, sorted by place; none without a list."""
+        of = self.of_rule[rule]
+        first = np.searchsorted(self.owner, of, side="left")
+        runs = np.where(of < 0, 0, np.searchsorted(self.owner, of, side="right") - first)
+        place, run = np.repeat(np.arange(len(rule)), runs), ranges(first, runs)
+        count = self.count[run]
+        return np.repeat(place, count), self.members[ranges(self.start[run], count)]
+
+
+def no_lists(rules: int, objects: Ints) -> Lists:
+    """No list of any of so many rules."""
+    none = np.empty(0, np.int64)
+    size = np.full(rules, len(objects))
+    return Lists(of_rule=np.full(rules, -1), size=size, owner=none, start=none, count=none, members=none)
+
+
+def shortest(parts: Sequence[Lists]) -> Lists:
+    """For each rule the shortest of the lists that several parts have for it."""
+    counts = np.array([part.owner.max(initial=-1) + 1 for part in parts])
+    lists, places = (np.cumsum(of) - of for of in (counts, np.array([len(part.members) for part in parts])))
+    sizes = np.stack([np.where(part.of_rule < 0, np.inf, part.size) for part in parts])
+    best, rules = sizes.argmin(axis=0), np.arange(sizes.shape[1])
+    listed = np.isfinite(sizes[best, rules])
+    of_rule = np.stack([part.of_rule + first for part, first in zip(parts, lists, strict=True)])
+    return Lists(
+        of_rule=np.where(listed, of_rule[best, rules], -1), size=np.min([part.size for part in parts], axis=0),
+        owner=np.concatenate([part.owner + first for part, first in zip(parts, lists, strict=True)]),
+        start=np.concatenate([part.start + first for part, first in zip(parts, places, strict=True)]),
+        count=np.concatenate([part.count for part in parts]),
+        members=np.concatenate([part.members for part in parts]),
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""Many queries, each with a condition of its own, against brute force; and what is looked at for them (X13)."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from random import Random
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_common.operators import ahead, bits, listing, ways
+from st_common.query.neighbours import Nearest, Place
+from st_common.query.plan import LayerJoin, PairJoin, Plan
+from st_common.query.region import MovingBox, MovingCircle
+from st_common.testing import oracle_expressions
+from st_common.testing.by_hand import log, register
+from st_common.testing.effort import tries
+from st_common.testing.laws import holds
+from st_common.testing.many_conditions import many_conditions
+from st_common.testing.random_plans import FOCALS, LAYER, RADII, SIDES, STREAM, plan_of
+from st_common.testing.strategies import case_of, courses
+
+QUERIES = 20
+JOINS = (
+    {"join": LayerJoin(layer=LAYER, predicate="intersects")},
+    {"join": LayerJoin(layer=LAYER, predicate="equals", left="kind", right="kind")},
+    {"pairs": PairJoin(distance_m=2.5)},
+    {"pairs": PairJoin(keys=("kind",))},
+)
+
+
+def joined(rng):
+    focal = rng.choice(FOCALS)
+    circle = MovingCircle(focal=focal, radius_m=rng.choice(RADII))
+    box = MovingBox(focal=focal, width=rng.choice(SIDES), height=rng.choice(SIDES))
+    return Plan(stream=STREAM, inside=rng.choice((circle, box)), **rng.choice(JOINS))
+
+
+def nearest(rng):
+    place = Place(focal=rng.choice(FOCALS)) if rng.random() < 0.7 else Place(x=4.0, y=4.0)
+    return Plan(stream=STREAM, neighbours=Nearest(k=rng.randint(1, 3), place=place))
+
+
+FORMS = {
+    "joined": joined, "nearest": nearest, **{kind: lambda rng, kind=kind: plan_of(rng, kind) for kind in (
+        "moving", "neighbours", "pairs", "counting", "comparing")},
+}  # fmt: skip
+
+
+@pytest.mark.spec("X13", "P8", "G4", "G5", "G8", "G9")
+@pytest.mark.parametrize("form", FORMS)
+@tries(6)
+@given(data=st.data(), seed=st.integers(0, (1 << 48) - 1), most=st.sampled_from((0, 1 << 17)),
+       few=st.sampled_from((0, 2, 100)))  # fmt: skip
+def test_however_who_qualifies_is_found_it_is_what_brute_force_finds(form, data, seed, most, few):
+    rng = Random(seed)
+    meanings = many_conditions(rng, QUERIES)
+    plans = [replace(FORMS[form](rng), where=text) for text in meanings]
+    case = case_of(seed, kind="fixes", layers=True, kept=[rng.random() < 0.7 for _ in range(30)])
+    queries = (register(f"many{n}", plan, layer_version=0 if plan.join else None) for n, plan in enumerate(plans))
+    case = replace(case, rows=tuple(log(*queries, *case.rows)))
+    with ExitStack() as stack:
+        stack.enter_context(patch.dict(oracle_expressions.EXPRESSIONS, meanings))
+        for module, name, value in (
+            (ahead, "MOST_PAIRS", most), (bits, "TOGETHER", 8), (ways, "FEW_RULES", 0), (ways, "MANY", 3),
+            (ways, "few_of", lambda _: few), (listing, "few_of", lambda _: few),
+        ):  # fmt: skip
+            stack.enter_context(patch.object(module, name, value))
+        holds(case, data.draw(courses(len(case.rows))))

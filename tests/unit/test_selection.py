@@ -1,0 +1,85 @@
+"""Who satisfies the conditions below neighbours and regions that move: what is looked at for it, and what is kept."""
+
+import numpy as np
+import pytest
+
+from bench.forms import FORMS, cars
+from bench.ticks import Work, packets_of
+from st_common.operators import bits, conditions, eligibility, expressions, selection
+from st_common.operators.settings import Settings
+from st_common.operators.stages import step
+from st_common.operators.state import State
+
+CARS, QUERIES, ROUNDS = 2_000, 400, 3
+
+
+@pytest.fixture
+def looked(monkeypatch):
+    """How many pairs of a query and an object were looked at, and how many conditions the database was asked."""
+    counted = {"pairs": 0, "asked": 0}
+    hold, pairs, evaluated = conditions.hold, selection.Lists.pairs, expressions.evaluated
+
+    def holding(known, seen, number, point):
+        counted["pairs"] += len(number)
+        return hold(known, seen, number, point)
+
+    def listing(lists, rule):
+        found = pairs(lists, rule)
+        counted["pairs"] += len(found[0])
+        return found
+
+    def evaluating(texts, table, **of):
+        counted["asked"] += len(texts)
+        return evaluated(texts, table, **of)
+
+    monkeypatch.setattr(conditions, "hold", holding)
+    monkeypatch.setattr(eligibility, "hold", holding)
+    monkeypatch.setattr(selection.Lists, "pairs", listing)
+    monkeypatch.setattr(expressions, "evaluated", evaluating)
+    return counted
+
+
+def told(form):
+    """How many changes the queries of a form tell, and what the last state keeps of who satisfies their conditions."""
+    state, changes = State(), 0
+    for packets in packets_of(Work(plans=FORMS[form](QUERIES, CARS), batches=list(cars(CARS, ROUNDS)),
+                                   settings=Settings())):  # fmt: skip
+        done = step(state, packets, Settings(), lambda *_: None)
+        state, changes = done.state, changes + len(done.changes)
+    return changes, [memo.held for memo in state.memo.kinds.values() if memo.held is not None]
+
+
+@pytest.mark.spec("X13", "P8")
+@pytest.mark.parametrize("form", [
+    "moving circle WHERE a condition of its own", "5 nearest WHERE a kind", "5 nearest WHERE one of 100 classes",
+    "5 nearest WHERE a condition of its own", "pairs in a box WHERE a condition of its own",
+    "pairs in a moving circle WHERE a condition of its own",
+])  # fmt: skip
+def test_conditions_are_tested_where_a_query_and_an_object_meet(form, looked):
+    changes, held = told(form)
+    assert changes > ROUNDS
+    assert looked["asked"] == 0
+    assert 0 < looked["pairs"] < 100 * ROUNDS * QUERIES < ROUNDS * QUERIES * CARS / 10
+    assert all(not one.bits.size and not one.keys.size for one in held)
+
+
+@pytest.mark.spec("X13", "P8")
+@pytest.mark.parametrize(
+    "form", ["moving circle WHERE an expression of its own", "5 nearest WHERE an expression of its own"]
+)
+def test_a_condition_of_the_database_is_asked_once_a_run_and_kept_as_bits(form, looked):
+    changes, held = told(form)
+    assert changes > ROUNDS
+    assert looked["asked"] == ROUNDS * QUERIES
+    assert [one.bits.shape for one in held] == [(CARS, QUERIES // 8)]
+
+
+@pytest.mark.spec("X13")
+def test_each_answer_is_a_bit():
+    rng = np.random.default_rng(3)
+    for questions, rows in ((0, 5), (5, 0), (9, 3), (1 + 2 * bits.TOGETHER, 7)):
+        answers = rng.random((questions, rows)) < 0.5
+        found = bits.asked_together(questions, rows, lambda start, end, of=answers: of[start:end])
+        assert found.nbytes == rows * -(-questions // 8)
+        question, row = np.divmod(np.arange(questions * rows), max(rows, 1))
+        assert (bits.bit_of(found, row, question) == answers.ravel()).all()
