@@ -41,6 +41,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "geometry/grid": (f"{UNIT}geometry_grid.py", f"{UNIT}kernels_join.py"),
     "geometry/axis": (f"{UNIT}geometry_grid.py", f"{UNIT}kernels_join.py"),
     "geometry/enlarged": (f"{LAWS}comparing.py", f"{UNIT}comparing.py", f"{UNIT}layers_index.py"),
+    "geometry/near": (f"{UNIT}geometry_distance.py", f"{UNIT}layers_index.py"),
     "geometry/group": (f"{UNIT}kernels_group.py", f"{LAWS}ticks.py"),
     "geometry/join": (f"{UNIT}kernels_join.py", f"{LAWS}ticks.py"),
     "geometry": (f"{UNIT}kernels_nearest.py", f"{UNIT}kernels_join.py", f"{LAWS}degrees.py", f"{LAWS}ticks.py"),

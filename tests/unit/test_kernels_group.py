@@ -82,11 +82,12 @@ def test_of_equally_far_ones_the_first_by_id_are_in():
     assert (limit.tolist(), tie.tolist()) == ([2.0, 1.0, 1.0], [1, 1, 1])
 
 
+@pytest.mark.parametrize("but", [[0], [0, -1, 0]], ids=str)
 @pytest.mark.parametrize("kind", sorted(FOLD))
-def test_the_nearest_of_all_does_not_count_when_it_is_left_out(kind):
+def test_the_nearest_of_all_does_not_count_when_it_is_left_out(kind, but):
     x, y = np.arange(10.0), np.zeros(10)
     groups = made([([(at, 0.0)], kind) for at in x], geographic=False)
-    left_out = np.stack([np.arange(10), np.full(10, -1), np.arange(10)], axis=1)
+    left_out = np.stack([np.full(10, -1) if one else np.arange(10) for one in but], axis=1)
     objects = Objects(x=x, y=y, number=np.arange(10), geographic=False, ids=pa.array("abcdefghij"))
     limit, _ = kth_nearest_to_groups(groups, np.ones(10, np.int64), left_out, objects)
     assert limit.tolist() == [1.0] * 10
