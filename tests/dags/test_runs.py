@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
+from st_common.capture.reading import log_for
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.launcher import find
 from st_common.ops.process import kill_session
 from st_common.ops.status import read_status
-from st_common.testing.log_writer import bare_log
+from st_common.settings import load_streams
 
 pytestmark = pytest.mark.dags
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +52,8 @@ class Installation:
 
     def arrives(self, *rows: str) -> None:
         payload = "\n".join(["id,t,x,y", *rows, ""]).encode()
-        bare_log(self.home.log("taxis")).append(payload, arrival_us=time.time_ns() // 1000)
+        stream = load_streams(self.home.root / "conf")["taxis"]
+        log_for(self.home, stream).append(payload, arrival_us=time.time_ns() // 1000)
 
     def pid(self) -> int | None:
         running = find(self.folder, now_us=time.time_ns() // 1000)
