@@ -1,4 +1,6 @@
-"""What a tick tells of frames: rows that enter and leave results, and groups over them (CQL-S, SPEC W2, W6, W7)."""
+"""What ticks tell of frames: rows that enter and leave results, and groups over them (CQL-S, SPEC W2, W6, W7)."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -6,39 +8,39 @@ import pyarrow.compute as pc
 
 from st_common.operators import relational
 from st_common.operators.changes import CAUSE, SHARD_SCHEMA, TICK_RANK, Names, change_rows
-from st_common.operators.frames import Frames, Judged
-from st_common.operators.groups import Groups
+from st_common.operators.course import BEFORE
+from st_common.operators.frame_spells import Held
+from st_common.operators.frames import Frames
 from st_common.operators.intern import Interner
-from st_common.operators.relational import At, Regrouped
+from st_common.operators.keys import packed, unique
+from st_common.operators.regrouping import Parts, holders_of
+from st_common.operators.relational import Reduced
+from st_common.operators.spells import Spells
 from st_common.operators.targets import Targets
-from st_common.operators.telling import Lines
+from st_common.operators.telling import Lines, Stretch
 from st_common.operators.turn import Turn
 
-_OF_END = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])
 
-
-def frame_lines(turn: Turn, frames: Frames, judged: Judged, at: At) -> Lines | None:
+def frame_lines(turn: Turn, frames: Frames, held: Held, tick: np.ndarray, position: np.ndarray) -> Lines | None:
     """The fixes that left and entered results, and on request (RSTREAM) those that stay, of queries that do not count.
 
-    `target` and `place` are the places of the rows of frames.
+    `tick` and `position` are those of the ticks that are told of. `target` and `place` are the places of the rows of
+    frames.
     """
-    told = judged.stays[judged.moved]
-    told = told[turn.known.retelling[frames.rows.queries(told)]]
-    sign = np.repeat([-1, 1, 0], [len(judged.minus), len(judged.plus), len(told)])
-    index = np.concatenate([judged.minus, judged.plus, told])
-    plain = ~turn.known.grouped[frames.rows.queries(index)]
-    if not plain.any():
+    left, came = np.flatnonzero(~held.stays), np.flatnonzero(held.start > BEFORE)
+    index = np.concatenate([held.row[left], held.row[came], held.again])
+    plain = np.flatnonzero(~turn.known.grouped[frames.rows.queries(index)])
+    if not len(plain):
         return None
-    cause = np.concatenate([
-        _leaving(judged, at), np.full(len(judged.plus), CAUSE[at.plus or "enter"]),
-        np.full(len(told), CAUSE["inside"]),
-    ])  # fmt: skip
-    index, sign, cause = index[plain], sign[plain], cause[plain]
+    counts = [len(left), len(came), len(held.again)]
+    at = np.concatenate([held.until[left], held.start[came], held.again_at])[plain]
+    sign = np.repeat([-1, 1, 0], counts)[plain]
+    cause = np.concatenate([held.cause[left], np.repeat([CAUSE["enter"], CAUSE["inside"]], counts[1:])])[plain]
+    index = index[plain]
     return Lines(
-        position=at.rows(frames.rows.queries(index)), event_ts=np.full(len(index), at.tick),
-        fix_ts=frames.rows.ts[index], rank=np.full(len(index), TICK_RANK if at.plus is None else 1),
-        objects=frames.rows.objects(index), target=index, sign=sign, cause=cause,
-        value=np.full(len(index), np.nan), place=index,
+        position=position[at], event_ts=tick[at], fix_ts=frames.rows.ts[index], rank=np.full(len(at), TICK_RANK),
+        objects=frames.rows.objects(index), target=index, sign=sign, cause=cause, value=np.full(len(at), np.nan),
+        place=index,
     )  # fmt: skip
 
 
@@ -62,75 +64,84 @@ def times_as_text(ts: np.ndarray) -> pa.Array:
     return pc.binary_join_element_wise(text, pa.scalar("Z"), "")
 
 
-def _leaving(judged: Judged, at: At) -> np.ndarray:
-    if at.minus is not None:
-        return np.full(len(judged.minus), CAUSE[at.minus])
-    plain = np.where(judged.uncounted, CAUSE["leave"], CAUSE["aged"])
-    return np.where(judged.ended > 0, _OF_END[judged.ended], plain)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameParts(Parts):
+    """What rows of frames count for while they are held: the place of each, and the frames."""
+
+    row: np.ndarray
+    frames: Frames
+
+    def reduced(self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray) -> Reduced:
+        """One value per cell and group; average speeds here, all others as over members."""
+        is_speed = function == "avgspd"
+        plain, speeds = np.flatnonzero(~is_speed), np.flatnonzero(is_speed)
+        found = relational.reduced_cells(
+            function[plain], cell[plain], self.group[spell[plain]], self.value[spell[plain]]
+        )
+        return relational.both(found, _speeds(self.frames, cell[speeds], self.row[spell[speeds]]))
 
 
-def regroup(turn: Turn, frames: Frames, judged: Judged, before: Groups) -> tuple[Regrouped, Groups]:
-    """What changes among the groups over frames, and those that are told again without a change (RSTREAM)."""
-    index = _grouped(turn, frames, np.concatenate([judged.minus, judged.plus]))
-    again = _grouped(turn, frames, judged.stays[judged.moved])
-    if not len(index) and not len(again):
-        return Regrouped(removed=index, added=Groups.empty()), Groups.empty()
-    by_object = frames.specs.by_object[frames.specs.place[frames.rows.queries(index)]]
-    slots, whole = frames.slots_of(index[by_object]), np.unique(frames.rows.queries(index[~by_object]))
-    rows, _ = frames.rows_of(slots)
-    rows = np.concatenate([rows[frames.held[rows]], frames.held_of(frames.specs.place[whole])])
-    fresh = _reduced(turn, frames, rows)
-    fresh = relational.joined(fresh, relational.zeros(turn, whole, fresh))
+def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts | None:
+    """What counts in the groups over frames at some ticks; None where nothing can change."""
+    turn, rows = stretch.turn, frames.rows
+    mine = np.flatnonzero(turn.known.grouped[rows.queries(held.row)])
+    again = np.flatnonzero(turn.known.grouped[rows.queries(held.again)])
+    if not len(mine) and not len(again):
+        return None
+    row, start, until = held.row[mine], held.start[mine], held.until[mine]
+    others = _unseen(turn, frames, held, rows.queries(row))
+    row = np.concatenate([row, others])
+    start = np.concatenate([start, np.full(len(others), BEFORE)])
+    until = np.concatenate([until, np.full(len(others), held.ticks)])
+    holder = holders_of(turn, turn.numbering.targets_of(rows.queries(row), rows.group[row]))
+    order = np.lexsort((start, holder))
+    row = row[order]
+    return FrameParts(
+        spells=Spells(holder[order], start[order], until[order], held.ticks), group=rows.group[row],
+        value=rows.value[row], again=_again(turn, frames, held), row=row, frames=frames,
+    )  # fmt: skip
+
+
+def _unseen(turn: Turn, frames: Frames, held: Held, queries: np.ndarray) -> np.ndarray:
+    """The rows in results that were not looked at, of those queries whose groups are not of one object each."""
     is_whole = np.zeros(len(turn.queries), bool)
-    is_whole[whole] = True
-    targets = np.union1d(
-        _targets(turn, frames, index), before.target[is_whole[turn.numbering.targets.query[before.target]]]
-    )
-    changed = relational.regrouped_targets(before, targets, fresh)
-    again = np.concatenate([index, again])
-    again = _targets(turn, frames, again[turn.known.retelling[frames.rows.queries(again)]])
-    return changed, before.among(np.setdiff1d(again, np.concatenate([changed.removed, changed.added.target])))
+    is_whole[queries] = True
+    is_whole[frames.specs.numbers[frames.specs.by_object]] = False
+    if not is_whole.any():
+        return queries[:0]
+    is_unseen = frames.held & is_whole[frames.rows.query]
+    is_unseen[held.looked] = False
+    return np.flatnonzero(is_unseen)
 
 
-def _grouped(turn: Turn, frames: Frames, index: np.ndarray) -> np.ndarray:
-    """Those of some rows whose query counts."""
-    grouped: np.ndarray = index[turn.known.grouped[frames.rows.queries(index)]]
-    return grouped
+def _again(turn: Turn, frames: Frames, held: Held) -> np.ndarray:
+    """Targets and ticks, packed, at which a row of them came, left or stays: they are told again, changed or not."""
+    left, came = np.flatnonzero(~held.stays), np.flatnonzero(held.start > BEFORE)
+    row = np.concatenate([held.row[left], held.row[came], held.again])
+    at = np.concatenate([held.until[left], held.start[came], held.again_at])
+    query = frames.rows.queries(row)
+    mine = np.flatnonzero((turn.known.retelling & turn.known.grouped)[query])
+    return unique(packed(turn.numbering.targets_of(query[mine], frames.rows.group[row[mine]]), at[mine]))
 
 
-def _targets(turn: Turn, frames: Frames, index: np.ndarray) -> np.ndarray:
-    """The targets (query and group) of some rows, each once."""
-    query, group = frames.rows.queries(index), frames.rows.group[index]
-    return np.unique(turn.numbering.targets_of(query, group))
-
-
-def _reduced(turn: Turn, frames: Frames, index: np.ndarray) -> Groups:
-    """One value per query and group over some rows; average speeds here, all others as over members."""
-    query = frames.rows.queries(index)
-    is_speed = turn.known.function[query] == "avgspd"
-    plain, speeds = index[~is_speed], index[is_speed]
-    found = relational.reduced(turn, frames.rows.queries(plain), frames.rows.group[plain], frames.rows.value[plain])
-    return relational.joined(found, _speeds(turn, frames, np.sort(speeds)))
-
-
-def _speeds(turn: Turn, frames: Frames, index: np.ndarray) -> Groups:
+def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> Reduced:
     """The average speed of each object: its way over the legs in the result by their time, or by the whole window's.
 
     A leg counts when both its ends are in the result and follow each other in one stay; without one the speed is null
     (SPEC W7).
     """
-    if not len(index):
-        return Groups.empty()
-    rows, key = frames.rows, frames.rows.key[index]
-    starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]])
-    follows = np.r_[False, (key[1:] == key[:-1]) & (np.diff(rows.n[index]) == 1)] & (rows.begins[index] == 0)
-    way = np.add.reduceat(np.where(follows, np.diff(rows.way[index], prepend=0), 0), starts)
-    time_us = np.add.reduceat(np.where(follows, np.diff(rows.ts[index], prepend=0), 0), starts)
+    if not len(row):
+        return Reduced(cell=row, group=row, value=np.empty(0))
+    order = np.lexsort((row, cell))
+    cell, row = cell[order], row[order]
+    rows, same = frames.rows, np.append(False, cell[1:] == cell[:-1])
+    starts = np.flatnonzero(~same)
+    follows = same & (np.diff(rows.n[row], prepend=0) == 1) & (rows.begins[row] == 0)
+    way = np.add.reduceat(np.where(follows, np.diff(rows.way[row], prepend=0), 0), starts)
+    time_us = np.add.reduceat(np.where(follows, np.diff(rows.ts[row], prepend=0), 0), starts)
     legs = np.add.reduceat(follows.astype(np.int64), starts)
-    window_s = frames.specs.seconds[frames.specs.place[rows.queries(index[starts])]]
+    window_s = frames.specs.seconds[frames.specs.place[rows.queries(row[starts])]]
     seconds = np.where(np.isnan(window_s), time_us / 1e6, window_s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        speed = np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan) * turn.settings.unit_m
-    target = turn.numbering.targets_of(rows.queries(index[starts]), rows.group[index[starts]])
-    order = np.argsort(target)
-    return Groups(target=target[order], value=speed[order])
+        speed = np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan) * frames.turn.settings.unit_m
+    return Reduced(cell=cell[starts], group=rows.group[row[starts]], value=speed)

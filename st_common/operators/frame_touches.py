@@ -1,46 +1,71 @@
 """What several ticks of a run are about, in frames: the slots, found for all ticks at once, and whose stays ended."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from st_common.operators.course import Moment
 from st_common.operators.frame_slots import Slots
+from st_common.operators.keys import packed
+from st_common.operators.state import Pending
 from st_common.operators.timeline import FIX, Events
 
 
-class ByTick:
-    """Two columns by tick (its place): within one they are as they came."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touches:
+    """Pairs of a slot and a tick (its place) at which something happened to the slot's object.
 
-    def __init__(self, tick: np.ndarray, ticks: int, one: np.ndarray, other: np.ndarray) -> None:
-        order = np.argsort(tick, kind="stable")
-        self._one, self._other = one[order], other[order]
-        self._ends = np.searchsorted(tick[order], np.arange(ticks + 1)).tolist()
+    `end` int8: the kind of event by which the object's stay ended there, 0 for none.
+    """
 
-    def at(self, tick: int) -> tuple[np.ndarray, np.ndarray]:
-        """Both columns of one tick."""
-        low, high = self._ends[tick], self._ends[tick + 1]
-        return self._one[low:high], self._other[low:high]
+    slot: np.ndarray
+    at: np.ndarray
+    end: np.ndarray
 
 
-def slots_of_last(moments: Sequence[Moment], events: Events, objects: Slots, among: Slots) -> ByTick:
-    """The slots among objects that the last event of each object at a tick takes on, and that event's among events."""
-    tick, event = _joined([moment.events for moment in moments])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advances:
+    """Pairs of a slot and a tick at which its way goes on; `after` is the slot among events of the last one there."""
+
+    slot: np.ndarray
+    at: np.ndarray
+    after: np.ndarray
+
+
+def advances_of(moments: Sequence[Moment], events: Events, objects: Slots, among: Slots) -> Advances:
+    """The ways that go on at ticks: what counts is the last event of each object there; by slot and tick."""
+    at, event = _joined([moment.events for moment in moments])
     order = np.argsort(event)
-    tick, event = tick[order], event[order]
+    at, event = at[order], event[order]
     who = events.object[event]
-    last = np.append((who[1:] != who[:-1]) | (tick[1:] != tick[:-1]), True)[: len(who)]
-    slot, at = objects.all_of(who[last])
+    last = np.append((who[1:] != who[:-1]) | (at[1:] != at[:-1]), True)[: len(who)]
+    slot, place = objects.all_of(who[last])
     after, _ = among.all_of(event[last])
-    return ByTick(tick[last][at], len(moments), slot, after)
+    return Advances(slot=slot, at=at[last][place], after=after)
 
 
-def slots_touched(moments: Sequence[Moment], objects: Slots) -> ByTick:
-    """The slots of objects that something happened to at ticks, ascending, and whose each is."""
-    tick, who = _joined([moment.objects for moment in moments])
+def touches_of(moments: Sequence[Moment], events: Events, objects: Slots, pending: Pending) -> Touches:
+    """The slots of objects that something happened to at ticks."""
+    at, who = _joined([moment.objects for moment in moments])
+    end = _ends(moments, events, pending, packed(at, who))
     order = np.argsort(who, kind="stable")
-    slot, at = objects.all_of(who[order])
-    return ByTick(tick[order][at], len(moments), slot, who[order][at])
+    slot, place = objects.all_of(who[order])
+    place = order[place]
+    return Touches(slot=slot, at=at[place], end=end[place])
+
+
+def _ends(moments: Sequence[Moment], events: Events, pending: Pending, touched: np.ndarray) -> np.ndarray:
+    """By which kind of event stays ended; what was pending came before all else of its tick."""
+    ends = np.zeros(len(touched), np.int8)
+    at, event = _joined([moment.events for moment in moments])
+    over = np.flatnonzero(events.kind[event] != FIX)[::-1]  # the first is written last
+    ends[np.searchsorted(touched, packed(at[over], events.object[event[over]]))] = events.kind[event[over]]
+    at, who = _joined([moment.also for moment in moments])
+    kind = pending.ended[np.searchsorted(pending.objects, who)]
+    place = np.searchsorted(touched, packed(at, who))
+    ends[place] = np.where(kind > 0, kind, ends[place])
+    return ends
 
 
 def first_ends(ends: np.ndarray, events: Events, which: np.ndarray) -> None:

@@ -12,15 +12,20 @@ import pyarrow as pa
 
 from st_common.geometry.grid import ranges
 from st_common.operators import frame_bounds, relational
-from st_common.operators.agenda import cut_short, ticks_of, ticks_past
-from st_common.operators.course import Moment
+from st_common.operators.agenda import cut_short, ticks_of
+from st_common.operators.changes import CAUSE
+from st_common.operators.course import BEFORE, Moment
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import NEVER
 from st_common.operators.frame_bounds import Bounds
+from st_common.operators.frame_clock import FrameClock
+from st_common.operators.frame_counting import Counting
 from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.frame_slots import slots_of_events, slots_of_objects
-from st_common.operators.frame_specs import NONE, TIME
-from st_common.operators.frame_touches import first_ends, slots_of_last, slots_touched
+from st_common.operators.frame_specs import NONE
+from st_common.operators.frame_spells import AskedRows, Held, Lives, Moved, Rules, held_of, lives_of
+from st_common.operators.frame_touches import Advances, Touches, advances_of, touches_of
+from st_common.operators.frame_visits import Asked, Pairs, visits_of
 from st_common.operators.frame_ways import Run, Ways, begins, ways_of
 from st_common.operators.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.match import match, region_mask
@@ -30,24 +35,32 @@ from st_common.operators.readings import Readings
 from st_common.operators.state import State
 from st_common.operators.timeline import FIX, LAST, Events
 from st_common.operators.turn import Turn
+from st_common.operators.turns import Turns
 
 _WAYS = tuple(Ways.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """What a tick does to results: places of rows that left, came and stay, and why the first left.
+class Due:
+    """What is due in frames at some ticks: events, and pairs that the clock and who counts make.
 
-    `ended` int8 per row that left: the kind of event that ended its stay, 0 for none; `uncounted`: its object no longer
-    counts. `moved` per row that stays: its result was told anew.
+    `asked` bool[f, ticks]: the ticks at which the windows of a frame may move.
     """
 
-    minus: np.ndarray
-    plus: np.ndarray
-    stays: np.ndarray
-    ended: np.ndarray
-    uncounted: np.ndarray
-    moved: np.ndarray
+    tick: np.ndarray
+    touches: Touches
+    advances: Advances
+    others: list[Pairs]
+    asked: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Every visit, those at which results are looked at, and the lives of their rows."""
+
+    every: Moved
+    look: Moved
+    lives: Lives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +92,10 @@ class Frames:
         self.rows = replace(rows, tick=cut_short(rows.tick, turn.final))
         self._cut_short = self.rows.tick != rows.tick
         self.held, self._live = self.rows.held.astype(bool), np.ones(len(self.rows), bool)
-        self._newest = int(max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER)))
-        self._ends = np.zeros(self._objects, np.int8)
-        self._ends[state.pending.objects] = state.pending.ended
-        self._counted = self.counting(state.tick_answer)
-        self._is_timed = (self.specs.slide_by == TIME).any(axis=1)
-        self._timed = np.flatnonzero(self._is_timed[self.slots.frame])
+        newest = int(max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER)))
+        self.clock = FrameClock(turn, self.specs, self.rows, newest)
+        self._free = ~self.specs.restricted[self.slots.frame]
+        self._members = self._members_of(state.tick_answer)
         # Without a window that slides, a result follows every event.
         self._unbound = ~(self.specs.slide_by != NONE).any(axis=1)
 
@@ -150,229 +161,170 @@ class Frames:
         live = self._live[index]
         return index[live], at[live]
 
-    def slots_of(self, index: np.ndarray) -> np.ndarray:
-        """The slots of some rows, each once."""
-        return np.unique(self.slots.of(self.specs.place[self.rows.queries(index)], self.rows.objects(index)))
+    def _slots_of_rows(self, index: np.ndarray) -> np.ndarray:
+        return self.slots.of(self.specs.place[self.rows.queries(index)], self.rows.objects(index))
 
-    def held_of(self, frames: np.ndarray) -> np.ndarray:
-        """The places of the rows in the results of whole queries, given their places among the frames."""
-        if not len(frames):
-            return frames
-        wanted = np.append(np.isin(np.arange(len(self.specs.numbers)), frames), False)  # the last is for NONE
-        index = np.flatnonzero(self.held & self._live)
-        found: np.ndarray = index[wanted[self.specs.place[self.rows.queries(index)]]]
-        return found
-
-    def counting(self, answer: np.ndarray) -> np.ndarray:
-        """bool[slots]: which objects count in each frame, by the answer of the queries below."""
-        out: np.ndarray = ~self.specs.restricted[self.slots.frame]
-        if self.specs.restricted.any():
-            slot = self._slots_of_keys(answer)
-            out[slot[slot >= 0]] = True
-        return out
+    def _members_of(self, answer: np.ndarray) -> np.ndarray:
+        """How many members of the query below each slot's object is, by the answers of these."""
+        slot = self._slots_of_keys(answer)
+        return np.bincount(slot[slot >= 0], minlength=self.slots.total)
 
     def _slots_of_keys(self, keys: np.ndarray) -> np.ndarray:
         """The slots of members of the queries below frames, -1 for all others."""
         frame = self.specs.place[self.turn.numbering.targets.query[keys >> SHIFT]]
-        return np.where(frame == NONE, -1, self.slots.of(frame, keys & MASK))
+        slot, mine = np.full(len(keys), -1), np.flatnonzero(frame != NONE)
+        slot[mine] = self.slots.of(frame[mine], keys[mine] & MASK)
+        return slot
 
-    def slides(self, until: int) -> np.ndarray:
-        """The ticks up to a time at which the clock moves windows, of those that were not judged yet."""
-        first = int(self.turn.clock.value[0])
-        parts = [np.empty(0, np.int64)]
-        for frame, window in np.argwhere(self.specs.slide_by == TIME).tolist():
-            rows = self._of_frame(frame)
-            if len(rows):
-                parts.append(self._slides(frame, window, rows, first, until))
-        ticks = np.unique(np.concatenate(parts))
-        return ticks[(ticks >= first) & (ticks < until)]
+    def judge(self, moments: Sequence[Moment], turns: Turns) -> Held | None:
+        """What results hold over some ticks, given what comes and goes in the answers below; None: nothing changes."""
+        tick = np.array([moment.tick for moment in moments])
+        counting = Counting(self._members, self._free, self._slots_of_keys(turns.key), turns)
+        touches = touches_of(moments, self.turn.events, self.slots, self._state.pending)
+        advances = advances_of(moments, self.turn.events, self.slots, self._among)
+        others = [*self._by_the_clock(tick, advances), Pairs(slot=counting.slot, at=counting.at)]
+        everywhere = np.ones((len(self.specs.numbers), len(tick)), bool)
+        due = Due(tick=tick, touches=touches, advances=advances, others=others, asked=everywhere)
+        found = self._found(due, counting)
+        if self.clock.strict.any():
+            due = self._strict(due, found, np.array([len(moment.objects) > 0 for moment in moments]))
+            found = self._found(due, counting)
+        self._take(advances, found.every)
+        self.clock.forget(int(tick[-1]))
+        return self._held(found, counting, len(tick)) if len(found.lives.index) else None
 
-    def _of_frame(self, frame: int) -> np.ndarray:
-        """The places of all rows of a frame's query."""
-        number = int(self.specs.numbers[frame])
-        first, end = np.searchsorted(self.rows.key, [number << SHIFT, (number + 1) << SHIFT])
-        return np.arange(first, end)
+    def _by_the_clock(self, tick: np.ndarray, advances: Advances) -> list[Pairs]:
+        """The slots that the clock alone changes: windows slide, and rows get too old."""
+        slot = self._living(self.clock.sliding, advances)
+        place, at = np.nonzero(frame_bounds.by_the_clock(self.bounds, self.specs, self.slots.frame[slot], slot, tick))
+        aging, _, aging_at = self.clock.aging(tick)
+        live = self._live[aging]
+        return [Pairs(slot=slot[place], at=at), Pairs(slot=self._slots_of_rows(aging[live]), at=aging_at[live])]
 
-    def _slides(self, frame: int, window: int, rows: np.ndarray, first: int, until: int) -> np.ndarray:
-        specs, tick_us, ts = self.specs, self.turn.settings.tick_us, self.rows.ts[rows]
-        slide, size, origin = int(specs.slide[frame, window]), int(specs.range[frame, window]), int(specs.origin[frame])
-        timed = specs.range_by[frame, window] == TIME
-        if not slide:
-            return self._ages(frame, window, rows)
-        query = self.turn.queries[specs.numbers[frame]]
-        if timed or query.plan.emit != "rstream":  # nothing changes after that
-            until = min(until, self._newest + slide + (size if timed else 0) + tick_us)
-        start = max(first, int(ts.min())) - origin
-        found: np.ndarray = np.arange(start - start % slide - slide, until - origin + slide, slide) + origin
-        return ticks_of(found, tick_us)
+    def _living(self, frames: np.ndarray, advances: Advances) -> np.ndarray:
+        """The slots of some frames (bool[f]) of objects that are there, or come at some ticks."""
+        if not frames.any():
+            return self.slots.frame[:0]
+        is_here = self.ways.alive.copy()
+        is_here[advances.slot] = True
+        found: np.ndarray = np.flatnonzero(is_here & frames[self.slots.frame])
+        return found
 
-    def _asked(self, tick: int) -> np.ndarray:
-        """bool[f]: which frames are judged at a tick without an event: other queries' ticks make no result of theirs.
+    def _strict(self, due: Due, found: Found, happened: np.ndarray) -> Due:
+        """The same where it counts at which ticks windows move: frames are not judged at ticks of other queries alone.
 
-        It can be seen only where windows of time move with every tick, and everything is told again at each result or
-        nothing is told before the windows are full.
+        They are where something `happened` (bool[ticks]) in the stream, where a window slides by time, and where a row
+        gets too old that was there until then.
         """
-        specs = self.specs
-        loose = ((specs.slide_by == TIME) & (specs.slide == 0)).any(axis=1)
-        loose &= self.turn.known.retelling[specs.numbers] | specs.full
-        asked: np.ndarray = ~loose
-        for frame in np.flatnonzero(loose).tolist():
-            rows = self._of_frame(frame)
-            rows = rows[self._live[rows] & (self.rows.tick[rows] <= tick)]
-            asked[frame] = bool(len(rows)) and self._asks(frame, rows, tick)
-        return asked
+        strict, lives = self.clock.strict, found.lives
+        asked = ~strict[:, None] | happened | frame_bounds.slid(self.specs, due.tick, self.turn.settings.tick_us)
+        aging, age, at = self.clock.aging(due.tick)
+        died_at = np.full(len(self.rows), -1)
+        dies = np.where(lives.dies < lives.end, lives.dies, -1)
+        died_at[lives.index] = np.append(found.look.visits.at, LAST)[dies]
+        own = np.flatnonzero((due.tick[at] == age) & (died_at[aging] >= at))
+        asked[self.specs.place[self.rows.queries(aging[own])], at[own]] = True
+        slot = self._living(strict, due.advances)
+        place, at = np.nonzero(asked[self.slots.frame[slot]])
+        return replace(due, asked=asked, others=[*due.others, Pairs(slot=slot[place], at=at)])
 
-    def _asks(self, frame: int, rows: np.ndarray, tick: int) -> bool:
-        specs, tick_us = self.specs, self.turn.settings.tick_us
-        for window in np.flatnonzero(specs.slide_by[frame] == TIME).tolist():
-            slide, since = int(specs.slide[frame, window]), tick - int(specs.origin[frame])
-            if slide and since // slide > (since - tick_us) // slide:
-                return True
-            if not slide and (self._ages(frame, window, rows) == tick).any():
-                return True
-        return False
-
-    def _ages(self, frame: int, window: int, rows: np.ndarray) -> np.ndarray:
-        """The ticks at which rows are too old for a window of time that moves with every tick."""
-        end = ticks_past(self.rows.ts[rows] + self.specs.range[frame, window], self.turn.settings.tick_us)
-        ages: np.ndarray = np.maximum(end, self.rows.tick[rows])
-        return ages
-
-    def prepare(self, moments: Sequence[Moment]) -> None:
-        """Finds the slots that some ticks are about, for all of them at once; their places are asked for after that."""
-        self._advances = slots_of_last(moments, self.turn.events, self.slots, self._among)
-        self._touched = slots_touched(moments, self.slots)
-
-    def advance(self, place: int, tick: int) -> None:
-        """Takes the ways on to after the events of a tick, the one at this place among those that were prepared."""
-        slot, after = self._advances.at(place)
-        if not len(slot):
-            return
-        self._catch_up(slot, tick - self.turn.settings.tick_us)
-        begins = self.ways.alive[slot] != self._after.alive[after]
-        begins |= self.ways.since[slot] != self._after.since[after]
-        for name in _WAYS:
-            getattr(self.ways, name)[slot] = getattr(self._after, name)[after]
-        if begins.any():
-            self.bounds.forget(slot[begins])
-
-    def _catch_up(self, slot: np.ndarray, tick: int) -> None:
-        """Slides of time that passed while nothing changed were not judged: they are of the ways as they were then."""
-        slot = slot[self._is_timed[self.slots.frame[slot]]]
-        behind = self._by_the_clock(slot, tick) if len(slot) else slot
-        if not len(behind):
-            return
+    def _moved(self, due: Due) -> Moved:
+        """Where windows are at each visit, and whether they moved there."""
+        advances, tick_us = due.advances, self.turn.settings.tick_us
+        late = self.clock.sliding[self.slots.frame[advances.slot]]
+        asked = Asked(touches=due.touches, advances=advances, others=due.others,
+                      late=Pairs(slot=advances.slot[late], at=advances.at[late]))  # fmt: skip
+        visits = visits_of(asked, due.tick, tick_us, self.ways, self._after)
         # Not a way that began in the tick that is open.
-        behind = behind[(self.bounds.high[behind] != NEVER).any(axis=1)]
-        self._move(behind, tick)
+        is_late = np.where(visits.is_first, (self.bounds.high[visits.slot] != NEVER).any(axis=1),
+                           visits.tick > np.append(NEVER, visits.tick[:-1])[: len(visits)])  # fmt: skip
+        frame = self.slots.frame[visits.slot]
+        may_move = np.where(visits.is_tick, due.asked[frame, visits.at], is_late)
+        bounds, moved = frame_bounds.moves(self.bounds, self.specs, visits, frame, may_move)
+        return Moved(visits=visits, frame=frame, bounds=bounds, moved=moved)
 
-    def _by_the_clock(self, slot: np.ndarray, tick: int) -> np.ndarray:
-        frame = self.slots.frame[slot]
-        return frame_bounds.by_the_clock(self.bounds, self.specs, self.ways, frame, slot, tick)
-
-    def _move(self, slot: np.ndarray, tick: int) -> np.ndarray:
-        return frame_bounds.move(self.bounds, self.specs, self.ways, self.slots.frame[slot], slot, tick)
-
-    def ended(self, events: np.ndarray) -> None:
-        """Remembers how these events ended the stays of objects, until their tick is judged."""
-        first_ends(self._ends, self.turn.events, events)
-
-    def judge(self, answer: np.ndarray, differs: np.ndarray, place: int, moment: Moment) -> Judged | None:
-        """The results at a tick, at which these are the answers below frames.
-
-        `place` is that of the tick among those that were prepared, `differs` are the keys of the answers that came or
-        left. None: no window moved, and nobody began or ceased to count.
-        """
-        (mine, who), tick = self._touched.at(place), moment.tick
-        clock = self._by_the_clock(self._timed, tick)
-        if not len(moment.objects) and len(clock):
-            clock = clock[self._asked(tick)[self.slots.frame[clock]]]
-        moving = unique(np.concatenate([clock, mine])) if len(clock) else mine
-        moved = moving[self._move(moving, tick)]
-        other = (self._ends[who] > 0) | self._unbound[self.slots.frame[mine]]
-        other |= self.ways.n[mine] > self.turn.settings.window_rows
-        slots = unique(np.concatenate([moved, mine[other], self._recounted(answer, differs)]))
-        judged = self._judged(slots, tick, mine, is_in(slots, moved)) if len(slots) else None
-        self._ends[moment.objects] = 0
-        return judged
-
-    def _recounted(self, answer: np.ndarray, differs: np.ndarray) -> np.ndarray:
-        """The slots of objects that began or ceased to count when some keys of the answer came or left."""
-        if not len(differs) or not (self._slots_of_keys(differs) >= 0).any():
-            return differs[:0]
-        before, self._counted = self._counted, self.counting(answer)
-        return np.flatnonzero(before != self._counted)
-
-    def recount(self, answer: np.ndarray) -> Judged:
-        """The results when other objects count, between two ticks: no window moves, and none holds later rows."""
-        before, self._counted = self._counted, self.counting(answer)
-        slots = np.flatnonzero(before != self._counted)
-        return self._judged(slots, LAST, slots[:0], None)
-
-    def _judged(self, slots: np.ndarray, tick: int, changed: np.ndarray, moved: np.ndarray | None) -> Judged:
-        """The results of some slots; `changed` are those of objects to which something happened (ascending).
-
-        `moved` says whose windows moved, None: at a row of the log between ticks.
-        """
-        moves = moved is not None
+    def _found(self, due: Due, counting: Counting) -> Found:
+        """Where windows are at each visit, and when rows are in them."""
+        every, most = self._moved(due), self.turn.settings.window_rows
+        visits, pair = every.visits, packed(every.visits.slot, every.visits.at)
+        ended = (visits.end > 0) | self._unbound[every.frame] | (visits.n > most)
+        looked = every.moved | (visits.touched & ended) | is_in(pair, packed(counting.slot, counting.at))
+        look = every.take(np.flatnonzero(visits.is_tick & looked))
+        slots = unique(look.visits.slot)
         index, at = self.rows_of(slots)
-        known = self.rows.tick[index] <= tick
-        index, at = index[known], at[known]
-        slot, before = slots[at], self.held[index]
-        frame, who = self.slots.frame[slot], self.slots.number[slot]
-        stays = self.ways.alive[slot] & (self.rows.ts[index] >= self.ways.since[slot])
-        inside, passed = frame_bounds.inside(self.bounds, self.specs, self.rows, index, frame, slot)
-        counts = self._counted[slot]
-        kept = stays & ~passed if moves else np.ones(len(index), bool)
-        kept &= ~self._too_many(kept, at, is_in(slots, changed)[at])
-        now = kept & counts & ((inside & stays) | (before & (not moves)))
-        self._live[index[~kept]] = False
-        self.held[index] = now
-        touched = np.zeros(len(slots), bool) if moved is None else moved.copy()
-        touched[at[before != now]] = True
-        left, same = before & ~now, before & now
-        outlived = self.specs.outlives[frame[left]] & ~counts[left]
-        ended = np.where(outlived, self._ends[who[left]], 0)
-        return Judged(
-            minus=index[left], plus=index[now & ~before], stays=index[same],
-            ended=np.where(stays[left], ended, np.maximum(self._ends[who[left]], 1)).astype(np.int8),
-            uncounted=~counts[left], moved=touched[at[same]],
-        )  # fmt: skip
+        asked = AskedRows(index=index, slot=slots[at], tick=due.tick, most=most)
+        return Found(every=every, look=look, lives=lives_of(look, self.specs, self.rows, asked))
 
-    def _too_many(self, kept: np.ndarray, at: np.ndarray, changed: np.ndarray) -> np.ndarray:
-        """Which rows are more than a slot may keep: all but the newest."""
-        most = self.turn.settings.window_rows
-        out = np.zeros(len(kept), bool)
-        which = np.flatnonzero(kept & changed)
-        if not len(which) or np.bincount(at[which]).max() <= most:
-            return out
-        ends = np.flatnonzero(np.r_[at[which][1:] != at[which][:-1], True])
-        lengths = np.diff(np.r_[-1, ends])
-        from_end = np.repeat(ends, lengths) - np.arange(len(which))
-        out[which[from_end >= most]] = True
-        self.cut += int(out.sum())
-        return out
+    def _take(self, advances: Advances, every: Moved) -> None:
+        """Takes on ways and windows to after all visits."""
+        visits = every.visits
+        for name in _WAYS:
+            getattr(self.ways, name)[advances.slot] = getattr(self._after, name)[advances.after]
+        last = np.flatnonzero(np.append(visits.is_first[1:], True)[: len(visits)])
+        self.bounds.put(visits.slot[last], every.bounds.take(last))
+
+    def _held(self, found: Found, counting: Counting, ticks: int) -> Held:
+        """What results hold, and which rows are remembered and held after that."""
+        visits, lives = found.look.visits, found.lives
+        rules = Rules(
+            counts=counting.counts(visits.slot, visits.at), outlives=self.specs.outlives,
+            retelling=self.turn.known.retelling[self.specs.numbers], ticks=ticks,
+        )  # fmt: skip
+        held = held_of(found.look, lives, self.held[lives.index], rules)
+        self.held[lives.index] = False
+        self.held[held.row[held.stays]] = True
+        self._live[lives.index[lives.dies < lives.end]] = False
+        self.cut += int(np.count_nonzero(lives.cut))
+        return held
+
+    def recount(self, answer: np.ndarray) -> Held:
+        """What results hold when other objects count, between two ticks: no window moves."""
+        before = self._free | (self._members > 0)
+        self._members = self._members_of(answer)
+        counts = self._free | (self._members > 0)
+        slots = np.flatnonzero(before != counts)
+        index, at = self.rows_of(slots)
+        slot, was = slots[at], self.held[index]
+        stays = self.ways.alive[slot] & (self.rows.ts[index] >= self.ways.since[slot])
+        is_in_all = frame_bounds.inside(self.bounds, self.specs, self.rows, index, self.slots.frame[slot], slot)
+        now = counts[slot] & ((is_in_all & stays) | was)
+        self.held[index] = now
+        changes = np.zeros(len(slots), bool)
+        changes[at[was != now]] = True
+        row, again = np.flatnonzero(was | now), index[was & now & changes[at]]
+        return Held(
+            row=index[row], start=np.where(was[row], BEFORE, 0), until=np.where(now[row], 1, 0),
+            cause=np.where(now[row], -1, CAUSE["leave"]), again=again, again_at=np.zeros(len(again), np.int64),
+            looked=index, ticks=1,
+        )  # fmt: skip
 
     def closed(self, left: np.ndarray, tick: int) -> "Closed":
         """What the run changes in the state; the events `left` belong to a tick that is not judged yet."""
-        self.ended(left)
         if len(left):
-            nobody = self.turn.events.object[:0]
-            self.prepare([Moment(tick=tick, position=0, events=np.sort(left), also=nobody, objects=nobody)])
-            self.advance(0, tick)
+            self._go_on(left, tick)
         old, held = self._origin >= 0, self.held.astype(np.int8)
         old &= ~self._cut_short  # those of a tick that an end mark cut short are stored anew
         flipped = old & self._live & (held != self.rows.held)
         rows = replace(self.rows, held=held)
         tracks, known = self._tracks(), self._state.tracks.key
         mine = known[self.specs.place[known >> SHIFT] != NONE]
-        touched = np.isin(tracks.key & MASK, self.turn.events.object) | self._moved(tracks)
+        touched = np.isin(tracks.key & MASK, self.turn.events.object) | self._differ(tracks)
         return Closed(
             rows_removed=self._origin[(self._origin >= 0) & ~(old & self._live)], rows_flipped=self._origin[flipped],
             rows_added=rows.take(np.flatnonzero(~old & self._live)),
             rows=rows if self._live.all() else rows.take(np.flatnonzero(self._live)),
             tracks_removed=mine[~np.isin(mine, tracks.key)], tracks_added=tracks.take(touched),
         )  # fmt: skip
+
+    def _go_on(self, left: np.ndarray, tick: int) -> None:
+        """Takes the ways on to after events of a tick that is not judged yet."""
+        nobody = left[:0]
+        moments = [Moment(tick=tick, position=0, events=np.sort(left), also=nobody, objects=nobody)]
+        advances = advances_of(moments, self.turn.events, self.slots, self._among)
+        touches = Touches(slot=nobody, at=nobody, end=nobody.astype(np.int8))
+        nowhere = np.zeros((len(self.specs.numbers), 1), bool)
+        due = Due(tick=np.array([tick]), touches=touches, advances=advances, others=[], asked=nowhere)
+        self._take(advances, self._moved(due))
 
     def _tracks(self) -> Tracks:
         slot = np.flatnonzero(self.ways.alive)
@@ -381,7 +333,7 @@ class Frames:
         bounds = {name: getattr(self.bounds, name)[slot] for name in Bounds.__dataclass_fields__}
         return Tracks(key=key, **ways, **bounds)
 
-    def _moved(self, tracks: Tracks) -> np.ndarray:
+    def _differ(self, tracks: Tracks) -> np.ndarray:
         """Which tracks have other bounds than before the run."""
         old = self._state.tracks
         if not len(old) or tracks.high.shape[1] != old.high.shape[1]:

@@ -13,7 +13,7 @@ def packed(high: np.ndarray, low: np.ndarray) -> np.ndarray:
 
 
 def is_in(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """For each of the sorted keys whether it is among the sorted others; bool[n]."""
+    """For each of the keys whether it is among the sorted others; bool[n]."""
     if not len(others):
         return np.zeros(len(keys), bool)
     at = np.minimum(np.searchsorted(others, keys), len(others) - 1)

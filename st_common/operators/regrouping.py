@@ -11,7 +11,7 @@ import numpy as np
 from st_common.operators import relational
 from st_common.operators.changes import CAUSE, TICK_RANK
 from st_common.operators.groups import Groups
-from st_common.operators.keys import SHIFT, packed
+from st_common.operators.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.present import Sample
 from st_common.operators.spells import Spells
 from st_common.operators.targets import NO_PARTNER
@@ -21,17 +21,30 @@ from st_common.operators.turn import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What counts in groups while it is held: the number of its group, and a value."""
+    """What counts in groups while it is held: the number of its group, and a value. `spells` are of holders.
+
+    `again` are the targets and ticks, packed and sorted, of groups that are told again; None where that follows from
+    the query.
+    """
 
     spells: Spells
     group: np.ndarray
     value: np.ndarray
+    again: np.ndarray | None = None
+
+    def reduced(self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray) -> relational.Reduced:
+        """One value per cell and group, given the spells of cells and the aggregate of each."""
+        return relational.reduced_cells(function, cell, self.group[spell], self.value[spell])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """Pairs of a query and a tick at which it is decided, sorted; `first` and `last` are those of the cell's query."""
+    """Pairs of a holder and a tick at which it is decided, sorted; `first` and `last` are those of the cell's holder.
 
+    A holder is a `query`; or one group of it, where each group is of one object and nobody else's change matters.
+    """
+
+    holder: np.ndarray
     query: np.ndarray
     at: np.ndarray
     first: np.ndarray
@@ -74,23 +87,35 @@ def parts_of_members(stretch: Stretch) -> Parts:
 
 def regroup(stretch: Stretch, parts: Parts, groups: Groups) -> tuple[Lines | None, Groups]:
     """What is told of groups at some ticks, and all groups after them."""
-    turn, cells = stretch.turn, _cells(parts.spells)
-    if not len(cells.query):
+    turn, cells = stretch.turn, _cells(stretch.turn, parts)
+    if not len(cells.holder):
         return None, groups
-    is_decided = np.zeros(len(turn.queries), bool)
-    is_decided[cells.query] = True
-    old = np.flatnonzero(is_decided[turn.numbering.targets.query[groups.target]])
+    old = np.flatnonzero(is_in(holders_of(turn, groups.target), cells.holder))
     run = _run(turn, cells, _values(turn, parts, cells), groups.target[old], groups.value[old])
-    lines = _lines(stretch, cells, run)
+    lines = _lines(stretch, cells, run, parts.again)
     stays = np.flatnonzero((run.cell == cells.last[np.maximum(run.cell, 0)]) & ~run.is_old)
     after = groups.changed(removed=groups.target[old], added=Groups(target=run.target[stays], value=run.value[stays]))
     return lines, after
 
 
-def _cells(spells: Spells) -> Cells:
-    query, at = spells.decided()
-    first = np.searchsorted(query, query)
-    return Cells(query=query, at=at, first=first, last=np.searchsorted(query, query, side="right") - 1)
+def holders_of(turn: Turn, target: np.ndarray) -> np.ndarray:
+    """The holders of some targets: their query, or where frames have a group of each object a number of its own."""
+    frames, query = turn.known.frames, turn.numbering.targets.query[target]
+    alone = np.zeros(len(turn.queries), bool)
+    alone[frames.numbers[frames.by_object]] = True
+    return np.where(alone[query], len(turn.queries) + target, query)
+
+
+def _cells(turn: Turn, parts: Parts) -> Cells:
+    holder, at = parts.spells.decided()
+    if parts.again is not None:
+        more = holders_of(turn, parts.again >> SHIFT)
+        decided = unique(np.concatenate([packed(holder, at), packed(more, parts.again & MASK)]))
+        holder, at = decided >> SHIFT, decided & MASK
+    queries = len(turn.queries)
+    query = np.where(holder < queries, holder, turn.numbering.targets.query[np.maximum(holder - queries, 0)])
+    first, end = np.searchsorted(holder, holder), np.searchsorted(holder, holder, side="right")
+    return Cells(holder=holder, query=query, at=at, first=first, last=end - 1)
 
 
 def _values(turn: Turn, parts: Parts, cells: Cells) -> relational.Reduced:
@@ -98,8 +123,8 @@ def _values(turn: Turn, parts: Parts, cells: Cells) -> relational.Reduced:
     none = np.empty(0, np.int64)
     found = [relational.Reduced(cell=none, group=none, value=np.empty(0))]
     function = turn.known.function[cells.query]
-    for cell, spell in parts.spells.parts_at(cells.query, cells.at):
-        found.append(relational.reduced_cells(function[cell], cell, parts.group[spell], parts.value[spell]))
+    for cell, spell in parts.spells.parts_at(cells.holder, cells.at):
+        found.append(parts.reduced(function[cell], cell, spell))
     has_value = np.zeros(len(cells.query), bool)
     has_value[np.concatenate([one.cell for one in found])] = True
     different, of = np.unique(cells.query, return_inverse=True)
@@ -113,28 +138,30 @@ def _values(turn: Turn, parts: Parts, cells: Cells) -> relational.Reduced:
 
 def _run(turn: Turn, cells: Cells, found: relational.Reduced, target: np.ndarray, value: np.ndarray) -> _Run:
     """The values at all cells, and those from before them."""
-    first = np.full(len(turn.queries), -1)
-    first[cells.query] = cells.first
     fresh = turn.numbering.targets_of(cells.query[found.cell], found.group)
-    cell = np.concatenate([first[turn.numbering.targets.query[target]] - 1, found.cell])
+    before = np.searchsorted(cells.holder, holders_of(turn, target)) - 1
+    cell = np.concatenate([before, found.cell])
     target, value = np.concatenate([target, fresh]), np.concatenate([value, found.value])
     is_old = np.arange(len(target)) < len(target) - len(fresh)
     order = np.lexsort((cell, target))
     target, cell, value, is_old = target[order], cell[order], value[order], is_old[order]
     follows = np.append(False, (target[1:] == target[:-1]) & (cell[1:] == cell[:-1] + 1))[: len(target)]
-    before = np.append(np.nan, value[:-1])[: len(value)]
-    same = (before == value) | (np.isnan(before) & np.isnan(value))
+    other = np.append(np.nan, value[:-1])[: len(value)]
+    same = (other == value) | (np.isnan(other) & np.isnan(value))
     return _Run(target=target, cell=cell, value=value, is_old=is_old, follows=follows, differs=follows & ~same)
 
 
-def _lines(stretch: Stretch, cells: Cells, run: _Run) -> Lines | None:
+def _lines(stretch: Stretch, cells: Cells, run: _Run, again: np.ndarray | None) -> Lines | None:
     """Groups that came, went or have another value: - with the old one, + with the new one; 0 for those told again."""
     update = np.flatnonzero(run.differs)
     comes = np.flatnonzero(~run.is_old & ~run.follows)
     goes = np.flatnonzero(~np.append(run.follows[1:], False)[: len(run.cell)])
     goes = goes[_end(cells, run, goes) > run.cell[goes]]
     same = np.flatnonzero(run.follows & ~run.differs)
-    same = same[_again(stretch, cells)[run.cell[same]]]
+    if again is None:
+        same = same[_again(stretch, cells)[run.cell[same]]]
+    else:
+        same = same[is_in(packed(run.target[same], cells.at[run.cell[same]]), again)]
     row = np.concatenate([goes, update - 1, comes, update, same])
     if not len(row):
         return None

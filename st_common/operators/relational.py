@@ -116,6 +116,12 @@ class Reduced:
     value: np.ndarray
 
 
+def both(one: Reduced, other: Reduced) -> Reduced:
+    """The values of different cells together."""
+    names = Reduced.__dataclass_fields__
+    return Reduced(**{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names})
+
+
 def reduced(turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray) -> Groups:
     """One value per query and group; NaN for distinct."""
     found = reduced_cells(turn.known.function[query], query, group, value)

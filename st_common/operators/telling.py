@@ -17,7 +17,7 @@ from st_common.operators.keys import MASK, SHIFT, packed
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.present import Present
 from st_common.operators.relational import At, Regrouped
-from st_common.operators.spells import Members
+from st_common.operators.spells import Members, members_of
 from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
 from st_common.operators.turns import Turns
@@ -83,6 +83,15 @@ class Stretch:
         pending = ticks_of(np.where(known, since - settings.lateness_us, 0), settings.tick_us)
         counts: np.ndarray = ~known | (pending < self.tick[at])
         return counts
+
+
+def one_tick(turn: Turn, fixes: Present, tick: int) -> Stretch:
+    """A time at which nothing happens to objects, and no answer changes."""
+    nothing, turns = np.empty(0, np.int64), Turns.joined([])
+    course = Now(fixes, nothing)
+    members = members_of(turn, course, nothing, turns, np.zeros(len(turn.queries), bool))
+    return Stretch(turn=turn, fixes=fixes, course=course, tick=np.array([tick]), position=np.zeros(1, np.int64),
+                   turns=turns, members=members)  # fmt: skip
 
 
 def wants_members(turn: Turn) -> np.ndarray:

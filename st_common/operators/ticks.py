@@ -35,6 +35,9 @@ from st_common.operators.turn import Turn
 from st_common.operators.turns import Turns
 from st_common.operators.until_notes import told_anew
 
+CELLS_OF_A_SLOT = 4
+"""How many cells a slot of frames counts for at a tick: more is kept of it than of a query and an object."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticked:
@@ -67,7 +70,7 @@ def run_ticks(state: State, turn: Turn) -> Ticked:
     pending = state.pending.tick if turn.final is None else min(state.pending.tick, turn.final.ts)
     aging = windows.aging(entries.all, turn)
     if frames is not None:
-        aging = np.union1d(aging, frames.slides(int(turn.clock.value[-1])))
+        aging = np.union1d(aging, frames.clock.slides(int(turn.clock.value[-1])))
     agenda = agenda_of(turn.events, turn.clock, turn.settings.tick_us, pending=pending, final=turn.final, aging=aging)
     held = windows.judged(turn, entries, agenda.due)
     work = _Work(state=state, turn=turn, fixes=present, held=held, frames=frames, memo=state.memo or Memo())
@@ -131,23 +134,20 @@ class _Work:
 
     def _most(self) -> int:
         """How many ticks can be told of at once: few where there are many objects; the first of all alone."""
-        return min(MOST_TICKS, max(MOST_CELLS // max(len(self._fixes), 1), 1)) if self._memo.zeros_told else 1
+        slots = 0 if self._frames is None else self._frames.slots.total
+        cells = max(len(self._fixes), CELLS_OF_A_SLOT * slots, 1)
+        return min(MOST_TICKS, max(MOST_CELLS // cells, 1)) if self._memo.zeros_told else 1
 
     def _judge(self, moments: list[Moment], ahead: Ahead, first: int) -> None:
         """Judges some ticks, of which some is known ahead; `first` is the place of theirs."""
         turn, before = self._turn, self._answer
         course = None if len(moments) == 1 else self._course(moments)
-        if self._frames is not None:
-            self._frames.prepare(moments)
         if all_sources(turn) == ahead.sources:
-            differs = [self._known(moment, ahead, first, at) for at, moment in enumerate(moments)]
-            self._fixes.advance(_events(moments, turn))
-            self._memo = Memo(zeros_told=self._memo.zeros_told)
-            self._touched += ahead.touched
+            turns = self._known(moments, ahead, first)
         else:
-            differs = [self._tick(moment, ahead, first, at) for at, moment in enumerate(moments)]
+            turns = _turns([self._tick(moment, ahead, first, at) for at, moment in enumerate(moments)])
         self._ticks += len(moments)
-        turns, versions = _turns(differs), Now(self._fixes, moments[0].objects) if course is None else course
+        versions = Now(self._fixes, moments[0].objects) if course is None else course
         stretch = Stretch(
             turn=turn, fixes=self._fixes, course=versions, turns=turns,
             tick=np.array([moment.tick for moment in moments]),
@@ -155,6 +155,8 @@ class _Work:
             members=members_of(turn, versions, before, turns, wants_members(turn)),
         )  # fmt: skip
         self._tell(stretch, first)
+        if self._frames is not None:
+            self._tell_frames(self._frames, stretch, moments)
         if not self._memo.zeros_told:
             self._tell_zeros(relational.At(tick=moments[0].tick, position=moments[0].position))
         self._memo = replace(self._memo, zeros_told=True)
@@ -164,13 +166,18 @@ class _Work:
         about = [self._answer & MASK, self._windows.entries.all.object, _focals(self._turn, self._fixes)]
         return Course(self._turn, self._fixes, moments, np.concatenate(about))
 
-    def _known(self, moment: Moment, ahead: Ahead, first: int, at: int) -> tuple[np.ndarray, np.ndarray]:
-        """Takes on a tick of which all is known ahead: the keys that go and come."""
-        minus, plus = ahead.turns.at(at)
-        return self._change(moment, minus, plus, first, at)
+    def _known(self, moments: list[Moment], ahead: Ahead, first: int) -> Turns:
+        """Takes on ticks of which all is known ahead: what goes and comes."""
+        windows = self._windows.turns.between(first, first + len(moments))
+        turns = Turns.joined([ahead.turns.between(0, len(moments)), windows])
+        self._answer = turns.after(self._answer)
+        self._fixes.advance(_events(moments, self._turn))
+        self._memo = Memo(zeros_told=self._memo.zeros_told)
+        self._touched += ahead.touched
+        return turns
 
     def _tick(self, moment: Moment, ahead: Ahead, first: int, at: int) -> tuple[np.ndarray, np.ndarray]:
-        """Judges one tick, of which some is known ahead: the keys that go and come."""
+        """Judges one tick, of which some is known ahead: the keys that go and come, those of windows among them."""
         self._fixes.advance(moment.events)
         changed = np.zeros(len(self._turn.objects), bool)
         changed[moment.objects] = True
@@ -179,17 +186,9 @@ class _Work:
         self._memo = replace(inner.memo, zeros_told=self._memo.zeros_told)
         self._touched += inner.touched
         self._caches.append(inner.caches)
-        return self._change(moment, inner.minus, inner.plus, first, at)
-
-    def _change(
-        self, moment: Moment, minus: np.ndarray, plus: np.ndarray, first: int, at: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The keys that go and come at a tick, those of windows among them; frames see what is left."""
         left, came = self._windows.turns.at(first + at)
-        minus, plus = _both(minus, left), _both(plus, came)
+        minus, plus = _both(inner.minus, left), _both(inner.plus, came)
         self._answer = merged(without(self._answer, minus), plus)
-        if self._frames is not None:
-            self._frame(self._frames, moment, at, np.concatenate([minus, plus]))
         return minus, plus
 
     def _tell(self, stretch: Stretch, first: int) -> None:
@@ -203,20 +202,16 @@ class _Work:
             lines, self._groups = regroup(stretch, joined(parts_of_members(stretch), parts), self._groups)
             self._of_groups.append(lines)
 
-    def _frame(self, frames: Frames, moment: Moment, place: int, differs: np.ndarray) -> None:
-        """Judges the results of frames at a tick (the one at this place of those in hand), and tells what changes."""
-        if len(moment.events):
-            frames.ended(moment.events)
-            frames.advance(place, moment.tick)
-        judged = frames.judge(self._answer, differs, place, moment)
-        if judged is None:
+    def _tell_frames(self, frames: Frames, stretch: Stretch, moments: list[Moment]) -> None:
+        """Judges the results of frames at some ticks, and tells what changes in them and in the groups over them."""
+        held = frames.judge(moments, stretch.turns)
+        if held is None:
             return
-        at = relational.At(tick=moment.tick, position=moment.position)
-        self._of_frames.append(frame_telling.frame_lines(self._turn, frames, judged, at))
-        groups, again = frame_telling.regroup(self._turn, frames, judged, self._groups)
-        if len(groups.removed) or len(groups.added) or len(again):
-            self._of_groups.append(group_lines(self._turn, self._groups, groups, at, again=again))
-            self._groups = self._groups.changed(removed=groups.removed, added=groups.added)
+        self._of_frames.append(frame_telling.frame_lines(stretch.turn, frames, held, stretch.tick, stretch.position))
+        parts = frame_telling.parts_of_frames(stretch, frames, held)
+        if parts is not None:
+            lines, self._groups = regroup(stretch, parts, self._groups)
+            self._of_groups.append(lines)
 
     def _tell_zeros(self, at: relational.At) -> None:
         """At the first tick of all: counts that are 0 then, of which no member tells anything."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from st_common.operators.keys import merged, without
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
@@ -24,6 +26,13 @@ class Turns:
             comes=np.concatenate([none.astype(bool), *(part.comes for part in parts)]),
         )
 
+    def after(self, keys: np.ndarray) -> np.ndarray:
+        """What the sorted keys of before are after all ticks."""
+        order = np.lexsort((self.tick, self.key))
+        key, comes = self.key[order], self.comes[order]
+        last = np.append(key[1:] != key[:-1], True)[: len(key)]
+        return merged(without(keys, key[last]), key[last & comes])
+
 
 class ByTick:
     """The same by tick: sorted keys."""
@@ -40,6 +49,15 @@ class ByTick:
         """The keys that go and those that come at a tick."""
         gone, come = self._gone_at, self._come_at
         return self._gone[gone[tick] : gone[tick + 1]], self._come[come[tick] : come[tick + 1]]
+
+    def between(self, first: int, end: int) -> Turns:
+        """What comes and goes from one tick to before another, whose number is 0 then."""
+        parts = []
+        for at, keys, comes in ((self._gone_at, self._gone, False), (self._come_at, self._come, True)):
+            key = keys[at[first] : at[end]]
+            tick = np.repeat(np.arange(end - first), np.diff(at[first : end + 1]))
+            parts.append(Turns(tick=tick, key=key, comes=np.full(len(key), comes)))
+        return Turns.joined(parts)
 
 
 def of_cells(key: np.ndarray, tick: np.ndarray, holds: np.ndarray, before: np.ndarray) -> Turns:

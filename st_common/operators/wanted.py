@@ -66,7 +66,7 @@ def _sliding(state: State, turn: Turn) -> np.ndarray:
     timed = np.where(specs.range_by == TIME, specs.range, 0) + specs.slide
     longest = int(timed[specs.slide_by == TIME].max(initial=0))
     newest = max(int(state.fixes.ts.max(initial=NEVER)), int(turn.clock.value[0]))
-    return Frames(state, turn, Present(state.fixes, turn)).slides(newest + longest + 2 * turn.settings.tick_us)
+    return Frames(state, turn, Present(state.fixes, turn)).clock.slides(newest + longest + 2 * turn.settings.tick_us)
 
 
 _WAITS = (_held, _silent, _tick, _aging, _sliding)
