@@ -5,13 +5,11 @@ It shares nothing with the engines: which fixes count follows from running maxim
 that was due.
 """
 
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from st_common import tables
 from st_common.capture.log import Log
@@ -19,20 +17,18 @@ from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.frame import Frame
-from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
 from st_common.serving.changes import stream_changes
-from st_common.serving.verify_events import FIX, LATER, NEVER, Clock, Times, alive, clock_of, events_of
-from st_common.serving.verify_expressions import ATTRIBUTE
+from st_common.serving.verify_events import FIX, LATER, NEVER, alive
 from st_common.serving.verify_frames import framed, speeds, speeds_in_doubt, stays
+from st_common.serving.verify_history import History, history_of
 from st_common.serving.verify_joins import features_of
-from st_common.serving.verify_members import Lookup, members, partnered, qualified
+from st_common.serving.verify_members import members, partnered, qualified
 from st_common.serving.verify_places import DOUBT, inside
+from st_common.serving.verify_registered import Registered, controls_of, registered_by
 from st_common.serving.verify_values import counting, groups
 from st_common.settings import StreamSettings
 
-_TYPES = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-Controls = list[tuple[int, dict[str, Any]]]
 _Answer = set[tuple[Any, ...]]
 
 
@@ -58,29 +54,6 @@ class Verified:
         return not self.missing and not self.extra
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Query:
-    """A registered query, and the versions of its layer from row to row."""
-
-    name: str
-    version: int
-    plan: Plan
-    position: int
-    layers: tuple[tuple[int, int], ...]  # from which row on, which version
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _History:
-    """All that happened to the objects of a stream, its clock, and how many metres a unit of its plane is."""
-
-    home: Home
-    events: pd.DataFrame
-    clock: Clock
-    times: Times
-    of: Lookup
-    unit_m: float
-
-
 def verify(home: Home, stream: StreamSettings, query: str | None = None) -> list[Verified]:
     """The answer of one query, or of all that are registered, checked up to where both tables reach.
 
@@ -88,11 +61,11 @@ def verify(home: Home, stream: StreamSettings, query: str | None = None) -> list
         QueryError: there is no such query at that position, or nothing was archived yet.
     """
     end = _reached(home, stream)
-    controls = _controls(Log(home.log(stream.name)), end)
-    registered = _registered(controls, stream.unit_m)
+    controls = controls_of(Log(home.log(stream.name)), end)
+    registered = registered_by(controls, stream.unit_m)
     if query is not None and query not in registered:
         raise QueryError(f"stream {stream.name!r} has no query {query!r}", hint="`fairway query list` names them")
-    history = _history(home, stream, controls, end)
+    history = history_of(home, stream, controls, end)
     changes = stream_changes(home, stream.name).to_pandas()
     changes = changes[changes["position"] < end]
     names = [query] if query is not None else list(registered)
@@ -108,72 +81,7 @@ def _reached(home: Home, stream: StreamSettings) -> int:
     return min(engine + 1, position_of(archive + 1, 0))
 
 
-def _controls(log: Log, end: int) -> Controls:
-    rows = [
-        (position_of(segment.number, number), json.loads(line))
-        for segment in log.control_segments(0, clocks=True)
-        for number, line in enumerate(log.read(segment).splitlines())
-    ]
-    return [(position, row) for position, row in rows if position < end]
-
-
-def _registered(controls: Controls, unit_m: float) -> dict[str, _Query]:
-    """The queries that are registered in the end."""
-    found: dict[str, _Query] = {}
-    layers: dict[str, int] = {}
-    for at, row in controls:
-        if row["op"] in ("register", "replace"):
-            plan = in_coordinates(Plan.from_json(row["plan"]), unit_m)
-            found.pop(row["query"], None)
-            version = layers.get(plan.join.layer, row.get("layer_version")) if plan.join else None
-            versions = () if version is None else ((at, version),)
-            found[row["query"]] = _Query(
-                name=row["query"], version=row["version"], plan=plan, position=at, layers=versions
-            )
-        elif row["op"] == "drop" or (row["op"] == "fail" and _is_meant(found, row)):
-            found.pop(row["query"], None)
-        elif row["op"] == "layer":
-            layers[row["layer"]] = row["version"]
-            found |= {name: _reloaded(query, at, row) for name, query in found.items()}
-    return found
-
-
-def _reloaded(query: _Query, at: int, row: dict[str, Any]) -> _Query:
-    if query.plan.join is None or query.plan.join.layer != row["layer"]:
-        return query
-    return replace(query, layers=(*query.layers, (at, row["version"])))
-
-
-def _is_meant(found: dict[str, _Query], row: dict[str, Any]) -> bool:
-    """Whether a row `fail` is about the version that is registered."""
-    return row["query"] in found and found[row["query"]].version == row["version"]
-
-
-def _history(home: Home, stream: StreamSettings, controls: Controls, end: int) -> _History:
-    columns = ["segment", "row", "event_ts", "object", "x", "y", "gone", *stream.attributes]
-    stored = tables.read(home.table("positions", stream.name), columns=columns)
-    plain = stored.select(columns[:7]).set_column(2, "ts", stored["event_ts"].cast(pa.int64())).to_pandas()
-    own = stored.select(list(stream.attributes)).to_pandas(types_mapper=_TYPES.get)
-    fixes = plain.join(own.add_prefix(ATTRIBUTE))
-    fixes["position"] = position_of(fixes["segment"].to_numpy(np.int64), fixes["row"].to_numpy(np.int64))
-    fixes = fixes[fixes["position"] < end].astype({"gone": bool}).sort_values("position", kind="stable")
-    times = Times(
-        lateness_us=round(stream.lateness_s * 1e6), tick_us=round(stream.tick_s * 1e6), geographic=stream.geographic,
-        window_rows=stream.window_rows,
-        silence_us=None if stream.silence_s is None else round(stream.silence_s * 1e6),
-    )  # fmt: skip
-    marks = pd.DataFrame(
-        [(at, row.get("ts", 0), row["op"]) for at, row in controls if row["op"] in ("clock", "end")],
-        columns=["position", "ts", "op"],
-    ).astype({"position": np.int64, "ts": np.int64})
-    clock = clock_of(fixes, marks, times)
-    of = Lookup(attributes=tuple(stream.attributes), geographic=stream.geographic)
-    return _History(
-        home=home, events=events_of(fixes, clock, times), clock=clock, times=times, of=of, unit_m=stream.unit_m
-    )
-
-
-def _verified(query: _Query, history: _History, changes: pd.DataFrame, end: int) -> Verified:
+def _verified(query: Registered, history: History, changes: pd.DataFrame, end: int) -> Verified:
     mine = changes[changes["query"] == query.name].sort_values(["position", "seq"])
     last = mine[mine["sign"] != 0].assign(partner=mine["partner"].fillna("")).groupby(["object", "partner"]).tail(1)
     held = last[last["sign"] > 0]
@@ -190,7 +98,7 @@ def _verified(query: _Query, history: _History, changes: pd.DataFrame, end: int)
                     missing=len(sure - folded), extra=extra, checked=maybe is not None)  # fmt: skip
 
 
-def _verified_speeds(query: _Query, expected: pd.DataFrame, held: pd.DataFrame, end: int) -> Verified:
+def _verified_speeds(query: Registered, expected: pd.DataFrame, held: pd.DataFrame, end: int) -> Verified:
     """Average speeds on degrees: equal up to how exactly metres are measured, where no fix is in doubt."""
     told = held.set_index("object")["value"].reindex(expected.index)
     same = np.isclose(told, expected["speed"], rtol=2 * DOUBT, atol=1e-9, equal_nan=True)
@@ -205,7 +113,7 @@ def _rounded(value: float | None) -> str:
     return "" if value is None or np.isnan(value) else f"{value:.9g}"
 
 
-def _expected(query: _Query, history: _History) -> tuple[_Answer, _Answer | None]:
+def _expected(query: Registered, history: History) -> tuple[_Answer, _Answer | None]:
     """What must be in the answer, and what may be in it (None: anything): the same but for doubts about distances."""
     plan = query.plan
     if plan.frame is not None:
@@ -227,14 +135,14 @@ def _expected(query: _Query, history: _History) -> tuple[_Answer, _Answer | None
     return set(), None  # doubts about members are doubts about all values
 
 
-def _has_time(query: _Query, history: _History) -> bool:
+def _has_time(query: Registered, history: History) -> bool:
     """Whether the stream had a time when the query was registered, or has come to a tick since."""
     clock = history.clock
     before = clock.after[clock.position < query.position]
     return bool((before != NEVER).any() or (history.events["due"] != LATER).any())
 
 
-def _rows(query: _Query, frame: Frame, history: _History) -> pd.DataFrame:
+def _rows(query: Registered, frame: Frame, history: History) -> pd.DataFrame:
     """The fixes in a query's windows, of the objects that count now; the partner is the time of each."""
     fixes = stays(frame, history.events, query.position)
     own = qualified(Plan(stream=query.plan.stream, where=query.plan.where), fixes, history.of)
@@ -251,7 +159,7 @@ def _rows(query: _Query, frame: Frame, history: _History) -> pd.DataFrame:
     return found.assign(sure=found["sure"] & found["object"].isin(certain))
 
 
-def _members(query: _Query, history: _History, *, by_ticks: bool = False) -> pd.DataFrame:
+def _members(query: Registered, history: History, *, by_ticks: bool = False) -> pd.DataFrame:
     """The members by the last fixes: now, or at the last tick that was due, or when the query was judged at once."""
     events = history.events
     if by_ticks or query.plan.by_ticks:
@@ -262,11 +170,11 @@ def _members(query: _Query, history: _History, *, by_ticks: bool = False) -> pd.
     return members(query.plan, alive(events), _features(query, history, len(query.layers) - 1), history.of)
 
 
-def _features(query: _Query, history: _History, version: int) -> Any:
+def _features(query: Registered, history: History, version: int) -> Any:
     return lambda plan: features_of(history.home, plan.join, query.layers[version][1])
 
 
-def _entries(query: _Query, history: _History) -> pd.DataFrame:
+def _entries(query: Registered, history: History) -> pd.DataFrame:
     """The fixes in the query's window, with their partners by the version of the layer that was there then."""
     events = history.events
     due = events[events["due"] != LATER]
