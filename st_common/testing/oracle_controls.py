@@ -1,0 +1,95 @@
+"""What control rows do: time moves on, queries come, go and fail, layers have new versions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from st_common.query.plan import Plan
+from st_common.testing.oracle_answers import fix_us_of, judge_anew, shown_last
+from st_common.testing.oracle_fixes import see, settle
+from st_common.testing.oracle_rows import NEVER
+from st_common.testing.oracle_ticks import judge_ticks
+from st_common.testing.oracle_world import Query, World
+
+
+def control(world: World, row: Mapping[str, Any]) -> None:
+    """Carries out a control row.
+
+    Raises:
+        ValueError: there is no such operation.
+    """
+    match row["op"]:
+        case "clock":
+            see(world, row["ts"])
+            settle(world, [])
+            judge_ticks(world)
+        case "end":
+            if world.rules.lateness_us > 0 and world.seen > NEVER:
+                world.clock = max(world.clock, world.seen + 1)
+            settle(world, [])
+            judge_ticks(world, at_end=True)
+        case "register" | "replace":
+            _register(world, row)
+        case "drop" | "fail":
+            _end(world, row)
+        case "layer":
+            _reload(world, row["layer"], row["version"])
+        case op:
+            raise ValueError(f"{op!r} is no control row")
+
+
+def time_of(world: World) -> int:
+    """The clock; before anything was seen the beginning of time."""
+    return world.clock if world.clock > NEVER else 0
+
+
+def _register(world: World, row: Mapping[str, Any]) -> None:
+    """A replaced query gives - for its members in its old version, then + for those of the new one."""
+    name, plan, version = row["query"], Plan.from_json(row["plan"]), None
+    if plan.join is not None:
+        version = world.layer_rows[plan.join.layer] if plan.join.layer in world.layer_rows else row["layer_version"]
+    if name in world.queries:
+        _empty(world, world.queries.pop(name), "replaced")
+    world.registered += 1
+    query = Query(
+        number=world.registered, name=name, version=row["version"], plan=plan, layer_version=version,
+        first_tick=world.tick_of(world.clock),
+    )  # fmt: skip
+    world.queries[name] = query
+    _judge_now(world, query, "registered")
+
+
+def _judge_now(world: World, query: Query, cause: str) -> None:
+    """A query is judged at once on the last readings; one that is judged fix by fix is that at every row.
+
+    Before anything was seen nothing can be said with a time: also a count of nothing waits for the first tick.
+    """
+    if query.plan.by_ticks and world.clock == NEVER:
+        return
+    judge_anew(world, query, world.known, time_of(world), plus=cause, minus=lambda _: cause, changed=cause)
+    if not query.plan.by_ticks:
+        query.judged = None
+
+
+def _end(world: World, row: Mapping[str, Any]) -> None:
+    """A query is dropped, or this version of it fails; one that failed may be dropped afterwards."""
+    query = world.queries.get(row["query"])
+    if query is not None and row.get("version", query.version) == query.version:
+        _empty(world, world.queries.pop(query.name), "dropped" if row["op"] == "drop" else "failed")
+
+
+def _empty(world: World, query: Query, cause: str) -> None:
+    now = time_of(world)
+    for pair, value in query.answer.items():
+        fix_us = fix_us_of(query, pair, world.known, now)
+        fields = shown_last(query, pair, world.known, query.below)
+        world.emit(query, pair, -1, cause, event_us=now, fix_us=fix_us, value=value, fields=fields)
+
+
+def _reload(world: World, layer: str, version: int) -> None:
+    """Query by query: - for pairs that the new version ends, + for those that it brings, both under that version."""
+    world.layer_rows[layer] = version
+    for query in world.queries.values():
+        if query.plan.join is not None and query.plan.join.layer == layer:
+            query.layer_version = version
+            if query.plan.window is None:  # what is in a window stays there
+                _judge_now(world, query, "layer")

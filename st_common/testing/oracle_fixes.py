@@ -1,0 +1,116 @@
+"""What a fix does: it is late, double, held or used, silent objects expire, and queries are judged fix by fix."""
+
+from st_common.testing.oracle_expressions import fields_of
+from st_common.testing.oracle_members import joined, qualifies
+from st_common.testing.oracle_readings import Reading, reading_of
+from st_common.testing.oracle_rows import NEVER, Fix, Pair
+from st_common.testing.oracle_ticks import happened
+from st_common.testing.oracle_world import EXPIRY, FIX, Query, World
+
+
+def arrive(world: World, fix: Fix) -> None:
+    """Judges a fix against the clock before it (or, with no lateness, against the last of its object)."""
+    due: list[Fix] = []
+    if world.rules.lateness_us == 0:
+        last, silence_us = world.known.last_us.get(fix.object, NEVER), world.rules.silence_us
+        if silence_us is not None and fix.event_us + silence_us < world.before:
+            world.late += 1  # its object would be silent already
+        elif fix.event_us > last:
+            due = [fix]
+        elif fix.event_us == last:
+            world.double += 1
+        else:
+            world.late += 1
+    elif fix.event_us < world.before:
+        world.late += 1
+    elif any(held.object == fix.object and held.event_us == fix.event_us for held in world.held):
+        world.double += 1
+    else:
+        world.held.append(fix)
+    see(world, fix.event_us)
+    settle(world, due)
+
+
+def see(world: World, event_us: int) -> None:
+    """Moves the clock on to what the time of a fix, or a row `clock`, allows."""
+    world.seen = max(world.seen, event_us)
+    world.clock = max(world.clock, world.seen - world.rules.lateness_us)
+
+
+def settle(world: World, due: list[Fix]) -> None:
+    """Uses the fixes that are due and expires who is silent, in the order of event time, until nothing is left."""
+    due = due + [fix for fix in world.held if fix.event_us < world.clock]
+    world.held = [fix for fix in world.held if fix.event_us >= world.clock]
+    while True:
+        effects = [(fix.event_us, 1, fix.position, fix) for fix in due]
+        effects += [(at, 0, fix.position, fix) for at, fix in _silent(world, due)]
+        if not effects:
+            return
+        event_us, is_fix, _, fix = min(effects, key=lambda effect: effect[:3])
+        if is_fix:
+            due.remove(fix)
+            _use(world, fix)
+        else:
+            _expire(world, fix.object, event_us)
+
+
+def _silent(world: World, due: list[Fix]) -> list[tuple[int, Fix]]:
+    """The objects that were silent for longer than the silence: when it ended, and their last fix.
+
+    A stay ends only when the next fix comes *more* than the silence later, so one that is due at that very moment
+    or before keeps its object.
+    """
+    if world.rules.silence_us is None:
+        return []
+    found = []
+    for fix in (reading.fix for reading in world.known.alive.values()):
+        end = fix.event_us + world.rules.silence_us
+        kept = any(other.object == fix.object and other.event_us <= end for other in due)
+        if end < world.clock and not kept:
+            found.append((end, fix))
+    return found
+
+
+def _use(world: World, fix: Fix) -> None:
+    world.used += 1
+    reading = reading_of(fix, world.known.alive.get(fix.object), world.rules)
+    world.known.take(reading)
+    happened(world, fix.event_us, fix.object, reading, None)
+    for query in world.judged_at(ticks=False):
+        if fix.gone:
+            _leave(world, query, fix.object, "gone", fix.event_us, rank=FIX)
+        else:
+            _judge_fix(world, query, reading)
+
+
+def _judge_fix(world: World, query: Query, reading: Reading) -> None:
+    """The four cases for one fix: its pairs leave, come, or stay, which is told on request."""
+    fix, now = reading.fix, set[Pair]()
+    if qualifies(query.plan, reading, world.known, world.rules):
+        now = {(fix.object, p) for p in joined(query.plan, reading, world.features(query), world.rules)}
+    was = {pair for pair in query.answer if pair[0] == fix.object}
+    fields = fields_of(query.plan, reading)
+    for pair in was - now:
+        world.emit(query, pair, -1, "leave", event_us=fix.event_us, fix_us=fix.event_us, fields=fields)
+        del query.answer[pair]
+    for pair in now - was:
+        world.emit(query, pair, 1, "enter", event_us=fix.event_us, fix_us=fix.event_us, fields=fields)
+        query.answer[pair] = None
+    if query.plan.emit == "every":
+        for pair in now & was:
+            world.emit(query, pair, 0, "inside", event_us=fix.event_us, fix_us=fix.event_us, fields=fields)
+
+
+def _expire(world: World, name: str, event_us: int) -> None:
+    world.known.end(name, "expired")
+    happened(world, event_us, name, None, "expired")
+    for query in world.judged_at(ticks=False):
+        _leave(world, query, name, "expired", event_us, rank=EXPIRY)
+
+
+def _leave(world: World, query: Query, name: str, cause: str, event_us: int, *, rank: int) -> None:
+    """An object that lives no longer leaves an answer that is judged fix by fix."""
+    for pair in [pair for pair in query.answer if pair[0] == name]:
+        world.emit(query, pair, -1, cause, event_us=event_us, fix_us=world.known.last_us[name], rank=rank,
+                   fields=fields_of(query.plan, world.known.last[name]))  # fmt: skip
+        del query.answer[pair]
