@@ -13,7 +13,8 @@ import shapely
 from hypothesis import strategies as st
 
 from st_common.testing.oracle import Control, Feature, Fix, Layers, Row, Rules
-from st_common.testing.random_plans import LAYER, OBJECTS, STREAM, coordinate, plan_of
+from st_common.testing.random_grid import LAYER, OBJECTS, STREAM, coordinate
+from st_common.testing.random_plans import plan_of
 
 __all__ = [
     "LAYER", "MARGINS", "STREAM", "Case", "Course", "Segmentation", "case_of", "cases", "courses", "rules_of",

@@ -25,7 +25,7 @@ from st_common.testing.laws import holds, told, told_by_oracle
 from st_common.testing.layer_tables import store_layers
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.oracle_readings import degree_m
-from st_common.testing.random_plans import FOCALS, LAYER, OBJECTS, STREAM
+from st_common.testing.random_grid import FOCALS, LAYER, OBJECTS, STREAM
 from st_common.testing.strategies import case_of, cases, courses
 
 SEEDS = st.integers(0, (1 << 48) - 1)

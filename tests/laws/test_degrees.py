@@ -21,7 +21,7 @@ from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.globe import distances, neighbourhood, track
 from st_common.testing.laws import assert_alike, holds, run_course, told, told_by_oracle
-from st_common.testing.random_plans import FOCALS, STREAM
+from st_common.testing.random_grid import FOCALS, STREAM
 from st_common.testing.strategies import case_of, courses
 
 PLACES = (

@@ -18,7 +18,8 @@ from st_common.testing.by_hand import log, register
 from st_common.testing.effort import tries
 from st_common.testing.laws import holds
 from st_common.testing.many_conditions import many_conditions
-from st_common.testing.random_plans import FOCALS, LAYER, RADII, SIDES, STREAM, plan_of
+from st_common.testing.random_grid import FOCALS, LAYER, RADII, SIDES, STREAM
+from st_common.testing.random_plans import plan_of
 from st_common.testing.strategies import case_of, courses
 
 QUERIES = 20

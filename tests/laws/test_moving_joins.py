@@ -12,7 +12,7 @@ from st_common.query.region import MovingBox, MovingCircle
 from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.laws import holds
-from st_common.testing.random_plans import FOCALS, LAYER, RADII, SIDES, STREAM
+from st_common.testing.random_grid import FOCALS, LAYER, RADII, SIDES, STREAM
 from st_common.testing.strategies import case_of, courses
 
 JOINS = (

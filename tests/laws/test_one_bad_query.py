@@ -12,7 +12,7 @@ from st_common.query.plan import Plan
 from st_common.testing import oracle
 from st_common.testing.laws import run_steps, told, told_by_oracle
 from st_common.testing.oracle_rows import Control
-from st_common.testing.random_plans import STREAM
+from st_common.testing.random_grid import STREAM
 from st_common.testing.strategies import cases, segmentations
 
 BAD = "poison"

@@ -1,0 +1,62 @@
+"""The small grid of random plans: its stream, its objects, and the places and regions on it."""
+
+from random import Random
+
+from st_common.query.neighbours import Place
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+
+STREAM = "grid"
+LAYER = "shapes"
+SIZE = 8  # coordinates are 0, 0.5, .. 8
+OBJECTS = ("a", "b", "c", "d", "é 1")
+FOCALS = (*OBJECTS, *OBJECTS, "nobody")
+SIDES = (0.0, 1.0, 4.0, 7.0, 7.0, 16.0)
+RADII = (0.0, 0.5, 1.0, 2.5, 2.5, 5.0, 5.0, 10.0)  # 2.5 meets 1.5 and 2, 5 meets 3 and 4
+AREAS = (
+    "POLYGON ((0 0, 6 0, 6 6, 0 6, 0 0))",
+    "POLYGON ((0 0, 8 0, 4 4, 0 0))",
+    "POLYGON ((0 0, 8 0, 8 8, 0 8, 0 0), (2 2, 6 2, 6 6, 2 6, 2 2))",
+    "MULTIPOLYGON (((0 0, 2 0, 2 8, 0 8, 0 0)), ((4 0, 8 0, 8 3, 4 0)))",
+)
+CLEAR_AREA = "POLYGON ((0.25 0.25, 7.75 0.25, 4.25 4.5, 0.25 0.25))"
+"""No point of the grid lies on its border, so none moves along it: there, rounding decides when it leaves."""
+
+
+def coordinate(rng: Random) -> float:
+    """Halves from 0 to 8: few enough to meet borders and each other."""
+    return rng.randint(0, 2 * SIZE) / 2
+
+
+def box(rng: Random) -> Box:
+    """A rectangle on the grid; some are lines or points."""
+    corners = [coordinate(rng) for _ in range(4)]
+    if rng.random() < 0.5:
+        corners = [corners[0] / 4, corners[1] / 4, SIZE - corners[2] / 4, SIZE - corners[3] / 4]
+    return Box.of_corners(*corners)
+
+
+def draw_still(rng: Random) -> Region:
+    """A region that stands still: a rectangle, a circle or an area."""
+    match rng.randrange(3):
+        case 0:
+            return box(rng)
+        case 1:
+            return Circle(x=coordinate(rng), y=coordinate(rng), radius_m=rng.choice(RADII))
+        case _:
+            return Area(wkt=rng.choice(AREAS))
+
+
+def draw_moving(rng: Random) -> Region:
+    """A region around an object: a circle or a rectangle."""
+    focal = rng.choice(FOCALS)
+    if rng.random() < 0.5:
+        return MovingCircle(focal=focal, radius_m=rng.choice(RADII))
+    metres = rng.random() < 0.3  # the same as coordinates in a plane
+    return MovingBox(focal=focal, width=rng.choice(SIDES), height=rng.choice(SIDES), metres=metres)
+
+
+def draw_place(rng: Random) -> Place:
+    """A place that stands still, or where an object is."""
+    if rng.random() < 0.4:
+        return Place(x=coordinate(rng), y=coordinate(rng))
+    return Place(focal=rng.choice(FOCALS))
