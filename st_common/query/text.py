@@ -1,14 +1,13 @@
 """The text of statements, and statements from text; what a query means stands in its plan."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 
 from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token
 
 from st_common.errors import ConfigError
 from st_common.home import checked_name
@@ -37,12 +36,11 @@ from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source, TextError, underlined
 from st_common.query.region import Region
 from st_common.query.template import Spans, learn, template_of
+from st_common.query.tokens import check_encoding, chunks_of, odd_in, tokens_of
 from st_common.uncollected import uncollected
 
 __all__ = ["Statement", "parse", "select_of", "to_text"]
 
-_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_QUOTE = re.compile("[\u2018-\u201f\u00b4]")  # as printed papers have them
 _NAME_LENGTH = 128
 
 
@@ -91,12 +89,12 @@ def parse(text: str, *, file: str | None = None, areas: Areas | None = None) -> 
             named in it.
     """
     source = Source(text, file)
-    _check_encoding(source)
+    check_encoding(source)
     try:
         with uncollected():
             return _all(_reader(source, areas), cut(text, Fairway().tokenize))
     except CutError:  # something is not closed, and nothing else is told
-        return _all(_reader(source, areas), [Piece(0, text, tuple(_tokens(source)))])
+        return _all(_reader(source, areas), [Piece(0, text, tuple(tokens_of(source)))])
 
 
 def _reader(source: Source, areas: Areas | None) -> "_Reader":
@@ -116,7 +114,7 @@ def select_of(text: str, *, file: str | None = None, areas: Areas | None = None)
         TextError: it is something else, or wrong.
     """
     source = Source(text, file)
-    chunks = list(_chunks(_tokens(source)))
+    chunks = list(chunks_of(tokens_of(source)))
     if len(chunks) != 1:
         place = chunks[1][0].start if chunks else 0
         raise TextError([source.problem("expected one SELECT", (place, place), "SELECT * FROM stream")])
@@ -146,7 +144,7 @@ def _all(reader: _Reader, pieces: Iterable[Piece]) -> list[Statement]:
         if quick is not None:
             statements.append(quick)
             continue
-        for chunk in _chunks(piece.tokenized(Fairway().tokenize)):
+        for chunk in chunks_of(piece.tokenized(Fairway().tokenize)):
             found, refused = _understood(reader, chunk)
             problems += refused
             if found is None or refused:
@@ -191,7 +189,7 @@ def _filled(reader: _Reader, piece: Piece) -> Statement | None:
 
 def _attempted(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement | None:
     """The statement of a chunk; None when it cannot be read, which was gathered then."""
-    gathered.found.extend(refused for token in chunk if (refused := _odd(token)) is not None)
+    gathered.found.extend(refused for token in chunk if (refused := odd_in(token)) is not None)
     if gathered.found:
         return None
     try:
@@ -200,48 +198,6 @@ def _attempted(reader: _Reader, chunk: list[Token], gathered: Gathered) -> State
         message = "nested too deeply" if isinstance(error, RecursionError) else "cannot be understood"
         gathered.found.append(Refused(message, (chunk[0].start, chunk[-1].end + 1)))
         return None
-
-
-def _odd(token: Token) -> Refused | None:
-    """What sqlglot takes for a number or a name, and is none."""
-    span = token.start, token.end + 1
-    if token.token_type == TokenType.NUMBER and not _NUMBER.fullmatch(token.text):
-        return Refused(f"{token.text!r} is no number", span)
-    if token.token_type == TokenType.VAR and (quote := _QUOTE.search(token.text)):
-        hint = "a text stands in ', a name in \" where it needs to"
-        return Refused(f"{quote[0]} is no quote here", (token.start + quote.start(), token.start + quote.end()), hint)
-    return None
-
-
-def _check_encoding(source: Source) -> None:
-    try:
-        source.text.encode()
-    except UnicodeEncodeError as error:
-        raise TextError([source.problem("the text is not valid UTF-8", (error.start, error.end))]) from None
-
-
-def _tokens(source: Source) -> list[Token]:
-    _check_encoding(source)
-    try:
-        return Fairway().tokenize(source.text)
-    except TokenError as error:
-        found = re.match(r"(Missing .+) from \d+:(\d+)$", str(error.__cause__), re.DOTALL)
-        start = int(found[2]) if found else max(source.text.rfind(mark) for mark in ("/*", "{#"))
-        message = f"{found[1].removeprefix('Missing ')} is not closed" if found else "a comment is not closed"
-        raise TextError([source.problem(message, (max(start, 0), start + 1))]) from None
-
-
-def _chunks(tokens: list[Token]) -> Iterator[list[Token]]:
-    """The tokens of each statement."""
-    chunk: list[Token] = []
-    for token in tokens:
-        if token.token_type != TokenType.SEMICOLON:
-            chunk.append(token)
-        elif chunk:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement | None:
