@@ -13,7 +13,8 @@ from st_common.operators.fixes import ALIVE, NEVER
 from st_common.operators.intern import Interner, Sought
 from st_common.operators.keys import MASK, SHIFT, packed
 from st_common.operators.numbering import Numbering
-from st_common.operators.reshape import counted_objects, renumbered, with_own_objects
+from st_common.operators.reshape import counted_objects, renumbered
+from st_common.operators.reshape_objects import with_own_objects
 from st_common.operators.settings import Settings
 from st_common.operators.state import Pending, State
 from st_common.operators.targets import NO_PARTNER, Targets
