@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.changed_queries import ChangedQueries
 from st_common.operators.codec import flat, flat_attributes, from_blob, to_blob, unflat
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import LastFixes
@@ -14,7 +15,6 @@ from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.groups import Groups
 from st_common.operators.keys import merged, without
 from st_common.operators.registered import Queries
-from st_common.operators.requeried import Requeried
 from st_common.operators.state import OBJECT_SHIFT, Held, Pending, State, check_format, fixes_from_arrays
 
 FORMAT = 5  # of the bytes of a delta; one of another format is refused
@@ -29,8 +29,8 @@ class Delta:
     """The change of a state.
 
     `touched` are the objects whose last fix or answer changed, sorted, with their new `fixes`; `answer` are all keys
-    of the touched objects after the run. New objects, partners and targets are numbered on. `requeried` is set when
-    queries changed; the answer then changes by the keys `answer_minus` and `answer_plus` as well, of any object.
+    of the touched objects after the run. New objects, partners and targets are numbered on. `changed_queries` is set
+    when queries changed; the answer then changes by the keys `answer_minus` and `answer_plus` as well, of any object.
     Answers at ticks change by the keys `tick_minus` and `tick_plus`, windows by places and entries, aggregates by
     targets. `follows`: every touched object had one fix, so that the reading before it is what the state has; bytes
     leave it out. `queries`, `tick_answer` and `frame_rows` are those after the run where they are known already; bytes
@@ -63,7 +63,7 @@ class Delta:
     tracks_added: Tracks = field(default_factory=Tracks)
     pending: Pending | None = None
     held: Held | None = None
-    requeried: Requeried | None = None
+    changed_queries: ChangedQueries | None = None
     layers: dict[str, int] | None = None
     follows: bool = False
     raised_us: int | None = None
@@ -72,7 +72,7 @@ class Delta:
     frame_rows: FrameRows | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.queries is not None and self.requeried is None:
+        if self.queries is not None and self.changed_queries is None:
             raise ValueError("queries are known after a delta that does not say how they changed")
 
     def to_blob(self) -> bytes:
@@ -83,13 +83,13 @@ class Delta:
         arrays |= flat_attributes({f"fixes/{name}": values for name, values in self.fixes.attributes.items()})
         arrays |= flat("entries", self.entries_added) | flat("groups", self.groups_added)
         arrays |= {} if self.held is None else self.held.to_arrays()
-        arrays |= {} if self.requeried is None else self.requeried.to_arrays()
+        arrays |= {} if self.changed_queries is None else self.changed_queries.to_arrays()
         arrays |= flat("frames", self.frame_rows_added) | self.tracks_added.to_arrays("tracks")
         if self.pending is not None:
             arrays |= {"pending_objects": self.pending.objects, "pending_ended": self.pending.ended}
         return to_blob(arrays, {
             "format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event),
-            "layers": self.layers, "held": self.held is not None, "requeried": self.requeried is not None,
+            "layers": self.layers, "held": self.held is not None, "changed_queries": self.changed_queries is not None,
             "raised_us": self.raised_us,
             "pending_tick": None if self.pending is None else int(self.pending.tick), "follows": self.follows,
         }, compressed=True)  # fmt: skip
@@ -105,8 +105,8 @@ class Delta:
         check_format(meta, FORMAT)
         return Delta(
             next_segment=meta["next_segment"], max_event=meta["max_event"], follows=meta["follows"],
-            layers=meta["layers"], requeried=Requeried.from_arrays(arrays) if meta["requeried"] else None,
-            raised_us=meta["raised_us"],
+            changed_queries=ChangedQueries.from_arrays(arrays) if meta["changed_queries"] else None,
+            layers=meta["layers"], raised_us=meta["raised_us"],
             held=Held.from_arrays(arrays) if meta["held"] else None, fixes=fixes_from_arrays(arrays),
             pending=_pending(meta["pending_tick"], arrays), frame_rows_added=unflat("frames", FrameRows, arrays),
             tracks_added=Tracks.from_arrays("tracks", arrays), frame_rows=None, queries=None,
@@ -157,7 +157,7 @@ def apply(state: State, delta: Delta) -> State:
 def _queries_after(state: State, delta: Delta) -> Queries:
     if delta.queries is not None:
         return delta.queries
-    return state.queries if delta.requeried is None else delta.requeried.after(state.queries)
+    return state.queries if delta.changed_queries is None else delta.changed_queries.after(state.queries)
 
 
 def _frame_rows_after(state: State, delta: Delta) -> FrameRows:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from st_common.operators.changed_queries import changed_queries
 from st_common.operators.delta import Delta
 from st_common.operators.entries import Entries
 from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.groups import Groups
 from st_common.operators.keys import differences
 from st_common.operators.registered import Queries
-from st_common.operators.requeried import requeried
 from st_common.operators.state import OBJECT_SHIFT, State
 
 _MOST = 1 << 20  # numbers of touched objects that wait to be made one set
@@ -64,7 +64,7 @@ class Changed:
         """The delta from the state before to this one; None where only the whole state says it: queries are gone."""
         before, changed, touched = self.before, None, self._objects()
         if state.queries is not before.queries:
-            changed = requeried(before.queries, state.queries)
+            changed = changed_queries(before.queries, state.queries)
             if changed is None:
                 return None
         if changed is not None or state.layers != before.layers:  # it changed answers of objects that did not report
@@ -82,7 +82,7 @@ class Changed:
             target_partner=state.targets.partner[before.targets :],
             touched=touched, fixes=state.fixes.take(touched),
             answer=state.answer[is_touched[state.answer >> OBJECT_SHIFT]], tick_minus=minus, tick_plus=plus,
-            pending=state.pending, held=state.held, requeried=changed,
+            pending=state.pending, held=state.held, changed_queries=changed,
             layers=None if state.layers == before.layers else state.layers, **_entries(before.entries, state.entries),
             **_groups(before.groups, state.groups), **_frames(before, state),
         )  # fmt: skip

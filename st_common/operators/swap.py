@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators import readings, relational
+from st_common.operators.changed_queries import changed_queries
 from st_common.operators.changes import CAUSE, change_rows
 from st_common.operators.compiled import compile_shard
 from st_common.operators.delta import Delta
@@ -21,7 +22,6 @@ from st_common.operators.placing import Source
 from st_common.operators.points import points_of
 from st_common.operators.present import Present
 from st_common.operators.relational import At
-from st_common.operators.requeried import requeried
 from st_common.operators.settings import Settings
 from st_common.operators.state import State
 from st_common.operators.swap_frames import swap_frames
@@ -62,7 +62,8 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     target_query, target_partner = numbering.new_targets()
     delta = Delta(
         next_segment=state.next_segment, max_event=state.max_event, queries=change.queries, layers=change.layers,
-        requeried=requeried(state.queries, change.queries), answer_minus=fixed.minus, answer_plus=fixed.plus,
+        changed_queries=changed_queries(state.queries, change.queries),
+        answer_minus=fixed.minus, answer_plus=fixed.plus,
         tick_minus=ticking.minus, tick_plus=ticking.plus,
         entries_removed=dropped if not change.keeps else dropped[:0], **framed.changed,
         groups_removed=np.union1d(groups.removed, framed.groups.removed),

@@ -11,7 +11,7 @@ from st_common.operators.registered import Queries, queries_from_arrays, queries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requeried:
+class ChangedQueries:
     """Earlier queries by their `numbers`, with whether each is `live` now and the version of its `layer` (-1: none).
 
     `added` are numbered on behind the earlier ones.
@@ -28,10 +28,10 @@ class Requeried:
         return own | queries_to_arrays(self.added)
 
     @staticmethod
-    def from_arrays(arrays: Mapping[str, Any]) -> "Requeried":
+    def from_arrays(arrays: Mapping[str, Any]) -> "ChangedQueries":
         """What `to_arrays` gave."""
         own = {name: arrays[f"changed_{name}"] for name in _OWN}
-        return Requeried(**own, added=queries_from_arrays(arrays))
+        return ChangedQueries(**own, added=queries_from_arrays(arrays))
 
     def after(self, before: Queries) -> Queries:
         """The queries now, of those before."""
@@ -44,7 +44,7 @@ class Requeried:
 _OWN = ("numbers", "live", "layer")
 
 
-def requeried(before: Queries, after: Queries) -> Requeried | None:
+def changed_queries(before: Queries, after: Queries) -> ChangedQueries | None:
     """What leads from the queries before to those after; None when they are not the same ones and more.
 
     A query that stayed is the same object in both: nothing is compared but what was made anew.
@@ -59,7 +59,7 @@ def requeried(before: Queries, after: Queries) -> Requeried | None:
         if replace(was, live=now.live, layer_version=now.layer_version) != now:
             return None
     versions = [-1 if one.layer_version is None else one.layer_version for one in changed]
-    return Requeried(
+    return ChangedQueries(
         numbers=numbers, live=np.array([one.live for one in changed], np.int8), layer=np.array(versions, np.int64),
         added=after[len(before) :],
     )  # fmt: skip
