@@ -28,7 +28,9 @@ def signs_by_round(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     at = np.searchsorted(rows.bounds, table["position"].to_numpy(), side="right") - 1
     sign = table["sign"].to_numpy()
     count = len(rows.bounds) - 1
-    return np.bincount(at[sign > 0], minlength=count), np.bincount(at[sign < 0], minlength=count)
+    return np.bincount(at[sign > 0], minlength=count), np.bincount(
+        at[sign < 0], minlength=count
+    )
 
 
 def folded_keys(rows: Rows, *, pairs: bool) -> np.ndarray:
@@ -39,7 +41,9 @@ def folded_keys(rows: Rows, *, pairs: bool) -> np.ndarray:
     key, place = np.unique((left << SHIFT) | right, return_inverse=True)
     total = np.bincount(place, weights=table["sign"].to_numpy(), minlength=len(key))
     if not np.isin(total, (0, 1)).all():
-        raise SystemExit(f"{np.count_nonzero(~np.isin(total, (0, 1)))} members are there twice or less than never")
+        raise SystemExit(
+            f"{np.count_nonzero(~np.isin(total, (0, 1)))} members are there twice or less than never"
+        )
     folded: np.ndarray = key[total > 0]
     return folded
 
@@ -47,7 +51,9 @@ def folded_keys(rows: Rows, *, pairs: bool) -> np.ndarray:
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:
     """The number after the one letter of ids such as q17 and o4."""
     encoded = column.combine_chunks().dictionary_encode()
-    encoded = encoded if isinstance(encoded, pa.DictionaryArray) else encoded.combine_chunks()
+    encoded = (
+        encoded if isinstance(encoded, pa.DictionaryArray) else encoded.combine_chunks()
+    )
     numbers = pc.cast(pc.utf8_slice_codeunits(encoded.dictionary, 1), pa.int64())
     found: np.ndarray = numbers.take(encoded.indices).to_numpy()
     return found

@@ -19,18 +19,30 @@ from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 
 CARS = StreamSettings(
-    name="cars", format="csv", crs="planar", time_unit="s", max_ahead_s=None,
+    name="cars",
+    format="csv",
+    crs="planar",
+    time_unit="s",
+    max_ahead_s=None,
     columns=Columns(object="id", event_ts="t", x="x", y="y"),
-)  # fmt: skip
+)
 OBJECTS = 1_000
 AT_ONCE = 5_000
 
 
 def write_backlog(home: Home, segments: int) -> None:
     """A log of so many segments of one fix each, behind a query."""
-    register(home, {"cars": CARS}, parse("REGISTER QUERY q AS SELECT * FROM cars INSIDE (0, 0, 50, 50);"), owner="b")
+    register(
+        home,
+        {"cars": CARS},
+        parse("REGISTER QUERY q AS SELECT * FROM cars INSIDE (0, 0, 50, 50);"),
+        owner="b",
+    )
     log = log_for(home, CARS)
-    fixes = [b"id,t,x,y\no%d,%d,%d,5\n" % (n % OBJECTS, n // OBJECTS, n * 7 % 100) for n in range(segments)]
+    fixes = [
+        b"id,t,x,y\no%d,%d,%d,5\n" % (n % OBJECTS, n // OBJECTS, n * 7 % 100)
+        for n in range(segments)
+    ]
     for at in range(0, segments, AT_ONCE):
         log.append_all(fixes[at : at + AT_ONCE], arrival_us=1)
 
@@ -51,10 +63,14 @@ def main() -> None:
         begun_s = time.monotonic()
         done = run(home, CARS, until_idle=True)
         ended_s = time.monotonic()
-    silent_s = max(b - a for a, b in zip([begun_s, *beats], [*beats, ended_s], strict=True))
+    silent_s = max(
+        b - a for a, b in zip([begun_s, *beats], [*beats, ended_s], strict=True)
+    )
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sys.stdout.write(f"{done.segments} segments, {done.changes} changes: {ended_s - begun_s:.1f} s, "
-                     f"silent for {silent_s:.1f} s at most, peak {peak_mb:.0f} MB\n")  # fmt: skip
+    sys.stdout.write(
+        f"{done.segments} segments, {done.changes} changes: {ended_s - begun_s:.1f} s, "
+        f"silent for {silent_s:.1f} s at most, peak {peak_mb:.0f} MB\n"
+    )
 
 
 if __name__ == "__main__":

@@ -23,9 +23,15 @@ from st_common.decode import decode
 from st_common.settings import Columns, StreamSettings
 
 COLUMNS = Columns(object="object_id", event_ts="event_ts", x="x", y="y")
-CSV = StreamSettings(name="bench", format="csv", columns=COLUMNS, time_unit="ms", max_ahead_s=None)
-ISO = StreamSettings(name="bench", format="csv", columns=COLUMNS, time_unit="iso", max_ahead_s=None)
-NDJSON = StreamSettings(name="bench", format="ndjson", columns=COLUMNS, time_unit="ms", max_ahead_s=None)
+CSV = StreamSettings(
+    name="bench", format="csv", columns=COLUMNS, time_unit="ms", max_ahead_s=None
+)
+ISO = StreamSettings(
+    name="bench", format="csv", columns=COLUMNS, time_unit="iso", max_ahead_s=None
+)
+NDJSON = StreamSettings(
+    name="bench", format="ndjson", columns=COLUMNS, time_unit="ms", max_ahead_s=None
+)
 HEADER = "object_id,event_ts,x,y,kind,speed\n"
 BAD_SHARE = 0.01
 
@@ -38,14 +44,22 @@ def main() -> None:
     args = parser.parse_args()
     rows = csv_rows(args.rows)
     figures = csv_figures(rows, args.repeat) | ndjson_figures(rows, args.repeat)
-    about = {"python": platform.python_version(), "pyarrow": pa.__version__, "machine": platform.machine()}
+    about = {
+        "python": platform.python_version(),
+        "pyarrow": pa.__version__,
+        "machine": platform.machine(),
+    }
     print(json.dumps({"rows": args.rows, **about, "figures": figures}, indent=1))
 
 
 def csv_rows(count: int) -> list[list[str]]:
     """Rows of text, always the same."""
     rng = np.random.default_rng(1)
-    ids, x, y = rng.integers(0, 20_000, count), rng.uniform(-180, 180, count), rng.uniform(-90, 90, count)
+    ids, x, y = (
+        rng.integers(0, 20_000, count),
+        rng.uniform(-180, 180, count),
+        rng.uniform(-90, 90, count),
+    )
     times = 1_700_000_000_000 + np.arange(count) * 7
     return [
         [f"taxi-{i}", str(t), f"{a:.6f}", f"{b:.6f}", "car", str(i % 90)]
@@ -66,14 +80,26 @@ def csv_figures(rows: list[list[str]], repeat: int) -> dict[str, Any]:
     }
     clean = HEADER + "".join(",".join(row) + "\n" for row in rows)
     figures = {"csv, bare Arrow": rate(clean, len(rows), repeat, bare_csv)}
-    figures["csv, clean"] = rate(clean, len(rows), repeat, lambda data: decode(data, CSV, arrival_us=0))
+    figures["csv, clean"] = rate(
+        clean, len(rows), repeat, lambda data: decode(data, CSV, arrival_us=0)
+    )
     for kind, bad in spoil.items():
         text = HEADER + "".join(line + "\n" for line in spoiled(rows, ",".join, bad))
-        figures[f"csv, 1 % {kind}"] = rate(text, len(rows), repeat, lambda data: decode(data, CSV, arrival_us=0))
-    quoted = HEADER + "".join(",".join(f'"{value}"' for value in row) + "\n" for row in rows)
-    figures["csv, all quoted"] = rate(quoted, len(rows), repeat, lambda data: decode(data, CSV, arrival_us=0))
-    iso = HEADER + "".join(",".join([row[0], iso_time(row[1]), *row[2:]]) + "\n" for row in rows)
-    figures["csv, ISO times"] = rate(iso, len(rows), repeat, lambda data: decode(data, ISO, arrival_us=0))
+        figures[f"csv, 1 % {kind}"] = rate(
+            text, len(rows), repeat, lambda data: decode(data, CSV, arrival_us=0)
+        )
+    quoted = HEADER + "".join(
+        ",".join(f'"{value}"' for value in row) + "\n" for row in rows
+    )
+    figures["csv, all quoted"] = rate(
+        quoted, len(rows), repeat, lambda data: decode(data, CSV, arrival_us=0)
+    )
+    iso = HEADER + "".join(
+        ",".join([row[0], iso_time(row[1]), *row[2:]]) + "\n" for row in rows
+    )
+    figures["csv, ISO times"] = rate(
+        iso, len(rows), repeat, lambda data: decode(data, ISO, arrival_us=0)
+    )
     return with_ratios(figures, "csv, clean")
 
 
@@ -87,29 +113,41 @@ def ndjson_figures(rows: list[list[str]], repeat: int) -> dict[str, Any]:
     clean = "".join(as_json(row) + "\n" for row in rows)
     figures = {
         "ndjson, bare Arrow": rate(clean, len(rows), repeat, bare_ndjson),
-        "ndjson, clean": rate(clean, len(rows), repeat, lambda data: decode(data, NDJSON, arrival_us=0)),
+        "ndjson, clean": rate(
+            clean, len(rows), repeat, lambda data: decode(data, NDJSON, arrival_us=0)
+        ),
     }
     for kind, bad in spoil.items():
         text = "".join(line + "\n" for line in spoiled(rows, as_json, bad))
-        figures[f"ndjson, 1 % {kind}"] = rate(text, len(rows), repeat, lambda data: decode(data, NDJSON, arrival_us=0))
+        figures[f"ndjson, 1 % {kind}"] = rate(
+            text, len(rows), repeat, lambda data: decode(data, NDJSON, arrival_us=0)
+        )
     return with_ratios(figures, "ndjson, clean")
 
 
 def bare_csv(data: bytes) -> object:
     """What Arrow alone makes of the same bytes."""
-    return arrow_csv.read_csv(io.BytesIO(data), read_options=arrow_csv.ReadOptions(use_threads=False))
+    return arrow_csv.read_csv(
+        io.BytesIO(data), read_options=arrow_csv.ReadOptions(use_threads=False)
+    )
 
 
 def bare_ndjson(data: bytes) -> object:
     """What Arrow alone makes of the same bytes."""
-    return arrow_json.read_json(io.BytesIO(data), read_options=arrow_json.ReadOptions(use_threads=False))
+    return arrow_json.read_json(
+        io.BytesIO(data), read_options=arrow_json.ReadOptions(use_threads=False)
+    )
 
 
 def as_json(row: list[str]) -> str:
     """A row as a JSON object."""
     names = HEADER.strip().split(",")
     texts = [f'"{row[0]}"', *row[1:4], f'"{row[4]}"', row[5]]
-    return "{" + ",".join(f'"{name}":{text}' for name, text in zip(names, texts, strict=True)) + "}"
+    return (
+        "{"
+        + ",".join(f'"{name}":{text}' for name, text in zip(names, texts, strict=True))
+        + "}"
+    )
 
 
 def iso_time(millis: str) -> str:
@@ -117,13 +155,22 @@ def iso_time(millis: str) -> str:
     return f"{np.datetime64(int(millis), 'ms')}Z"
 
 
-def spoiled(rows: list[list[str]], good: Callable[[list[str]], str], bad: Callable[[list[str]], str]) -> list[str]:
+def spoiled(
+    rows: list[list[str]],
+    good: Callable[[list[str]], str],
+    bad: Callable[[list[str]], str],
+) -> list[str]:
     """The lines of rows, of which a seeded 1 % are made by `bad`."""
     chosen = np.random.default_rng(2).random(len(rows)) < BAD_SHARE
-    return [bad(row) if choose else good(row) for row, choose in zip(rows, chosen, strict=True)]
+    return [
+        bad(row) if choose else good(row)
+        for row, choose in zip(rows, chosen, strict=True)
+    ]
 
 
-def rate(text: str, rows: int, repeat: int, run: Callable[[bytes], object]) -> dict[str, float]:
+def rate(
+    text: str, rows: int, repeat: int, run: Callable[[bytes], object]
+) -> dict[str, float]:
     """Millions of rows and of bytes a second of CPU time, in the best repetition."""
     data, times = text.encode(), []
     for _ in range(repeat):
@@ -131,14 +178,18 @@ def rate(text: str, rows: int, repeat: int, run: Callable[[bytes], object]) -> d
         run(data)
         times.append(time.process_time() - start)
     best = min(times)
-    return {"million_rows_per_s": round(rows / best / 1e6, 2), "mb_per_s": round(len(data) / best / 1e6, 1)}
+    return {
+        "million_rows_per_s": round(rows / best / 1e6, 2),
+        "mb_per_s": round(len(data) / best / 1e6, 1),
+    }
 
 
 def with_ratios(figures: dict[str, dict[str, float]], clean: str) -> dict[str, Any]:
     """Each figure with its share of the clean rate."""
     rows = figures[clean]["million_rows_per_s"]
     return {
-        name: {**figure, "of_clean": round(figure["million_rows_per_s"] / rows, 2)} for name, figure in figures.items()
+        name: {**figure, "of_clean": round(figure["million_rows_per_s"] / rows, 2)}
+        for name, figure in figures.items()
     }
 
 

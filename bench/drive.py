@@ -15,7 +15,11 @@ from st_common.settings import StreamSettings
 
 Land = Callable[[], None]
 _TIMEOUT_S, _LOOK_S = 1800.0, 1.0
-_PHASES = {"packets_in": "decode and pack", "step": "step", "settled": "order of changes"}
+_PHASES = {
+    "packets_in": "decode and pack",
+    "step": "step",
+    "settled": "order of changes",
+}
 
 
 @dataclass
@@ -43,7 +47,13 @@ class OnLocal:
 
     name = "local"
 
-    def __init__(self, home: Home, stream: StreamSettings, *, watch: Callable[[], Any] = nullcontext) -> None:
+    def __init__(
+        self,
+        home: Home,
+        stream: StreamSettings,
+        *,
+        watch: Callable[[], Any] = nullcontext,
+    ) -> None:
         self._engine, self._watch = local.LocalEngine(home, stream), watch
 
     def round(self, land: Land) -> Timing:
@@ -57,12 +67,23 @@ class OnLocal:
                 pass
             journal_s = time.perf_counter() - started_s
             self._engine.commit()
-            commit_s, cpu_s = time.perf_counter() - started_s, time.process_time() - busy_s
+            commit_s, cpu_s = (
+                time.perf_counter() - started_s,
+                time.process_time() - busy_s,
+            )
         phases["commit to the table"] = commit_s - journal_s
-        phases["rest"] = journal_s - sum(phases.values()) + phases["commit to the table"]
+        phases["rest"] = (
+            journal_s - sum(phases.values()) + phases["commit to the table"]
+        )
         after = values_of(self._engine.totals.counters)
         counters = {name: after[name] - before[name] for name in after}
-        return Timing(commit_s=commit_s, cpu_s=cpu_s, journal_s=journal_s, phases=phases, counters=counters)
+        return Timing(
+            commit_s=commit_s,
+            cpu_s=cpu_s,
+            journal_s=journal_s,
+            phases=phases,
+            counters=counters,
+        )
 
     def close(self) -> dict[str, Any]:
         """Closes the engine; nothing more to tell."""
@@ -112,13 +133,19 @@ class OnSpark:
             def __call__(self, batch, batch_id):  # noqa: ANN001, ANN204
                 started_s = time.perf_counter()
                 rows = batch.collect()
-                driver.add("source, shuffle, workers, state (until collected)", time.perf_counter() - started_s)
+                driver.add(
+                    "source, shuffle, workers, state (until collected)",
+                    time.perf_counter() - started_s,
+                )
                 for row in rows:
                     driver.count(read_result(bytes(row["blob"]))[1]["counters"])
                 started_s = time.perf_counter()
                 super().__call__(_Collected(rows), batch_id)
                 driver.committed_s = time.perf_counter()
-                driver.add("order of changes and commit to the table", driver.committed_s - started_s)
+                driver.add(
+                    "order of changes and commit to the table",
+                    driver.committed_s - started_s,
+                )
                 driver.committed = self.committed + 1
 
         self._stack = ExitStack()
@@ -133,8 +160,13 @@ class OnSpark:
         home.root.mkdir(parents=True, exist_ok=True)
         self._workers = WorkerTimes(home.root.resolve())
         streaming.ShardProcessor = timed_processor(home.root.resolve())
-        self._query = streaming.start(spark, streaming.feed_of(spark, home, stream), self._sink,
-                                      checkpoint=folder / "checkpoint", hold=self._hold)  # fmt: skip
+        self._query = streaming.start(
+            spark,
+            streaming.feed_of(spark, home, stream),
+            self._sink,
+            checkpoint=folder / "checkpoint",
+            hold=self._hold,
+        )
 
     def count(self, counters: dict[str, int]) -> None:
         """Adds a shard's counters to the round's."""
@@ -163,8 +195,13 @@ class OnSpark:
         commit_s, cpu_s = self.committed_s - started_s, time.process_time() - busy_s
         phases = dict(self._phases)
         phases["planning, offsets, waiting"] = commit_s - sum(phases.values())
-        return Timing(commit_s=commit_s, cpu_s=cpu_s, phases=phases, counters=dict(self._counters),
-                      worker=self._workers.new())  # fmt: skip
+        return Timing(
+            commit_s=commit_s,
+            cpu_s=cpu_s,
+            phases=phases,
+            counters=dict(self._counters),
+            worker=self._workers.new(),
+        )
 
     def _look(self, waited_s: float) -> None:
         if waited_s > _TIMEOUT_S:
@@ -175,7 +212,10 @@ class OnSpark:
     def close(self) -> dict[str, Any]:
         """Stops; gives what Spark says of its batches, medians in milliseconds."""
         self._hold.touch()
-        while self._query.status["isTriggerActive"] and self._query.status["isDataAvailable"]:
+        while (
+            self._query.status["isTriggerActive"]
+            and self._query.status["isDataAvailable"]
+        ):
             time.sleep(0.05)
         time.sleep(0.5)
         progress = [p for p in self._query.recentProgress if p["numInputRows"]]
@@ -189,7 +229,10 @@ def _medians(progress: list[Any]) -> dict[str, float]:
     values: dict[str, list[float]] = {}
     for one in progress[len(progress) // 2 :]:
         state = one["stateOperators"][0] if one["stateOperators"] else {}
-        found = {**one["durationMs"], **{n: state[n] for n in ("allUpdatesTimeMs", "commitTimeMs") if n in state}}
+        found = {
+            **one["durationMs"],
+            **{n: state[n] for n in ("allUpdatesTimeMs", "commitTimeMs") if n in state},
+        }
         for name, value in found.items():
             values.setdefault(name, []).append(float(value))
     return {name: sorted(all_)[len(all_) // 2] for name, all_ in values.items()}

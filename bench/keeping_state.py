@@ -15,9 +15,15 @@ from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
 
 _STREAM = StreamSettings(
-    name="cars", format="csv", crs="planar", time_unit="s", max_ahead_s=None, silence_s=1e6, engine="local",
+    name="cars",
+    format="csv",
+    crs="planar",
+    time_unit="s",
+    max_ahead_s=None,
+    silence_s=1e6,
+    engine="local",
     columns=Columns(object="id", event_ts="t", x="x", y="y"),
-)  # fmt: skip
+)
 _AT_ONCE = 100_000
 
 
@@ -34,14 +40,19 @@ def stored_bytes(home: Home, seen: dict[str, int]) -> None:
             seen[path.name] = path.stat().st_size
 
 
-def followed(engine: LocalEngine, log: Log, home: Home, *, objects: int, seconds: int) -> tuple[list[float], int]:
+def followed(
+    engine: LocalEngine, log: Log, home: Home, *, objects: int, seconds: int
+) -> tuple[list[float], int]:
     """The gaps between batches while objects move, and the bytes of state that were written meanwhile."""
     before: dict[str, int] = {}
     stored_bytes(home, before)
     seen, gaps, told_s = dict(before), [], time.monotonic()
     begun_s, moving = told_s, objects // 1000  # ten times a second
     for number in range(seconds * 10):
-        log.append(fixes(range(number % 1000, 1000 * moving, 1000), 10 + number), arrival_us=2 + number)
+        log.append(
+            fixes(range(number % 1000, 1000 * moving, 1000), 10 + number),
+            arrival_us=2 + number,
+        )
         while engine.batch():
             now_s = time.monotonic()
             gaps.append(now_s - told_s)
@@ -59,7 +70,9 @@ def main() -> None:
         home = Home(Path(folder))
         log = log_for(home, _STREAM)
         for start in range(0, objects, _AT_ONCE):
-            log.append(fixes(range(start, min(objects, start + _AT_ONCE)), 1), arrival_us=1)
+            log.append(
+                fixes(range(start, min(objects, start + _AT_ONCE)), 1), arrival_us=1
+            )
         engine = LocalEngine(home, _STREAM)
         while engine.batch():
             pass
@@ -72,7 +85,10 @@ def main() -> None:
         engine.close()
         begun_s, begun_cpu_s = time.monotonic(), time.process_time()
         LocalEngine(home, _STREAM).abandon()
-        start_s, start_cpu_s = time.monotonic() - begun_s, time.process_time() - begun_cpu_s
+        start_s, start_cpu_s = (
+            time.monotonic() - begun_s,
+            time.process_time() - begun_cpu_s,
+        )
     sys.stdout.write(
         f"{objects:,} objects, {seconds} s: {written / 1e6:.1f} MB of state, CPU {cpu_s:.1f} s, gaps p50 "
         f"{gaps[len(gaps) // 2] * 1e3:.0f} ms, p99 {gaps[len(gaps) * 99 // 100] * 1e3:.0f} ms, longest "

@@ -36,20 +36,37 @@ def state_of(objects: int) -> State:
     ids = pa.array([f"object-{n}" for n in range(objects)])
     place = np.linspace(0.0, 1.0, objects)
     fixes = LastFixes(
-        ts=np.full(objects, START_US), x=place, y=place, status=np.ones(objects, np.int8),
-        before_ts=np.full(objects, START_US - 1), before_x=place, before_y=place,
-    )  # fmt: skip
-    return State(objects=Interner.empty().with_new(hashes_of(ids), ids), fixes=fixes, max_event=START_US)
+        ts=np.full(objects, START_US),
+        x=place,
+        y=place,
+        status=np.ones(objects, np.int8),
+        before_ts=np.full(objects, START_US - 1),
+        before_x=place,
+        before_y=place,
+    )
+    return State(
+        objects=Interner.empty().with_new(hashes_of(ids), ids),
+        fixes=fixes,
+        max_event=START_US,
+    )
 
 
 def packet(segment: int) -> Packet:
     """Fixes of the first objects."""
-    rows = pa.table({
-        "row": pa.array(range(FIXES), pa.int32()),
-        "object": pa.array([f"object-{n}" for n in range(FIXES)]).dictionary_encode(),
-        "event_ts": pa.array(START_US + (segment + 1) * 1_000_000 + np.arange(FIXES)),
-        "x": pa.array(np.full(FIXES, 0.5)), "y": pa.array(np.full(FIXES, 0.5)), "gone": pa.array(np.zeros(FIXES, bool)),
-    })  # fmt: skip
+    rows = pa.table(
+        {
+            "row": pa.array(range(FIXES), pa.int32()),
+            "object": pa.array(
+                [f"object-{n}" for n in range(FIXES)]
+            ).dictionary_encode(),
+            "event_ts": pa.array(
+                START_US + (segment + 1) * 1_000_000 + np.arange(FIXES)
+            ),
+            "x": pa.array(np.full(FIXES, 0.5)),
+            "y": pa.array(np.full(FIXES, 0.5)),
+            "gone": pa.array(np.zeros(FIXES, bool)),
+        }
+    )
     return pack(segment, rows, rows=FIXES, rejects=0, shards=1)[0]
 
 
@@ -63,8 +80,15 @@ def main() -> None:
     for silence_us in (None, 3_600_000_000):
         settings = Settings(silence_us=silence_us)
         for segment in range(3):
-            name = f"step of {FIXES} fixes{'' if silence_us is None else ' with silence'}"
-            done = timed(name, lambda at=segment, of=settings, now=state: step(now, [packet(at)], of, lambda *_: None))  # type: ignore[misc]
+            name = (
+                f"step of {FIXES} fixes{'' if silence_us is None else ' with silence'}"
+            )
+            done = timed(
+                name,
+                lambda at=segment, of=settings, now=state: step(
+                    now, [packet(at)], of, lambda *_: None
+                ),
+            )  # type: ignore[misc]
             state = done.state
         sys.stdout.write(f"delta of {len(done.deltas[0].to_blob()) / 1e3:.1f} kB\n")
         state = State.from_blob(blob)

@@ -37,9 +37,14 @@ def payloads(points: Path, rate: int, seconds: float) -> list[bytes]:
     per_segment = max(1, int(rate * SEGMENT_S))
     times = (np.arange(len(table)) * 1000 // rate).tolist()
     names, xs, ys = (table[name].to_pylist() for name in ("object_id", "x", "y"))
-    lines = [f"{n},{t},{x},{y}" for n, t, x, y in zip(names, times, xs, ys, strict=True)]
+    lines = [
+        f"{n},{t},{x},{y}" for n, t, x, y in zip(names, times, xs, ys, strict=True)
+    ]
     header = "object_id,event_ts,x,y\n"
-    return [(header + "\n".join(lines[a : a + per_segment]) + "\n").encode() for a in range(0, len(lines), per_segment)]
+    return [
+        (header + "\n".join(lines[a : a + per_segment]) + "\n").encode()
+        for a in range(0, len(lines), per_segment)
+    ]
 
 
 def write_paced(log: Log, segments: list[bytes], arrivals: dict[int, float]) -> None:
@@ -66,7 +71,13 @@ def local_commits(home: Home, stream, total: int, commits: dict[int, float]) -> 
     engine.close()
 
 
-def spark_commits(home: Home, stream, total: int, commits: dict[int, float], ready: threading.Event) -> None:  # noqa: ANN001
+def spark_commits(
+    home: Home,
+    stream,  # noqa: ANN001
+    total: int,
+    commits: dict[int, float],
+    ready: threading.Event,
+) -> None:
     """Runs the Spark engine until it has committed `total` segments."""
     from st_common.position import segment_of
     from st_common.spark import stream as streaming
@@ -77,7 +88,9 @@ def spark_commits(home: Home, stream, total: int, commits: dict[int, float], rea
             before = segment_of(self.committed + 1)
             super().__call__(batch, batch_id)
             now_s = time.monotonic()
-            commits.update(dict.fromkeys(range(before, segment_of(self.committed + 1)), now_s))
+            commits.update(
+                dict.fromkeys(range(before, segment_of(self.committed + 1)), now_s)
+            )
             ready.set()
 
     with owned(home, stream.name, engine="spark") as owner:
@@ -85,7 +98,9 @@ def spark_commits(home: Home, stream, total: int, commits: dict[int, float], rea
         sink = Timed(home=home, stream=stream, owner=owner)
         folder = home.stream(stream.name) / "spark"
         feed = streaming.feed_of(spark, home, stream)
-        query = streaming.start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold")
+        query = streaming.start(
+            spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold"
+        )
         while query.isActive and sink.committed + 1 < position_of(total, 0):
             time.sleep(0.05)
         query.stop()
@@ -108,13 +123,17 @@ def step_alone_ms(log: Log, stream) -> float:  # noqa: ANN001
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--engine", choices=["spark", "local"], default="spark")
     parser.add_argument("--rate", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--warm-s", type=float, default=20)
     parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--archive", action="store_true", help="with the archive job, every 20 s")
+    parser.add_argument(
+        "--archive", action="store_true", help="with the archive job, every 20 s"
+    )
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "work")
     return parser.parse_args()
 
@@ -131,7 +150,9 @@ def main() -> None:
     arrivals: dict[int, float] = {}
     commits: dict[int, float] = {}
     ready = threading.Event()
-    writer = threading.Thread(target=lambda: (ready.wait(), write_paced(log, segments, arrivals)))
+    writer = threading.Thread(
+        target=lambda: (ready.wait(), write_paced(log, segments, arrivals))
+    )
     writer.start()
     if args.engine == "local":
         ready.set()
@@ -144,11 +165,19 @@ def main() -> None:
     first = 1 + int(args.warm_s / SEGMENT_S)
     late = np.array([commits[n] - arrivals[n] for n in arrivals if n >= first])
     asked = f"{args.queries} queries{', archive' if args.archive else ''}"
-    print(json.dumps({
-        "what": f"{args.engine} latency at {args.rate}/s, {asked}",
-        **{f"p{p}_ms": round(float(np.percentile(late, p)) * 1000, 1) for p in (50, 95, 99)},
-        "segments": len(late), "step_alone_ms": round(step_alone_ms(log, stream), 2),
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "what": f"{args.engine} latency at {args.rate}/s, {asked}",
+                **{
+                    f"p{p}_ms": round(float(np.percentile(late, p)) * 1000, 1)
+                    for p in (50, 95, 99)
+                },
+                "segments": len(late),
+                "step_alone_ms": round(step_alone_ms(log, stream), 2),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

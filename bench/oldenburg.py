@@ -32,7 +32,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 ROADS = SHARED / "data" / "roadnet-oldenburg"
 STREAM = "load"
-_PLACE = (8.2146, 53.1435)  # longitude and latitude that the middle of the plane is given; a unit is a metre there
+_PLACE = (
+    8.2146,
+    53.1435,
+)  # longitude and latitude that the middle of the plane is given; a unit is a metre there
 _METRES_PER_DEGREE = 111_195.0
 _ROW_BYTES = 64  # of a report, at most
 _SILENCE_UNITS, _NEVER = 1.2, 1000.0
@@ -50,7 +53,9 @@ class World:
     kind: np.ndarray
 
 
-def world(work: Path, *, objects: int, units: int, divisor: int, seed: int = 1) -> World:
+def world(
+    work: Path, *, objects: int, units: int, divisor: int, seed: int = 1
+) -> World:
     """So many objects for so many units; from bench/work when it was made before."""
     made = max(units, _UNITS)
     traffic = replace(ALL_REPORT, at_start=objects, units=made, speed_divisor=divisor)
@@ -58,7 +63,9 @@ def world(work: Path, *, objects: int, units: int, divisor: int, seed: int = 1) 
     if not path.exists():
         found = list(rounds(read_network(ROADS), traffic, seed=seed))
         path.parent.mkdir(parents=True, exist_ok=True)
-        x, y = (np.round([getattr(one, axis) for one in found], DECIMALS) for axis in "xy")
+        x, y = (
+            np.round([getattr(one, axis) for one in found], DECIMALS) for axis in "xy"
+        )
         np.savez(path, x=x, y=y, kind=found[0].kind)
     with np.load(path) as stored:
         x, y = (stored[axis][: units + 1] for axis in "xy")
@@ -81,7 +88,11 @@ def reporters(objects: int, unit: int, share: float) -> np.ndarray:
     """Who reports in a unit: exactly this share, drawn anew each time; everybody in unit 0."""
     if share >= 1 or unit == 0:
         return np.arange(objects)
-    return np.sort(np.random.default_rng((7, unit)).choice(objects, round(objects * share), replace=False))
+    return np.sort(
+        np.random.default_rng((7, unit)).choice(
+            objects, round(objects * share), replace=False
+        )
+    )
 
 
 def seen(space: World, share: float) -> tuple[np.ndarray, np.ndarray]:
@@ -94,25 +105,42 @@ def seen(space: World, share: float) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def data_segments(space: World, unit: int, who: np.ndarray, *, parts: int) -> list[bytes]:
+def data_segments(
+    space: World, unit: int, who: np.ndarray, *, parts: int
+) -> list[bytes]:
     """The reports of a unit as so many CSV segments, or as many as are needed for each to be small enough."""
     parts = max(parts, -(-len(who) * _ROW_BYTES // SEGMENT_LIMIT))
     return [
         payload(
-            Round(unit=unit, object=some, x=space.x[unit, some], y=space.y[unit, some], kind=space.kind[some],
-                  road=np.zeros(len(some), np.int64), gone=np.zeros(len(some), bool)),
+            Round(
+                unit=unit,
+                object=some,
+                x=space.x[unit, some],
+                y=space.y[unit, some],
+                kind=space.kind[some],
+                road=np.zeros(len(some), np.int64),
+                gone=np.zeros(len(some), bool),
+            ),
             space.traffic,
         )
-        for some in np.array_split(who, parts) if len(some)
-    ]  # fmt: skip
+        for some in np.array_split(who, parts)
+        if len(some)
+    ]
 
 
 def clock_row(space: World, unit: int) -> bytes:
     """The control row that moves the clock just past a unit's end."""
-    return json.dumps({"op": "clock", "ts": stamp_ms(unit, space.traffic) * 1000 + 1}).encode() + b"\n"
+    return (
+        json.dumps(
+            {"op": "clock", "ts": stamp_ms(unit, space.traffic) * 1000 + 1}
+        ).encode()
+        + b"\n"
+    )
 
 
-def settings(space: World, *, shards: int, cache_share: float | None = None, share: float = 1.0) -> StreamSettings:
+def settings(
+    space: World, *, shards: int, cache_share: float | None = None, share: float = 1.0
+) -> StreamSettings:
     """The stream; with `cache_share` moving queries have GPAC's cache area: that share of a margin.
 
     The margin is how far the fastest object goes in 1.2 units, the time after which a silent object would be
@@ -127,11 +155,27 @@ def settings(space: World, *, shards: int, cache_share: float | None = None, sha
     fastest = float(min(limits.objects[0], limits.roads[0])) / space.traffic.unit_s
     longer = 1.0 if share >= 1 else _NEVER
     silence_s = _SILENCE_UNITS * space.traffic.unit_s * longer
-    return replace(stream, silence_s=silence_s, max_speed_mps=fastest, cache_share=cache_share / longer)
+    return replace(
+        stream,
+        silence_s=silence_s,
+        max_speed_mps=fastest,
+        cache_share=cache_share / longer,
+    )
 
 
 def registrations(plans: Iterable[Plan]) -> Iterator[bytes]:
     """The plans as control rows that register q0, q1, .."""
     for number, plan in enumerate(plans):
-        yield encoded(QueryRow(name=f"q{number}", version=1, op="register", stream=STREAM, position=0, arrival_us=0,
-                               plan=plan, text="", owner="bench"))  # fmt: skip
+        yield encoded(
+            QueryRow(
+                name=f"q{number}",
+                version=1,
+                op="register",
+                stream=STREAM,
+                position=0,
+                arrival_us=0,
+                plan=plan,
+                text="",
+                owner="bench",
+            )
+        )

@@ -26,13 +26,24 @@ EVERY_S = 0.001
 TOP = 25
 PACKAGE = str(oldenburg.ROOT / "st_common") + "/"
 AREAS = (
-    ("decode", ("decode/",)), ("reading the log", ("capture/",)),
+    ("decode", ("decode/",)),
+    ("reading the log", ("capture/",)),
     ("kernels", ("geometry/", "operators/kinds/", "operators/world.py")),
-    ("state", ("operators/state.py", "operators/delta.py", "operators/intern.py", "operators/codec.py",
-               "engine/base.py")),
-    ("changes and their order", ("operators/changes.py",)), ("journal", ("engine/journal.py",)),
-    ("table", ("tables/", "contracts/")), ("skeleton and the rest", ("",)),
-)  # fmt: skip
+    (
+        "state",
+        (
+            "operators/state.py",
+            "operators/delta.py",
+            "operators/intern.py",
+            "operators/codec.py",
+            "engine/base.py",
+        ),
+    ),
+    ("changes and their order", ("operators/changes.py",)),
+    ("journal", ("engine/journal.py",)),
+    ("table", ("tables/", "contracts/")),
+    ("skeleton and the rest", ("",)),
+)
 
 
 class Sampler:
@@ -64,33 +75,65 @@ class Sampler:
 def _innermost(frame: FrameType | None) -> tuple[str, str] | None:
     while frame is not None:
         if frame.f_code.co_filename.startswith(PACKAGE):
-            return frame.f_code.co_filename.removeprefix(PACKAGE), frame.f_code.co_qualname
+            return frame.f_code.co_filename.removeprefix(
+                PACKAGE
+            ), frame.f_code.co_qualname
         frame = frame.f_back
     return None
 
 
-def shares(seconds: Counter[tuple[str, str]], rounds: int) -> dict[str, dict[str, float]]:
+def shares(
+    seconds: Counter[tuple[str, str]], rounds: int
+) -> dict[str, dict[str, float]]:
     """Seconds a round, by area and by function."""
     areas: Counter[str] = Counter()
     for (file, _), spent_s in seconds.items():
-        areas[next(area for area, starts in AREAS if file.startswith(starts))] += spent_s
-    functions = {f"{file}:{name}": spent_s for (file, name), spent_s in seconds.most_common(TOP)}
+        areas[next(area for area, starts in AREAS if file.startswith(starts))] += (
+            spent_s
+        )
+    functions = {
+        f"{file}:{name}": spent_s for (file, name), spent_s in seconds.most_common(TOP)
+    }
     return {
         what: {name: round(spent_s / rounds, 4) for name, spent_s in of}
-        for what, of in (("areas", areas.most_common()), ("functions", functions.items()))
+        for what, of in (
+            ("areas", areas.most_common()),
+            ("functions", functions.items()),
+        )
     }
 
 
 def main() -> None:
     """Profiles the rounds after the warm ones and prints the seconds as JSON."""
     args = arguments()
-    space = oldenburg.world(args.work, objects=args.objects, units=args.warm + args.rounds, divisor=args.divisor)
+    space = oldenburg.world(
+        args.work,
+        objects=args.objects,
+        units=args.warm + args.rounds,
+        divisor=args.divisor,
+    )
     if args.kind == "fences":
         space = oldenburg.on_earth(space)
-    asked = ask(args.kind, space, queries=args.queries, members=args.members, k=args.k, distance_m=args.distance_m)
-    stream = oldenburg.settings(space, shards=1, cache_share=args.cache_share, share=args.share)
+    asked = ask(
+        args.kind,
+        space,
+        queries=args.queries,
+        members=args.members,
+        k=args.k,
+        distance_m=args.distance_m,
+    )
+    stream = oldenburg.settings(
+        space, shards=1, cache_share=args.cache_share, share=args.share
+    )
     home = Home(args.work / f"home-{time.time_ns()}")
-    run = Run(space=space, asked=asked, home=home, log=log_for(home, stream), share=args.share, parts=args.parts)
+    run = Run(
+        space=space,
+        asked=asked,
+        home=home,
+        log=log_for(home, stream),
+        share=args.share,
+        parts=args.parts,
+    )
     samplers: list[Sampler] = []
 
     def watch() -> Sampler:
@@ -100,12 +143,23 @@ def main() -> None:
     driver = OnLocal(home, stream, watch=watch)
     run.drive(driver, 0.0)
     driver.close()
-    total = sum((sampler.seconds for sampler in samplers[2 + args.warm :]), Counter[tuple[str, str]]())
+    total = sum(
+        (sampler.seconds for sampler in samplers[2 + args.warm :]),
+        Counter[tuple[str, str]](),
+    )
     told = figures(run, args.warm)
-    print(json.dumps({
-        "what": f"local: where a round goes, {args.objects:,} objects, {asked.what}, {args.share:.0%} moving",
-        "engine": "local", "kind": args.kind, **told, **shares(total, told["rounds"]), **about(),
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "what": f"local: where a round goes, {args.objects:,} objects, {asked.what}, {args.share:.0%} moving",
+                "engine": "local",
+                "kind": args.kind,
+                **told,
+                **shares(total, told["rounds"]),
+                **about(),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,11 @@ from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 
 CARS = StreamSettings(
-    name="cars", format="csv", crs="planar", time_unit="s", columns=Columns(object="id", event_ts="t", x="x", y="y")
+    name="cars",
+    format="csv",
+    crs="planar",
+    time_unit="s",
+    columns=Columns(object="id", event_ts="t", x="x", y="y"),
 )
 
 _STATEMENT = "REGISTER QUERY q{} AS SELECT * FROM cars INSIDE ({});\n"
@@ -24,7 +28,9 @@ _STATEMENT = "REGISTER QUERY q{} AS SELECT * FROM cars INSIDE ({});\n"
 
 def text_of(numbers: range) -> str:
     """Statements that register a square each."""
-    boxes = {n: f"{n % 100}, {n // 100}, {n % 100 + 1}, {n // 100 + 1}" for n in numbers}
+    boxes = {
+        n: f"{n % 100}, {n // 100}, {n % 100 + 1}, {n // 100 + 1}" for n in numbers
+    }
     return "".join(_STATEMENT.format(n, box) for n, box in boxes.items())
 
 
@@ -48,11 +54,21 @@ def main() -> None:
         parsed_s = cpu_s(lambda: parse(text_of(range(1, queries))))
         whole_s = cpu_s(lambda: do(text_of(range(1, queries))))
         do(text_of(range(queries, queries + 1)))
-        more_s = cpu_s(lambda: [do(text_of(range(n, n + 1))) for n in range(queries + 1, queries + 301)]) / 300
+        more_s = (
+            cpu_s(
+                lambda: [
+                    do(text_of(range(n, n + 1)))
+                    for n in range(queries + 1, queries + 301)
+                ]
+            )
+            / 300
+        )
         known.forget()  # as in a new process
         new_s = cpu_s(lambda: do(text_of(range(queries + 301, queries + 302))))
-    sys.stdout.write(f"a file of {queries} queries {whole_s:.2f} s, of which parsing {parsed_s:.2f} s; "
-                     f"one more {more_s * 1e3:.1f} ms, in a new process {new_s * 1e3:.1f} ms\n")  # fmt: skip
+    sys.stdout.write(
+        f"a file of {queries} queries {whole_s:.2f} s, of which parsing {parsed_s:.2f} s; "
+        f"one more {more_s * 1e3:.1f} ms, in a new process {new_s * 1e3:.1f} ms\n"
+    )
 
 
 if __name__ == "__main__":

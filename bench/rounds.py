@@ -55,7 +55,11 @@ class Run:
     def land(self, unit: int, segments: list[bytes]) -> None:
         """Lays a unit's segments and its clock row into the log."""
         self.log.append_all(segments, arrival_us=time.time_ns() // 1000)
-        self.log.append(oldenburg.clock_row(self.space, unit), arrival_us=time.time_ns() // 1000, control=True)
+        self.log.append(
+            oldenburg.clock_row(self.space, unit),
+            arrival_us=time.time_ns() // 1000,
+            control=True,
+        )
 
     def register(self) -> None:
         """Lays all registrations into the log."""
@@ -103,31 +107,47 @@ def checked(run: Run) -> dict[str, Any]:
         wanted, room = changes_between(before, after), open_before + len(doubtful)
         at = unit + 1  # round 0 has no query yet, round 1 registers
         if max(abs(int(plus[at]) - wanted[0]), abs(int(minus[at]) - wanted[1])) > room:
-            wrong.append({"round": unit, "found": [int(plus[at]), int(minus[at])], "expected": list(wanted)})
+            wrong.append(
+                {
+                    "round": unit,
+                    "found": [int(plus[at]), int(minus[at])],
+                    "expected": list(wanted),
+                }
+            )
         expected.append(wanted)
         before, open_before = after, len(doubtful)
     found = folded_keys(rows, pairs=run.asked.pairs)
     off = np.setdiff1d(np.setxor1d(found, after), doubtful)
     return {
-        "wrong_rounds": wrong, "pairs": len(after), "folded": len(found), "pairs_wrong": len(off),
-        "doubtful": len(doubtful), "exact": not wrong and not len(off),
+        "wrong_rounds": wrong,
+        "pairs": len(after),
+        "folded": len(found),
+        "pairs_wrong": len(off),
+        "doubtful": len(doubtful),
+        "exact": not wrong and not len(off),
         "plus_per_round": int(statistics.median(w[0] for w in expected[1:])),
-        "minus_per_round": int(statistics.median(w[1] for w in expected[1:])), "bare_s": round(min(bare_s), 3),
-    }  # fmt: skip
+        "minus_per_round": int(statistics.median(w[1] for w in expected[1:])),
+        "bare_s": round(min(bare_s), 3),
+    }
 
 
 def figures(run: Run, warm: int) -> dict[str, Any]:
     """Seconds of the rounds after the warm ones, and medians of their phases and counters."""
-    measured = run.timings[2 + warm :]  # the first places and the registrations stand before
+    measured = run.timings[
+        2 + warm :
+    ]  # the first places and the registrations stand before
     seconds = np.array([one.commit_s for one in measured])
     result: dict[str, Any] = {
-        "rounds": len(measured), **{f"p{p}_s": round(float(np.percentile(seconds, p)), 3) for p in (50, 95)},
+        "rounds": len(measured),
+        **{f"p{p}_s": round(float(np.percentile(seconds, p)), 3) for p in (50, 95)},
         "max_s": round(float(seconds.max()), 3),
         "cpu_p50_s": round(statistics.median(one.cpu_s for one in measured), 3),
         "registering_s": round(run.timings[1].commit_s, 3),
-    }  # fmt: skip
+    }
     if measured[0].journal_s is not None:
-        result["journal_p50_s"] = round(statistics.median(one.journal_s or 0.0 for one in measured), 3)
+        result["journal_p50_s"] = round(
+            statistics.median(one.journal_s or 0.0 for one in measured), 3
+        )
     for what, digits in (("phases", 3), ("worker", 3), ("counters", 0)):
         result[what] = _medians([getattr(one, what) for one in measured], digits)
     return result
@@ -135,26 +155,51 @@ def figures(run: Run, warm: int) -> dict[str, Any]:
 
 def _medians(found: list[dict[str, float]], digits: int) -> dict[str, float]:
     names = dict.fromkeys(name for one in found for name in one)
-    values = {name: statistics.median(one.get(name, 0) for one in found) for name in names}
-    return {name: round(value, digits) if digits else int(value) for name, value in values.items()}
+    values = {
+        name: statistics.median(one.get(name, 0) for one in found) for name in names
+    }
+    return {
+        name: round(value, digits) if digits else int(value)
+        for name, value in values.items()
+    }
 
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--engine", choices=["spark", "local"], default="local")
     parser.add_argument("--kind", choices=list(KINDS), default="squares")
     parser.add_argument("--objects", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=100_000)
-    parser.add_argument("--share", type=float, default=1.0, help="of the objects that report in a round")
-    parser.add_argument("--members", type=float, default=11.0, help="of an answer, on average (squares, circles)")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="of the objects that report in a round"
+    )
+    parser.add_argument(
+        "--members",
+        type=float,
+        default=11.0,
+        help="of an answer, on average (squares, circles)",
+    )
     parser.add_argument("--k", type=int, default=16)
     parser.add_argument("--distance-m", type=float, default=1000.0)
-    parser.add_argument("--cache-share", type=float, help="GPAC's share, see bench.oldenburg")
-    parser.add_argument("--divisor", type=int, default=2500, help="of the generator's speeds; 250 is city traffic")
+    parser.add_argument(
+        "--cache-share", type=float, help="GPAC's share, see bench.oldenburg"
+    )
+    parser.add_argument(
+        "--divisor",
+        type=int,
+        default=2500,
+        help="of the generator's speeds; 250 is city traffic",
+    )
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--warm", type=int, default=3, help="rounds that are not counted")
-    parser.add_argument("--every-s", type=float, default=0.0, help="start a round at most so often")
+    parser.add_argument(
+        "--warm", type=int, default=3, help="rounds that are not counted"
+    )
+    parser.add_argument(
+        "--every-s", type=float, default=0.0, help="start a round at most so often"
+    )
     parser.add_argument("--parts", type=int, default=2, help="segments of a round")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--work", type=Path, default=oldenburg.ROOT / "bench" / "work")
@@ -165,37 +210,79 @@ def about() -> dict[str, Any]:
     """Machine, versions, the largest memory of this process and of any ended child."""
     peak = {
         who: resource.getrusage(of).ru_maxrss // 1024
-        for who, of in (("driver", resource.RUSAGE_SELF), ("largest_child", resource.RUSAGE_CHILDREN))
+        for who, of in (
+            ("driver", resource.RUSAGE_SELF),
+            ("largest_child", resource.RUSAGE_CHILDREN),
+        )
     }
     return {
         "peak_mb": peak,
         "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores",
-        "versions": {name: importlib.metadata.version(name) for name in ("pyspark", "pyarrow", "numpy", "deltalake")},
+        "versions": {
+            name: importlib.metadata.version(name)
+            for name in ("pyspark", "pyarrow", "numpy", "deltalake")
+        },
     }
 
 
 def main() -> None:
     """Runs one figure, prints it as JSON, and fails when a count is wrong."""
     args = arguments()
-    space = oldenburg.world(args.work, objects=args.objects, units=args.warm + args.rounds, divisor=args.divisor)
+    space = oldenburg.world(
+        args.work,
+        objects=args.objects,
+        units=args.warm + args.rounds,
+        divisor=args.divisor,
+    )
     if args.kind == "fences":
         space = oldenburg.on_earth(space)
-    asked = ask(args.kind, space, queries=args.queries, members=args.members, k=args.k, distance_m=args.distance_m)
-    stream = oldenburg.settings(space, shards=args.shards, cache_share=args.cache_share, share=args.share)
+    asked = ask(
+        args.kind,
+        space,
+        queries=args.queries,
+        members=args.members,
+        k=args.k,
+        distance_m=args.distance_m,
+    )
+    stream = oldenburg.settings(
+        space, shards=args.shards, cache_share=args.cache_share, share=args.share
+    )
     home = Home(args.work / f"home-{time.time_ns()}")
-    run = Run(space=space, asked=asked, home=home, log=log_for(home, stream), share=args.share, parts=args.parts)
+    run = Run(
+        space=space,
+        asked=asked,
+        home=home,
+        log=log_for(home, stream),
+        share=args.share,
+        parts=args.parts,
+    )
     driver = OnSpark(home, stream) if args.engine == "spark" else OnLocal(home, stream)
     run.drive(driver, args.every_s)
     peak = about()
     told = {**figures(run, args.warm), **driver.close()}
     counts = checked(run)
-    print(json.dumps({
-        "what": f"{args.engine}: {args.objects:,} objects, {asked.what}, {args.share:.0%} moving",
-        "engine": args.engine, "kind": args.kind, "objects": args.objects, "queries": len(asked.plans),
-        "share": args.share, "k": args.k, "members": args.members, "half_side": asked.reach, "divisor": args.divisor,
-        "cache_share": args.cache_share, "every_s": args.every_s, **told, **counts,
-        "bare_to_full": round(told["p50_s"] / max(counts["bare_s"], 1e-9), 1), **peak,
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "what": f"{args.engine}: {args.objects:,} objects, {asked.what}, {args.share:.0%} moving",
+                "engine": args.engine,
+                "kind": args.kind,
+                "objects": args.objects,
+                "queries": len(asked.plans),
+                "share": args.share,
+                "k": args.k,
+                "members": args.members,
+                "half_side": asked.reach,
+                "divisor": args.divisor,
+                "cache_share": args.cache_share,
+                "every_s": args.every_s,
+                **told,
+                **counts,
+                "bare_to_full": round(told["p50_s"] / max(counts["bare_s"], 1e-9), 1),
+                **peak,
+            }
+        )
+    )
     if not counts["exact"]:
         raise SystemExit(3)
     shutil.rmtree(home.root)

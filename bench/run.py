@@ -19,50 +19,209 @@ MEMBERS = (1, 3, 11, 30, 100)
 NEIGHBOURS = (1, 4, 16, 64, 256)
 STATIONARY = (1_000, 10_000, 100_000, 1_000_000)
 CACHES = (0, 75, 100)
-LOCAL_W1 = ["throughput", "--engine", "local", "--replays", "40", "--batch-mb", "3", "--segment-mb", "1", "--queries"]
+LOCAL_W1 = [
+    "throughput",
+    "--engine",
+    "local",
+    "--replays",
+    "40",
+    "--batch-mb",
+    "3",
+    "--segment-mb",
+    "1",
+    "--queries",
+]
 
 ENGINE_GIVEN = {
-    "w1-1000-spark-backlog-3gb": ["throughput", "--queries", "1000", "--copies", "11", "--batch-mb", "128",
-                                  "--segment-mb", "8", "--warm", "2"],
+    "w1-1000-spark-backlog-3gb": [
+        "throughput",
+        "--queries",
+        "1000",
+        "--copies",
+        "11",
+        "--batch-mb",
+        "128",
+        "--segment-mb",
+        "8",
+        "--warm",
+        "2",
+    ],
     "w1-1000-spark": ["throughput", "--queries", "1000", "--batch-mb", "16"],
-    "w1-10000-spark": ["throughput", "--queries", "10000", "--copies", "3", "--batch-mb", "64"],
-    "w3-10000-spark": ["throughput", "--workload", "w3", "--queries", "10000", "--copies", "12", "--batch-mb", "32"],
-    "w2-buildings-spark": ["throughput", "--workload", "w2", "--copies", "3", "--batch-mb", "64"],
-    "w2-buildings-local": ["throughput", "--engine", "local", "--workload", "w2", "--replays", "40", "--batch-mb", "3",
-                           "--segment-mb", "1"],
-    "w3-10000-local": ["throughput", "--engine", "local", "--workload", "w3", "--queries", "10000", "--batch-mb", "2",
-                       "--segment-mb", "1"],
+    "w1-10000-spark": [
+        "throughput",
+        "--queries",
+        "10000",
+        "--copies",
+        "3",
+        "--batch-mb",
+        "64",
+    ],
+    "w3-10000-spark": [
+        "throughput",
+        "--workload",
+        "w3",
+        "--queries",
+        "10000",
+        "--copies",
+        "12",
+        "--batch-mb",
+        "32",
+    ],
+    "w2-buildings-spark": [
+        "throughput",
+        "--workload",
+        "w2",
+        "--copies",
+        "3",
+        "--batch-mb",
+        "64",
+    ],
+    "w2-buildings-local": [
+        "throughput",
+        "--engine",
+        "local",
+        "--workload",
+        "w2",
+        "--replays",
+        "40",
+        "--batch-mb",
+        "3",
+        "--segment-mb",
+        "1",
+    ],
+    "w3-10000-local": [
+        "throughput",
+        "--engine",
+        "local",
+        "--workload",
+        "w3",
+        "--queries",
+        "10000",
+        "--batch-mb",
+        "2",
+        "--segment-mb",
+        "1",
+    ],
     **{f"w1-{q}-local": [*LOCAL_W1, str(q)] for q in (1, 10, 100, 1000, 10000)},
     "latency-local": ["latency", "--engine", "local"],
-    "latency-spark": ["latency", "--engine", "spark", "--seconds", "30", "--warm-s", "15"],
-    "latency-spark-archive": ["latency", "--engine", "spark", "--seconds", "25", "--warm-s", "12", "--archive"],
-}  # fmt: skip
+    "latency-spark": [
+        "latency",
+        "--engine",
+        "spark",
+        "--seconds",
+        "30",
+        "--warm-s",
+        "15",
+    ],
+    "latency-spark-archive": [
+        "latency",
+        "--engine",
+        "spark",
+        "--seconds",
+        "25",
+        "--warm-s",
+        "12",
+        "--archive",
+    ],
+}
 
 ANY_ENGINE = {
     "p9": ["rounds"],
     "p9-fast": ["rounds", "--divisor", "250", "--rounds", "10"],
     "circles": ["rounds", "--kind", "circles", "--rounds", "10"],
-    **{f"p9-share-{share}": ["rounds", "--share", str(share / 100), "--rounds", "10"] for share in SHARES},
-    **{f"p9-members-{members}": ["rounds", "--members", str(members), "--rounds", "6"] for members in MEMBERS},
-    **{f"p9-cache-{cache}-moving-{share}": ["rounds", "--cache-share", str(cache / 100), "--share", str(share / 100),
-                                            "--rounds", "8"] for share in (1, 10, 100) for cache in CACHES},
-    **{f"stationary-{queries}": ["rounds", "--kind", "stationary", "--queries", str(queries), "--rounds", "6"]
-       for queries in STATIONARY},
-    **{f"knn-{k}": ["rounds", "--kind", "nearest", "--queries", "5000", "--share", "0.5", "--k", str(k),
-                    "--divisor", "250", "--rounds", "10"] for k in NEIGHBOURS},
+    **{
+        f"p9-share-{share}": ["rounds", "--share", str(share / 100), "--rounds", "10"]
+        for share in SHARES
+    },
+    **{
+        f"p9-members-{members}": ["rounds", "--members", str(members), "--rounds", "6"]
+        for members in MEMBERS
+    },
+    **{
+        f"p9-cache-{cache}-moving-{share}": [
+            "rounds",
+            "--cache-share",
+            str(cache / 100),
+            "--share",
+            str(share / 100),
+            "--rounds",
+            "8",
+        ]
+        for share in (1, 10, 100)
+        for cache in CACHES
+    },
+    **{
+        f"stationary-{queries}": [
+            "rounds",
+            "--kind",
+            "stationary",
+            "--queries",
+            str(queries),
+            "--rounds",
+            "6",
+        ]
+        for queries in STATIONARY
+    },
+    **{
+        f"knn-{k}": [
+            "rounds",
+            "--kind",
+            "nearest",
+            "--queries",
+            "5000",
+            "--share",
+            "0.5",
+            "--k",
+            str(k),
+            "--divisor",
+            "250",
+            "--rounds",
+            "10",
+        ]
+        for k in NEIGHBOURS
+    },
     "fences": ["rounds", "--kind", "fences", "--objects", "10000", "--divisor", "250"],
     **{f"rate-{rate}": ["rate", "--rate", str(rate)] for rate in RATES},
-    **{f"rate-moving-{rate}": ["rate", "--kind", "squares", "--rate", str(rate)] for rate in RATES},
+    **{
+        f"rate-moving-{rate}": ["rate", "--kind", "squares", "--rate", str(rate)]
+        for rate in RATES
+    },
     "windows": ["windows"],
-    **{f"ticks-{what}": ["ticks", "--what", what, "--queries", queries]
-       for what, queries in (("replay", "52"), ("days", "52"), ("q3", "100"), ("pairs", "300"), ("joins", "300"))},
+    **{
+        f"ticks-{what}": ["ticks", "--what", what, "--queries", queries]
+        for what, queries in (
+            ("replay", "52"),
+            ("days", "52"),
+            ("q3", "100"),
+            ("pairs", "300"),
+            ("joins", "300"),
+        )
+    },
     "sharing": ["sharing"],
     "windows-range": ["windows", "--ask", "range", "--warm", "10"],
     "profile-squares": ["profile_round"],
     "profile-stationary": ["profile_round", "--kind", "stationary"],
-    "profile-knn": ["profile_round", "--kind", "nearest", "--queries", "5000", "--share", "0.5", "--divisor", "250"],
-    "profile-fences": ["profile_round", "--kind", "fences", "--objects", "10000", "--divisor", "250"],
-}  # fmt: skip
+    "profile-knn": [
+        "profile_round",
+        "--kind",
+        "nearest",
+        "--queries",
+        "5000",
+        "--share",
+        "0.5",
+        "--divisor",
+        "250",
+    ],
+    "profile-fences": [
+        "profile_round",
+        "--kind",
+        "fences",
+        "--objects",
+        "10000",
+        "--divisor",
+        "250",
+    ],
+}
 
 GROUPS = {
     "shares": [f"p9-share-{share}" for share in SHARES],
@@ -82,7 +241,9 @@ def main() -> int:
     words = sys.argv[1:]
     cut = next((n for n, word in enumerate(words) if word.startswith("--")), len(words))
     names, options = words[:cut], words[cut:]
-    wanted = [figure for name in names for figure in GROUPS.get(name, [name])] or list(FIGURES)
+    wanted = [figure for name in names for figure in GROUPS.get(name, [name])] or list(
+        FIGURES
+    )
     if unknown := [name for name in wanted if name not in FIGURES]:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join([*GROUPS, *FIGURES])}")
         return 2
@@ -92,17 +253,26 @@ def main() -> int:
 def ran(name: str, options: list[str]) -> bool:
     """Whether a figure was measured with right counts."""
     module, *arguments = FIGURES[name]
-    engine = options[options.index("--engine") + 1] if "--engine" in options else "local"
+    engine = (
+        options[options.index("--engine") + 1] if "--engine" in options else "local"
+    )
     target = name if name in ENGINE_GIVEN else f"{name}-{engine}"
     command = [sys.executable, "-m", f"bench.{module}", *arguments, *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
     last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
     if done.returncode or not last.startswith("{"):
-        print(f"{name}: failed ({done.returncode})\n{last}\n{done.stderr[-2000:]}", flush=True)
+        print(
+            f"{name}: failed ({done.returncode})\n{last}\n{done.stderr[-2000:]}",
+            flush=True,
+        )
         return False
     results = ROOT / "bench" / "results"
     results.mkdir(exist_ok=True)
-    (results / f"{target}.json").write_text(json.dumps(json.loads(last), indent=1) + "\n")
+    (results / f"{target}.json").write_text(
+        json.dumps(json.loads(last), indent=1) + "\n"
+    )
     print(f"{target}: {last}", flush=True)
     return True
 

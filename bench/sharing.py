@@ -30,7 +30,9 @@ def case(form: str, queries: int, objects: int, timeout_s: float) -> dict[str, A
         str(objects),
     ]
     try:
-        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=timeout_s)
+        done = subprocess.run(
+            command, cwd=ROOT, check=True, capture_output=True, timeout=timeout_s
+        )
     except subprocess.TimeoutExpired:
         return {"what": form, "queries": queries}
     found: dict[str, Any] = json.loads(done.stdout)
@@ -39,13 +41,30 @@ def case(form: str, queries: int, objects: int, timeout_s: float) -> dict[str, A
 
 def main() -> None:
     """Runs all forms and prints them as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--queries", type=int, nargs="+", default=[10, 100, 1000, 10000])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--queries", type=int, nargs="+", default=[10, 100, 1000, 10000]
+    )
     parser.add_argument("--objects", type=int, default=CARS)
     parser.add_argument("--timeout-s", type=float, default=300.0)
     args = parser.parse_args()
-    cases = [case(form, queries, args.objects, args.timeout_s) for form in FORMS for queries in args.queries]
-    print(json.dumps({"what": "forms of queries", "objects": args.objects, "cases": cases, **about()}))
+    cases = [
+        case(form, queries, args.objects, args.timeout_s)
+        for form in FORMS
+        for queries in args.queries
+    ]
+    print(
+        json.dumps(
+            {
+                "what": "forms of queries",
+                "objects": args.objects,
+                "cases": cases,
+                **about(),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -39,14 +39,21 @@ def write_queries(path: Path, queries: int) -> int:
 
 def write_fixes(home: Home, side: int) -> None:
     """Appends a fix of each car, somewhere on the plane."""
-    rows = (f"c{n},1,{(n * 7919) % (side * 100) / 100},{(n * 104_729) % (side * 100) / 100}" for n in range(_CARS))
-    bare_log(home.log("cars")).append(("id,t,x,y\n" + "\n".join(rows) + "\n").encode(), arrival_us=1)
+    rows = (
+        f"c{n},1,{(n * 7919) % (side * 100) / 100},{(n * 104_729) % (side * 100) / 100}"
+        for n in range(_CARS)
+    )
+    bare_log(home.log("cars")).append(
+        ("id,t,x,y\n" + "\n".join(rows) + "\n").encode(), arrival_us=1
+    )
 
 
 def measured(*command: str) -> str:
     """Runs a command of `fairway`; its seconds of CPU and of the wall, and its peak of memory."""
     begun_s = time.monotonic()
-    process = subprocess.Popen([sys.executable, "-m", "st_common.cli", *command], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "st_common.cli", *command], stdout=subprocess.DEVNULL
+    )
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
@@ -63,11 +70,17 @@ def main() -> None:
             (root / "conf").mkdir()
             (root / "conf" / "streams.toml").write_text(_SETTINGS, encoding="utf-8")
             side = write_queries(root / "queries.sql", queries)
-            registered = measured("--home", folder, "query", "register", str(root / "queries.sql"))
-            sys.stdout.write(f"{queries:,} queries, registered from a file: {registered}\n")
+            registered = measured(
+                "--home", folder, "query", "register", str(root / "queries.sql")
+            )
+            sys.stdout.write(
+                f"{queries:,} queries, registered from a file: {registered}\n"
+            )
             sys.stdout.flush()
             write_fixes(Home(root), side)
-            ran = measured("--home", folder, "run", "cars", "--engine", "local", "--until-idle")
+            ran = measured(
+                "--home", folder, "run", "cars", "--engine", "local", "--until-idle"
+            )
             sys.stdout.write(f"{queries:,} queries, run with the first fixes: {ran}\n")
             sys.stdout.flush()
 

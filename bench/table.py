@@ -22,28 +22,40 @@ Columns = dict[str, Callable[[Result], str]]
 
 def results_of(pattern: str) -> list[Result]:
     """The results whose file's name matches: local before Spark, then by the numbers in the name, the last first."""
-    paths = [path for path in RESULTS.glob("*.json") if re.fullmatch(pattern, path.stem)]
+    paths = [
+        path for path in RESULTS.glob("*.json") if re.fullmatch(pattern, path.stem)
+    ]
     return [json.loads(path.read_text()) for path in sorted(paths, key=_place)]
 
 
 def _place(path: Path) -> tuple[str, list[int], str]:
     numbers = re.findall(r"\d+", path.stem.removeprefix("p9"))
-    return path.stem.rpartition("-")[2], [int(digits) for digits in reversed(numbers)], path.stem
+    return (
+        path.stem.rpartition("-")[2],
+        [int(digits) for digits in reversed(numbers)],
+        path.stem,
+    )
 
 
 def number(name: str, form: str = ",.2f") -> Callable[[Result], str]:
     """A column of numbers; `-` where a result has none."""
-    return lambda result: format(result[name], form) if result.get(name) is not None else "-"
+    return lambda result: (
+        format(result[name], form) if result.get(name) is not None else "-"
+    )
 
 
 def counter(name: str) -> Callable[[Result], str]:
     """A counter of the step, the median of a round."""
-    return lambda result: format(result["counters"][name], ",") if name in result["counters"] else "-"
+    return lambda result: (
+        format(result["counters"][name], ",") if name in result["counters"] else "-"
+    )
 
 
 def percentiles(of: str) -> Callable[[Result], str]:
     """p50 / p95 / p99 in milliseconds."""
-    return lambda result: " / ".join(format(result[of][f"p{p}_ms"], ",.0f") for p in (50, 95, 99))
+    return lambda result: " / ".join(
+        format(result[of][f"p{p}_ms"], ",.0f") for p in (50, 95, 99)
+    )
 
 
 ROUND: Columns = {
@@ -76,32 +88,59 @@ WHAT: Columns = {"round": lambda result: result["what"].partition(": ")[2]}
 TABLES: dict[str, tuple[str, Columns]] = {
     "rounds": (r"(p9|p9-fast|circles|knn-16|fences)-(local|spark)", WHAT | ROUND),
     "shares": (r"p9-share-\d+-\w+", {"moving": number("share", ".0%")} | ROUND),
-    "sizes": (r"p9-members-\d+-\w+", {"members of an answer": number("members", "g")} | ROUND),
-    "stationary": (r"stationary-\d+-\w+", {"queries": number("queries", ",")} | ROUND
-                   | {"registering s": number("registering_s", ",.1f")}),
+    "sizes": (
+        r"p9-members-\d+-\w+",
+        {"members of an answer": number("members", "g")} | ROUND,
+    ),
+    "stationary": (
+        r"stationary-\d+-\w+",
+        {"queries": number("queries", ",")}
+        | ROUND
+        | {"registering s": number("registering_s", ",.1f")},
+    ),
     "neighbours": (r"knn-\d+-\w+", {"k": number("k", "d")} | ROUND),
-    "caches": (r"p9-cache-\d+-moving-\d+-\w+",
-               {"moving": number("share", ".0%"), "cache share": number("cache_share", "g")} | ROUND
-               | {"objects and pairs looked at": counter("touched"), "caches refilled": counter("refills")}),
-    "windows": (r"windows(-range)?-(local|spark)", {
-        "one query": lambda result: {"windows": "windows of 50 km, every 10 km", "range": "range"}[result["kind"]],
-        "engine": lambda result: result["engine"],
-        "objects": number("objects", ","),
-        "p50 s": number("p50_s"),
-        "p95 s": number("p95_s"),
-        "rounds": number("rounds", "d"),
-        "bare arrays s": lambda result: format(result["bare_s"], ".2f") if result["kind"] == "windows" else "-",
-        "memory MB": lambda result: format(result["peak_mb"]["driver"], ","),
-    }),
-    "ticks": (r"ticks-\w+-local", {
-        "work": lambda result: TICKS[result["what"]],
-        "fixes": number("fixes", ","), "ticks": number("ticks", ","), "changes": number("changes", ","),
-        "CPU ms a tick": number("cpu_ms_per_tick", ",.1f"),
-        "CPU s, median of rounds": number("round_cpu_p50_s"), "more memory MB": number("more_mb", ","),
-    }),
+    "caches": (
+        r"p9-cache-\d+-moving-\d+-\w+",
+        {"moving": number("share", ".0%"), "cache share": number("cache_share", "g")}
+        | ROUND
+        | {
+            "objects and pairs looked at": counter("touched"),
+            "caches refilled": counter("refills"),
+        },
+    ),
+    "windows": (
+        r"windows(-range)?-(local|spark)",
+        {
+            "one query": lambda result: {
+                "windows": "windows of 50 km, every 10 km",
+                "range": "range",
+            }[result["kind"]],
+            "engine": lambda result: result["engine"],
+            "objects": number("objects", ","),
+            "p50 s": number("p50_s"),
+            "p95 s": number("p95_s"),
+            "rounds": number("rounds", "d"),
+            "bare arrays s": lambda result: (
+                format(result["bare_s"], ".2f") if result["kind"] == "windows" else "-"
+            ),
+            "memory MB": lambda result: format(result["peak_mb"]["driver"], ","),
+        },
+    ),
+    "ticks": (
+        r"ticks-\w+-local",
+        {
+            "work": lambda result: TICKS[result["what"]],
+            "fixes": number("fixes", ","),
+            "ticks": number("ticks", ","),
+            "changes": number("changes", ","),
+            "CPU ms a tick": number("cpu_ms_per_tick", ",.1f"),
+            "CPU s, median of rounds": number("round_cpu_p50_s"),
+            "more memory MB": number("more_mb", ","),
+        },
+    ),
     "rates": (r"rate-\d+-\w+", RATE),
     "rates-moving": (r"rate-moving-\d+-\w+", RATE),
-}  # fmt: skip
+}
 
 
 def table(name: str) -> str:
@@ -110,7 +149,11 @@ def table(name: str) -> str:
     found = results_of(pattern)
     if not found:
         return ""
-    lines = [list(columns), ["---"] * len(columns), *([column(one) for column in columns.values()] for one in found)]
+    lines = [
+        list(columns),
+        ["---"] * len(columns),
+        *([column(one) for column in columns.values()] for one in found),
+    ]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
@@ -118,18 +161,35 @@ def phases() -> str:
     """Where the rounds' time goes: medians of the phases, in seconds, and of the areas of profiles."""
     lines = []
     for result in results_of(r"(p9|knn-16|fences|profile-\w+)-(local|spark)"):
-        worker = {f"in the workers {name}": seconds for name, seconds in result.get("worker", {}).items()}
-        spent = sorted({**result["phases"], **worker, **result.get("areas", {})}.items(), key=lambda item: -item[1])
-        lines.append(f"- {result['what']}: " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in spent))
+        worker = {
+            f"in the workers {name}": seconds
+            for name, seconds in result.get("worker", {}).items()
+        }
+        spent = sorted(
+            {**result["phases"], **worker, **result.get("areas", {})}.items(),
+            key=lambda item: -item[1],
+        )
+        lines.append(
+            f"- {result['what']}: "
+            + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in spent)
+        )
     return "".join(f"{line}\n" for line in lines)
 
 
 def kernels() -> str:
     """What BBoxDB's transformations and comparisons cost for all queries at once, beside plain ranges."""
     (found,) = results_of("comparing-kernels")
-    lines = ["| case | pairs found | ms | times the plain range |\n", "| --- | --- | --- | --- |\n"]
+    lines = [
+        "| case | pairs found | ms | times the plain range |\n",
+        "| --- | --- | --- | --- |\n",
+    ]
     for case in found["cases"]:
-        cells = (case["case"], f"{case['pairs']:,}", f"{case['seconds'] * 1e3:.0f}", f"{case['to_plain']:.2f}")
+        cells = (
+            case["case"],
+            f"{case['pairs']:,}",
+            f"{case['seconds'] * 1e3:.0f}",
+            f"{case['to_plain']:.2f}",
+        )
         lines.append("| " + " | ".join(cells) + " |\n")
     return "".join(lines)
 
@@ -138,10 +198,17 @@ def sharing() -> str:
     """CPU of a round and memory of each form of query, by the number of queries."""
     (found,) = results_of(r"sharing-\w+")
     counts = sorted({case["queries"] for case in found["cases"]})
-    lines = ["| form | " + " | ".join(f"{count:,}" for count in counts) + " |\n", "| --- " * (len(counts) + 1) + "|\n"]
+    lines = [
+        "| form | " + " | ".join(f"{count:,}" for count in counts) + " |\n",
+        "| --- " * (len(counts) + 1) + "|\n",
+    ]
     for form in dict.fromkeys(case["what"] for case in found["cases"]):
         of = {case["queries"]: case for case in found["cases"] if case["what"] == form}
-        lines.append("| " + " | ".join([form, *(_cost(of.get(count, {})) for count in counts)]) + " |\n")
+        lines.append(
+            "| "
+            + " | ".join([form, *(_cost(of.get(count, {})) for count in counts)])
+            + " |\n"
+        )
     return "".join(lines)
 
 
@@ -161,12 +228,18 @@ def written(text: str) -> str:
     return PLACE.sub(replaced, text)
 
 
-OTHERS: dict[str, Callable[[], str]] = {"phases": phases, "comparing": kernels, "sharing": sharing}
+OTHERS: dict[str, Callable[[], str]] = {
+    "phases": phases,
+    "comparing": kernels,
+    "sharing": sharing,
+}
 
 
 def main() -> None:
     """Prints all tables, or writes them into a document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--write", type=Path)
     document = parser.parse_args().write
     if document is not None:

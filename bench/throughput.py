@@ -33,7 +33,13 @@ from st_common.settings import Columns, StreamSettings
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 # per replay of W1, and for the whole of W3: inside, enter, exit
-W1 = {1000: (4087, 2170, 2150), 10000: (45615, 23621, 23321), 100: (287, 194, 192), 10: (109, 46, 45), 1: (5, 3, 3)}
+W1 = {
+    1000: (4087, 2170, 2150),
+    10000: (45615, 23621, 23321),
+    100: (287, 194, 192),
+    10: (109, 46, 45),
+    1: (5, 3, 3),
+}
 W2 = (1510, 1082, 1077)  # per replay: fixes in the 11,404 buildings of central Porto
 W3 = {1000: (98858, 23520, 13602), 10000: (999536, 237446, 137215)}
 
@@ -42,7 +48,13 @@ def workload(work: Path, replays: int) -> Path:
     """The workload files, made once."""
     folder = work / f"workloads-{replays}"
     if not (folder / "w3_rects.csv").exists():
-        command = [sys.executable, SHARED / "bench" / "workloads.py", folder, "--replays", str(replays)]
+        command = [
+            sys.executable,
+            SHARED / "bench" / "workloads.py",
+            folder,
+            "--replays",
+            str(replays),
+        ]
         subprocess.run([*map(str, command), "--data", str(SHARED / "data")], check=True)
     return folder
 
@@ -50,30 +62,62 @@ def workload(work: Path, replays: int) -> Path:
 def stream_settings(shards: int) -> StreamSettings:
     """The stream of both workloads."""
     columns = Columns(object="object_id", event_ts="event_ts", x="x", y="y")
-    return StreamSettings(name="load", format="csv", columns=columns, crs="EPSG:4326", time_unit="s", max_ahead_s=None,
-                          shards=shards)  # fmt: skip
+    return StreamSettings(
+        name="load",
+        format="csv",
+        columns=columns,
+        crs="EPSG:4326",
+        time_unit="s",
+        max_ahead_s=None,
+        shards=shards,
+    )
 
 
 def register_rows(rects: pa.Table) -> bytes:
     """The registrations of rectangles as rows of a control segment."""
     rows = [
-        json.dumps({"op": "register", "query": r["query_id"], "version": 1, "text": "", "owner": "bench", "plan": Plan(
-            stream="load", inside=Box(minx=r["x1"], miny=r["y1"], maxx=r["x2"], maxy=r["y2"])).to_json()})
+        json.dumps(
+            {
+                "op": "register",
+                "query": r["query_id"],
+                "version": 1,
+                "text": "",
+                "owner": "bench",
+                "plan": Plan(
+                    stream="load",
+                    inside=Box(minx=r["x1"], miny=r["y1"], maxx=r["x2"], maxy=r["y2"]),
+                ).to_json(),
+            }
+        )
         for r in rects.to_pylist()
-    ]  # fmt: skip
+    ]
     return "\n".join(rows).encode()
 
 
 def load_buildings(home: Home) -> bytes:
     """Loads the buildings of central Porto as a layer; the registration of the query that joins them."""
     file = SHARED / "data" / "osm-porto" / "porto-centre-2020-07-20.osm.pbf"
-    version = load(home, "porto", file, group="default", kinds=["building"], conf=ROOT / "conf").version
-    plan = Plan(stream="load", join=LayerJoin(layer="porto", predicate="intersects", kinds=("building",))).to_json()
-    row = {"op": "register", "query": "in_building", "version": 1, "text": "", "owner": "bench", "plan": plan}
+    version = load(
+        home, "porto", file, group="default", kinds=["building"], conf=ROOT / "conf"
+    ).version
+    plan = Plan(
+        stream="load",
+        join=LayerJoin(layer="porto", predicate="intersects", kinds=("building",)),
+    ).to_json()
+    row = {
+        "op": "register",
+        "query": "in_building",
+        "version": 1,
+        "text": "",
+        "owner": "bench",
+        "plan": plan,
+    }
     return json.dumps({**row, "layer_version": version}).encode()
 
 
-def fill(log: Log, points: Path, registrations: bytes, segment_bytes: int, copies: int) -> int:
+def fill(
+    log: Log, points: Path, registrations: bytes, segment_bytes: int, copies: int
+) -> int:
     """The registrations as one control segment, then the points in segments; the number of segments.
 
     Each copy of the points has objects of its own.
@@ -83,7 +127,9 @@ def fill(log: Log, points: Path, registrations: bytes, segment_bytes: int, copie
         with points.open("rb") as source:
             header = source.readline()
             while chunk := source.read(segment_bytes):
-                rows = (b"\n" + chunk + source.readline()).replace(b"\n", b"\n%d" % copy)
+                rows = (b"\n" + chunk + source.readline()).replace(
+                    b"\n", b"\n%d" % copy
+                )
                 log.append(header + rows[1:].removesuffix(b"%d" % copy), arrival_us=0)
     return log.end()
 
@@ -101,7 +147,9 @@ def bare_kernel(points: Path, rects: pa.Table) -> dict[str, float]:
     return {"inside": inside, "fixes_per_s": len(x) / (time.perf_counter() - started_s)}
 
 
-def on_local(home: Home, stream: StreamSettings, max_bytes: int) -> tuple[list[tuple[int, float]], dict[str, int]]:
+def on_local(
+    home: Home, stream: StreamSettings, max_bytes: int
+) -> tuple[list[tuple[int, float]], dict[str, int]]:
     """Per batch: fixes and seconds, commit included."""
     from st_common.engine import local
 
@@ -122,7 +170,9 @@ def vars_of(counters: object) -> dict[str, int]:
     return {name: getattr(counters, name) for name in counters.__dataclass_fields__}
 
 
-def on_spark(home: Home, stream: StreamSettings, max_bytes: int) -> tuple[list[tuple[int, float]], dict[str, int]]:
+def on_spark(
+    home: Home, stream: StreamSettings, max_bytes: int
+) -> tuple[list[tuple[int, float]], dict[str, int]]:
     """Per batch: fixes and seconds from the commit before to its own."""
     from st_common.engine.owner import owned
     from st_common.spark import stream as streaming
@@ -151,7 +201,9 @@ def on_spark(home: Home, stream: StreamSettings, max_bytes: int) -> tuple[list[t
     with owned(home, stream.name, engine="spark") as owner:
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
         try:
-            streaming.follow(spark, Timed(home=home, stream=stream, owner=owner), until_idle=True)
+            streaming.follow(
+                spark, Timed(home=home, stream=stream, owner=owner), until_idle=True
+            )
         finally:
             spark.stop()
     return batches, totals
@@ -169,16 +221,25 @@ class _Collected:
 
 def main() -> None:
     """Runs one figure and prints it as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--engine", choices=["spark", "local"], default="spark")
     parser.add_argument("--workload", choices=["w1", "w2", "w3"], default="w1")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--replays", type=int, default=160)
-    parser.add_argument("--copies", type=int, default=1, help="the points so many times, each with other objects")
+    parser.add_argument(
+        "--copies",
+        type=int,
+        default=1,
+        help="the points so many times, each with other objects",
+    )
     parser.add_argument("--batch-mb", type=int, default=16)
     parser.add_argument("--segment-mb", type=float, default=4)
     parser.add_argument("--shards", type=int, default=2)
-    parser.add_argument("--warm", type=int, default=3, help="batches that are not counted")
+    parser.add_argument(
+        "--warm", type=int, default=3, help="batches that are not counted"
+    )
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "work")
     report(parser.parse_args())
 
@@ -187,30 +248,66 @@ def report(args: argparse.Namespace) -> None:
     """Measures, prints, and fails when the counts are not those that are known."""
     files = workload(args.work, args.replays)
     points = files / ("w3_points.csv" if args.workload == "w3" else "w1_points.csv")
-    home, stream = Home(args.work / f"home-{time.time_ns()}"), stream_settings(args.shards)
+    home, stream = (
+        Home(args.work / f"home-{time.time_ns()}"),
+        stream_settings(args.shards),
+    )
     if args.workload == "w2":
         registrations, bare = load_buildings(home), bare_join(points)
         expected = tuple(n * args.replays for n in W2)
     else:
-        rects = pa.csv.read_csv(files / f"{args.workload}_rects.csv").slice(0, args.queries)
+        rects = pa.csv.read_csv(files / f"{args.workload}_rects.csv").slice(
+            0, args.queries
+        )
         registrations, bare = register_rows(rects), bare_kernel(points, rects)
-        expected = W3[args.queries] if args.workload == "w3" else tuple(n * args.replays for n in W1[args.queries])
-    segments = fill(log_for(home, stream), points, registrations, int(args.segment_mb * (1 << 20)), args.copies)
-    batches, counters = (on_spark if args.engine == "spark" else on_local)(home, stream, args.batch_mb << 20)
+        expected = (
+            W3[args.queries]
+            if args.workload == "w3"
+            else tuple(n * args.replays for n in W1[args.queries])
+        )
+    segments = fill(
+        log_for(home, stream),
+        points,
+        registrations,
+        int(args.segment_mb * (1 << 20)),
+        args.copies,
+    )
+    batches, counters = (on_spark if args.engine == "spark" else on_local)(
+        home, stream, args.batch_mb << 20
+    )
     rates = [fixes / seconds for fixes, seconds in batches[args.warm : -1] if fixes]
     expected = tuple(n * args.copies for n in expected)
-    found = (counters["stays"] + counters["enters"], counters["enters"], counters["leaves"])
+    found = (
+        counters["stays"] + counters["enters"],
+        counters["enters"],
+        counters["leaves"],
+    )
     of = "11,404 buildings" if args.workload == "w2" else f"{args.queries} queries"
-    print(json.dumps({
-        "what": f"{args.engine} {args.workload} {of}", "fixes": counters["fixes"], "segments": segments,
-        "batches": len(rates), "fixes_per_s_median": round(statistics.median(rates)),
-        "fixes_per_s_min": round(min(rates)), "fixes_per_s_max": round(max(rates)),
-        "bare_kernel_fixes_per_s": round(bare["fixes_per_s"]),
-        "bare_to_full": round(bare["fixes_per_s"] / statistics.median(rates), 1), "counts": found,
-        "counts_expected": expected, "peak_mb": peak_mb(),
-        "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores",
-        "versions": {name: importlib.metadata.version(name) for name in ("pyspark", "pyarrow", "numpy", "deltalake")},
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "what": f"{args.engine} {args.workload} {of}",
+                "fixes": counters["fixes"],
+                "segments": segments,
+                "batches": len(rates),
+                "fixes_per_s_median": round(statistics.median(rates)),
+                "fixes_per_s_min": round(min(rates)),
+                "fixes_per_s_max": round(max(rates)),
+                "bare_kernel_fixes_per_s": round(bare["fixes_per_s"]),
+                "bare_to_full": round(
+                    bare["fixes_per_s"] / statistics.median(rates), 1
+                ),
+                "counts": found,
+                "counts_expected": expected,
+                "peak_mb": peak_mb(),
+                "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores",
+                "versions": {
+                    name: importlib.metadata.version(name)
+                    for name in ("pyspark", "pyarrow", "numpy", "deltalake")
+                },
+            }
+        )
+    )
     if found != expected:
         raise SystemExit(3)
 
@@ -233,7 +330,10 @@ def peak_mb() -> dict[str, int]:
     """The largest memory of this process, and of any of its children that have ended (workers, the JVM)."""
     return {
         who: resource.getrusage(of).ru_maxrss // 1024
-        for who, of in (("driver", resource.RUSAGE_SELF), ("largest_child", resource.RUSAGE_CHILDREN))
+        for who, of in (
+            ("driver", resource.RUSAGE_SELF),
+            ("largest_child", resource.RUSAGE_CHILDREN),
+        )
     }
 
 

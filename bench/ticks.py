@@ -21,7 +21,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from bench.forms import CARS, FORMS, aircraft_plans, cars, joins_plans, pairs_plans, q3_plans, squares_of
+from bench.forms import (
+    CARS,
+    FORMS,
+    aircraft_plans,
+    cars,
+    joins_plans,
+    pairs_plans,
+    q3_plans,
+    squares_of,
+)
 from bench.oldenburg import SHARED, STREAM
 from st_common.layers.index import LayerIndex
 from st_common.operators.changes import settled
@@ -57,40 +66,66 @@ def aircraft(count: int, *, span_us: int | None) -> pa.Table:
     kept = rows[:: len(rows) // count][:count]
     ts = np.array([row["timestamp"] for row in kept], np.int64) * 1000
     if span_us is not None:
-        ts = ts[0] + ((ts - ts[0]) * (span_us / max(int(ts[-1] - ts[0]), 1))).astype(np.int64)
-    return pa.table({
-        "row": pa.array(range(len(kept)), pa.int32()),
-        "object": pa.array([row["icao24"] for row in kept]).dictionary_encode(), "event_ts": ts,
-        "x": pa.array([row["longitude"] for row in kept]), "y": pa.array([row["latitude"] for row in kept]),
-        "gone": np.zeros(len(kept), bool), "callsign": pa.array([row["callsign"] for row in kept]),
-        "altitude": pa.array([row["altitude"] for row in kept], pa.float64()),
-        "groundspeed": pa.array([row["groundspeed"] for row in kept], pa.float64()),
-    })  # fmt: skip
+        ts = ts[0] + ((ts - ts[0]) * (span_us / max(int(ts[-1] - ts[0]), 1))).astype(
+            np.int64
+        )
+    return pa.table(
+        {
+            "row": pa.array(range(len(kept)), pa.int32()),
+            "object": pa.array([row["icao24"] for row in kept]).dictionary_encode(),
+            "event_ts": ts,
+            "x": pa.array([row["longitude"] for row in kept]),
+            "y": pa.array([row["latitude"] for row in kept]),
+            "gone": np.zeros(len(kept), bool),
+            "callsign": pa.array([row["callsign"] for row in kept]),
+            "altitude": pa.array([row["altitude"] for row in kept], pa.float64()),
+            "groundspeed": pa.array([row["groundspeed"] for row in kept], pa.float64()),
+        }
+    )
 
 
 def _replay(_queries: int, _objects: int) -> Work:
     fixes = aircraft(1_533, span_us=None)
     settings = Settings(geographic=True, silence_us=600 * SECOND_US)
-    return Work(plans=aircraft_plans(fixes), batches=[fixes], settings=settings, layer=squares_of(degrees=True))
+    return Work(
+        plans=aircraft_plans(fixes),
+        batches=[fixes],
+        settings=settings,
+        layer=squares_of(degrees=True),
+    )
 
 
 def _days(_queries: int, _objects: int) -> Work:
     fixes = aircraft(12_000, span_us=DAYS_US)
-    settings = Settings(geographic=True, silence_us=3600 * SECOND_US, tick_us=10 * SECOND_US)
-    return Work(plans=aircraft_plans(fixes), batches=[fixes], settings=settings, layer=squares_of(degrees=True))
+    settings = Settings(
+        geographic=True, silence_us=3600 * SECOND_US, tick_us=10 * SECOND_US
+    )
+    return Work(
+        plans=aircraft_plans(fixes),
+        batches=[fixes],
+        settings=settings,
+        layer=squares_of(degrees=True),
+    )
 
 
 def _rounds(plans: Callable[[int, int], list[Plan]]) -> Callable[[int, int], Work]:
     """Rounds of cars, three of them before those that count."""
     return lambda queries, objects: Work(
-        plans=plans(queries, objects), batches=list(cars(objects, ROUNDS)), settings=Settings(), layer=squares_of()
+        plans=plans(queries, objects),
+        batches=list(cars(objects, ROUNDS)),
+        settings=Settings(),
+        layer=squares_of(),
     )
 
 
 WORKS: dict[str, Callable[[int, int], Work]] = {
-    "replay": _replay, "days": _days, "q3": _rounds(q3_plans), "pairs": _rounds(pairs_plans),
-    "joins": _rounds(joins_plans), **{name: _rounds(plans) for name, plans in FORMS.items()},
-}  # fmt: skip
+    "replay": _replay,
+    "days": _days,
+    "q3": _rounds(q3_plans),
+    "pairs": _rounds(pairs_plans),
+    "joins": _rounds(joins_plans),
+    **{name: _rounds(plans) for name, plans in FORMS.items()},
+}
 
 
 def packets_of(work: Work) -> Iterator[list[Packet]]:
@@ -104,8 +139,20 @@ def packets_of(work: Work) -> Iterator[list[Packet]]:
 
 def _registration(number: int, plan: Plan) -> bytes:
     layer_version = None if plan.join is None else 1
-    return encoded(QueryRow(name=f"q{number}", version=1, op="register", stream=STREAM, position=0, arrival_us=0,
-                            plan=plan, text="", owner="bench", layer_version=layer_version))  # fmt: skip
+    return encoded(
+        QueryRow(
+            name=f"q{number}",
+            version=1,
+            op="register",
+            stream=STREAM,
+            position=0,
+            arrival_us=0,
+            plan=plan,
+            text="",
+            owner="bench",
+            layer_version=layer_version,
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +170,12 @@ def run(work: Work) -> tuple[list[Took], list[pa.Table], Counters]:
         started_s, busy_s = time.perf_counter(), time.process_time()
         done = step(state, batch, work.settings, lambda *_: work.layer)  # type: ignore[arg-type,return-value]
         changes.append(settled([done.changes]))
-        took.append(Took(wall_s=time.perf_counter() - started_s, cpu_s=time.process_time() - busy_s))
+        took.append(
+            Took(
+                wall_s=time.perf_counter() - started_s,
+                cpu_s=time.process_time() - busy_s,
+            )
+        )
         state, counters = done.state, counters + done.counters
     return took, changes, counters
 
@@ -143,7 +195,9 @@ def peak_mb() -> int:
 
 def main() -> None:
     """Runs one figure and prints it as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--what", choices=list(WORKS), default="replay")
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--objects", type=int, default=CARS)
@@ -153,16 +207,33 @@ def main() -> None:
     took, changes, counters = run(work)
     after_mb, batches = peak_mb(), took[1:-1]
     cpu_s = sum(one.cpu_s for one in batches)
-    print(json.dumps({
-        "what": args.what, "engine": "local", "queries": len(work.plans), "fixes": sum(map(len, work.batches)),
-        "registering_s": round(took[0].wall_s, 3), "seconds": round(sum(one.wall_s for one in batches), 3),
-        "cpu_s": round(cpu_s, 3), "ticks": counters.ticks,
-        "cpu_ms_per_tick": round(cpu_s / max(counters.ticks, 1) * 1e3, 3),
-        "round_p50_s": round(statistics.median(one.wall_s for one in batches[WARM:] or batches), 4),
-        "round_cpu_p50_s": round(statistics.median(one.cpu_s for one in batches[WARM:] or batches), 4),
-        "touched": counters.touched, "changes": sum(map(len, changes)), "before_mb": before_mb,
-        "more_mb": after_mb - before_mb, "hash": hash_of(changes),
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "what": args.what,
+                "engine": "local",
+                "queries": len(work.plans),
+                "fixes": sum(map(len, work.batches)),
+                "registering_s": round(took[0].wall_s, 3),
+                "seconds": round(sum(one.wall_s for one in batches), 3),
+                "cpu_s": round(cpu_s, 3),
+                "ticks": counters.ticks,
+                "cpu_ms_per_tick": round(cpu_s / max(counters.ticks, 1) * 1e3, 3),
+                "round_p50_s": round(
+                    statistics.median(one.wall_s for one in batches[WARM:] or batches),
+                    4,
+                ),
+                "round_cpu_p50_s": round(
+                    statistics.median(one.cpu_s for one in batches[WARM:] or batches), 4
+                ),
+                "touched": counters.touched,
+                "changes": sum(map(len, changes)),
+                "before_mb": before_mb,
+                "more_mb": after_mb - before_mb,
+                "hash": hash_of(changes),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

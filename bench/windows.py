@@ -43,19 +43,35 @@ def world(objects: int, units: int) -> oldenburg.World:
     angle = rng.uniform(0, 2 * np.pi, objects)
     parked = np.arange(objects) % round(1 / PARKED) == 0
     reach = np.arange(units + 1)[:, None] * UNIT_S * np.where(parked, 0.0, speed)
-    start, jitter = rng.uniform(0, SPREAD_M, (2, objects)), rng.normal(0, JITTER_M, (2, units + 1, objects)) * parked
-    x, y = (np.round(start[n] + reach * turn(angle) + jitter[n], DECIMALS) for n, turn in enumerate((np.cos, np.sin)))
+    start, jitter = (
+        rng.uniform(0, SPREAD_M, (2, objects)),
+        rng.normal(0, JITTER_M, (2, units + 1, objects)) * parked,
+    )
+    x, y = (
+        np.round(start[n] + reach * turn(angle) + jitter[n], DECIMALS)
+        for n, turn in enumerate((np.cos, np.sin))
+    )
     traffic = replace(ALL_REPORT, at_start=objects, units=units, unit_s=UNIT_S)
-    return oldenburg.World(traffic=traffic, geographic=False, x=x, y=y, kind=np.zeros(objects, np.int64))
+    return oldenburg.World(
+        traffic=traffic, geographic=False, x=x, y=y, kind=np.zeros(objects, np.int64)
+    )
 
 
 def plan_of(ask: str, min_step_m: float) -> Plan:
     """The query."""
     if ask == "range":
-        return Plan(stream=oldenburg.STREAM, inside=Box(minx=0.0, miny=0.0, maxx=SPREAD_M / 2, maxy=SPREAD_M / 2))
-    window = Sliding(range=Extent(by="space", amount=RANGE_M), slide=Extent(by="space", amount=SLIDE_M))
+        return Plan(
+            stream=oldenburg.STREAM,
+            inside=Box(minx=0.0, miny=0.0, maxx=SPREAD_M / 2, maxy=SPREAD_M / 2),
+        )
+    window = Sliding(
+        range=Extent(by="space", amount=RANGE_M),
+        slide=Extent(by="space", amount=SLIDE_M),
+    )
     frame = Frame(sliding=(window,), min_step_m=min_step_m)
-    return Plan(stream=oldenburg.STREAM, frame=frame, aggregate=Aggregate(function="avgspd"))
+    return Plan(
+        stream=oldenburg.STREAM, frame=frame, aggregate=Aggregate(function="avgspd")
+    )
 
 
 def expected(space: oldenburg.World, min_step_m: float) -> dict[str, float | None]:
@@ -71,17 +87,25 @@ def expected(space: oldenburg.World, min_step_m: float) -> dict[str, float | Non
         high = way[-1] // SLIDE_M * SLIDE_M
         if high == 0:
             continue
-        rows = [n for n, so_far in enumerate(way) if max(high - RANGE_M, 0.0) <= so_far <= high]
+        rows = [
+            n
+            for n, so_far in enumerate(way)
+            if max(high - RANGE_M, 0.0) <= so_far <= high
+        ]
         if rows:
             elapsed_s = (rows[-1] - rows[0]) * UNIT_S
-            found[f"o{number}"] = (way[rows[-1]] - way[rows[0]]) / elapsed_s if elapsed_s else None
+            found[f"o{number}"] = (
+                (way[rows[-1]] - way[rows[0]]) / elapsed_s if elapsed_s else None
+            )
     return found
 
 
 def bare_s(space: oldenburg.World) -> float:
     """Seconds of the arrays alone: all ways, the bounds of each object's window, path over time."""
     started_s = time.perf_counter()
-    way = np.cumsum(np.hypot(np.diff(space.x[1:], axis=0), np.diff(space.y[1:], axis=0)), axis=0)
+    way = np.cumsum(
+        np.hypot(np.diff(space.x[1:], axis=0), np.diff(space.y[1:], axis=0)), axis=0
+    )
     high = way[-1] // SLIDE_M * SLIDE_M
     inside = (way >= np.maximum(high - RANGE_M, 0.0)) & (way <= high)
     first, count = inside.argmax(axis=0), inside.sum(axis=0)
@@ -94,24 +118,40 @@ def bare_s(space: oldenburg.World) -> float:
 def wrong(home: Home, space: oldenburg.World, min_step_m: float) -> dict[str, Any]:
     """How many objects have another value in the folded changes than they should."""
     held: dict[str, float | None] = {}
-    for row in stream_changes(home, oldenburg.STREAM).select(["object", "sign", "value"]).to_pylist():
+    for row in (
+        stream_changes(home, oldenburg.STREAM)
+        .select(["object", "sign", "value"])
+        .to_pylist()
+    ):
         if row["sign"] > 0:
             held[row["object"]] = row["value"]
         elif row["sign"] < 0:
             held.pop(row["object"], None)
     wanted = expected(space, min_step_m)
     off = [
-        name for name in held.keys() | wanted.keys()
-        if not np.isclose(held.get(name) or np.nan, wanted.get(name) or np.nan, rtol=1e-6, equal_nan=True)
+        name
+        for name in held.keys() | wanted.keys()
+        if not np.isclose(
+            held.get(name) or np.nan,
+            wanted.get(name) or np.nan,
+            rtol=1e-6,
+            equal_nan=True,
+        )
         or (name in held) != (name in wanted)
-    ]  # fmt: skip
+    ]
     # A way that is a rounding error from a multiple of the slide may be on either side of it.
-    return {"answers": len(wanted), "answers_wrong": len(off), "exact": len(off) <= len(wanted) // 10_000}
+    return {
+        "answers": len(wanted),
+        "answers_wrong": len(off),
+        "exact": len(off) <= len(wanted) // 10_000,
+    }
 
 
 def main() -> None:
     """Runs one figure, prints it as JSON, and fails when a value is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--engine", choices=["spark", "local"], default="local")
     parser.add_argument("--ask", choices=["windows", "range"], default="windows")
     parser.add_argument("--objects", type=int, default=100_000)
@@ -123,21 +163,47 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=oldenburg.ROOT / "bench" / "work")
     args = parser.parse_args()
     space = world(args.objects, args.warm + args.rounds)
-    asked = Asked(what=args.ask, plans=[plan_of(args.ask, args.min_step_m)], exact=lambda x, _y: (x, x))
+    asked = Asked(
+        what=args.ask,
+        plans=[plan_of(args.ask, args.min_step_m)],
+        exact=lambda x, _y: (x, x),
+    )
     stream = oldenburg.settings(space, shards=args.shards)
     home = Home(args.work / f"home-{time.time_ns()}")
-    run = Run(space=space, asked=asked, home=home, log=log_for(home, stream), share=1.0, parts=args.parts)
+    run = Run(
+        space=space,
+        asked=asked,
+        home=home,
+        log=log_for(home, stream),
+        share=1.0,
+        parts=args.parts,
+    )
     driver = OnSpark(home, stream) if args.engine == "spark" else OnLocal(home, stream)
     run.drive(driver, 0.0)
     peak = about()
     told = {**figures(run, args.warm), **driver.close()}
-    counts = wrong(home, space, args.min_step_m) if args.ask == "windows" else {"exact": True}
+    counts = (
+        wrong(home, space, args.min_step_m)
+        if args.ask == "windows"
+        else {"exact": True}
+    )
     bare = statistics.median(bare_s(space) for _ in range(3))
-    print(json.dumps({
-        "what": f"{args.engine}: {args.objects:,} objects, one query ({args.ask}), all report each minute",
-        "engine": args.engine, "kind": args.ask, "objects": args.objects, "queries": 1, **told, **counts,
-        "bare_s": round(bare, 3), "bare_to_full": round(told["p50_s"] / bare, 1), **peak,
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "what": f"{args.engine}: {args.objects:,} objects, one query ({args.ask}), all report each minute",
+                "engine": args.engine,
+                "kind": args.ask,
+                "objects": args.objects,
+                "queries": 1,
+                **told,
+                **counts,
+                "bare_s": round(bare, 3),
+                "bare_to_full": round(told["p50_s"] / bare, 1),
+                **peak,
+            }
+        )
+    )
     if not counts["exact"]:
         raise SystemExit(3)
     shutil.rmtree(home.root)

@@ -17,7 +17,10 @@ def timed_processor(folder: Path) -> type[shard.ShardProcessor]:
     class Timed(shard.ShardProcessor):
         def handleInputRows(self, key, rows, timerValues):  # noqa: ANN001, ANN202, N802, N803 - Spark's signature
             self.spent, kept = {}, (shard.step, shard.result_blob)
-            shard.step, shard.result_blob = self._timed("step", kept[0]), self._timed("result", kept[1])
+            shard.step, shard.result_blob = (
+                self._timed("step", kept[0]),
+                self._timed("result", kept[1]),
+            )
             started_s, busy_s = time.perf_counter(), time.process_time()
             try:
                 made = list(super().handleInputRows(key, rows, timerValues))
@@ -39,7 +42,9 @@ def timed_processor(folder: Path) -> type[shard.ShardProcessor]:
             def run(*args: Any, **kwargs: Any) -> Any:
                 started_s = time.perf_counter()
                 result = call(*args, **kwargs)
-                self.spent[name] = self.spent.get(name, 0.0) + time.perf_counter() - started_s
+                self.spent[name] = (
+                    self.spent.get(name, 0.0) + time.perf_counter() - started_s
+                )
                 return result
 
             return run

@@ -16,6 +16,16 @@ with fairway_dag(
     doc=__doc__,
     tags=("quality", "batch"),
     schedule="0 3 * * *",
-    params={"day": Param(None, type=["null", "string"], format="date", title="Day", description="None: all unchecked")},
+    params={
+        "day": Param(
+            None,
+            type=["null", "string"],
+            format="date",
+            title="Day",
+            description="None: all unchecked",
+        )
+    },
 ) as dag:
-    job_task("report", "report_quality", "--day={{ params.day or '' }}", outlets=[QUALITY])
+    job_task(
+        "report", "report_quality", "--day={{ params.day or '' }}", outlets=[QUALITY]
+    )

@@ -16,7 +16,11 @@ with fairway_dag(
     schedule="30 2 * * *",
     params={
         "before": Param(
-            None, type=["null", "string"], format="date", title="Before", description="Only days before this one"
+            None,
+            type=["null", "string"],
+            format="date",
+            title="Before",
+            description="Only days before this one",
         )
     },
 ) as dag:

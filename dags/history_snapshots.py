@@ -16,7 +16,11 @@ with fairway_dag(
     schedule="10 * * * *",
     params={
         "stream": Param(
-            "", type="string", pattern="^([a-z][a-z0-9_-]{0,62})?$", title="Stream", description="None: all"
+            "",
+            type="string",
+            pattern="^([a-z][a-z0-9_-]{0,62})?$",
+            title="Stream",
+            description="None: all",
         )
     },
 ) as dag:

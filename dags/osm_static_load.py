@@ -17,13 +17,31 @@ with fairway_dag(
     doc=__doc__,
     tags=("layer", "batch"),
     params={
-        "layer": Param(type="string", pattern="^[a-z][a-z0-9_-]{0,62}$", title="Layer", description="Its name"),
-        "file": Param(
-            type="string", pattern="^[^-]", title="File", description="An .osm.pbf or GeoJSON file on the worker"
+        "layer": Param(
+            type="string",
+            pattern="^[a-z][a-z0-9_-]{0,62}$",
+            title="Layer",
+            description="Its name",
         ),
-        "group": Param("default", type="string", pattern="^[a-z][a-z0-9_-]{0,62}$", title="Group of regions"),
+        "file": Param(
+            type="string",
+            pattern="^[^-]",
+            title="File",
+            description="An .osm.pbf or GeoJSON file on the worker",
+        ),
+        "group": Param(
+            "default",
+            type="string",
+            pattern="^[a-z][a-z0-9_-]{0,62}$",
+            title="Group of regions",
+        ),
         "kinds": Param(
-            [], type="array", items={"type": "string"}, examples=KINDS, title="Kinds", description="None: all"
+            [],
+            type="array",
+            items={"type": "string"},
+            examples=KINDS,
+            title="Kinds",
+            description="None: all",
         ),
     },
 ) as dag:

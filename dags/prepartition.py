@@ -19,15 +19,33 @@ with fairway_dag(
     doc=__doc__,
     tags=("regions", "batch"),
     params={
-        "group": Param("default", type="string", pattern="^[a-z][a-z0-9_-]{0,62}$", title="Group of regions"),
-        "strategy": Param("sample", type="string", enum=["sample", "elements"], title="Strategy"),
+        "group": Param(
+            "default",
+            type="string",
+            pattern="^[a-z][a-z0-9_-]{0,62}$",
+            title="Group of regions",
+        ),
+        "strategy": Param(
+            "sample", type="string", enum=["sample", "elements"], title="Strategy"
+        ),
         "share": Param(
-            0.002, type="number", exclusiveMinimum=0, maximum=1, title="Share", description="Of the data, for sample"
+            0.002,
+            type="number",
+            exclusiveMinimum=0,
+            maximum=1,
+            title="Share",
+            description="Of the data, for sample",
         ),
         "first": Param(
-            10_000, type="integer", minimum=1, title="First n", description="Elements of the stream, for elements"
+            10_000,
+            type="integer",
+            minimum=1,
+            title="First n",
+            description="Elements of the stream, for elements",
         ),
-        "regions": Param(40, type="integer", minimum=1, maximum=10_000, title="Regions"),
+        "regions": Param(
+            40, type="integer", minimum=1, maximum=10_000, title="Regions"
+        ),
         "source": Param(
             None,
             type=["null", "string"],

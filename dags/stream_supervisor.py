@@ -21,9 +21,17 @@ with fairway_dag(
     tags=("stream", "operations"),
     schedule="* * * * *",
     dagrun_timeout=timedelta(minutes=10),
-    params={"reset": Param("", type="string", pattern="^([a-z][a-z0-9_-]{0,62})?$", title="Start again")},
+    params={
+        "reset": Param(
+            "", type="string", pattern="^([a-z][a-z0-9_-]{0,62})?$", title="Start again"
+        )
+    },
 ) as dag:
     tick = job_task(
-        "tick", "supervise", "--reset={{ params.reset }}", retries=0, execution_timeout=timedelta(minutes=5)
+        "tick",
+        "supervise",
+        "--reset={{ params.reset }}",
+        retries=0,
+        execution_timeout=timedelta(minutes=5),
     )
     raise_alerts(tick.output)

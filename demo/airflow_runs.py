@@ -47,7 +47,9 @@ class Airflow:
             raise DemoError(f"Airflow ended while {dag} ran: see {self.log}")
         answer = json.loads(line)
         if answer["state"] != "success":
-            raise DemoError(f"{dag} ended as {answer['state']} (tasks: {answer['tasks']}): see {self.log}")
+            raise DemoError(
+                f"{dag} ended as {answer['state']} (tasks: {answer['tasks']}): see {self.log}"
+            )
         return DagRun(dag=dag, seconds=answer["seconds"], summaries=answer["summaries"])
 
 

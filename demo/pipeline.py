@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airflow_runs import Airflow, DemoError, airflow
-from prepare import GROUP, PLACES, STREAM, STREETS, Prepared, find_extract, prepare, settings, source
+from prepare import (
+    GROUP,
+    PLACES,
+    STREAM,
+    STREETS,
+    Prepared,
+    find_extract,
+    prepare,
+    settings,
+    source,
+)
 from rich.console import Console
 from rich.progress import Progress
 
@@ -48,7 +58,9 @@ class Demo:
         """Says that a step is done that began at `since`, and keeps it for the report."""
         seconds = time.monotonic() - since
         self.steps.append(Step(name=name, what=what, seconds=seconds))
-        self.console.print(f"[green]✓[/] [bold]{name:<18}[/] {what} [dim]{seconds:.1f} s[/]")
+        self.console.print(
+            f"[green]✓[/] [bold]{name:<18}[/] {what} [dim]{seconds:.1f} s[/]"
+        )
 
 
 def clear(folder: Path) -> None:
@@ -65,7 +77,9 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def begin(console: Console, folder: Path, *, vehicles: int, seconds: int, engine: str) -> Demo:
+def begin(
+    console: Console, folder: Path, *, vehicles: int, seconds: int, engine: str
+) -> Demo:
     """Everything that the pipeline starts from: the map, settings, queries, the vehicles' fixes.
 
     Raises:
@@ -79,7 +93,9 @@ def begin(console: Console, folder: Path, *, vehicles: int, seconds: int, engine
     folder.mkdir(parents=True)
     (folder / MARKER).touch()
     console.print(f"[dim]{source(extract)}[/]")
-    made = prepare(folder, extract=extract, vehicles=vehicles, seconds=seconds, engine=engine)
+    made = prepare(
+        folder, extract=extract, vehicles=vehicles, seconds=seconds, engine=engine
+    )
     demo = Demo(made=made, console=console, engine=engine)
     records = f"{made.counts.rows:,} records, {made.counts.bad:,} of them unreadable"
     what = f"{vehicles:,} vehicles for {seconds} s: {records}"
@@ -96,12 +112,23 @@ def perform(demo: Demo, folder: Path, *, by_event_time: bool) -> None:
         load_layers(demo, runs)
         supervise(demo, runs, running=True, until=("running", "idle"))
         command(
-            demo, ["query", "register", str(demo.made.queries)], "fourteen continuous queries, while the stream runs"
+            demo,
+            ["query", "register", str(demo.made.queries)],
+            "fourteen continuous queries, while the stream runs",
         )
         drain(demo, "the engine has read the queries", jobs=("engine",))
         feed(demo, rate="event" if by_event_time else "fast")
-        drain(demo, "the engine and the archive have committed everything", jobs=("engine", "archive"))
-        dag(demo, runs, "history_compaction", "the day that ended: small files into large ones")
+        drain(
+            demo,
+            "the engine and the archive have committed everything",
+            jobs=("engine", "archive"),
+        )
+        dag(
+            demo,
+            runs,
+            "history_compaction",
+            "the day that ended: small files into large ones",
+        )
         dag(demo, runs, "dq_report", "the day that ended, against the data contracts")
         supervise(demo, runs, running=False, until=("stopped", "finished"))
     command(demo, ["verify"], "every answer again, by brute force")
@@ -112,12 +139,35 @@ def load_layers(demo: Demo, runs: Airflow) -> None:
 
     def load(what: str) -> None:
         for name, kinds in LAYERS.items():
-            form = {"layer": name, "file": str(demo.made.extract.path), "group": GROUP, "kinds": list(kinds)}
-            dag(demo, runs, "osm_static_load", f"{what} {name}: {', '.join(kinds)}", **form)
+            form = {
+                "layer": name,
+                "file": str(demo.made.extract.path),
+                "group": GROUP,
+                "kinds": list(kinds),
+            }
+            dag(
+                demo,
+                runs,
+                "osm_static_load",
+                f"{what} {name}: {', '.join(kinds)}",
+                **form,
+            )
 
     load("layer")
-    form = {"group": GROUP, "strategy": "sample", "share": 0.3, "regions": REGIONS, "source": "layer:streets"}
-    dag(demo, runs, "prepartition", f"{REGIONS} regions by a KD-tree over a sample of the streets", **form)
+    form = {
+        "group": GROUP,
+        "strategy": "sample",
+        "share": 0.3,
+        "regions": REGIONS,
+        "source": "layer:streets",
+    }
+    dag(
+        demo,
+        runs,
+        "prepartition",
+        f"{REGIONS} regions by a KD-tree over a sample of the streets",
+        **form,
+    )
     load("by region,")
 
 
@@ -138,21 +188,38 @@ def command(demo: Demo, words: Sequence[str], what: str) -> None:
     started = time.monotonic()
     argv = [str(BIN / "fairway"), "--home", str(demo.made.home), *words]
     with demo.console.status(f"fairway {' '.join(words[:2])}"):
-        ended = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            argv, cwd=ROOT, capture_output=True, text=True, check=False
+        )
     if ended.returncode:
-        raise DemoError(f"fairway {' '.join(words)}: {ended.stderr.strip() or ended.stdout.strip()}")
+        raise DemoError(
+            f"fairway {' '.join(words)}: {ended.stderr.strip() or ended.stdout.strip()}"
+        )
     demo.done(f"fairway {words[0]}", what, started)
 
 
-def supervise(demo: Demo, runs: Airflow, *, running: bool, until: Sequence[str]) -> None:
+def supervise(
+    demo: Demo, runs: Airflow, *, running: bool, until: Sequence[str]
+) -> None:
     """Says in the settings what should be, lets the supervisor see to it, and waits until it is so."""
     started = time.monotonic()
     text = settings(running=running, engine=demo.engine)
     (demo.made.conf / "streams.toml").write_text(text, encoding="utf-8")
-    with demo.console.status(f"stream_supervisor: {'start' if running else 'stop'} the stream"):
+    with demo.console.status(
+        f"stream_supervisor: {'start' if running else 'stop'} the stream"
+    ):
         runs.run("stream_supervisor")
-        await_jobs(demo, lambda jobs: any(job.job == "engine" and job.state in until for job in jobs))
-    demo.done("stream_supervisor", f"the stream is {'running' if running else 'stopped'}", started)
+        await_jobs(
+            demo,
+            lambda jobs: any(
+                job.job == "engine" and job.state in until for job in jobs
+            ),
+        )
+    demo.done(
+        "stream_supervisor",
+        f"the stream is {'running' if running else 'stopped'}",
+        started,
+    )
 
 
 def feed(demo: Demo, *, rate: Rate) -> None:
@@ -163,11 +230,18 @@ def feed(demo: Demo, *, rate: Rate) -> None:
     with Progress(console=demo.console, transient=True, disable=quiet) as bar:
         task = bar.add_task("replay", total=total)
         report = replay(
-            Log(demo.home.log(STREAM)), demo.made.fixes, stream, rate=rate,
+            Log(demo.home.log(STREAM)),
+            demo.made.fixes,
+            stream,
+            rate=rate,
             progress=lambda records, _: bar.update(task, completed=records),
-        )  # fmt: skip
+        )
     how = "as their times say" if rate == "event" else "as fast as possible"
-    demo.done("replay", f"{report.records:,} records in {report.segments} segments, {how}", started)
+    demo.done(
+        "replay",
+        f"{report.records:,} records in {report.segments} segments, {how}",
+        started,
+    )
 
 
 def drain(demo: Demo, what: str, *, jobs: Sequence[str]) -> None:
@@ -203,6 +277,16 @@ def stop(folder: Path) -> None:
     if not streams.exists():
         return
     text = streams.read_text(encoding="utf-8")
-    streams.write_text(text.replace("running = true", "running = false"), encoding="utf-8")
-    argv = [str(BIN / "python"), "-m", "jobs.supervise", "--home", str(folder), "--conf", str(conf)]
+    streams.write_text(
+        text.replace("running = true", "running = false"), encoding="utf-8"
+    )
+    argv = [
+        str(BIN / "python"),
+        "-m",
+        "jobs.supervise",
+        "--home",
+        str(folder),
+        "--conf",
+        str(conf),
+    ]
     subprocess.run(argv, cwd=ROOT, capture_output=True, check=False)

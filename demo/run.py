@@ -26,17 +26,34 @@ HOME, AIRFLOW, REPORT = HERE / "home", HERE / "airflow", HERE / "report.html"
 
 def main() -> int:
     """Runs the demo; 0 when everything went well."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--vehicles", type=int, default=2000)
-    parser.add_argument("--seconds", type=int, default=66, help="of stream; its clock starts at 23:59:30")
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        default=66,
+        help="of stream; its clock starts at 23:59:30",
+    )
     parser.add_argument("--engine", choices=["spark", "local"], default="spark")
-    parser.add_argument("--fast", action="store_true", help="replay as fast as possible, not by event time")
+    parser.add_argument(
+        "--fast",
+        action="store_true",
+        help="replay as fast as possible, not by event time",
+    )
     given = parser.parse_args()
     console = Console(soft_wrap=True, highlight=False)
     started = time.monotonic()
     try:
         clear(HOME)
-        demo = begin(console, HOME, vehicles=given.vehicles, seconds=given.seconds, engine=given.engine)
+        demo = begin(
+            console,
+            HOME,
+            vehicles=given.vehicles,
+            seconds=given.seconds,
+            engine=given.engine,
+        )
         perform(demo, AIRFLOW, by_event_time=not given.fast)
     except (DemoError, FairwayError) as error:
         console.print(f"[red]error:[/] {error}")
@@ -61,10 +78,17 @@ def finish(demo: Demo, *, seconds: float) -> None:
         f"{report.changes:,} exact changes of their answers. Point at a query to see who is in its answer."
     )
     footer = f"Map data {ATTRIBUTION}, {LICENCE}, from {demo.made.extract.package}. The vehicles are made up."
-    REPORT.write_text(page(report, title="Fairway on Helsinki", lead=lead, footer=footer), encoding="utf-8")
+    REPORT.write_text(
+        page(report, title="Fairway on Helsinki", lead=lead, footer=footer),
+        encoding="utf-8",
+    )
     show(demo.console, report)
-    demo.console.print(f"\n[bold]{REPORT.relative_to(HERE.parent)}[/] has the map. All of it took {seconds:.0f} s.")
-    demo.console.print(f"[dim]Look further: .venv/bin/fairway --home {HOME.relative_to(HERE.parent)} answer in_park[/]")
+    demo.console.print(
+        f"\n[bold]{REPORT.relative_to(HERE.parent)}[/] has the map. All of it took {seconds:.0f} s."
+    )
+    demo.console.print(
+        f"[dim]Look further: .venv/bin/fairway --home {HOME.relative_to(HERE.parent)} answer in_park[/]"
+    )
 
 
 if __name__ == "__main__":

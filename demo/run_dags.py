@@ -59,7 +59,10 @@ def run(dags: dict[str, Any], dag_id: str, conf: dict[str, Any]) -> dict[str, An
         "state": str(done.state),
         "seconds": round(time.monotonic() - started, 1),
         "tasks": {task.task_id: str(task.state) for task in tasks},
-        "summaries": {task.task_id: task.xcom_pull(task_ids=task.task_id, key=XCOM_RETURN_KEY) for task in tasks},
+        "summaries": {
+            task.task_id: task.xcom_pull(task_ids=task.task_id, key=XCOM_RETURN_KEY)
+            for task in tasks
+        },
     }
 
 
@@ -71,7 +74,10 @@ def main() -> None:
     dags = load_dags()
     for line in sys.stdin:
         wanted = json.loads(line)
-        answers.write(json.dumps(run(dags, wanted["dag"], wanted.get("conf", {})), default=str) + "\n")
+        answers.write(
+            json.dumps(run(dags, wanted["dag"], wanted.get("conf", {})), default=str)
+            + "\n"
+        )
 
 
 if __name__ == "__main__":

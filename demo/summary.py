@@ -14,15 +14,28 @@ def show(console: Console, report: Report) -> None:
 
 def figures(report: Report) -> Table:
     """What a stream came to, a line for each figure."""
-    table = Table(title=f"Stream {report.stream}, engine {report.engine}", show_header=False, title_justify="left")
+    table = Table(
+        title=f"Stream {report.stream}, engine {report.engine}",
+        show_header=False,
+        title_justify="left",
+    )
     table.add_column(style="bold")
     table.add_column()
-    rejects = ", ".join(f"{number:,} {reason}" for reason, number in report.rejects.items())
-    span = f", {report.first:%F %T} to {report.last:%F %T}" if report.first and report.last else ""
+    rejects = ", ".join(
+        f"{number:,} {reason}" for reason, number in report.rejects.items()
+    )
+    span = (
+        f", {report.first:%F %T} to {report.last:%F %T}"
+        if report.first and report.last
+        else ""
+    )
     table.add_row("fixes", f"{report.fixes:,} of {report.objects:,} objects{span}")
     table.add_row("rejects", f"{sum(report.rejects.values()):,}: {rejects}")
     table.add_row("late, double", f"{report.late:,}, {report.double:,}")
-    table.add_row("layers", ", ".join(f"{one.name} {sum(one.kinds.values()):,}" for one in report.layers))
+    table.add_row(
+        "layers",
+        ", ".join(f"{one.name} {sum(one.kinds.values()):,}" for one in report.layers),
+    )
     table.add_row("regions", _regions(report))
     table.add_row("changes", f"{report.changes:,} of {len(report.queries)} queries")
     table.add_row("latency", _latency(report))
@@ -55,10 +68,16 @@ def _regions(report: Report) -> str:
 def _latency(report: Report) -> str:
     if report.latency_s is None:
         return "unknown"
-    return "arrival to committed change {:.2f} s (median), {:.2f} s (95 %)".format(*report.latency_s)
+    return "arrival to committed change {:.2f} s (median), {:.2f} s (95 %)".format(
+        *report.latency_s
+    )
 
 
 def _quality(report: Report) -> str:
     broken = [rule for rule in report.rules if not rule.passed]
-    names = f"; broken: {', '.join(f'{rule.table} {rule.rule}' for rule in broken)}" if broken else ""
+    names = (
+        f"; broken: {', '.join(f'{rule.table} {rule.rule}' for rule in broken)}"
+        if broken
+        else ""
+    )
     return f"{len(report.rules) - len(broken)} of {len(report.rules)} rules hold{names}"

@@ -18,14 +18,19 @@ def compact(arguments: argparse.Namespace) -> Mapping[str, Any]:
     home = Home(home_dir(arguments.home))
     streams = streams_of(conf_dir(home.root, arguments.conf))
     today = datetime.fromtimestamp(time.time_ns() // 1_000_000_000, UTC).date()
-    done = [*compact_history(home, streams, before=arguments.before), *compact_beats(home, today=today)]
+    done = [
+        *compact_history(home, streams, before=arguments.before),
+        *compact_beats(home, today=today),
+    ]
     return {"tables": [each.to_json() for each in done]}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, compacts, gives back the exit code."""
     parser = job_parser("compact_history", compact.__doc__)
-    parser.add_argument("--before", type=date.fromisoformat, help="only days (UTC) before this one")
+    parser.add_argument(
+        "--before", type=date.fromisoformat, help="only days (UTC) before this one"
+    )
     arguments = parser.parse_args(argv)
     return finish(lambda: compact(arguments))
 

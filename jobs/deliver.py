@@ -25,7 +25,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, delivers, gives back the exit code: 0, 2, 4 or 75."""
     parser = job_parser("deliver", deliver.__doc__)
     parser.add_argument("delivery", help="the delivery's name")
-    parser.add_argument("--until-idle", action="store_true", help="end when all that is committed is delivered")
+    parser.add_argument(
+        "--until-idle",
+        action="store_true",
+        help="end when all that is committed is delivered",
+    )
     return finish(partial(deliver, parser.parse_args(argv)))
 
 

@@ -15,9 +15,14 @@ from st_common.storage import refused
 
 def job_parser(name: str, description: str | None) -> argparse.ArgumentParser:
     """The command line of `python -m jobs.NAME`, with the options that all jobs have."""
-    parser = argparse.ArgumentParser(prog=f"python -m jobs.{name}", description=description)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m jobs.{name}", description=description
+    )
     parser.add_argument("--home", help="the home folder; default: FAIRWAY_HOME")
-    parser.add_argument("--conf", help="the folder of the settings; default: FAIRWAY_CONF, else HOME/conf, else ./conf")
+    parser.add_argument(
+        "--conf",
+        help="the folder of the settings; default: FAIRWAY_CONF, else HOME/conf, else ./conf",
+    )
     return parser
 
 
@@ -29,7 +34,11 @@ def streams_of(conf: Path) -> Streams:
     return streams
 
 
-def finish(work: Callable[[], Mapping[str, Any]], *, code_of: Callable[[Mapping[str, Any]], int] = lambda _: 0) -> int:
+def finish(
+    work: Callable[[], Mapping[str, Any]],
+    *,
+    code_of: Callable[[Mapping[str, Any]], int] = lambda _: 0,
+) -> int:
     """Does the work and prints its summary as one line of JSON; gives back the exit code, by default 0.
 
     An error for people becomes one line on stderr and its own exit code; any other error is a fault of ours, shown with

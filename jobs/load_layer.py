@@ -18,16 +18,33 @@ def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
     home = Home(home_dir(arguments.home))
     kinds = [kind for kind in arguments.kinds.split(",") if kind]
     conf = conf_dir(home.root, arguments.conf)
-    return asdict(load(home, arguments.layer, arguments.file, group=arguments.group, kinds=kinds or None, conf=conf))
+    return asdict(
+        load(
+            home,
+            arguments.layer,
+            arguments.file,
+            group=arguments.group,
+            kinds=kinds or None,
+            conf=conf,
+        )
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, loads, gives back the exit code."""
     parser = job_parser("load_layer", load_layer.__doc__)
     parser.add_argument("layer", help="the layer's name")
-    parser.add_argument("file", type=Path, help="an OSM file (.osm.pbf, .osm, ..) or GeoJSON")
-    parser.add_argument("--group", default="default", help="whose regions the layer is spread over")
-    parser.add_argument("--kinds", default="", help="kinds of conf/layers.toml, with commas; default: all")
+    parser.add_argument(
+        "file", type=Path, help="an OSM file (.osm.pbf, .osm, ..) or GeoJSON"
+    )
+    parser.add_argument(
+        "--group", default="default", help="whose regions the layer is spread over"
+    )
+    parser.add_argument(
+        "--kinds",
+        default="",
+        help="kinds of conf/layers.toml, with commas; default: all",
+    )
     arguments = parser.parse_args(argv)
     return finish(lambda: load_layer(arguments))
 

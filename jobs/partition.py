@@ -15,9 +15,17 @@ def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Divides space into regions of like load and stores them as the group's next version."""
     home, group, given = Home(home_dir(arguments.home)), arguments.group, arguments
     conf = conf_dir(home.root, given.conf)
-    points = source_of(home, conf, list(streams_of(conf).values()), given.source, group=group)
+    points = source_of(
+        home, conf, list(streams_of(conf).values()), given.source, group=group
+    )
     return prepartition(
-        home, group, points, strategy=given.strategy, regions=given.regions, share=given.share, elements=given.first
+        home,
+        group,
+        points,
+        strategy=given.strategy,
+        regions=given.regions,
+        share=given.share,
+        elements=given.first,
     ).to_json()
 
 
@@ -27,11 +35,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("group", help="the group of streams and layers")
     parser.add_argument("--strategy", choices=["sample", "elements"], default="sample")
     parser.add_argument(
-        "--share", type=lambda text: float(text or 0.002), default=0.002, help="of the data, for sample"
+        "--share",
+        type=lambda text: float(text or 0.002),
+        default=0.002,
+        help="of the data, for sample",
     )
-    parser.add_argument("--first", type=lambda text: int(text or 10_000), default=10_000, help="rows, for elements")
+    parser.add_argument(
+        "--first",
+        type=lambda text: int(text or 10_000),
+        default=10_000,
+        help="rows, for elements",
+    )
     parser.add_argument("--regions", type=int, default=40)
-    parser.add_argument("--source", help="stream:NAME, layer:NAME or a file; default: the logs of the group's streams")
+    parser.add_argument(
+        "--source",
+        help="stream:NAME, layer:NAME or a file; default: the logs of the group's streams",
+    )
     arguments = parser.parse_args(argv)
     return finish(lambda: partition(arguments))
 

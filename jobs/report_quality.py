@@ -18,17 +18,27 @@ def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Checks one day, or every closed day that was not checked, and writes a report and the results of each."""
     home = Home(home_dir(arguments.home))
     streams = streams_of(conf_dir(home.root, arguments.conf))
-    reports = report_days(home, streams, arguments.day, checked_us=time.time_ns() // 1000)
-    return {"days": [report.to_json() for report in reports], "breaches": sum(report.breaches for report in reports)}
+    reports = report_days(
+        home, streams, arguments.day, checked_us=time.time_ns() // 1000
+    )
+    return {
+        "days": [report.to_json() for report in reports],
+        "breaches": sum(report.breaches for report in reports),
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, checks, gives back the exit code: 0, 2, or 3 when a rule of severity error is broken."""
     parser = job_parser("report_quality", report_quality.__doc__)
-    parser.add_argument("--day", type=date.fromisoformat, help="a closed day (UTC); default: all that were not checked")
+    parser.add_argument(
+        "--day",
+        type=date.fromisoformat,
+        help="a closed day (UTC); default: all that were not checked",
+    )
     arguments = parser.parse_args(argv)
     return finish(
-        lambda: report_quality(arguments), code_of=lambda summary: QualityError.exit_code if summary["breaches"] else 0
+        lambda: report_quality(arguments),
+        code_of=lambda summary: QualityError.exit_code if summary["breaches"] else 0,
     )
 
 

@@ -13,7 +13,9 @@ from st_common.settings import conf_dir, home_dir, load_streams, stream_of
 def run_stream(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Runs the stream with the engine that is asked for, or else the one of its settings; imports only that one."""
     home = Home(home_dir(arguments.home))
-    stream = stream_of(load_streams(conf_dir(home.root, arguments.conf)), arguments.stream)
+    stream = stream_of(
+        load_streams(conf_dir(home.root, arguments.conf)), arguments.stream
+    )
     if (arguments.engine or stream.engine) == "spark":
         from st_common.spark.stream import run
     else:
@@ -26,7 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = job_parser("run_stream", run_stream.__doc__)
     parser.add_argument("stream")
     parser.add_argument("--engine", choices=["spark", "local"])
-    parser.add_argument("--until-idle", action="store_true", help="end when the log holds nothing more")
+    parser.add_argument(
+        "--until-idle", action="store_true", help="end when the log holds nothing more"
+    )
     arguments = parser.parse_args(argv)
     return finish(lambda: run_stream(arguments))
 

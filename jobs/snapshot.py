@@ -20,13 +20,18 @@ def snapshot(arguments: argparse.Namespace) -> Mapping[str, Any]:
         stream_of(streams, arguments.stream)
     names = [arguments.stream] if arguments.stream else list(streams)
     latest = {name: flush_latest(home, streams[name]) for name in names}
-    return {"latest": latest, "snapshots": {name: len(take_due(home, streams[name])) for name in names}}
+    return {
+        "latest": latest,
+        "snapshots": {name: len(take_due(home, streams[name])) for name in names},
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, writes what is due, gives back the exit code."""
     parser = job_parser("snapshot", snapshot.__doc__)
-    parser.add_argument("--stream", help="only this stream; default: all of the settings")
+    parser.add_argument(
+        "--stream", help="only this stream; default: all of the settings"
+    )
     arguments = parser.parse_args(argv)
     return finish(lambda: snapshot(arguments))
 

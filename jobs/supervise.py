@@ -24,15 +24,23 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
     if arguments.reset:
         reset(home, arguments.reset)
     now_us = time.time_ns() // 1000
-    done = by_kind(tick(job_supervisor(home, conf), streams, now_us=now_us, deliveries=deliveries))
+    done = by_kind(
+        tick(job_supervisor(home, conf), streams, now_us=now_us, deliveries=deliveries)
+    )
     beats = record_beats(home, streams, now_us=now_us)
-    return {**all_healths(home, streams, deliveries, now_us=now_us), **done, "beats": beats}
+    return {
+        **all_healths(home, streams, deliveries, now_us=now_us),
+        **done,
+        "beats": beats,
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, does one tick, gives back the exit code."""
     parser = job_parser("supervise", supervise.__doc__)
-    parser.add_argument("--reset", metavar="STREAM", help="let a stream that was given up start again")
+    parser.add_argument(
+        "--reset", metavar="STREAM", help="let a stream that was given up start again"
+    )
     return finish(partial(supervise, parser.parse_args(argv)))
 
 

@@ -16,7 +16,10 @@ def checked_name(name: str, what: str) -> str:
         ConfigError: any other name, so that no name can leave the home folder.
     """
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is no name for a {what}", hint="small letters, digits, - and _, a letter first")
+        raise ConfigError(
+            f"{name!r} is no name for a {what}",
+            hint="small letters, digits, - and _, a letter first",
+        )
     return name
 
 

@@ -18,7 +18,9 @@ _NAMED = re.compile(
     r"|passw(?:or)?d|sasl\.password)(\\?[\"']?\s*[:=]\s*\\?[\"']?)((?:(?:bearer|basic|digest)\s+)?[^\s\"'\\,;&}]+)"
 )
 _LONG = 8  # characters: what is shorter is a word such as `hooks` or `v1`, unless it has a digit
-_ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]*://)?([^/?#]*)(.*)$", re.IGNORECASE | re.DOTALL)
+_ADDRESS = re.compile(
+    r"^([a-z][a-z0-9+.-]*://)?([^/?#]*)(.*)$", re.IGNORECASE | re.DOTALL
+)
 _forms: set[str] = set()
 _hosts: set[str] = set()  # addresses are told up to here
 
@@ -48,12 +50,16 @@ def keep_url(url: str) -> None:
 def shown_url(url: str) -> str:
     """An address by scheme and host alone; it may be a wrong one."""
     found = _ADDRESS.match(url)
-    scheme, host, rest = (found[1] or "", found[2], found[3]) if found else ("", "", url)
+    scheme, host, rest = (
+        (found[1] or "", found[2], found[3]) if found else ("", "", url)
+    )
     return f"{scheme}{host.rpartition('@')[2]}{'/...' if rest else ''}"
 
 
 def _may_be_secret(part: str) -> bool:
-    return len(part) >= _LONG or (len(part) >= _LEAST and any(character.isdigit() for character in part))
+    return len(part) >= _LONG or (
+        len(part) >= _LEAST and any(character.isdigit() for character in part)
+    )
 
 
 def redacted(text: str) -> str:

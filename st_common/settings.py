@@ -126,10 +126,13 @@ def home_dir(given: Path | str | None = None) -> Path:
     """
     value = given or os.environ.get("FAIRWAY_HOME")
     if not value:
-        raise ConfigError("no home folder is given", hint="use --home DIR or set FAIRWAY_HOME")
+        raise ConfigError(
+            "no home folder is given", hint="use --home DIR or set FAIRWAY_HOME"
+        )
     if _SCHEME.match(str(value)):
         raise ConfigError(
-            f"a home cannot lie at {value}", hint="give a folder of a local disk; shared storage is planned"
+            f"a home cannot lie at {value}",
+            hint="give a folder of a local disk; shared storage is planned",
         )
     return Path(value)
 
@@ -147,7 +150,9 @@ def conf_dir(home: Path | None = None, given: Path | str | None = None) -> Path:
 def contracts_dir(given: Path | str | None = None) -> Path:
     """The folder of the data contracts: `given`, else FAIRWAY_CONTRACTS, else data_contracts beside this package."""
     value = given or os.environ.get("FAIRWAY_CONTRACTS")
-    return Path(value) if value else Path(__file__).resolve().parents[1] / "data_contracts"
+    return (
+        Path(value) if value else Path(__file__).resolve().parents[1] / "data_contracts"
+    )
 
 
 def secret_of(variable: str) -> str | None:
@@ -164,7 +169,11 @@ def secret_of(variable: str) -> str | None:
 class Streams(dict[str, StreamSettings]):
     """The streams that can run, by name, in the order of the file; `broken` are the others, each with its error."""
 
-    def __init__(self, streams: Mapping[str, StreamSettings], broken: Mapping[str, ConfigError] | None = None) -> None:
+    def __init__(
+        self,
+        streams: Mapping[str, StreamSettings],
+        broken: Mapping[str, ConfigError] | None = None,
+    ) -> None:
         super().__init__(streams)
         self.broken = dict(broken or {})
 
@@ -182,7 +191,9 @@ def load_streams(conf: Path) -> Streams:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path} does not exist", hint="name the folder by --conf or FAIRWAY_CONF") from None
+        raise ConfigError(
+            f"{path} does not exist", hint="name the folder by --conf or FAIRWAY_CONF"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     known(document, ("streams",), f"{path}:")
@@ -207,7 +218,8 @@ def stream_of(streams: Mapping[str, StreamSettings], name: str) -> StreamSetting
     """
     if name not in streams:
         raise broken_of(streams).get(name) or ConfigError(
-            f"there is no stream {name!r}", hint=f"the settings have {', '.join(streams) or 'none'}"
+            f"there is no stream {name!r}",
+            hint=f"the settings have {', '.join(streams) or 'none'}",
         )
     return streams[name]
 
@@ -226,7 +238,9 @@ def _stream(name: str, table: object, path: Path) -> StreamSettings:
     if not isinstance(table, dict):
         raise ConfigError(f"{place} must be a table", hint=f"[streams.{name}]")
     values = checked(table, STREAM_KEYS, StreamSettings, place)
-    values["columns"] = Columns(**checked(values["columns"], COLUMN_KEYS, Columns, f"{place} columns:"))
+    values["columns"] = Columns(
+        **checked(values["columns"], COLUMN_KEYS, Columns, f"{place} columns:")
+    )
     declared = values.get("attributes", {})
     values["attributes"] = {name: kind for name, (kind, _) in declared.items()}
     values["units"] = {name: unit for name, (_, unit) in declared.items() if unit}
@@ -237,28 +251,42 @@ def _stream(name: str, table: object, path: Path) -> StreamSettings:
     return stream
 
 
-def _check_together(stream: StreamSettings, table: Mapping[str, Any], place: str) -> None:
+def _check_together(
+    stream: StreamSettings, table: Mapping[str, Any], place: str
+) -> None:
     """Refuses keys that are right alone and wrong beside each other."""
     if stream.format == "ndjson":
         for key in ("header", "delimiter", "quote"):
             if key in table:
-                raise ConfigError(f"{place} {key} has no meaning for ndjson", hint="remove it")
+                raise ConfigError(
+                    f"{place} {key} has no meaning for ndjson", hint="remove it"
+                )
     elif not stream.header:
         _check_numbered(stream, place)
     if stream.quote == stream.delimiter:
         raise ConfigError(f"{place} quote and delimiter are both {stream.quote!r}")
     if stream.columns.gone is None and "gone_values" in table["columns"]:
-        raise ConfigError(f"{place} columns: gone_values without gone", hint="name the column by gone")
+        raise ConfigError(
+            f"{place} columns: gone_values without gone", hint="name the column by gone"
+        )
     if stream.columns.x == stream.columns.y:
         raise ConfigError(f"{place} columns: x and y are both {stream.columns.x!r}")
 
 
 def _check_numbered(stream: StreamSettings, place: str) -> None:
     columns = stream.columns
-    named = {"object": columns.object, "event_ts": columns.event_ts, "x": columns.x, "y": columns.y}
-    named |= {"gone": columns.gone} | {f"attribute {name}": name for name in stream.attributes}
+    named = {
+        "object": columns.object,
+        "event_ts": columns.event_ts,
+        "x": columns.x,
+        "y": columns.y,
+    }
+    named |= {"gone": columns.gone} | {
+        f"attribute {name}": name for name in stream.attributes
+    }
     for key, column in named.items():
         if column is not None and not re.fullmatch(r"[1-9]\d{0,4}", column):
             raise ConfigError(
-                f"{place} {key} = {column!r} is no column number", hint='header = false: columns are "1", "2", ...'
+                f"{place} {key} = {column!r} is no column number",
+                hint='header = false: columns are "1", "2", ...',
             )

@@ -5,7 +5,16 @@ from typing import Any
 
 from st_common.crs import unit_of_crs
 from st_common.home import checked_name
-from st_common.toml_values import OFF, Check, WrongError, flag, number, one_of, whole, words
+from st_common.toml_values import (
+    OFF,
+    Check,
+    WrongError,
+    flag,
+    number,
+    one_of,
+    whole,
+    words,
+)
 from st_common.units import SHOWN, unit_of
 
 PLANE = "planar"
@@ -20,7 +29,17 @@ _TIME_UNITS = ("s", "ms", "us", "iso")
 _MAX_SHARDS = 256
 _MOST_READINGS = 1_000_000
 _POSITION_COLUMNS = frozenset(
-    {"event_date", "region_id", "segment", "row", "event_ts", "x", "y", "object", "gone"}
+    {
+        "event_date",
+        "region_id",
+        "segment",
+        "row",
+        "event_ts",
+        "x",
+        "y",
+        "object",
+        "gone",
+    }
 )  # an attribute stands beside these in the table `positions`
 _NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=.`]")
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
@@ -36,7 +55,12 @@ def _column(value: object) -> str:
 
 
 def _character(value: object) -> str:
-    if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in "\r\n\0":
+    if (
+        not isinstance(value, str)
+        or len(value) != 1
+        or not value.isascii()
+        or value in "\r\n\0"
+    ):
         raise WrongError("must be one ASCII character")
     return value
 
@@ -48,7 +72,11 @@ def _quote(value: object) -> str:
 def _crs(value: object) -> str:
     if value == PLANE:
         return PLANE
-    found = re.fullmatch(r"(?i:epsg):([1-9]\d{3,5})", value) if isinstance(value, str) else None
+    found = (
+        re.fullmatch(r"(?i:epsg):([1-9]\d{3,5})", value)
+        if isinstance(value, str)
+        else None
+    )
     if found is None:
         raise WrongError('must be "EPSG:" and a number, or "planar"')
     try:
@@ -60,7 +88,9 @@ def _crs(value: object) -> str:
 
 def _time_unit(value: object) -> str:
     if not isinstance(value, str) or (value not in _TIME_UNITS and "%" not in value):
-        raise WrongError(f"is none of {', '.join(_TIME_UNITS)}, nor a format such as %d/%m/%Y %H:%M:%S")
+        raise WrongError(
+            f"is none of {', '.join(_TIME_UNITS)}, nor a format such as %d/%m/%Y %H:%M:%S"
+        )
     if value not in _TIME_UNITS:
         used = set(_DIRECTIVE.findall(value))
         if used - _DIRECTIVES:
@@ -80,17 +110,23 @@ def _attributes(value: object) -> dict[str, tuple[str, str]]:
         if not name or _NOT_IN_DELTA.search(name):
             raise WrongError(f"{name!r} cannot be a table's column")
         if name.lower() in seen:
-            raise WrongError(f"{name!r} stands there already, or is a column of every table of positions")
+            raise WrongError(
+                f"{name!r} stands there already, or is a column of every table of positions"
+            )
         seen.add(name.lower())
     return {name: _type_and_unit(name, declared) for name, declared in value.items()}
 
 
 def _type_and_unit(name: str, declared: object) -> tuple[str, str]:
-    kind, _, unit = declared.partition(" ") if isinstance(declared, str) else ("", "", "")
+    kind, _, unit = (
+        declared.partition(" ") if isinstance(declared, str) else ("", "", "")
+    )
     if kind not in _ATTRIBUTE_TYPES:
         raise WrongError(f"{name!r} is none of {', '.join(_ATTRIBUTE_TYPES)}")
     if unit and (kind not in _NUMBERS or unit_of(unit) is None):
-        raise WrongError(f"{name!r} = {declared!r}: a double or a long may have a unit, such as {_UNITS}")
+        raise WrongError(
+            f"{name!r} = {declared!r}: a double or a long may have a unit, such as {_UNITS}"
+        )
     return kind, unit
 
 

@@ -16,7 +16,9 @@ class WrongError(Exception):
     """What is wrong with a value; `checked` adds the place and the key."""
 
 
-def checked(table: Mapping[str, Any], keys: Mapping[str, Check], kind: type, place: str) -> dict[str, Any]:
+def checked(
+    table: Mapping[str, Any], keys: Mapping[str, Check], kind: type, place: str
+) -> dict[str, Any]:
     """The values of a table, each as the check of its key gives it back.
 
     Args:
@@ -30,7 +32,9 @@ def checked(table: Mapping[str, Any], keys: Mapping[str, Check], kind: type, pla
     """
     known(table, tuple(keys), place)
     for wanted in fields(kind):
-        optional = wanted.default is not MISSING or wanted.default_factory is not MISSING
+        optional = (
+            wanted.default is not MISSING or wanted.default_factory is not MISSING
+        )
         if wanted.name in keys and not optional and wanted.name not in table:
             raise ConfigError(f"{place} {wanted.name} is missing")
     values = {}
@@ -40,7 +44,9 @@ def checked(table: Mapping[str, Any], keys: Mapping[str, Check], kind: type, pla
         except WrongError as error:
             raise ConfigError(f"{place} {key} = {value!r} {error}") from None
         except ConfigError as error:
-            raise ConfigError(f"{place} {key}: {error.message}", hint=error.hint) from None
+            raise ConfigError(
+                f"{place} {key}: {error.message}", hint=error.hint
+            ) from None
     return values
 
 
@@ -53,7 +59,11 @@ def known(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
     for key in table:
         if key not in keys:
             near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(keys)}"
+            hint = (
+                f"did you mean {near[0]!r}?"
+                if near
+                else f"known keys: {', '.join(keys)}"
+            )
             raise ConfigError(f"{place} unknown key {key!r}", hint=hint)
 
 
@@ -64,7 +74,10 @@ def one_of(*choices: str) -> Check:
         if value in choices:
             return str(value)
         near = difflib.get_close_matches(str(value), choices, n=1)
-        raise WrongError(f"is none of {', '.join(choices)}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+        raise WrongError(
+            f"is none of {', '.join(choices)}"
+            + (f" (did you mean {near[0]!r}?)" if near else "")
+        )
 
     return check
 
@@ -75,7 +88,11 @@ def number(*, least: float, above: bool = False, off: bool = False) -> Check:
     def check(value: object) -> float | None:
         if off and value == OFF:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+        ):
             raise WrongError('is no number or "off"' if off else "is no number")
         if value < least or (above and value == least):
             raise WrongError(f"must be {'above' if above else 'at least'} {least:g}")
@@ -88,7 +105,11 @@ def whole(*, least: int = 1, most: int) -> Check:
     """Checks that a value is a whole number from `least` to `most`."""
 
     def check(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or not least <= value <= most
+        ):
             raise WrongError(f"must be a whole number from {least} to {most}")
         return value
 
@@ -104,7 +125,11 @@ def flag(value: object) -> bool:
 
 def words(value: object) -> tuple[str, ...]:
     """The words of a list that is not empty."""
-    if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
+    if (
+        not isinstance(value, list)
+        or not value
+        or not all(isinstance(word, str) for word in value)
+    ):
         raise WrongError("must be a list of strings")
     return tuple(value)
 

@@ -8,7 +8,9 @@ Domain = Literal["space", "time", "speed"]
 
 METRES = {
     **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0),
-    **dict.fromkeys(("km", "kms", "kilometre", "kilometres", "kilometer", "kilometers"), 1000.0),
+    **dict.fromkeys(
+        ("km", "kms", "kilometre", "kilometres", "kilometer", "kilometers"), 1000.0
+    ),
     **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
     **dict.fromkeys(("mi", "mile", "miles"), 1609.344),
     **dict.fromkeys(("nmi", "nmis"), 1852.0),
@@ -49,20 +51,40 @@ def unit_of(text: str) -> Measure | None:
     length, stroke, time = (part.strip().lower() for part in text.partition("/"))
     if stroke:
         known = length in METRES and time in SECONDS
-        return Measure(domain="speed", times=METRES[length], per=SECONDS[time]) if known else None
+        return (
+            Measure(domain="speed", times=METRES[length], per=SECONDS[time])
+            if known
+            else None
+        )
     if length in SPEEDS:
         return Measure(domain="speed", times=SPEEDS[length][0], per=SPEEDS[length][1])
     domain = domain_of(length)
-    return Measure(domain=domain, times=(METRES if domain == "space" else SECONDS)[length]) if domain else None
+    return (
+        Measure(domain=domain, times=(METRES if domain == "space" else SECONDS)[length])
+        if domain
+        else None
+    )
 
 
 def converted(measure: Measure, unit: Measure) -> float:
     """How many of a unit an amount is, rounded once."""
-    amount, times, per = (Fraction(repr(value)) for value in (measure.amount, measure.times, measure.per))
-    return float(amount * times / per * Fraction(repr(unit.per)) / Fraction(repr(unit.times)))
+    amount, times, per = (
+        Fraction(repr(value)) for value in (measure.amount, measure.times, measure.per)
+    )
+    return float(
+        amount * times / per * Fraction(repr(unit.per)) / Fraction(repr(unit.times))
+    )
 
 
 def domain_of(unit: str) -> Domain | None:
     """What a unit measures; None for an unknown one."""
     word = unit.lower()
-    return "space" if word in METRES else "time" if word in SECONDS else "speed" if word in SPEEDS else None
+    return (
+        "space"
+        if word in METRES
+        else "time"
+        if word in SECONDS
+        else "speed"
+        if word in SPEEDS
+        else None
+    )

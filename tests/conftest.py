@@ -9,18 +9,26 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("st_common.testing.laws", "st_common.testing.telling")  # before anything imports it
+pytest.register_assert_rewrite(
+    "st_common.testing.laws", "st_common.testing.telling"
+)  # before anything imports it
 ROOT = Path(__file__).resolve().parents[1]
 UNDER_CI = bool(os.environ.get("CI"))
 MARKS_OF_FOLDERS = {"spark": "spark", "dags": "dags", "e2e": "e2e"}
 
-if importlib.util.find_spec("hypothesis"):  # not in Airflow's environment, where nothing is a law
+if importlib.util.find_spec(
+    "hypothesis"
+):  # not in Airflow's environment, where nothing is a law
     from hypothesis import HealthCheck, Phase, settings
 
     from st_common.testing.effort import QUICK
 
     # A shared machine makes any deadline and any health check on time a matter of luck.
-    steady = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+    steady = {
+        "deadline": None,
+        "suppress_health_check": [HealthCheck.too_slow],
+        "print_blob": True,
+    }
     settings.register_profile("quick", max_examples=QUICK, **steady)
     settings.register_profile("deep", max_examples=1000, **steady)
     settings.register_profile("ci", max_examples=QUICK, derandomize=True, **steady)
@@ -28,7 +36,11 @@ if importlib.util.find_spec("hypothesis"):  # not in Airflow's environment, wher
     settings.register_profile("random", max_examples=10, database=None, **steady)
     # tools/mutants.py asks whether a case fails, not which is the smallest.
     settings.register_profile(
-        "mutants", max_examples=QUICK, derandomize=True, phases=[Phase.explicit, Phase.generate], **steady
+        "mutants",
+        max_examples=QUICK,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate],
+        **steady,
     )
     PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if UNDER_CI else "quick")
     settings.load_profile(PROFILE)
@@ -37,7 +49,11 @@ else:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--spec-marks", metavar="FILE", help="write which tests carry which rows of the specification")
+    parser.addoption(
+        "--spec-marks",
+        metavar="FILE",
+        help="write which tests carry which rows of the specification",
+    )
 
 
 def pytest_report_header() -> str:
@@ -51,7 +67,9 @@ def shared() -> Path:
     if folder.is_dir():
         return folder
     if UNDER_CI:
-        pytest.fail(f"no real data at {folder}: under CI nothing may be left out", pytrace=False)
+        pytest.fail(
+            f"no real data at {folder}: under CI nothing may be left out", pytrace=False
+        )
     pytest.skip(f"no real data at {folder}")
 
 
@@ -78,32 +96,52 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A session on two cores; what the JVM prints goes to a file."""
     from st_common.spark.session import session
 
-    made = session("tests", memory="2g", log_file=tmp_path_factory.mktemp("spark") / "spark.log")
+    made = session(
+        "tests", memory="2g", log_file=tmp_path_factory.mktemp("spark") / "spark.log"
+    )
     yield made
     made.stop()
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
     for item in items:
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         if folder in MARKS_OF_FOLDERS:
             item.add_marker(MARKS_OF_FOLDERS[folder])
-        if PROFILE == "deep" and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-            item.add_marker(pytest.mark.timeout(0), append=False)  # it takes what it takes
-        if item.get_closest_marker("spark"):  # Spark and py4j leave sockets and pipes open
+        if PROFILE == "deep" and getattr(
+            getattr(item, "obj", None), "is_hypothesis_test", False
+        ):
+            item.add_marker(
+                pytest.mark.timeout(0), append=False
+            )  # it takes what it takes
+        if item.get_closest_marker(
+            "spark"
+        ):  # Spark and py4j leave sockets and pipes open
             if config.pluginmanager.hasplugin("xdist"):
-                item.add_marker(pytest.mark.xdist_group("spark"))  # one session, in one process
-            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+                item.add_marker(
+                    pytest.mark.xdist_group("spark")
+                )  # one session, in one process
+            item.add_marker(
+                pytest.mark.filterwarnings(
+                    "ignore::pytest.PytestUnraisableExceptionWarning"
+                )
+            )
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
     marks = _marks(items)
     with (ROOT / "docs" / "spec-rows.csv").open(newline="", encoding="utf-8") as source:
         known = {record["id"] for record in csv.DictReader(source)}
     if unknown := sorted(set(marks) - known):
         tests = ", ".join(name for row in unknown for name in marks[row])
-        raise pytest.UsageError(f"no such row in docs/spec-rows.csv: {' '.join(unknown)} (marked by {tests})")
+        raise pytest.UsageError(
+            f"no such row in docs/spec-rows.csv: {' '.join(unknown)} (marked by {tests})"
+        )
     if target := config.getoption("--spec-marks"):
-        Path(target).write_text(json.dumps(marks, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        Path(target).write_text(
+            json.dumps(marks, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )
 
 
 def _marks(items: list[pytest.Item]) -> dict[str, list[str]]:

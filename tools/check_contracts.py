@@ -9,7 +9,10 @@ from st_common.errors import FairwayError
 
 def main() -> int:
     """Prints what is wrong; gives back 0 when nothing is."""
-    names = sorted(path.name.removesuffix(".odcs.yaml") for path in Path("data_contracts").glob("*.odcs.yaml"))
+    names = sorted(
+        path.name.removesuffix(".odcs.yaml")
+        for path in Path("data_contracts").glob("*.odcs.yaml")
+    )
     problems = 0
     for name in names:
         try:

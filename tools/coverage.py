@@ -53,21 +53,34 @@ def page(rows: list[Row], tests: dict[str, list[str]]) -> str:
     claimed = [row for row in rows if row.part != LATER]
     proved = [row for row in claimed if tests.get(row.id)]
     later = len(rows) - len(claimed)
-    lines = [HEAD, f"{len(proved)} of {len(claimed)} claimed rows carry tests; {later} come later.", ""]
+    lines = [
+        HEAD,
+        f"{len(proved)} of {len(claimed)} claimed rows carry tests; {later} come later.",
+        "",
+    ]
     lines += ["| row | what | how far | tests |", "|---|---|---|---|"]
     for row in rows:
         far = f"{row.part}: {row.note}" if row.note else row.part
-        lines.append(f"| {row.id} | {row.title} | {far} | {len(tests.get(row.id, ())) or '-'} |")
+        lines.append(
+            f"| {row.id} | {row.title} | {far} | {len(tests.get(row.id, ())) or '-'} |"
+        )
     for row in rows:
         if tests.get(row.id):
-            lines += ["", f"## {row.id} {row.title}", "", *(f"- `{name}`" for name in tests[row.id])]
+            lines += [
+                "",
+                f"## {row.id} {row.title}",
+                "",
+                *(f"- `{name}`" for name in tests[row.id]),
+            ]
     return "\n".join(lines) + "\n"
 
 
 def problems_of(rows: list[Row], tests: dict[str, list[str]]) -> list[str]:
     """Why the page cannot be left as it is."""
     bare = [row.id for row in rows if row.part != LATER and not tests.get(row.id)]
-    problems = [f"{ROWS}: claimed, but no test carries them: {' '.join(bare)}"] if bare else []
+    problems = (
+        [f"{ROWS}: claimed, but no test carries them: {' '.join(bare)}"] if bare else []
+    )
     if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page(rows, tests):
         problems.append(f"{PAGE} is stale (run: make coverage)")
     return problems
@@ -77,14 +90,18 @@ def main(arguments: list[str]) -> int:
     """Writes the page, or checks it; gives back the exit code."""
     check = "--check" in arguments
     rows = read_rows()
-    tests = read_marks([Path(argument) for argument in arguments if argument != "--check"])
+    tests = read_marks(
+        [Path(argument) for argument in arguments if argument != "--check"]
+    )
     if not check:
         PAGE.write_text(page(rows, tests), encoding="utf-8")
         return 0
     problems = problems_of(rows, tests)
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
-    print(f"coverage: {sum(len(names) for names in tests.values())} marks, {len(problems)} problems")
+    print(
+        f"coverage: {sum(len(names) for names in tests.values())} marks, {len(problems)} problems"
+    )
     return 1 if problems else 0
 
 

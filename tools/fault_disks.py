@@ -11,7 +11,10 @@ from pathlib import Path
 IMAGE_BYTES = 400 << 20
 _IN_MEMORY = ("disk_full", "tick_on_full_disk")
 _ON_AN_IMAGE = ("power_cut", "read_only")
-_SHUTDOWN, _WITHOUT_A_FLUSH = 0x8004587D, 2  # EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
+_SHUTDOWN, _WITHOUT_A_FLUSH = (
+    0x8004587D,
+    2,
+)  # EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
 
 
 @contextmanager
@@ -25,7 +28,9 @@ def disk_of(fault: str, folder: Path) -> Iterator[Path]:
         subprocess.run(["mkfs.ext4", "-q", _image(mount)], check=True)
         _mount(mount)
     elif fault in _IN_MEMORY:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", mount], check=True)
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", mount], check=True
+        )
     try:
         yield mount
     finally:
@@ -53,7 +58,9 @@ def cut_power(folder: Path) -> None:
 
 def turn_read_only(mount: Path) -> None:
     """The kernel comes upon an error of the file system, and takes no write from then on."""
-    found = subprocess.run(["findmnt", "-no", "SOURCE", mount], check=True, capture_output=True, text=True)
+    found = subprocess.run(
+        ["findmnt", "-no", "SOURCE", mount], check=True, capture_output=True, text=True
+    )
     device = Path(found.stdout.strip()).name
     if not device.startswith("loop"):
         raise OSError(f"{mount} is on {device}, not on a file system of its own")
@@ -68,7 +75,9 @@ def mount_again(mount: Path) -> None:
 
 
 def _mount(mount: Path) -> None:
-    subprocess.run(["mount", "-o", "loop,errors=remount-ro", _image(mount), mount], check=True)
+    subprocess.run(
+        ["mount", "-o", "loop,errors=remount-ro", _image(mount), mount], check=True
+    )
 
 
 def _image(mount: Path) -> Path:

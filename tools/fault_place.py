@@ -65,26 +65,51 @@ class Place:
         """The stream's folder."""
         return self.root / "streams" / STREAM
 
-    def call(self, *arguments: str, root: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def call(
+        self, *arguments: str, root: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a command to its end."""
         return subprocess.run(
-            [FAIRWAY, "--home", root or self.root, *arguments], capture_output=True, text=True, timeout=WAIT_S,
+            [FAIRWAY, "--home", root or self.root, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
             check=False,
-        )  # fmt: skip
+        )
 
     def tick(self) -> subprocess.CompletedProcess[str]:
         """One look of the supervisor, to its end."""
         return subprocess.run(
-            [sys.executable, "-m", "jobs.supervise", "--home", self.root, "--conf", self.root / "conf"],
-            capture_output=True, text=True, timeout=WAIT_S, check=False, cwd=ROOT,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "jobs.supervise",
+                "--home",
+                self.root,
+                "--conf",
+                self.root / "conf",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+            cwd=ROOT,
+        )
 
-    def spawn(self, *arguments: str, before: tuple[str, ...] = (), out: Path | None = None) -> subprocess.Popen[bytes]:
+    def spawn(
+        self, *arguments: str, before: tuple[str, ...] = (), out: Path | None = None
+    ) -> subprocess.Popen[bytes]:
         """Starts a command as a process group; what it says on stderr goes to the notes."""
         name = f"{len(self.started):02d}-{arguments[0]}"
-        with (self.notes / f"{name}.err").open("wb") as err, (out or self.notes / f"{name}.out").open("ab") as said:
+        with (
+            (self.notes / f"{name}.err").open("wb") as err,
+            (out or self.notes / f"{name}.out").open("ab") as said,
+        ):
             process = subprocess.Popen(
-                [*before, FAIRWAY, "--home", self.root, *arguments], stdout=said, stderr=err, start_new_session=True
+                [*before, FAIRWAY, "--home", self.root, *arguments],
+                stdout=said,
+                stderr=err,
+                start_new_session=True,
             )
         self.started.append(process)
         return process
@@ -171,7 +196,10 @@ def at_work(place: Place) -> Iterator[subprocess.Popen[bytes]]:
     feeder = threading.Thread(target=feed, args=(place,), daemon=True)
     feeder.start()
     try:
-        until(lambda: position(place) > 0 and place.acknowledged > 1, "the engine is at work")
+        until(
+            lambda: position(place) > 0 and place.acknowledged > 1,
+            "the engine is at work",
+        )
         time.sleep(place.rng.uniform(0, 3))
         yield engine
     finally:
@@ -183,14 +211,18 @@ def rerun(place: Place) -> None:
     """The engine once more, to the log's end."""
     done = place.call("run", STREAM, "--engine", "local", "--until-idle")
     if done.returncode:
-        raise BrokenError(f"run ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        raise BrokenError(
+            f"run ended with {done.returncode}: {done.stderr.strip()[-300:]}"
+        )
 
 
 def told_by(place: Place, root: Path) -> list[str]:
     """All changes of a home, a line each."""
     done = place.call("changes", "--json", root=root)
     if done.returncode:
-        raise BrokenError(f"changes ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        raise BrokenError(
+            f"changes ended with {done.returncode}: {done.stderr.strip()[-300:]}"
+        )
     return done.stdout.splitlines()
 
 
@@ -203,14 +235,25 @@ def judge(place: Place) -> str:
     found = told_by(place, place.root)
     calm = place.notes / "calm"
     shutil.copytree(place.root / "conf", calm / "conf")
-    shutil.copytree(place.stream / "log", calm / "streams" / STREAM / "log", ignore=shutil.ignore_patterns("readers"))
+    shutil.copytree(
+        place.stream / "log",
+        calm / "streams" / STREAM / "log",
+        ignore=shutil.ignore_patterns("readers"),
+    )
     done = place.call("run", STREAM, "--engine", "local", "--until-idle", root=calm)
     expected = told_by(place, calm)
     if done.returncode or not expected:
-        raise BrokenError(f"the calm run ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        raise BrokenError(
+            f"the calm run ended with {done.returncode}: {done.stderr.strip()[-300:]}"
+        )
     if found != expected:
-        lost, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
-        raise BrokenError(f"{lost.total()} changes lost, {more.total()} too many, of {len(expected)}")
+        lost, more = (
+            Counter(expected) - Counter(found),
+            Counter(found) - Counter(expected),
+        )
+        raise BrokenError(
+            f"{lost.total()} changes lost, {more.total()} too many, of {len(expected)}"
+        )
     _judge_told(place, found)
     _judge_acknowledged(place)
     return f"{len(found)} changes, {place.acknowledged * place.rows} fixes acknowledged"
@@ -227,13 +270,21 @@ def _judge_told(place: Place, found: list[str]) -> None:
 
 
 def _judge_acknowledged(place: Place) -> None:
-    done = place.call("sql", "--format", "csv", "SELECT count(*) AS n FROM positions_load")
+    done = place.call(
+        "sql", "--format", "csv", "SELECT count(*) AS n FROM positions_load"
+    )
     if done.returncode:
-        raise BrokenError(f"sql ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        raise BrokenError(
+            f"sql ended with {done.returncode}: {done.stderr.strip()[-300:]}"
+        )
     archived = int(done.stdout.split()[-1])
-    places = 'SELECT count(*) - count(DISTINCT (segment, "row")) AS n FROM positions_load'
+    places = (
+        'SELECT count(*) - count(DISTINCT (segment, "row")) AS n FROM positions_load'
+    )
     doubles = place.call("sql", "--format", "csv", places)
     if archived < place.acknowledged * place.rows:
-        raise BrokenError(f"{place.acknowledged * place.rows} fixes were acknowledged, {archived} are there")
+        raise BrokenError(
+            f"{place.acknowledged * place.rows} fixes were acknowledged, {archived} are there"
+        )
     if int(doubles.stdout.split()[-1]):
         raise BrokenError(f"{doubles.stdout.split()[-1]} fixes are there twice")

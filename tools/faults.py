@@ -21,7 +21,19 @@ import time
 from pathlib import Path
 
 from fault_disks import cut_power, disk_of, filled, mount_again, turn_read_only
-from fault_place import ROWS, STREAM, BrokenError, Place, at_work, judge, kill, part_of, position, rerun, until
+from fault_place import (
+    ROWS,
+    STREAM,
+    BrokenError,
+    Place,
+    at_work,
+    judge,
+    kill,
+    part_of,
+    position,
+    rerun,
+    until,
+)
 
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
@@ -63,13 +75,20 @@ def paused_owner(place: Place) -> None:
         elsewhere = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
         other = place.spawn("run", STREAM, "--engine", "local", before=elsewhere)
         before = position(place)
-        until(lambda: position(place) > before or other.poll() is not None, "another one has taken over")
+        until(
+            lambda: position(place) > before or other.poll() is not None,
+            "another one has taken over",
+        )
         if other.poll() is not None:
-            raise BrokenError(f"nobody can take over from a paused engine: exit {other.returncode}")
+            raise BrokenError(
+                f"nobody can take over from a paused engine: exit {other.returncode}"
+            )
         os.killpg(engine.pid, signal.SIGCONT)
         until(lambda: engine.poll() is not None, "the paused engine has noticed")
         if engine.returncode != REFUSED:
-            raise BrokenError(f"the paused engine ended with {engine.returncode}, not {REFUSED}")
+            raise BrokenError(
+                f"the paused engine ended with {engine.returncode}, not {REFUSED}"
+            )
     time.sleep(FOREIGN_S)  # nobody can look at the second one either, which is dead now
     rerun(place)
 
@@ -79,14 +98,30 @@ def clock_step(place: Place) -> None:
     stat = place.notes / "stat"
     lines = Path("/proc/stat").read_text().splitlines()
     stat.write_text(
-        "\n".join(f"btime {int(x.split()[1]) + 3600}" if x.startswith("btime") else x for x in lines) + "\n"
+        "\n".join(
+            f"btime {int(x.split()[1]) + 3600}" if x.startswith("btime") else x
+            for x in lines
+        )
+        + "\n"
     )
-    stepped = ("unshare", "--mount", "sh", "-c", f'mount --bind {stat} /proc/stat && exec "$@"', "sh")
+    stepped = (
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        f'mount --bind {stat} /proc/stat && exec "$@"',
+        "sh",
+    )
     with at_work(place) as engine:
         second = place.spawn("run", STREAM, "--engine", "local", before=stepped)
-        until(lambda: second.poll() is not None or engine.poll() is not None, "one of two engines has ended")
+        until(
+            lambda: second.poll() is not None or engine.poll() is not None,
+            "one of two engines has ended",
+        )
         if second.poll() != REFUSED:
-            raise BrokenError(f"a second engine was not refused: {second.poll()}, and the first one: {engine.poll()}")
+            raise BrokenError(
+                f"a second engine was not refused: {second.poll()}, and the first one: {engine.poll()}"
+            )
     rerun(place)
 
 
@@ -113,13 +148,19 @@ def tick_on_full_disk(place: Place) -> None:
             _alerted(place, place.tick(), "load", "dead: ")
         done = place.tick()
         if done.returncode or place.launched() is None:
-            raise BrokenError(f"a tick with room again: {done.returncode}: {done.stdout} {done.stderr}")
+            raise BrokenError(
+                f"a tick with room again: {done.returncode}: {done.stdout} {done.stderr}"
+            )
         before = position(place)
-        until(lambda: position(place) > before, "the engine that was launched is at work")
+        until(
+            lambda: position(place) > before, "the engine that was launched is at work"
+        )
     rerun(place)
 
 
-def _alerted(place: Place, done: subprocess.CompletedProcess[str], stream: str, text: str) -> None:
+def _alerted(
+    place: Place, done: subprocess.CompletedProcess[str], stream: str, text: str
+) -> None:
     """Makes sure that a tick alerted, in the file or on stderr, and ended without a traceback."""
     said = [alert.stream + ": " + alert.text for alert in read_alerts(Home(place.root))]
     told = done.stderr.replace("alert: ", "").splitlines() + said
@@ -134,14 +175,26 @@ def _alerted(place: Place, done: subprocess.CompletedProcess[str], stream: str, 
 def _judge_end(place: Place, engine: subprocess.Popen[bytes]) -> None:
     """Makes sure that an engine of which the disk took nothing ended with a line that names a file."""
     said = (place.notes / f"{place.started.index(engine):02d}-run.err").read_text()
-    if engine.returncode != NO_STORAGE or "Traceback" in said or str(place.root) not in said:
-        raise BrokenError(f"an engine that the disk took nothing of ended with {engine.returncode}: {said[-300:]}")
+    if (
+        engine.returncode != NO_STORAGE
+        or "Traceback" in said
+        or str(place.root) not in said
+    ):
+        raise BrokenError(
+            f"an engine that the disk took nothing of ended with {engine.returncode}: {said[-300:]}"
+        )
 
 
 def _refused(done: subprocess.CompletedProcess[str], what: str) -> None:
     """Makes sure that a command ended with the code of a disk that takes nothing, and said this without a traceback."""
-    if done.returncode != NO_STORAGE or what not in done.stderr or "Traceback" in done.stderr:
-        raise BrokenError(f"{done.args[1:]} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+    if (
+        done.returncode != NO_STORAGE
+        or what not in done.stderr
+        or "Traceback" in done.stderr
+    ):
+        raise BrokenError(
+            f"{done.args[1:]} ended with {done.returncode}: {done.stderr.strip()[-300:]}"
+        )
 
 
 def read_only(place: Place) -> None:
@@ -170,7 +223,9 @@ def older_table(place: Place) -> None:
     with at_work(place):
         pass
     rerun(place)
-    commits = sorted((place.root / "tables" / "changes" / STREAM / "_delta_log").glob("*.json"))
+    commits = sorted(
+        (place.root / "tables" / "changes" / STREAM / "_delta_log").glob("*.json")
+    )
     commits[-1].unlink()
     rerun(place)
 
@@ -191,7 +246,10 @@ def torn_records(place: Place) -> None:
     """The small files beside the log are cut to nothing: positions of readers, status, lease."""
     with at_work(place):
         pass
-    for path in [*(place.stream / "log" / "readers").glob("*.json"), *place.stream.glob("*.json")]:
+    for path in [
+        *(place.stream / "log" / "readers").glob("*.json"),
+        *place.stream.glob("*.json"),
+    ]:
         if path.name != "topology.json":
             path.write_bytes(b"")
     rerun(place)
@@ -204,10 +262,18 @@ def torn_segment(place: Place) -> None:
     segment = sorted((place.stream / "log").rglob("*.seg"))[-2]
     data = segment.read_bytes()
     segment.write_bytes(data[: len(data) // 2])
-    shutil.rmtree(place.stream / "local", ignore_errors=True)  # all of it must be read again
+    shutil.rmtree(
+        place.stream / "local", ignore_errors=True
+    )  # all of it must be read again
     done = place.call("run", STREAM, "--engine", "local", "--until-idle")
-    if done.returncode != 2 or segment.name not in done.stderr or "Traceback" in done.stderr:
-        raise BrokenError(f"a torn segment: run ended with {done.returncode}: {done.stderr.strip()[-200:]}")
+    if (
+        done.returncode != 2
+        or segment.name not in done.stderr
+        or "Traceback" in done.stderr
+    ):
+        raise BrokenError(
+            f"a torn segment: run ended with {done.returncode}: {done.stderr.strip()[-200:]}"
+        )
     segment.write_bytes(data)
     rerun(place)
 
@@ -219,7 +285,9 @@ def torn_packet(place: Place) -> None:
     data[-1 - place.rng.randrange(len(data) // 2)] ^= 1
     whole = segment.read_bytes()
     segment.write_bytes(bytes(data))
-    shutil.rmtree(place.stream / "local", ignore_errors=True)  # all of it must be read again
+    shutil.rmtree(
+        place.stream / "local", ignore_errors=True
+    )  # all of it must be read again
     rerun(place)
     alerts = (place.root / "alerts.jsonl").read_text()
     if alerts.count(f"{segment.name} is damaged") != 1:
@@ -228,8 +296,14 @@ def torn_packet(place: Place) -> None:
     aside = Path(shutil.move(raw, place.notes / raw.name))
     shutil.rmtree(place.stream / "local")
     done = place.call("run", STREAM, "--engine", "local", "--until-idle")
-    if done.returncode != 2 or segment.name not in done.stderr or "Traceback" in done.stderr:
-        raise BrokenError(f"a torn packet: run ended with {done.returncode}: {done.stderr.strip()[-200:]}")
+    if (
+        done.returncode != 2
+        or segment.name not in done.stderr
+        or "Traceback" in done.stderr
+    ):
+        raise BrokenError(
+            f"a torn packet: run ended with {done.returncode}: {done.stderr.strip()[-200:]}"
+        )
     shutil.copy(aside, raw)
     rerun(place)
     segment.write_bytes(whole)
@@ -252,7 +326,9 @@ def _packet(place: Place) -> tuple[Path, Path]:
     with at_work(place):
         pass
     raw = min((place.stream / "log" / "raw").rglob("*.raw"))
-    return next((place.stream / "log" / "segments").rglob(f"{raw.name.split('-')[0]}.seg")), raw
+    return next(
+        (place.stream / "log" / "segments").rglob(f"{raw.name.split('-')[0]}.seg")
+    ), raw
 
 
 def _verify_says(place: Place, what: str) -> None:
@@ -277,7 +353,9 @@ def stray_file(place: Place) -> None:
         or "Traceback" in done.stderr
         or (done.returncode and stray.name not in done.stderr)
     ):
-        raise BrokenError(f"a stray file: replay ended with {done.returncode}: {done.stderr.strip()[-200:]}")
+        raise BrokenError(
+            f"a stray file: replay ended with {done.returncode}: {done.stderr.strip()[-200:]}"
+        )
     stray.unlink()
     rerun(place)
 
@@ -285,12 +363,25 @@ def stray_file(place: Place) -> None:
 # --- rounds ----------------------------------------------------------------------------------------------------------
 
 FAULTS = {
-    found.__name__: found for found in (
-        kill_engine, kill_capture, paused_owner, clock_step, disk_full, tick_on_full_disk, read_only, power_cut,
-        older_table, flipped_state,
-        torn_records, torn_segment, torn_packet, torn_raw, stray_file,
+    found.__name__: found
+    for found in (
+        kill_engine,
+        kill_capture,
+        paused_owner,
+        clock_step,
+        disk_full,
+        tick_on_full_disk,
+        read_only,
+        power_cut,
+        older_table,
+        flipped_state,
+        torn_records,
+        torn_segment,
+        torn_packet,
+        torn_raw,
+        stray_file,
     )
-}  # fmt: skip
+}
 
 
 def round_of(fault: str, seed: int, folder: Path) -> str:
@@ -302,7 +393,11 @@ def round_of(fault: str, seed: int, folder: Path) -> str:
     notes = folder / "notes"
     notes.mkdir(parents=True)
     with disk_of(fault, folder) as disk:
-        place = Place(root=disk / "home", notes=notes, rng=random.Random(f"{fault} {seed}"))  # noqa: S311 - to be repeated
+        place = Place(
+            root=disk / "home",
+            notes=notes,
+            rng=random.Random(f"{fault} {seed}"),  # noqa: S311 - to be repeated
+        )
         try:
             FAULTS[fault](place)
             return judge(place)
@@ -317,7 +412,11 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("faults", nargs="*")
     parser.add_argument("--seed", type=int, default=time.time_ns() // 1_000_000_000)
-    parser.add_argument("--keep", action="store_true", help="leave the folders of rounds that did not hold")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="leave the folders of rounds that did not hold",
+    )
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args(arguments)
     if args.list:
@@ -325,19 +424,29 @@ def main(arguments: list[str]) -> int:
         return 0
     unknown = sorted(set(args.faults) - set(FAULTS))
     if unknown:
-        parser.error(f"no such fault: {' '.join(unknown)} (there are: {' '.join(FAULTS)})")
-    broken = sum(not _told(name, args.seed, keep=args.keep) for name in args.faults or FAULTS)
+        parser.error(
+            f"no such fault: {' '.join(unknown)} (there are: {' '.join(FAULTS)})"
+        )
+    broken = sum(
+        not _told(name, args.seed, keep=args.keep) for name in args.faults or FAULTS
+    )
     print(f"{broken} did not hold; to replay: make faults ARGS='--seed {args.seed}'")
     return 1 if broken else 0
 
 
 def _told(fault: str, seed: int, *, keep: bool) -> bool:
-    folder, start_s = Path(tempfile.mkdtemp(prefix=f"faults-{fault}-")), time.monotonic()
+    folder, start_s = (
+        Path(tempfile.mkdtemp(prefix=f"faults-{fault}-")),
+        time.monotonic(),
+    )
     try:
         held, said = True, round_of(fault, seed, folder)
     except (BrokenError, subprocess.CalledProcessError) as error:
         held, said = False, str(error)
-    print(f"{'held ' if held else 'BROKE'} {fault:15} {time.monotonic() - start_s:5.0f} s  {said}", flush=True)
+    print(
+        f"{'held ' if held else 'BROKE'} {fault:15} {time.monotonic() - start_s:5.0f} s  {said}",
+        flush=True,
+    )
     if held or not keep:
         shutil.rmtree(folder, ignore_errors=True)
     else:

@@ -23,8 +23,13 @@ among their sentences. Which names are known, which types fit and what does not 
 def page() -> str:
     """The page as it should be."""
     kinds = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in KINDS.items())
-    parts = [f"## {title}\n\n```ebnf\n{text.strip()}\n```\n" for title, text in SECTIONS.items()]
-    return "\n".join([HEAD, *parts, f"## Tokens\n\n| kind | what it is |\n|---|---|\n{kinds}\n"])
+    parts = [
+        f"## {title}\n\n```ebnf\n{text.strip()}\n```\n"
+        for title, text in SECTIONS.items()
+    ]
+    return "\n".join(
+        [HEAD, *parts, f"## Tokens\n\n| kind | what it is |\n|---|---|\n{kinds}\n"]
+    )
 
 
 def main() -> int:

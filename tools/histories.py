@@ -38,7 +38,9 @@ def main(arguments: list[str]) -> int:
     """Lives until there are no more or the time is over; gives back 1 when one did not hold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=time.time_ns() // 1_000_000_000 * 100_000)
+    parser.add_argument(
+        "--seed", type=int, default=time.time_ns() // 1_000_000_000 * 100_000
+    )
     parser.add_argument("--minutes", type=float, default=10.0)
     args = parser.parse_args(arguments)
     until_s, done, broken = time.monotonic() + 60 * args.minutes, 0, 0
@@ -48,7 +50,10 @@ def main(arguments: list[str]) -> int:
             done += _CHUNK
             broken += len(found)
             for seed, what in found:
-                print(f"BROKE {what}\n      to replay: make histories ARGS='--seed {seed} --count 1'", flush=True)
+                print(
+                    f"BROKE {what}\n      to replay: make histories ARGS='--seed {seed} --count 1'",
+                    flush=True,
+                )
             if time.monotonic() > until_s:
                 break
     print(f"{min(done, args.count)} histories, {broken} did not hold")

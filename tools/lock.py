@@ -9,7 +9,13 @@ from pathlib import Path
 
 FOLDER = Path("requirements")
 UV = Path(sys.executable).with_name("uv")
-COMPILE = ("--python-version=3.11", "--generate-hashes", "--no-header", "--no-emit-index-url", "--quiet")
+COMPILE = (
+    "--python-version=3.11",
+    "--generate-hashes",
+    "--no-header",
+    "--no-emit-index-url",
+    "--quiet",
+)
 # In this order: jobs (what is deployed) takes its versions from dev (what is tested).
 OPTIONS: dict[str, tuple[str, ...]] = {
     "bootstrap": (),
@@ -24,7 +30,9 @@ def compile_lock(name: str, target: Path, *extra: str) -> None:
     """Compiles one lock into `target`; the versions that stand there already are kept where they fit."""
     options = (*COMPILE, *OPTIONS[name], *extra, f"--output-file={target}")
     subprocess.run(
-        [str(UV), "pip", "compile", *options, str(FOLDER / f"{name}.in")], check=True, stdout=subprocess.DEVNULL
+        [str(UV), "pip", "compile", *options, str(FOLDER / f"{name}.in")],
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
 
 
@@ -35,11 +43,23 @@ def problems_of(name: str, scratch: Path) -> list[str]:
     shutil.copy(lock, fresh)
     compile_lock(name, fresh)
     old, new = lock.read_text().splitlines(), fresh.read_text().splitlines()
-    addresses = [f"{lock}:{i}: {line}" for i, line in enumerate(old, 1) if "://" in line or line.startswith("--")]
-    changes = [line for line in difflib.unified_diff(old, new, lineterm="", n=0) if line[:3] not in {"---", "+++"}]
+    addresses = [
+        f"{lock}:{i}: {line}"
+        for i, line in enumerate(old, 1)
+        if "://" in line or line.startswith("--")
+    ]
+    changes = [
+        line
+        for line in difflib.unified_diff(old, new, lineterm="", n=0)
+        if line[:3] not in {"---", "+++"}
+    ]
     if not changes:
         return addresses
-    return [*addresses, f"{lock}: not what {name}.in gives (run: make lock)\n  " + "\n  ".join(changes[:20])]
+    return [
+        *addresses,
+        f"{lock}: not what {name}.in gives (run: make lock)\n  "
+        + "\n  ".join(changes[:20]),
+    ]
 
 
 def main(arguments: list[str]) -> int:
@@ -49,7 +69,9 @@ def main(arguments: list[str]) -> int:
             compile_lock(name, FOLDER / f"{name}.lock", *arguments)
         return 0
     with tempfile.TemporaryDirectory() as scratch:
-        problems = [problem for name in OPTIONS for problem in problems_of(name, Path(scratch))]
+        problems = [
+            problem for name in OPTIONS for problem in problems_of(name, Path(scratch))
+        ]
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"locks: {len(OPTIONS)} checked, {len(problems)} problems")

@@ -12,10 +12,25 @@ from pathlib import Path
 
 PLANS = frozenset(
     f"st_common.query.{name}"
-    for name in ("plan", "region", "neighbours", "comparing", "frame", "terms", "areas", "record", "problem")
+    for name in (
+        "plan",
+        "region",
+        "neighbours",
+        "comparing",
+        "frame",
+        "terms",
+        "areas",
+        "record",
+        "problem",
+    )
 )
 """What says what is asked for: values without behaviour, shared by oracle and product."""
-VALUES = PLANS | {"st_common.settings", "st_common.position", "st_common.errors", "st_common.home"}
+VALUES = PLANS | {
+    "st_common.settings",
+    "st_common.position",
+    "st_common.errors",
+    "st_common.home",
+}
 """What a module for tests may know besides without bringing the product in."""
 PACKAGES = ("st_common", "jobs", "dags", "tools", "bench", "demo")
 RUNS = frozenset({"subprocess", "runpy", "importlib"})  # programs are product too
@@ -38,7 +53,11 @@ def unproved(root: Path) -> list[str]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         module = _module_of(tree)
         for name, body in module.bodies.items():
-            if name.startswith("test_") and _is_marked(body) and not _runs_product(root, module, shared, name):
+            if (
+                name.startswith("test_")
+                and _is_marked(body)
+                and not _runs_product(root, module, shared, name)
+            ):
                 found.append(f"{path.relative_to(root)}::{name}")
     return found
 
@@ -56,15 +75,25 @@ def _module_of(tree: ast.Module) -> Module:
     module = Module()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            module.origins |= {a.asname or a.name: _origin(str(node.module), a.name) for a in node.names}
+            module.origins |= {
+                a.asname or a.name: _origin(str(node.module), a.name)
+                for a in node.names
+            }
         elif isinstance(node, ast.Import):
-            module.origins |= {(a.asname or a.name).split(".")[0]: a.name for a in node.names}
+            module.origins |= {
+                (a.asname or a.name).split(".")[0]: a.name for a in node.names
+            }
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             module.bodies[node.name] = node
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+            names = [
+                name.id
+                for target in targets
+                for name in ast.walk(target)
+                if isinstance(name, ast.Name)
+            ]
             module.bodies |= dict.fromkeys(names, node)
     return module
 
@@ -72,12 +101,19 @@ def _module_of(tree: ast.Module) -> Module:
 def _origin(module: str, name: str) -> str:
     """The module that a name comes from: `from st_common import tables` names a module itself."""
     whole = f"{module}.{name}".replace(".", "/")
-    return f"{module}.{name}" if Path(f"{whole}.py").exists() or Path(whole).is_dir() else module
+    return (
+        f"{module}.{name}"
+        if Path(f"{whole}.py").exists() or Path(whole).is_dir()
+        else module
+    )
 
 
 def _is_marked(body: ast.AST) -> bool:
     decorators = body.decorator_list if isinstance(body, ast.FunctionDef) else []
-    return any(isinstance(d, ast.Call) and ast.unparse(d.func) == "pytest.mark.spec" for d in decorators)
+    return any(
+        isinstance(d, ast.Call) and ast.unparse(d.func) == "pytest.mark.spec"
+        for d in decorators
+    )
 
 
 def _runs_product(root: Path, module: Module, shared: Module, test: str) -> bool:
@@ -105,7 +141,11 @@ def _names_in(body: ast.AST) -> Iterator[str]:
             yield node.id
         elif isinstance(node, ast.arg):
             yield node.arg
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value.isidentifier()
+        ):
             yield node.value
 
 
@@ -120,7 +160,13 @@ def is_product(root: Path, origin: str, known: dict[str, bool] = {}) -> bool:  #
     if origin not in known:
         known[origin] = False  # of a circle
         path = root / f"{origin.replace('.', '/')}.py"
-        tree = ast.parse(path.read_text(encoding="utf-8")) if path.exists() else ast.parse("")
+        tree = (
+            ast.parse(path.read_text(encoding="utf-8"))
+            if path.exists()
+            else ast.parse("")
+        )
         origins: Mapping[str, str] = _module_of(tree).origins
-        known[origin] = any(is_product(root, each) for each in origins.values() if each not in VALUES)
+        known[origin] = any(
+            is_product(root, each) for each in origins.values() if each not in VALUES
+        )
     return known[origin]

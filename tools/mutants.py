@@ -37,40 +37,100 @@ CACHES = "test_caches_that_stay_in_memory_tell_what_brute_force_tells"
 A_KIND = f"{LAWS}ticks.py::test_a_kind_tells_what_brute_force_tells_however_it_is_run"
 TESTS: dict[str, tuple[str, ...]] = {
     "geometry/areas": (f"{UNIT}kernels_areas.py", f"{UNIT}areas.py"),
-    "geometry/distance": (f"{UNIT}geometry_distance.py", f"{LAWS}degrees.py", f"{LAWS}comparing.py"),
+    "geometry/distance": (
+        f"{UNIT}geometry_distance.py",
+        f"{LAWS}degrees.py",
+        f"{LAWS}comparing.py",
+    ),
     "geometry/grid": (f"{UNIT}geometry_grid.py", f"{UNIT}kernels_join.py"),
     "geometry/axis": (f"{UNIT}geometry_grid.py", f"{UNIT}kernels_join.py"),
-    "geometry/enlarged": (f"{LAWS}comparing.py", f"{UNIT}comparing.py", f"{UNIT}layers_index.py"),
+    "geometry/enlarged": (
+        f"{LAWS}comparing.py",
+        f"{UNIT}comparing.py",
+        f"{UNIT}layers_index.py",
+    ),
     "geometry/near": (f"{UNIT}geometry_distance.py", f"{UNIT}layers_index.py"),
     "geometry/group": (f"{UNIT}kernels_group.py", f"{LAWS}ticks.py"),
     "geometry/join": (f"{UNIT}kernels_join.py", f"{LAWS}ticks.py"),
-    "geometry": (f"{UNIT}kernels_nearest.py", f"{UNIT}kernels_join.py", f"{LAWS}degrees.py", f"{LAWS}ticks.py"),
-    "operators/anticipat": (f"{UNIT}anticipation.py", NEAR, f"{LAWS}ticks.py::{CACHES}"),
+    "geometry": (
+        f"{UNIT}kernels_nearest.py",
+        f"{UNIT}kernels_join.py",
+        f"{LAWS}degrees.py",
+        f"{LAWS}ticks.py",
+    ),
+    "operators/anticipat": (
+        f"{UNIT}anticipation.py",
+        NEAR,
+        f"{LAWS}ticks.py::{CACHES}",
+    ),
     "operators/frame": (f"{UNIT}spatial_windows.py", WAYS, f"{A_KIND}[frames]"),
-    "operators/windows": (f"{UNIT}oracle_values.py", f"{A_KIND}[windows]", f"{A_KIND}[counting]"),
+    "operators/windows": (
+        f"{UNIT}oracle_values.py",
+        f"{A_KIND}[windows]",
+        f"{A_KIND}[counting]",
+    ),
     "query/order": (f"{UNIT}query_order.py", f"{UNIT}placing.py"),
     "operators/placing": (f"{UNIT}placing.py", f"{LAWS}step.py"),
     "operators/reshape": (f"{UNIT}reshape.py",),
     "operators/valid": (f"{UNIT}kernels_valid_until.py", f"{LAWS}ticks.py"),
     "operators/kinds": (f"{UNIT}kinds_members.py", NEAR, f"{LAWS}ticks.py::{CACHES}"),
-    "operators": (f"{LAWS}ticks.py", f"{LAWS}step.py", f"{LAWS}moving_joins.py", f"{LAWS}comparing.py"),
+    "operators": (
+        f"{LAWS}ticks.py",
+        f"{LAWS}step.py",
+        f"{LAWS}moving_joins.py",
+        f"{LAWS}comparing.py",
+    ),
 }
 """The tests of a module: of the longest prefix of its name that stands here."""
 REWRITTEN = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # what is warm already
 SAID = Path(tempfile.gettempdir()) / f"mutants-{os.getpid()}.txt"
 """What pytest said of the mutant that was tried last."""
-WARM = ("numpy", "pandas", "pyarrow.compute", "shapely", "pyproj", "duckdb", "deltalake", "hypothesis", "pytest")
+WARM = (
+    "numpy",
+    "pandas",
+    "pyarrow.compute",
+    "shapely",
+    "pyproj",
+    "duckdb",
+    "deltalake",
+    "hypothesis",
+    "pytest",
+)
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult,
-    ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And, ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is, ast.Invert: ast.UAdd, ast.USub: ast.UAdd, ast.In: ast.NotIn, ast.NotIn: ast.In,
-}  # fmt: skip
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.Invert: ast.UAdd,
+    ast.USub: ast.UAdd,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
 NAMES = {
-    "minimum": "maximum", "maximum": "minimum", "sin": "cos", "cos": "sin", "any": "all", "all": "any",
-    "union1d": "intersect1d", "isinf": "isfinite",
-}  # fmt: skip
+    "minimum": "maximum",
+    "maximum": "minimum",
+    "sin": "cos",
+    "cos": "sin",
+    "any": "all",
+    "all": "any",
+    "union1d": "intersect1d",
+    "isinf": "isfinite",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +167,19 @@ def _of_node(module: str, node: ast.AST) -> Iterator[Mutant]:
 Place = tuple[ast.AST, str, int | None]
 
 
-def _changed(module: str, node: ast.AST, place: Place, child: ast.AST) -> Iterator[Mutant]:
+def _changed(
+    module: str, node: ast.AST, place: Place, child: ast.AST
+) -> Iterator[Mutant]:
     line = getattr(child, "lineno", getattr(node, "lineno", 0))
     for new in _variants(child):
         ast.copy_location(new, child if hasattr(child, "lineno") else node)
         what = f"{ast.unparse(node) if not isinstance(node, ast.stmt) else ast.unparse(child)}"
-        yield Mutant(module, line, f"{_told(child)} -> {_told(new)} in  {what[:90]}", _planter(place, new))
+        yield Mutant(
+            module,
+            line,
+            f"{_told(child)} -> {_told(new)} in  {what[:90]}",
+            _planter(place, new),
+        )
 
 
 def _told(node: ast.AST) -> str:
@@ -136,8 +203,16 @@ def _variants(node: ast.AST) -> Iterator[ast.AST]:
 
 def _other_calls(call: ast.Call) -> Iterator[ast.Call]:
     """The other way round of `where`, the other side of a search."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "where" and len(call.args) == 3:
-        yield ast.Call(func=call.func, args=[call.args[0], call.args[2], call.args[1]], keywords=call.keywords)
+    if (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "where"
+        and len(call.args) == 3
+    ):
+        yield ast.Call(
+            func=call.func,
+            args=[call.args[0], call.args[2], call.args[1]],
+            keywords=call.keywords,
+        )
     others = [keyword for keyword in call.keywords if keyword.arg != "side"]
     if len(others) < len(call.keywords):
         yield ast.Call(func=call.func, args=call.args, keywords=others)
@@ -164,8 +239,17 @@ class _Planted(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, name: str, code: types.CodeType) -> None:
         self.name, self.code = name, code
 
-    def find_spec(self, fullname: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:  # noqa: ARG002 - the importer's signature
-        return importlib.util.spec_from_loader(fullname, self) if fullname == self.name else None
+    def find_spec(
+        self,
+        fullname: str,
+        path: object,  # noqa: ARG002 - the importer's signature
+        target: object = None,  # noqa: ARG002
+    ) -> importlib.machinery.ModuleSpec | None:
+        return (
+            importlib.util.spec_from_loader(fullname, self)
+            if fullname == self.name
+            else None
+        )
 
     def exec_module(self, module: types.ModuleType) -> None:
         exec(self.code, module.__dict__)  # noqa: S102 - the mutant itself
@@ -173,7 +257,9 @@ class _Planted(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def tests_of(module: str) -> tuple[str, ...]:
     """The tests that belong to a module."""
-    return TESTS[max((prefix for prefix in TESTS if module.startswith(prefix)), key=len)]
+    return TESTS[
+        max((prefix for prefix in TESTS if module.startswith(prefix)), key=len)
+    ]
 
 
 def run(module: str, code: types.CodeType | None) -> str:
@@ -199,8 +285,22 @@ def _tested(module: str, code: types.CodeType | None) -> int:
         import pytest
 
         if code is not None:
-            sys.meta_path.insert(0, _Planted(f"st_common.{module.replace('/', '.')}", code))
-        return int(pytest.main(["-x", "-q", "--timeout=0", "-p", "no:cacheprovider", *REWRITTEN, *tests_of(module)]))
+            sys.meta_path.insert(
+                0, _Planted(f"st_common.{module.replace('/', '.')}", code)
+            )
+        return int(
+            pytest.main(
+                [
+                    "-x",
+                    "-q",
+                    "--timeout=0",
+                    "-p",
+                    "no:cacheprovider",
+                    *REWRITTEN,
+                    *tests_of(module),
+                ]
+            )
+        )
     except BaseException:  # noqa: BLE001 - whatever it is, the mutant was noticed
         traceback.print_exc(file=sys.stdout)
         return 70
@@ -211,17 +311,27 @@ def modules_of(wanted: list[str]) -> list[str]:
     found = [
         str(path.relative_to(ROOT / "st_common").with_suffix(""))
         for part in CORE
-        for path in sorted((ROOT / "st_common").glob(part if part.endswith(".py") else f"{part}/**/*.py"))
+        for path in sorted(
+            (ROOT / "st_common").glob(
+                part if part.endswith(".py") else f"{part}/**/*.py"
+            )
+        )
         if path.name != "__init__.py"
     ]
-    return [name for name in found if not wanted or any(name.startswith(begin) for begin in wanted)]
+    return [
+        name
+        for name in found
+        if not wanted or any(name.startswith(begin) for begin in wanted)
+    ]
 
 
 def main(arguments: list[str]) -> int:
     """Tries mutants until there are no more or the time is over; gives back 1 when some survived."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("modules", nargs="*")
-    parser.add_argument("--sample", type=int, default=40, help="how many mutants, by chance (0: all)")
+    parser.add_argument(
+        "--sample", type=int, default=40, help="how many mutants, by chance (0: all)"
+    )
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--at", default="", help="only mutants of these lines")
@@ -231,33 +341,56 @@ def main(arguments: list[str]) -> int:
     os.environ |= {"HYPOTHESIS_PROFILE": "mutants"}
     for name in WARM:
         importlib.import_module(name)
-    trees = {name: ast.parse((ROOT / "st_common" / f"{name}.py").read_text()) for name in modules_of(args.modules)}
+    trees = {
+        name: ast.parse((ROOT / "st_common" / f"{name}.py").read_text())
+        for name in modules_of(args.modules)
+    }
     lines = {int(line) for line in args.at.split(",") if line}
-    found = [m for name, tree in trees.items() for m in mutants_of(name, tree) if not lines or m.line in lines]
+    found = [
+        m
+        for name, tree in trees.items()
+        for m in mutants_of(name, tree)
+        if not lines or m.line in lines
+    ]
     if args.sample and args.sample < len(found):
         found = random.Random(args.seed).sample(found, args.sample)  # noqa: S311 - to be repeated
     return _try_all(found, trees, until_s=time.monotonic() + 60 * args.minutes)
 
 
-def _try_all(found: list[Mutant], trees: dict[str, ast.Module], *, until_s: float) -> int:
+def _try_all(
+    found: list[Mutant], trees: dict[str, ast.Module], *, until_s: float
+) -> int:
     counts = {"failed": 0, "late": 0, "passed": 0}
-    for sound in sorted({tests_of(mutant.module): mutant.module for mutant in found}.values()):
+    for sound in sorted(
+        {tests_of(mutant.module): mutant.module for mutant in found}.values()
+    ):
         if run(sound, None) != "passed":
-            print(f"{SAID.read_text()}\nerror: the tests of {sound} fail without a mutant")
+            print(
+                f"{SAID.read_text()}\nerror: the tests of {sound} fail without a mutant"
+            )
             return 2
     for mutant in found:
         if time.monotonic() > until_s:
             print(f"time is over: {len(found) - sum(counts.values())} were not tried")
             break
         undo = mutant.apply()
-        code = compile(ast.fix_missing_locations(trees[mutant.module]), f"<{mutant.module}>", "exec")
+        code = compile(
+            ast.fix_missing_locations(trees[mutant.module]),
+            f"<{mutant.module}>",
+            "exec",
+        )
         undo()
         ended = run(mutant.module, code)
         counts[ended] += 1
         if ended == "passed":
-            print(f"survived: st_common/{mutant.module}.py:{mutant.line}: {mutant.what}", flush=True)
-    print(f"{sum(counts.values())} mutants: {counts['failed']} noticed, {counts['late']} never ended, "
-          f"{counts['passed']} survived")  # fmt: skip
+            print(
+                f"survived: st_common/{mutant.module}.py:{mutant.line}: {mutant.what}",
+                flush=True,
+            )
+    print(
+        f"{sum(counts.values())} mutants: {counts['failed']} noticed, {counts['late']} never ended, "
+        f"{counts['passed']} survived"
+    )
     return 1 if counts["passed"] else 0
 
 

@@ -16,10 +16,20 @@ JAVA_VERSIONS = (17, 21)
 def python_problem() -> str | None:
     """What is wrong with `python3.11`, if anything."""
     name = os.environ.get("PYTHON", "python3.11")
-    found = _first_line([name, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"])
+    found = _first_line(
+        [
+            name,
+            "-c",
+            "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])",
+        ]
+    )
     if found == "3.11":
         return None
-    what = f"{name} is Python {found}" if found and found[0].isdigit() else f"{name} with venv was not found"
+    what = (
+        f"{name} is Python {found}"
+        if found and found[0].isdigit()
+        else f"{name} with venv was not found"
+    )
     return f"Python 3.11 is needed: {what} (install it, or name it: make PYTHON=/path/to/python3.11)"
 
 
@@ -39,7 +49,11 @@ def java_problem() -> str | None:
 
 def maven_problem() -> str | None:
     """Whether Maven, which fetches Spark's jars, is missing."""
-    return None if shutil.which("mvn") else "Maven is needed: mvn was not found (install the package maven)"
+    return (
+        None
+        if shutil.which("mvn")
+        else "Maven is needed: mvn was not found (install the package maven)"
+    )
 
 
 def memory_problem() -> str | None:
@@ -48,15 +62,25 @@ def memory_problem() -> str | None:
     limit = Path("/sys/fs/cgroup/memory.max")
     if limit.exists() and (text := limit.read_text().strip()).isdigit():
         size = min(size, int(text))
-    return _too_little("memory", size, "FAIRWAY_MIN_MEMORY_GB", MEMORY_GB, "this machine")
+    return _too_little(
+        "memory", size, "FAIRWAY_MIN_MEMORY_GB", MEMORY_GB, "this machine"
+    )
 
 
 def disk_problem() -> str | None:
     """Whether the disk under this folder is too full for two environments, the jars and the tests' tables."""
-    return _too_little("free disk", shutil.disk_usage(Path.cwd()).free, "FAIRWAY_MIN_DISK_GB", DISK_GB, Path.cwd())
+    return _too_little(
+        "free disk",
+        shutil.disk_usage(Path.cwd()).free,
+        "FAIRWAY_MIN_DISK_GB",
+        DISK_GB,
+        Path.cwd(),
+    )
 
 
-def _too_little(what: str, size: int, variable: str, default: int, where: str | Path) -> str | None:
+def _too_little(
+    what: str, size: int, variable: str, default: int, where: str | Path
+) -> str | None:
     wanted = float(os.environ.get(variable, default))
     if size >= wanted * GB:
         return None
@@ -66,10 +90,16 @@ def _too_little(what: str, size: int, variable: str, default: int, where: str | 
 def _first_line(command: list[str]) -> str | None:
     """The first line of what a command says; None when it cannot be started or says nothing."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("Picked up ")]
+    lines = [
+        line
+        for line in (done.stdout + done.stderr).splitlines()
+        if not line.startswith("Picked up ")
+    ]
     return lines[0].strip() if lines else None
 
 

@@ -18,14 +18,29 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rows", type=int, default=600)
     given = parser.parse_args()
-    until_s, seed, changes, restarts, kills = time.monotonic() + 60 * given.minutes, given.seed, 0, 0, 0
+    until_s, seed, changes, restarts, kills = (
+        time.monotonic() + 60 * given.minutes,
+        given.seed,
+        0,
+        0,
+        0,
+    )
     while time.monotonic() < until_s:
         with tempfile.TemporaryDirectory() as folder:
             done = live(Path(folder), seed=seed, rows=given.rows, kills=1 + seed % 3)
-        changes, restarts, kills = changes + done.changes, restarts + done.restarts, kills + done.kills
-        print(f"seed {seed}: {done.rows} rows, {done.changes} changes, {done.restarts} restarts", flush=True)
+        changes, restarts, kills = (
+            changes + done.changes,
+            restarts + done.restarts,
+            kills + done.kills,
+        )
+        print(
+            f"seed {seed}: {done.rows} rows, {done.changes} changes, {done.restarts} restarts",
+            flush=True,
+        )
         seed += 1
-    print(f"{seed - given.seed} rounds hold: {changes} changes, {restarts} restarts, {kills} of them after kill -9")
+    print(
+        f"{seed - given.seed} rounds hold: {changes} changes, {restarts} restarts, {kills} of them after kill -9"
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,11 @@ from st_common.redaction import redacted
 def errors_in(summary: Mapping[str, Any]) -> list[str]:
     """The texts of the alerts of level error in a supervisor's summary."""
     alerts = summary.get("alerts") or []
-    return [redacted(f"{alert['stream']}: {alert['text']}") for alert in alerts if alert["level"] == "error"]
+    return [
+        redacted(f"{alert['stream']}: {alert['text']}")
+        for alert in alerts
+        if alert["level"] == "error"
+    ]
 
 
 @task(retries=0)

@@ -9,7 +9,9 @@ OWNER = "fairway"
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def fairway_dag(dag_id: str, *, doc: str | None, tags: tuple[str, ...], **options: Any) -> DAG:
+def fairway_dag(
+    dag_id: str, *, doc: str | None, tags: tuple[str, ...], **options: Any
+) -> DAG:
     """A DAG with the project's defaults: no catching up, one run at a time, two retries with growing pauses.
 
     Args:

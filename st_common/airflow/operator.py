@@ -15,7 +15,11 @@ from st_common.airflow.task import Task, summary_of
 from st_common.errors import ConfigError
 from st_common.redaction import redacted
 
-_FINAL = {2: "wrong settings", 3: "data below what its contract promises", 4: "taken over by another process"}
+_FINAL = {
+    2: "wrong settings",
+    3: "data below what its contract promises",
+    4: "taken over by another process",
+}
 _KEPT_LINES = 50
 
 
@@ -40,7 +44,9 @@ class JobOperator(BaseOperator):
             place = find_place()
         except ConfigError as error:
             raise AirflowFailException(str(error)) from None
-        task = Task(name=self.task_id, job=self.job, arguments=tuple(map(str, self.arguments)))
+        task = Task(
+            name=self.task_id, job=self.job, arguments=tuple(map(str, self.arguments))
+        )
         code, lines = self._run(task.argv(place), cwd=str(place.root))
         last = redacted(lines[-1]) if lines else "no output"
         if code in _FINAL:

@@ -31,9 +31,15 @@ def find_place() -> Place:
     home = home_dir()
     conf = conf_dir(home)
     python = ROOT / ".venv" / "bin" / "python"
-    return Place(home=home.resolve(), conf=(ROOT / conf).resolve(), root=ROOT, python=python)
+    return Place(
+        home=home.resolve(), conf=(ROOT / conf).resolve(), root=ROOT, python=python
+    )
 
 
 def job_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment without what belongs to Airflow: a job needs neither its secrets nor its Python paths."""
-    return {name: value for name, value in environment.items() if not name.startswith(_AIRFLOWS_OWN)}
+    return {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith(_AIRFLOWS_OWN)
+    }

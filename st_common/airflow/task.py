@@ -22,7 +22,11 @@ class Task:
 
     def argv(self, place: Place) -> list[str]:
         """The command line, word by word; no shell reads it."""
-        given = [word for word in self.arguments if word and not (word.startswith("--") and word.endswith("="))]
+        given = [
+            word
+            for word in self.arguments
+            if word and not (word.startswith("--") and word.endswith("="))
+        ]
         places = ["--home", str(place.home), "--conf", str(place.conf)]
         return [str(place.python), "-m", f"jobs.{self.job}", *places, *given]
 

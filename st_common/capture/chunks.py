@@ -27,9 +27,15 @@ class Chunk:
 
     def payload(self, start: int, stop: int) -> bytes:
         """A segment's bytes: the header, then records `start` to `stop`, not included."""
-        ends = self.spans.starts[stop] if stop < len(self.spans) else len(self.spans.buffer)
+        ends = (
+            self.spans.starts[stop]
+            if stop < len(self.spans)
+            else len(self.spans.buffer)
+        )
         body = self.spans.buffer[self.spans.starts[start] : ends].tobytes()
-        return self.header + body if body.endswith(b"\n") else self.header + body + b"\n"
+        return (
+            self.header + body if body.endswith(b"\n") else self.header + body + b"\n"
+        )
 
 
 def chunks(source: Source, stream: StreamSettings, *, size: int) -> Iterator[Chunk]:
@@ -61,11 +67,16 @@ def _header(source: Source, size: int) -> tuple[bytes, bytes]:
         data = data.removeprefix(_MARKS[0]).lstrip(b"\r\n")
     end = data.find(b"\n", 0, HEADER_LIMIT) + 1
     if end == 0 and len(data) >= HEADER_LIMIT:
-        raise ConfigError("the file has no header in its first MiB", hint="header = false says so in the settings")
+        raise ConfigError(
+            "the file has no header in its first MiB",
+            hint="header = false says so in the settings",
+        )
     return (data[:end], data[end:]) if end else (data + b"\n", b"")
 
 
-def _whole(source: Source, rest: bytes, size: int, dialect: Dialect | None) -> Iterator[bytes]:
+def _whole(
+    source: Source, rest: bytes, size: int, dialect: Dialect | None
+) -> Iterator[bytes]:
     """The bytes of a source, `rest` first, cut behind whole records."""
     while True:
         more = source.read(max(size - len(rest), 0))
@@ -98,7 +109,11 @@ def _records(data: bytes, dialect: Dialect | None) -> Spans:
 
 def _json_chunks(source: Source, size: int) -> Iterator[Chunk]:
     start = source.read(size)
-    bodies = _array_lines(source, start, size) if is_array(start) else _whole(source, start, size, None)
+    bodies = (
+        _array_lines(source, start, size)
+        if is_array(start)
+        else _whole(source, start, size, None)
+    )
     for data in bodies:
         spans = _records(data, None)
         if len(spans):
@@ -117,7 +132,9 @@ def _array_lines(source: Source, data: bytes, size: int) -> Iterator[bytes]:
             yield _as_lines(found)
             yield from _whole(source, b"", size, None)
             return
-        last = int(found.starts[-1]) if len(found) > 1 else len(data)  # one element of `size` bytes is cut
+        last = (
+            int(found.starts[-1]) if len(found) > 1 else len(data)
+        )  # one element of `size` bytes is cut
         yield _as_lines(found.select(np.arange(max(len(found) - 1, 1))))
         data = b"[" + data[last:]
 

@@ -5,14 +5,20 @@ import json
 from st_common.capture.log import Log, Segment
 
 
-def write_clock(log: Log, ts: int, *, arrival_us: int, delay_us: int | None = None) -> Segment:
+def write_clock(
+    log: Log, ts: int, *, arrival_us: int, delay_us: int | None = None
+) -> Segment:
     """Says that the event time `ts` (us UTC) has come, though no fix said so: for a feed that is quiet.
 
     `delay_us` keeps by which delay of the feed an engine that owns the stream found the time; None when another says
     the time.
     """
-    row = {"op": "clock", "ts": ts} | ({} if delay_us is None else {"delay_us": delay_us})
-    return log.append(json.dumps(row).encode() + b"\n", arrival_us=arrival_us, clock=True)
+    row = {"op": "clock", "ts": ts} | (
+        {} if delay_us is None else {"delay_us": delay_us}
+    )
+    return log.append(
+        json.dumps(row).encode() + b"\n", arrival_us=arrival_us, clock=True
+    )
 
 
 def write_end(log: Log, *, arrival_us: int) -> Segment:

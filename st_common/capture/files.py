@@ -89,14 +89,23 @@ def replay(
         ConfigError: the file cannot be read or has no header, or an argument is out of its range.
         StateError: an attribute has another type than in records before.
     """
-    pace = _Pace(rate=rate, speed=speed, segment_s=segment_s, segment_bytes=segment_bytes, clock=clock, sleep=sleep)
+    pace = _Pace(
+        rate=rate,
+        speed=speed,
+        segment_s=segment_s,
+        segment_bytes=segment_bytes,
+        clock=clock,
+        sleep=sleep,
+    )
     _check(pace, stream)
     records, sizes = 0, []
     with open_file(path) as raw:
         reading = settle(log, stream)
         first = log.end()
         packed = GzipSource(raw) if is_packed(raw) else None
-        for payload, count in _payloads(chunks(packed or raw, stream, size=segment_bytes), stream, pace):
+        for payload, count in _payloads(
+            chunks(packed or raw, stream, size=segment_bytes), stream, pace
+        ):
             _append(log, stream, payload, arrival_us=clock(), live=live)
             records += count
             sizes.append(len(payload))
@@ -115,7 +124,9 @@ def replay(
     )
 
 
-def _append(log: Log, stream: StreamSettings, payload: bytes, *, arrival_us: int, live: bool) -> None:
+def _append(
+    log: Log, stream: StreamSettings, payload: bytes, *, arrival_us: int, live: bool
+) -> None:
     """Appends a payload, which is read by these settings, also when another process has changed them in between.
 
     A large one is decoded here, once for all who will read it; many small ones are decoded together faster than they
@@ -124,28 +135,47 @@ def _append(log: Log, stream: StreamSettings, payload: bytes, *, arrival_us: int
     is_packed = stream.codec == "packet" and len(payload) >= PACKED_BYTES
     coded = Encoder(payload, stream, arrival_us=arrival_us) if is_packed else None
     timeless = stream.columns.event_ts is None
-    log.append(payload, arrival_us=arrival_us, live=live, timeless=timeless, coded=coded)
+    log.append(
+        payload, arrival_us=arrival_us, live=live, timeless=timeless, coded=coded
+    )
 
 
 def _check(pace: _Pace, stream: StreamSettings) -> None:
     if isinstance(pace.rate, float | int) and not pace.rate > 0:
-        raise ConfigError(f"a rate of {pace.rate} records a second", hint="above 0, or fast, or event")
+        raise ConfigError(
+            f"a rate of {pace.rate} records a second", hint="above 0, or fast, or event"
+        )
     if pace.rate == "event" and stream.columns.event_ts is None:
-        raise ConfigError(f"stream {stream.name!r} has no event time", hint="give a rate in records a second")
+        raise ConfigError(
+            f"stream {stream.name!r} has no event time",
+            hint="give a rate in records a second",
+        )
     if not (pace.speed > 0 and pace.segment_s > 0):
-        raise ConfigError(f"a speed of {pace.speed} and segments of {pace.segment_s} s", hint="both above 0")
+        raise ConfigError(
+            f"a speed of {pace.speed} and segments of {pace.segment_s} s",
+            hint="both above 0",
+        )
     if not 0 < pace.segment_bytes <= _LARGEST:
-        raise ConfigError(f"segments of {pace.segment_bytes} bytes", hint=f"above 0, at most {_LARGEST}")
+        raise ConfigError(
+            f"segments of {pace.segment_bytes} bytes",
+            hint=f"above 0, at most {_LARGEST}",
+        )
 
 
-def _payloads(source: Iterator[Chunk], stream: StreamSettings, pace: _Pace) -> Iterator[tuple[bytes, int]]:
+def _payloads(
+    source: Iterator[Chunk], stream: StreamSettings, pace: _Pace
+) -> Iterator[tuple[bytes, int]]:
     """Segments to be, each when it is due, with the number of their records."""
     if pace.rate == "fast":
         for chunk in source:
             yield from _by_size(chunk, 0, len(chunk.spans), pace)
         return
     start_us, segment_us = pace.clock(), max(round(pace.segment_s * 1e6), 1)
-    due_us = _due_by_event(stream, pace.speed) if pace.rate == "event" else _due_by_rate(float(pace.rate))
+    due_us = (
+        _due_by_event(stream, pace.speed)
+        if pace.rate == "event"
+        else _due_by_rate(float(pace.rate))
+    )
     for chunk in source:
         due, at = due_us(chunk), 0
         while at < len(due):
@@ -158,12 +188,16 @@ def _payloads(source: Iterator[Chunk], stream: StreamSettings, pace: _Pace) -> I
             at = stop
 
 
-def _by_size(chunk: Chunk, start: int, stop: int, pace: _Pace) -> Iterator[tuple[bytes, int]]:
+def _by_size(
+    chunk: Chunk, start: int, stop: int, pace: _Pace
+) -> Iterator[tuple[bytes, int]]:
     """Records `start` to `stop` of a chunk, in payloads of at most `segment_bytes`; a longer record stands alone."""
     starts = chunk.spans.starts
     while start < stop:
         room = starts[start] + max(pace.segment_bytes - len(chunk.header), 1)
-        end = min(max(int(np.searchsorted(chunk.spans.ends, room, "right")), start + 1), stop)
+        end = min(
+            max(int(np.searchsorted(chunk.spans.ends, room, "right")), start + 1), stop
+        )
         yield chunk.payload(start, end), end - start
         start = end
 
@@ -181,7 +215,9 @@ def _due_by_rate(rate: float) -> Callable[[Chunk], NDArray[np.int64]]:
     return due
 
 
-def _due_by_event(stream: StreamSettings, speed: float) -> Callable[[Chunk], NDArray[np.int64]]:
+def _due_by_event(
+    stream: StreamSettings, speed: float
+) -> Callable[[Chunk], NDArray[np.int64]]:
     """The same by event times: the largest so far, counted from the first that the file has."""
     judged = replace(stream, max_ahead_s=None)
     first: int | None = None

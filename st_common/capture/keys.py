@@ -26,7 +26,10 @@ def number_of(name: str, where: str) -> int:
     """
     stem = name.removesuffix(".seg")
     if not (stem.isdigit() and len(stem) == 12):
-        raise LogError(f"{name} in {where} is no segment", hint="only capture writes here; move the file away")
+        raise LogError(
+            f"{name} in {where} is no segment",
+            hint="only capture writes here; move the file away",
+        )
     return int(stem)
 
 

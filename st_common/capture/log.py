@@ -36,7 +36,9 @@ from st_common.storage import LocalStorage, Storage
 
 __all__ = ["SEGMENT_LIMIT", "Log", "Segment"]
 
-_STEPS = 64  # so many new segments are looked for one by one before the folder is listed
+_STEPS = (
+    64  # so many new segments are looked for one by one before the folder is listed
+)
 _READERS = "readers"
 _SKIPPED = "skipped"
 _OLD_FOLDER = "landing"  # of versions before segments had headers
@@ -50,7 +52,9 @@ class Log:
         self._storage = LocalStorage(folder) if storage is None else storage
         self._end: int | None = None  # a number that the log has reached for certain
         self._settle: Callable[[], object] | None = None
-        self._synced = 0  # the number behind the segments that were made, and so synced, here last
+        self._synced = (
+            0  # the number behind the segments that were made, and so synced, here last
+        )
 
     @property
     def storage(self) -> Storage:
@@ -84,7 +88,12 @@ class Log:
             StorageError: the disk is full, or refuses.
         """
         marks = Marks(
-            arrival_us=arrival_us, control=control, clock=clock, live=live, timeless=timeless, reading=reading
+            arrival_us=arrival_us,
+            control=control,
+            clock=clock,
+            live=live,
+            timeless=timeless,
+            reading=reading,
         )
         return self._append([payload], marks, coded)[0]
 
@@ -113,10 +122,21 @@ class Log:
             timeless: the records have no time but their arrival, each a microsecond of its own before it. So a segment
                 of n lines arrives n microseconds after the one before, or later.
         """
-        marks = Marks(arrival_us=arrival_us, control=control, clock=clock, live=live, timeless=timeless)
+        marks = Marks(
+            arrival_us=arrival_us,
+            control=control,
+            clock=clock,
+            live=live,
+            timeless=timeless,
+        )
         return self._append(list(payloads), marks)
 
-    def _append(self, bodies: list[bytes], marks: Marks, coded: Callable[[int], bytes] | None = None) -> list[Segment]:
+    def _append(
+        self,
+        bodies: list[bytes],
+        marks: Marks,
+        coded: Callable[[int], bytes] | None = None,
+    ) -> list[Segment]:
         settle = self._settler(marks)
         with self.locked():
             settle()
@@ -126,7 +146,9 @@ class Log:
                 if coded is not None:
                     segments, stored = self._coded(segments[0], bodies[0], coded)
                 pairs = zip(segments, stored, strict=True)
-                objects = [(key_of(one.number), to_bytes(one, body)) for one, body in pairs]
+                objects = [
+                    (key_of(one.number), to_bytes(one, body)) for one, body in pairs
+                ]
                 self._sync_before(segments)
                 if not objects or self._storage.create_all(objects):
                     break
@@ -146,13 +168,17 @@ class Log:
             )
         return self._settle
 
-    def _coded(self, segment: Segment, raw: bytes, coded: Callable[[int], bytes]) -> tuple[list[Segment], list[bytes]]:
+    def _coded(
+        self, segment: Segment, raw: bytes, coded: Callable[[int], bytes]
+    ) -> tuple[list[Segment], list[bytes]]:
         """The segment as a packet, whose raw bytes are stored; as it is, where a packet would be too large."""
         packet = coded(segment.arrival_us)
         if len(packet) >= SEGMENT_LIMIT:
             return [segment], [raw]
         made = as_packet(segment, packet)
-        self._storage.create(raw_key(made), raw)  # one of this name that a dead writer left has the same bytes
+        self._storage.create(
+            raw_key(made), raw
+        )  # one of this name that a dead writer left has the same bytes
         return [made], [packet]
 
     def _sync_before(self, segments: list[Segment]) -> None:
@@ -173,7 +199,12 @@ class Log:
         return segments
 
     def segments(
-        self, start: int, *, max_bytes: int | None = None, max_segments: int | None = None, end: int | None = None
+        self,
+        start: int,
+        *,
+        max_bytes: int | None = None,
+        max_segments: int | None = None,
+        end: int | None = None,
     ) -> list[Segment]:
         """The segments from number `start` on, without a gap, up to `end` (not included).
 
@@ -197,7 +228,11 @@ class Log:
     def _from(self, start: int, end: int | None) -> Iterator[Segment]:
         number, skipped = start, self._skipped()
         while end is None or number < end:
-            segment = self._segment(number, skipped) if number in skipped else self._segment_or_none(number)
+            segment = (
+                self._segment(number, skipped)
+                if number in skipped
+                else self._segment_or_none(number)
+            )
             if segment is None:
                 self._check_end(number)
                 return
@@ -265,10 +300,14 @@ class Log:
             data = self._storage.read(key)
         except MissingError:
             raise LogError(
-                f"the raw bytes of segment {segment.number} are gone", hint="`raw_days` says how long they are kept"
+                f"the raw bytes of segment {segment.number} are gone",
+                hint="`raw_days` says how long they are kept",
             ) from None
         if zlib.crc32(data) != segment.raw_checksum:
-            raise LogError(f"{self._folder / key} is damaged: its bytes were changed", hint="restore it from a copy")
+            raise LogError(
+                f"{self._folder / key} is damaged: its bytes were changed",
+                hint="restore it from a copy",
+            )
         return data
 
     def has_raw(self, segment: Segment) -> bool:
@@ -283,13 +322,18 @@ class Log:
         """
         with self.locked():
             if not 0 <= number < self.end():
-                raise LogError(f"{self._folder} has no segment {number}", hint=f"it ends before {self.end()}")
+                raise LogError(
+                    f"{self._folder} has no segment {number}",
+                    hint=f"it ends before {self.end()}",
+                )
             try:
                 self.read(self._segment(number, {}))
             except LogError as error:
                 record = json.dumps({"why": why, "was": error.message}).encode()
             else:
-                raise LogError(f"segment {number} is whole", hint="nothing has to pass over it")
+                raise LogError(
+                    f"segment {number} is whole", hint="nothing has to pass over it"
+                )
             self._storage.put(f"{_SKIPPED}/{number:012d}.json", record)
 
     def skipped(self) -> dict[int, str]:
@@ -329,7 +373,10 @@ class Log:
             if names:
                 return number_of(names[-1], str(self._folder)) + 1
         if self._storage.names(_OLD_FOLDER):
-            raise LogError(f"{self._folder} was written by an older version", hint="begin the stream in a new home")
+            raise LogError(
+                f"{self._folder} was written by an older version",
+                hint="begin the stream in a new home",
+            )
         return 0
 
     def sync(self, segments: Iterable[Segment]) -> None:
@@ -348,8 +395,13 @@ class Log:
 
     def reader_positions(self) -> dict[str, int]:
         """The next segment that each published reader needs, by its name; 0 for one whose record cannot be read."""
-        names = [name for name in self._storage.names(_READERS) if name.endswith(".json")]
-        return {name.removesuffix(".json"): self._position_in(f"{_READERS}/{name}") for name in names}
+        names = [
+            name for name in self._storage.names(_READERS) if name.endswith(".json")
+        ]
+        return {
+            name.removesuffix(".json"): self._position_in(f"{_READERS}/{name}")
+            for name in names
+        }
 
     def _position_in(self, key: str) -> int:
         try:
@@ -361,7 +413,9 @@ class Log:
         """The log's end, which no reader has passed: they are asked first, for the log grows while one looks."""
         positions = self.reader_positions()
         end = self.end()
-        ahead = {reader: position for reader, position in positions.items() if position > end}
+        ahead = {
+            reader: position for reader, position in positions.items() if position > end
+        }
         if ahead:
             raise LogError(
                 f"{self._folder}: the log ends at segment {end}, but its readers were further: {ahead}",
@@ -372,7 +426,9 @@ class Log:
     def _segment(self, number: int, skipped: Mapping[int, str]) -> Segment:
         if number in skipped:
             return stand_in(self._segment(number - 1, skipped) if number else None)
-        return read_header(self._read(number, length=HEADER_BYTES), number, self.place(number))
+        return read_header(
+            self._read(number, length=HEADER_BYTES), number, self.place(number)
+        )
 
     def _segment_or_none(self, number: int) -> Segment | None:
         try:
@@ -385,4 +441,6 @@ class Log:
         try:
             return self._storage.read(key_of(number), length=length)
         except MissingError:
-            raise LogError(f"{self.place(number)} is missing", hint="restore it from a copy") from None
+            raise LogError(
+                f"{self.place(number)} is missing", hint="restore it from a copy"
+            ) from None

@@ -36,7 +36,9 @@ class Piece:
         return self.part.decoded.rows if self.part else 0
 
 
-def pieces(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> Iterator[Piece]:
+def pieces(
+    log: Log, segments: Sequence[Segment], stream: StreamSettings
+) -> Iterator[Piece]:
     """Adjacent segments in log order, the small ones decoded together; what was decoded at capture is taken as it is.
 
     Each by the settings in force at its place in the log. They are read as they are asked for, so that whoever asks can
@@ -50,7 +52,9 @@ def pieces(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> Ite
         for some in _batches(list(of)):
             read_by = readings.of(some[0])
             if control:
-                yield from (Piece(segments=[one], part=None, stream=read_by) for one in some)
+                yield from (
+                    Piece(segments=[one], part=None, stream=read_by) for one in some
+                )
             elif packet:
                 yield from (_unpacked(log, one, readings) for one in some)
             else:
@@ -61,11 +65,15 @@ def _kind(segment: Segment) -> tuple[bool, bool, int]:
     return segment.control, segment.packet, segment.reading_before
 
 
-def _decoded(log: Log, segments: Sequence[Segment], stream: StreamSettings) -> Iterator[Piece]:
+def _decoded(
+    log: Log, segments: Sequence[Segment], stream: StreamSettings
+) -> Iterator[Piece]:
     found = [Raw(payload=log.read(one), arrival_us=one.arrival_us) for one in segments]
     first = 0
     for part in decode_all(found, stream):
-        yield Piece(segments=segments[first : first + part.segments], part=part, stream=stream)
+        yield Piece(
+            segments=segments[first : first + part.segments], part=part, stream=stream
+        )
         first += part.segments
 
 
@@ -82,15 +90,25 @@ def _unpacked(log: Log, segment: Segment, readings: Readings) -> Piece:
     except LogError as error:
         if was_reset or not is_raw_whole(log, segment):
             raise
-        return replace(_of_raw(log, segment, stream), damage=f"{error.message}; {_WAY_OUT}")
+        return replace(
+            _of_raw(log, segment, stream), damage=f"{error.message}; {_WAY_OUT}"
+        )
     decoded = from_bytes(
-        packet, stream, arrival_us=segment.arrival_us, where=log.place(segment.number), exact=not was_reset
-    )  # fmt: skip
+        packet,
+        stream,
+        arrival_us=segment.arrival_us,
+        where=log.place(segment.number),
+        exact=not was_reset,
+    )
     return Piece(segments=[segment], part=of_one(decoded), stream=stream)
 
 
 def _of_raw(log: Log, segment: Segment, stream: StreamSettings) -> Piece:
-    part = next(decode_all([Raw(payload=log.raw(segment), arrival_us=segment.arrival_us)], stream))
+    part = next(
+        decode_all(
+            [Raw(payload=log.raw(segment), arrival_us=segment.arrival_us)], stream
+        )
+    )
     return Piece(segments=[segment], part=part, stream=stream)
 
 

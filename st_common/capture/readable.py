@@ -49,9 +49,13 @@ def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
         _refuse_one_line(path, stream)
         return
     count = len(chunk.spans)
-    found = decode(chunk.payload(0, count), replace(stream, max_ahead_s=None), arrival_us=0)
+    found = decode(
+        chunk.payload(0, count), replace(stream, max_ahead_s=None), arrival_us=0
+    )
     if 2 * len(found.rejects) > found.rows:
-        raise ConfigError(_message(path, stream, found), hint=_mend(chunk, stream, found))
+        raise ConfigError(
+            _message(path, stream, found), hint=_mend(chunk, stream, found)
+        )
 
 
 def _first(found: Iterator[Chunk]) -> Iterator[Chunk]:
@@ -64,12 +68,17 @@ def _refuse_one_line(path: Path, stream: StreamSettings) -> None:
         head = raw.read(_FIRST_BYTES)
     if b"\r" in head.rstrip(b"\r\n") and b"\n" not in head:
         message = f"{path} has no record for stream {stream.name!r}: its lines end in a carriage return alone"
-        raise ConfigError(message, hint="convert it, as with tr '\\r' '\\n'; --force puts it into the log all the same")
+        raise ConfigError(
+            message,
+            hint="convert it, as with tr '\\r' '\\n'; --force puts it into the log all the same",
+        )
 
 
 def _message(path: Path, stream: StreamSettings, found: Decoded) -> str:
     reason = _main_reason(found)
-    raw = found.rejects.filter(pc.equal(found.rejects["reason"], reason))["raw"][0].as_py()
+    raw = found.rejects.filter(pc.equal(found.rejects["reason"], reason))["raw"][
+        0
+    ].as_py()
     shown = raw.decode("utf-8", "replace")[:_SHOWN]
     what = f"{len(found.rejects):,} of the first {found.rows:,} records of {path}"
     return f"{what} are nothing that stream {stream.name!r} can read: mostly {reason}, such as {shown!r}"
@@ -102,4 +111,6 @@ def _separated_otherwise(head: bytes, stream: StreamSettings) -> str | None:
     if best == own or line.count(best) <= line.count(own):
         return None
     shown = best.decode().replace("\t", "\\t")
-    return f'fields seem to be separated by a {_DELIMITERS[best]}: delimiter = "{shown}"'
+    return (
+        f'fields seem to be separated by a {_DELIMITERS[best]}: delimiter = "{shown}"'
+    )

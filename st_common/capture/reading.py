@@ -24,8 +24,17 @@ from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
 
 NAMES = (
-    "format", "columns", "time_unit", "attributes", "units", "header", "delimiter", "quote", "nulls", "max_ahead_s",
-)  # fmt: skip
+    "format",
+    "columns",
+    "time_unit",
+    "attributes",
+    "units",
+    "header",
+    "delimiter",
+    "quote",
+    "nulls",
+    "max_ahead_s",
+)
 KEY = "reading.json"
 _AT_ONCE = 64  # segments: among the first there are records, as a rule
 
@@ -35,7 +44,9 @@ Reading = Mapping[str, Any]
 def reading_of(stream: StreamSettings) -> dict[str, Any]:
     """What of a stream's settings decides how a record is read, as JSON has it."""
     values = dataclasses.asdict(stream)
-    plain: dict[str, Any] = json.loads(json.dumps({name: values[name] for name in NAMES}))
+    plain: dict[str, Any] = json.loads(
+        json.dumps({name: values[name] for name in NAMES})
+    )
     return plain
 
 
@@ -47,14 +58,22 @@ def with_reading(stream: StreamSettings, reading: Reading) -> StreamSettings:
     """
     unknown = sorted(set(reading) - set(NAMES))
     if unknown:
-        raise LogError(f"records are to be read by {', '.join(unknown)}", hint="the log was written by a newer version")
+        raise LogError(
+            f"records are to be read by {', '.join(unknown)}",
+            hint="the log was written by a newer version",
+        )
     try:
         columns = dict(reading["columns"])
         values = {**_DEFAULTS, **reading, "format": reading["format"]}
-        values["columns"] = Columns(**{**columns, "gone_values": tuple(columns.get("gone_values", ()))})
+        values["columns"] = Columns(
+            **{**columns, "gone_values": tuple(columns.get("gone_values", ()))}
+        )
         values["nulls"] = tuple(values["nulls"])
     except (KeyError, TypeError, ValueError) as error:
-        raise LogError(f"a row says in a wrong form how records are read: {error}", hint="restore the log") from None
+        raise LogError(
+            f"a row says in a wrong form how records are read: {error}",
+            hint="restore the log",
+        ) from None
     return replace(stream, **values)
 
 
@@ -83,9 +102,17 @@ def record_of(log: Log) -> Record:
         return Record()
     try:
         value = json.loads(found[0])
-        return Record(base=value["base"], upto=int(value["upto"]), anew=int(value.get("anew", 0)), tag=found[1])
+        return Record(
+            base=value["base"],
+            upto=int(value["upto"]),
+            anew=int(value.get("anew", 0)),
+            tag=found[1],
+        )
     except (ValueError, KeyError, TypeError):
-        raise LogError(f"{KEY} of the log cannot be read", hint="it says how records are read; restore it") from None
+        raise LogError(
+            f"{KEY} of the log cannot be read",
+            hint="it says how records are read; restore it",
+        ) from None
 
 
 class Readings:
@@ -104,7 +131,9 @@ class Readings:
         number = self._record.number_for(segment.reading_before)
         if number not in self._made:
             found = _standing(self._log, self._record, number)
-            self._made[number] = self._stream if found is None else with_reading(self._stream, found)
+            self._made[number] = (
+                self._stream if found is None else with_reading(self._stream, found)
+            )
         return self._made[number]
 
     def was_reset(self, segment: Segment) -> bool:
@@ -126,7 +155,9 @@ def log_for(home: Home, stream: StreamSettings) -> Log:
     return log
 
 
-def settle(log: Log, stream: StreamSettings, *, begun: StreamSettings | None = None) -> int | None:
+def settle(
+    log: Log, stream: StreamSettings, *, begun: StreamSettings | None = None
+) -> int | None:
     """Sees to it that what is appended next is read as the settings say: the segment of a new row; None: it was so.
 
     `begun` has the settings by which an engine reads what nobody has said a reading of; who captures has none, and
@@ -150,7 +181,9 @@ def settle(log: Log, stream: StreamSettings, *, begun: StreamSettings | None = N
             return None
         _check_types(stream, _all(log, record, newest))
         row = json.dumps({"op": "reading", "reading": wanted}).encode() + b"\n"
-        return log.append(row, arrival_us=last.arrival_us if last else 0, reading=True).number
+        return log.append(
+            row, arrival_us=last.arrival_us if last else 0, reading=True
+        ).number
 
 
 def put(log: Log, record: Record) -> None:
@@ -159,7 +192,9 @@ def put(log: Log, record: Record) -> None:
     Raises:
         ConflictError: another process did so in between.
     """
-    text = json.dumps({"upto": record.upto, "base": record.base, "anew": record.anew}).encode()
+    text = json.dumps(
+        {"upto": record.upto, "base": record.base, "anew": record.anew}
+    ).encode()
     log.storage.replace(KEY, text, tag=record.tag)
 
 
@@ -170,7 +205,9 @@ def begin_anew(log: Log) -> int:
     """
     with log.locked():
         packets = [segment for segment in log.segments(0) if segment.packet]
-        bare = [place for place, segment in enumerate(packets) if not log.has_raw(segment)]
+        bare = [
+            place for place, segment in enumerate(packets) if not log.has_raw(segment)
+        ]
         kept = bare[-1] + 1 if bare else 0
         anew = packets[kept - 1].number + 1 if kept else 0
         put(log, replace(record_of(log), base=None, upto=log.end(), anew=anew))
@@ -204,7 +241,10 @@ def _said(log: Log, segment: Segment) -> Reading:
             return reading
     except (ValueError, KeyError, TypeError):
         pass
-    raise LogError(f"{log.place(segment.number)} does not say how records are read", hint="restore it from a copy")
+    raise LogError(
+        f"{log.place(segment.number)} does not say how records are read",
+        hint="restore it from a copy",
+    )
 
 
 def _all(log: Log, record: Record, number: int) -> Iterator[Reading]:
@@ -220,7 +260,10 @@ def _all(log: Log, record: Record, number: int) -> Iterator[Reading]:
 
 def _check_types(stream: StreamSettings, readings: Iterator[Reading]) -> None:
     for reading in readings:
-        known = {name.casefold(): (name, kind) for name, kind in reading.get("attributes", {}).items()}
+        known = {
+            name.casefold(): (name, kind)
+            for name, kind in reading.get("attributes", {}).items()
+        }
         for name, kind in stream.attributes.items():
             before = known.get(name.casefold(), (name, kind))
             if before != (name, kind):

@@ -20,9 +20,14 @@ from dataclasses import dataclass, replace
 from st_common.errors import LogError
 
 HEADER_BYTES = 64
-SEGMENT_LIMIT = 1 << 24  # bytes; a payload is smaller, so that its rows fit into a position
+SEGMENT_LIMIT = (
+    1 << 24
+)  # bytes; a payload is smaller, so that its rows fit into a position
 NONE = -1
-_PLAIN, _NEWER = 1, 2  # format versions: the second one for what older readers would misread
+_PLAIN, _NEWER = (
+    1,
+    2,
+)  # format versions: the second one for what older readers would misread
 _MAGIC = b"FWSG"
 _HEADER = struct.Struct("<4sHBBB3xIqqqqIq")
 _CRC = struct.Struct("<I")
@@ -99,11 +104,20 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
     """
     control = marks.of_rows
     if control and marks.live:
-        raise LogError("control rows are not live", hint="live says of data that it is told as it happens")
+        raise LogError(
+            "control rows are not live",
+            hint="live says of data that it is told as it happens",
+        )
     if len(payload) >= SEGMENT_LIMIT:
-        raise LogError(f"a segment of {len(payload)} bytes", hint=f"it must be below {SEGMENT_LIMIT}; cut it smaller")
+        raise LogError(
+            f"a segment of {len(payload)} bytes",
+            hint=f"it must be below {SEGMENT_LIMIT}; cut it smaller",
+        )
     if not 0 <= marks.arrival_us < _MAX_ARRIVAL_US:
-        raise LogError(f"a segment cannot arrive at {marks.arrival_us}", hint="microseconds since 1970")
+        raise LogError(
+            f"a segment cannot arrive at {marks.arrival_us}",
+            hint="microseconds since 1970",
+        )
     first = Segment(
         number=0,
         arrival_us=marks.arrival_us,
@@ -130,7 +144,13 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
 def as_packet(segment: Segment, packet: bytes) -> Segment:
     """The segment of raw bytes with what was decoded of them as its payload instead."""
     checksum = zlib.crc32(packet)
-    return replace(segment, packet=True, raw_checksum=segment.checksum, size=len(packet), checksum=checksum)
+    return replace(
+        segment,
+        packet=True,
+        raw_checksum=segment.checksum,
+        size=len(packet),
+        checksum=checksum,
+    )
 
 
 def reading_behind(before: Segment | None) -> int:
@@ -142,7 +162,10 @@ def reading_behind(before: Segment | None) -> int:
 
 def stand_in(before: Segment | None) -> Segment:
     """What is read in the place of a segment behind `before` that is passed over: data without a record."""
-    return replace(make_segment(b"", before, Marks(arrival_us=before.arrival_us if before else 0)), skipped=True)
+    return replace(
+        make_segment(b"", before, Marks(arrival_us=before.arrival_us if before else 0)),
+        skipped=True,
+    )
 
 
 def to_bytes(segment: Segment, payload: bytes) -> bytes:
@@ -178,8 +201,15 @@ def read_header(data: bytes, number: int, where: str) -> Segment:
     if _CRC.unpack_from(data, _HEADER.size)[0] != zlib.crc32(data[: _HEADER.size]):
         raise _damaged(where, "its header was changed")
     _, version, kind, codec, flags, raw_checksum, *numbers = _HEADER.unpack_from(data)
-    if version not in (_PLAIN, _NEWER) or kind > _CLOCK or codec > (_PACKET if kind == _DATA else _RAW):
-        raise LogError(f"{where} has format {version}, kind {kind}, codec {codec}", hint="a newer version wrote it")
+    if (
+        version not in (_PLAIN, _NEWER)
+        or kind > _CLOCK
+        or codec > (_PACKET if kind == _DATA else _RAW)
+    ):
+        raise LogError(
+            f"{where} has format {version}, kind {kind}, codec {codec}",
+            hint="a newer version wrote it",
+        )
     found, arrival_us, statement_before, size, checksum, reading_before = numbers
     if found != number:
         raise _damaged(where, f"it is segment {found}")
@@ -207,7 +237,9 @@ def payload_of(segment: Segment, data: bytes, where: str) -> bytes:
         LogError: bytes are missing, or changed.
     """
     if len(data) != HEADER_BYTES + segment.size:
-        raise _damaged(where, f"{len(data) - HEADER_BYTES} bytes instead of {segment.size}")
+        raise _damaged(
+            where, f"{len(data) - HEADER_BYTES} bytes instead of {segment.size}"
+        )
     payload = data[HEADER_BYTES:]
     if zlib.crc32(payload) != segment.checksum:
         raise _damaged(where, "its bytes were changed")

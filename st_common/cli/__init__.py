@@ -12,24 +12,49 @@ from typing import Annotated
 
 import typer
 
-from st_common.cli import capture, deliver, explain, layer, past, query, read, run, streams, why
+from st_common.cli import (
+    capture,
+    deliver,
+    explain,
+    layer,
+    past,
+    query,
+    read,
+    run,
+    streams,
+    why,
+)
 from st_common.cli.frame import FairwayCommand, FairwayGroup
 from st_common.cli.shell.command import shell
 
-app = typer.Typer(name="fairway", cls=FairwayGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(
+    name="fairway",
+    cls=FairwayGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 
 @app.callback()
 def _fairway(
     home: Annotated[
         str | None,  # as it was typed: a path would lose a slash of s3://
-        typer.Option("--home", metavar="DIR", help="The home folder (else FAIRWAY_HOME)."),
+        typer.Option(
+            "--home", metavar="DIR", help="The home folder (else FAIRWAY_HOME)."
+        ),
     ] = None,
     conf: Annotated[
         Path | None,
-        typer.Option("--conf", metavar="DIR", help="The settings (else FAIRWAY_CONF, HOME/conf, ./conf)."),
+        typer.Option(
+            "--conf",
+            metavar="DIR",
+            help="The settings (else FAIRWAY_CONF, HOME/conf, ./conf).",
+        ),
     ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: FBT002 - a flag
+    debug: Annotated[  # noqa: FBT002 - a flag
+        bool, typer.Option("--debug", help="Show the traceback of an error.")
+    ] = False,
 ) -> None:
     """Continuous spatial queries over moving objects."""
 
@@ -40,14 +65,22 @@ def main() -> None:
 
 
 _queries = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(_queries, name="query", help="Register queries while streams run, and drop them.")
+app.add_typer(
+    _queries, name="query", help="Register queries while streams run, and drop them."
+)
 
 _layers = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(_layers, name="layer", help="Load layers of features that do not move, and look at them.")
+app.add_typer(
+    _layers,
+    name="layer",
+    help="Load layers of features that do not move, and look at them.",
+)
 
 _streams = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(
-    _streams, name="streams", help="See on which engine streams run, and take them to another one, begin them anew."
+    _streams,
+    name="streams",
+    help="See on which engine streams run, and take them to another one, begin them anew.",
 )
 
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {

@@ -16,18 +16,43 @@ if TYPE_CHECKING:
 
 def replay(
     ctx: typer.Context,
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Records in the stream's format; may be gzip.")],
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="STREAM", help="The name of a stream in conf/streams.toml."
+        ),
+    ],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Records in the stream's format; may be gzip."
+        ),
+    ],
     rate: Annotated[
-        str, typer.Option(help="fast, a number of records a second, or event: as the event times say.")
+        str,
+        typer.Option(
+            help="fast, a number of records a second, or event: as the event times say."
+        ),
     ] = "fast",
-    speed: Annotated[float, typer.Option(help="With --rate event: how many times as fast.")] = 1.0,
+    speed: Annotated[
+        float, typer.Option(help="With --rate event: how many times as fast.")
+    ] = 1.0,
     *,
-    force: Annotated[bool, typer.Option("--force", help="Also a file of which hardly anything can be read.")] = False,
-    no_end: Annotated[bool, typer.Option("--no-end", help="Write no end mark, for more will follow.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Also a file of which hardly anything can be read."
+        ),
+    ] = False,
+    no_end: Annotated[
+        bool, typer.Option("--no-end", help="Write no end mark, for more will follow.")
+    ] = False,
     live: Annotated[
         bool,
-        typer.Option("--live", help="The records tell of now: time goes on after them. Without it time stands still."),
+        typer.Option(
+            "--live",
+            help="The records tell of now: time goes on after them. Without it time stands still.",
+        ),
     ] = False,
 ) -> None:
     """Put the records of a file into a stream's log, then an end mark. Nothing is judged yet: `run` does that.
@@ -35,7 +60,13 @@ def replay(
     A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
     from st_common.capture import files
     from st_common.capture.log import Log
@@ -46,9 +77,21 @@ def replay(
     if not force:
         refuse_unreadable(file, settings)
     log = Log(context.home(ctx).log(stream))
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(stream, total=file.stat().st_size if file.is_file() else None)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        task = bar.add_task(
+            stream, total=file.stat().st_size if file.is_file() else None
+        )
         report = files.replay(
             log,
             file,
@@ -61,23 +104,45 @@ def replay(
                 task, completed=read, description=f"{stream}: {records:,} records"
             ),
         )
-    typer.echo(f"{stream}: {report.records:,} records in {report.segments:,} segments, from {report.first} on")
+    typer.echo(
+        f"{stream}: {report.records:,} records in {report.segments:,} segments, from {report.first} on"
+    )
     if report.reading is not None:
-        typer.echo(f"{stream}: they are read by other settings than the records before segment {report.reading}")
+        typer.echo(
+            f"{stream}: they are read by other settings than the records before segment {report.reading}"
+        )
     if report.broken:
         typer.echo(
-            f"warning: {file} is packed and ends or breaks early; what could be unpacked is in the log", err=True
+            f"warning: {file} is packed and ends or breaks early; what could be unpacked is in the log",
+            err=True,
         )
 
 
 def capture(
     ctx: typer.Context,
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The stream that is fed; its format is ndjson.")],
-    query: Annotated[str, typer.Option("--query", metavar="NAME", help="A query that gives a stream.")],
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="STREAM", help="The stream that is fed; its format is ndjson."
+        ),
+    ],
+    query: Annotated[
+        str,
+        typer.Option("--query", metavar="NAME", help="A query that gives a stream."),
+    ],
     *,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on: feed changes as they are committed.")] = False,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Go on: feed changes as they are committed."),
+    ] = False,
     seconds: Annotated[
-        float | None, typer.Option("--for", metavar="SECONDS", min=0, help="With --follow: end after this time.")
+        float | None,
+        typer.Option(
+            "--for",
+            metavar="SECONDS",
+            min=0,
+            help="With --follow: end after this time.",
+        ),
     ] = None,
 ) -> None:
     """Put what a query's stream gives into another stream's log, each element once, from where it ended before."""
@@ -89,7 +154,9 @@ def capture(
     feed = Feed(context.home(ctx, must_exist=True), query, settings)
     with suppress(KeyboardInterrupt):
         feed.run(follow=follow, seconds=seconds)
-    typer.echo(f"{stream}: {feed.records:,} records of query {query} on stream {feed.stream}")
+    typer.echo(
+        f"{stream}: {feed.records:,} records of query {query} on stream {feed.stream}"
+    )
 
 
 def _rate(text: str) -> "Rate":
@@ -100,4 +167,6 @@ def _rate(text: str) -> "Rate":
     try:
         return float(text)
     except ValueError:
-        raise ConfigError(f"a rate of {text!r}", hint="fast, event, or a number of records a second") from None
+        raise ConfigError(
+            f"a rate of {text!r}", hint="fast, event, or a number of records a second"
+        ) from None

@@ -6,7 +6,14 @@ import typer
 
 from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.settings import Streams, StreamSettings, conf_dir, home_dir, load_streams, stream_of
+from st_common.settings import (
+    Streams,
+    StreamSettings,
+    conf_dir,
+    home_dir,
+    load_streams,
+    stream_of,
+)
 
 
 def home(ctx: typer.Context, *, must_exist: bool = False) -> Home:
@@ -17,7 +24,9 @@ def home(ctx: typer.Context, *, must_exist: bool = False) -> Home:
     """
     root = home_dir(ctx.obj.home)
     if must_exist and not root.is_dir():
-        raise ConfigError(f"there is no home folder {root}", hint="--home DIR names another")
+        raise ConfigError(
+            f"there is no home folder {root}", hint="--home DIR names another"
+        )
     return Home(root)
 
 

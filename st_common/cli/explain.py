@@ -17,12 +17,23 @@ if TYPE_CHECKING:
 
 def explain(
     ctx: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="QUERY", help="A registered query.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="QUERY", help="A registered query.", show_default=False),
+    ] = None,
     *,
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help="A file of statements, or - for standard input.")
+        Path | None,
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            help="A file of statements, or - for standard input.",
+        ),
     ] = None,
-    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="The statements themselves.")] = None,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", metavar="TEXT", help="The statements themselves."),
+    ] = None,
 ) -> None:
     """Show how a query is carried out: its operators, their stages and order, the tuples that are expected."""
     for number, (query, plan) in enumerate(_plans(ctx, name, file, text)):
@@ -31,7 +42,9 @@ def explain(
         write_explained(ctx, query, plan)
 
 
-def _plans(ctx: typer.Context, name: str | None, file: Path | None, text: str | None) -> "Iterator[tuple[str, Plan]]":
+def _plans(
+    ctx: typer.Context, name: str | None, file: Path | None, text: str | None
+) -> "Iterator[tuple[str, Plan]]":
     """The plans to explain, with the names of their queries."""
     from st_common.query.registry import find, fitted
 

@@ -66,13 +66,19 @@ class FairwayGroup(TyperGroup):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except BrokenPipeError:  # the reader of our output has gone, as in `fairway changes | head`
+        except (
+            BrokenPipeError
+        ):  # the reader of our output has gone, as in `fairway changes | head`
             _forget_output()
             return 0
         return result
 
     def main(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+        self,
+        args: Sequence[str] | None = None,
+        *,
+        standalone_mode: bool = True,
+        **extra: Any,
     ) -> Any:
         """Runs a command line and exits with its code; gives the code back when not `standalone_mode`."""
         options = Options()
@@ -95,14 +101,18 @@ def _with_shared(own: list[Any], ctx: typer.Context) -> list[Any]:
 
 def _report(error: Exception, *, debug: bool) -> int:
     if debug:
-        typer.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)
+        typer.echo(
+            redacted("".join(traceback.format_exception(error))), err=True, nl=False
+        )
     error = refused(error)
     if isinstance(error, FairwayError):
         _say(str(error))
         if details := getattr(error, "details", ""):
             typer.echo(details, err=True)
         return error.exit_code
-    if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; it has no public name
+    if (
+        type(error).__name__ == "NoArgsIsHelpError"
+    ):  # its message is the help; it has no public name
         typer.echo(str(error), err=True)
         return 2
     if isinstance(error, TyperException):  # a wrong option or argument
@@ -110,7 +120,9 @@ def _report(error: Exception, *, debug: bool) -> int:
         return error.exit_code
     if isinstance(error, Abort):
         return _INTERRUPTED
-    _say(f"{type(error).__name__}: {' '.join(str(error).split())} (run with --debug to see where)")
+    _say(
+        f"{type(error).__name__}: {' '.join(str(error).split())} (run with --debug to see where)"
+    )
     return _UNEXPECTED
 
 

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 Format = Literal["table", "jsonl", "csv"]
 _ROWS = 10_000  # written at a time
-_SELDOM = ("value", "fields")  # columns that most queries leave empty: programs always get them
+_SELDOM = (
+    "value",
+    "fields",
+)  # columns that most queries leave empty: programs always get them
 
 
 def write_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -27,7 +30,11 @@ def write_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def shown(table: "pa.Table", form: Format) -> "pa.Table":
     """The columns to be written: for people without those of values and fields in which nothing stands."""
-    empty = [name for name in _SELDOM if name in table.column_names and table[name].null_count == len(table)]
+    empty = [
+        name
+        for name in _SELDOM
+        if name in table.column_names and table[name].null_count == len(table)
+    ]
     return table.drop_columns(empty) if form == "table" else table
 
 
@@ -37,13 +44,17 @@ def write(table: "pa.Table", form: Format) -> None:
         _write_csv(table)
     elif form == "jsonl":
         for batch in table.to_batches(max_chunksize=_ROWS):
-            sys.stdout.write("".join(f"{json_line(row)}\n" for row in batch.to_pylist()))
+            sys.stdout.write(
+                "".join(f"{json_line(row)}\n" for row in batch.to_pylist())
+            )
     else:
         rows = [[_cell(value) for value in row.values()] for row in table.to_pylist()]
         write_columns(table.column_names, rows)
 
 
-def write_growing(parts: Iterable["pa.Table"], form: Format, *, limit: int | None = None) -> None:
+def write_growing(
+    parts: Iterable["pa.Table"], form: Format, *, limit: int | None = None
+) -> None:
     """Writes tables with the same columns as they come, as if they were one; at most `limit` rows in all.
 
     Each is out when the next is asked for. Ctrl-C ends it between two rows, and is no error.
@@ -66,14 +77,23 @@ def write_growing(parts: Iterable["pa.Table"], form: Format, *, limit: int | Non
         return
 
 
-def _write_aligned(table: "pa.Table", widths: Sequence[int], *, first: bool) -> list[int]:
+def _write_aligned(
+    table: "pa.Table", widths: Sequence[int], *, first: bool
+) -> list[int]:
     """Writes rows in columns that are at least as wide as those before; gives the widths."""
     rows = [[_cell(value) for value in row.values()] for row in table.to_pylist()]
     shown = [table.column_names, *rows] if first else rows
     before = widths if len(widths) == table.num_columns else [0] * table.num_columns
-    wide = [max(width, *map(len, column)) for width, column in zip(before, zip(*shown, strict=True), strict=True)]
+    wide = [
+        max(width, *map(len, column))
+        for width, column in zip(before, zip(*shown, strict=True), strict=True)
+    ]
     for row in shown:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)).rstrip())
+        typer.echo(
+            "  ".join(
+                cell.ljust(width) for cell, width in zip(row, wide, strict=True)
+            ).rstrip()
+        )
     return wide
 
 
@@ -84,7 +104,9 @@ def _write_csv(table: "pa.Table", *, names: bool = True) -> None:
     if names:
         writer.writerow(table.column_names)
     for batch in table.to_batches(max_chunksize=_ROWS):
-        writer.writerows([_cell(value) for value in row.values()] for row in batch.to_pylist())
+        writer.writerows(
+            [_cell(value) for value in row.values()] for row in batch.to_pylist()
+        )
 
 
 def _cell(value: Any) -> str:
@@ -93,4 +115,8 @@ def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else plain(value)
     if isinstance(text, str):
         return text
-    return json.dumps(text, default=plain, ensure_ascii=False) if isinstance(text, (list, dict)) else str(text)
+    return (
+        json.dumps(text, default=plain, ensure_ascii=False)
+        if isinstance(text, (list, dict))
+        else str(text)
+    )

@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 
     from st_common.serving.answers import Reads
 
-_FORMAT = Annotated[Format, typer.Option("--format", help="A table for people, JSON lines or CSV for programs.")]
-_EXPLAIN = Annotated[bool, typer.Option("--explain", help="Say on standard error which rows were read.")]
+_FORMAT = Annotated[
+    Format,
+    typer.Option(
+        "--format", help="A table for people, JSON lines or CSV for programs."
+    ),
+]
+_EXPLAIN = Annotated[
+    bool, typer.Option("--explain", help="Say on standard error which rows were read.")
+]
 
 
 def answer(
@@ -23,7 +30,11 @@ def answer(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The name of a query.")],
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="T", help="The answer at this time: ISO 8601, UTC if no zone is given."),
+        typer.Option(
+            "--at",
+            metavar="T",
+            help="The answer at this time: ISO 8601, UTC if no zone is given.",
+        ),
     ] = None,
     *,
     explain: _EXPLAIN = False,
@@ -33,7 +44,9 @@ def answer(
     from st_common.cli.output import shown, write
     from st_common.serving.answers import answered
 
-    found = answered(context.home(ctx, must_exist=True), query, None if at is None else time_of(at))
+    found = answered(
+        context.home(ctx, must_exist=True), query, None if at is None else time_of(at)
+    )
     write(shown(found.rows, form), form)
     if explain:
         _say(found.reads, "changes")
@@ -41,20 +54,35 @@ def answer(
 
 def objects(
     ctx: typer.Context,
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")],
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="STREAM", help="The name of a stream in conf/streams.toml."
+        ),
+    ],
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="T", help="Where they were at this time: ISO 8601, UTC if no zone is given."),
+        typer.Option(
+            "--at",
+            metavar="T",
+            help="Where they were at this time: ISO 8601, UTC if no zone is given.",
+        ),
     ] = None,
     inside: Annotated[
         tuple[float, float, float, float] | None,
         typer.Option(
-            "--inside", metavar="X1 Y1 X2 Y2", help="Only objects in this rectangle; its border belongs to it."
+            "--inside",
+            metavar="X1 Y1 X2 Y2",
+            help="Only objects in this rectangle; its border belongs to it.",
         ),
     ] = None,
     nearest: Annotated[
         tuple[int, float, float] | None,
-        typer.Option("--nearest", metavar="K X Y", help="Only the K objects nearest to a point, nearest first."),
+        typer.Option(
+            "--nearest",
+            metavar="K X Y",
+            help="Only the K objects nearest to a point, nearest first.",
+        ),
     ] = None,
     *,
     explain: _EXPLAIN = False,
@@ -67,13 +95,17 @@ def objects(
 
     settings = context.stream(ctx, stream)
     if nearest is not None and nearest[0] < 1:
-        raise ConfigError(f"--nearest {nearest[0]} is no number of objects", hint="at least 1")
+        raise ConfigError(
+            f"--nearest {nearest[0]} is no number of objects", hint="at least 1"
+        )
     found = objects_at(
         context.home(ctx, must_exist=True),
         settings,
         None if at is None else time_of(at),
         inside=None if inside is None else Box.of_corners(*inside),
-        nearest=None if nearest is None else NearestTo(k=nearest[0], x=nearest[1], y=nearest[2]),
+        nearest=None
+        if nearest is None
+        else NearestTo(k=nearest[0], x=nearest[1], y=nearest[2]),
     )
     write(found.rows, form)
     if explain:
@@ -91,7 +123,9 @@ def time_of(text: str) -> "datetime":
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise ConfigError(f"--at {text!r} is no time", hint="such as 2024-05-01T12:30:00Z") from None
+        raise ConfigError(
+            f"--at {text!r} is no time", hint="such as 2024-05-01T12:30:00Z"
+        ) from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
@@ -104,4 +138,7 @@ def _say(reads: "Iterable[Reads]", what: str) -> None:
             else f"{each.snapshot_rows:,} rows of the snapshot of {snapshot.snapshot_ts:%Y-%m-%dT%H:%M:%SZ} "
             f"(position {snapshot.position})"
         )
-        typer.echo(f"read of {each.stream}: {start}, {each.after_rows:,} {what} from there on", err=True)
+        typer.echo(
+            f"read of {each.stream}: {start}, {each.after_rows:,} {what} from there on",
+            err=True,
+        )

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from st_common.query.control import QueryRow
 
 
-def text_of_plan(file: Path | None, name: str | None, *, replace: bool, alone: bool) -> str:
+def text_of_plan(
+    file: Path | None, name: str | None, *, replace: bool, alone: bool
+) -> str:
     """The statement that registers, or replaces, the query `name` by the plan of a JSON file; `-` is standard input.
 
     `alone` says that no statements were given beside it.
@@ -25,9 +27,13 @@ def text_of_plan(file: Path | None, name: str | None, *, replace: bool, alone: b
     from st_common.query.text import to_text
 
     if file is None or not alone:
-        raise ConfigError("a plan stands alone", hint="--plan FILE --name NAME, and no statements")
+        raise ConfigError(
+            "a plan stands alone", hint="--plan FILE --name NAME, and no statements"
+        )
     if not name:
-        raise ConfigError("a plan has no name of its own", hint="--plan FILE --name NAME")
+        raise ConfigError(
+            "a plan has no name of its own", hint="--plan FILE --name NAME"
+        )
     try:
         plan = plan_from_json(read_text(file))
     except QueryError as error:
@@ -43,5 +49,7 @@ def write_plan(row: "QueryRow") -> None:
         QueryError: the query was dropped: it has no plan any more.
     """
     if row.plan is None:
-        raise QueryError(f"query {row.name!r} was dropped", hint="--version N shows an older plan")
+        raise QueryError(
+            f"query {row.name!r} was dropped", hint="--version N shows an older plan"
+        )
     typer.echo(json.dumps(row.plan.to_json(), indent=2, ensure_ascii=False))

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.statements import statements_of, when, write_notices, write_outcome, write_queries
+from st_common.cli.statements import (
+    statements_of,
+    when,
+    write_notices,
+    write_outcome,
+    write_queries,
+)
 from st_common.errors import FairwayError
 
 if TYPE_CHECKING:
@@ -15,25 +21,48 @@ if TYPE_CHECKING:
 
 _FILE = Annotated[
     Path | None,
-    typer.Argument(metavar="FILE", help="A file of statements, or - for standard input.", show_default=False),
+    typer.Argument(
+        metavar="FILE",
+        help="A file of statements, or - for standard input.",
+        show_default=False,
+    ),
 ]
-_TEXT = Annotated[str | None, typer.Option("--text", metavar="TEXT", help="The statements themselves.")]
+_TEXT = Annotated[
+    str | None,
+    typer.Option("--text", metavar="TEXT", help="The statements themselves."),
+]
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of a query.")]
-_PLAN = Annotated[Path | None, typer.Option("--plan", metavar="FILE", help="A plan as JSON instead of statements.")]
-_CALLED = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The name of the plan's query.")]
-_REPLACE = Annotated[bool, typer.Option("--replace", help="Replace the query of this name by the plan.")]
+_PLAN = Annotated[
+    Path | None,
+    typer.Option(
+        "--plan", metavar="FILE", help="A plan as JSON instead of statements."
+    ),
+]
+_CALLED = Annotated[
+    str | None,
+    typer.Option("--name", metavar="NAME", help="The name of the plan's query."),
+]
+_REPLACE = Annotated[
+    bool, typer.Option("--replace", help="Replace the query of this name by the plan.")
+]
 _JSON = Annotated[bool, typer.Option("--json", help="Only the plan, as JSON.")]
 
 
 def register(
-    ctx: typer.Context, file: _FILE = None, text: _TEXT = None, plan: _PLAN = None, name: _CALLED = None,
+    ctx: typer.Context,
+    file: _FILE = None,
+    text: _TEXT = None,
+    plan: _PLAN = None,
+    name: _CALLED = None,
     replace: _REPLACE = False,  # noqa: FBT002 - a flag
-) -> None:  # fmt: skip
+) -> None:
     """Carry out statements, all of them or none: REGISTER, REPLACE, DROP, CREATE AREA, SHOW, EXPLAIN; or a plan."""
     if plan is not None or name is not None or replace:
         from st_common.cli.plans import text_of_plan
 
-        text = text_of_plan(plan, name, replace=replace, alone=file is None and text is None)
+        text = text_of_plan(
+            plan, name, replace=replace, alone=file is None and text is None
+        )
     carried_out(ctx, file, text)
 
 
@@ -46,7 +75,9 @@ def carried_out(ctx: typer.Context, file: Path | None, text: str | None) -> "Out
     from st_common.query.registry import carry_out
 
     statements = statements_of(ctx, file, text)
-    done = carry_out(context.home(ctx), context.streams(ctx), statements, owner=getpass.getuser())
+    done = carry_out(
+        context.home(ctx), context.streams(ctx), statements, owner=getpass.getuser()
+    )
     if done.rows:
         _roll_forward(ctx)
     write_outcome(ctx, done)
@@ -73,26 +104,38 @@ def check(ctx: typer.Context, file: _FILE = None, text: _TEXT = None) -> None:
 
     statements = statements_of(ctx, file, text)
     write_notices(check_all(context.home(ctx), context.streams(ctx), statements))
-    typer.echo(f"{len(statements)} statement{'' if len(statements) == 1 else 's'}, nothing wrong")
+    typer.echo(
+        f"{len(statements)} statement{'' if len(statements) == 1 else 's'}, nothing wrong"
+    )
 
 
 def list_queries(
     ctx: typer.Context,
     stream: Annotated[
-        str | None, typer.Option("--stream", metavar="STREAM", help="Only queries on this stream.")
+        str | None,
+        typer.Option("--stream", metavar="STREAM", help="Only queries on this stream."),
     ] = None,
 ) -> None:
     """List the registered queries: name, version, stream, who registered it, state, text."""
     from st_common.query.registry import queries
 
-    write_queries(queries(context.home(ctx, must_exist=True), None if stream is None else [stream]))
+    write_queries(
+        queries(
+            context.home(ctx, must_exist=True), None if stream is None else [stream]
+        )
+    )
 
 
 def show(
     ctx: typer.Context,
     name: _NAME,
     version: Annotated[
-        int | None, typer.Option("--version", metavar="N", help="This version, also when it was replaced or dropped.")
+        int | None,
+        typer.Option(
+            "--version",
+            metavar="N",
+            help="This version, also when it was replaced or dropped.",
+        ),
     ] = None,
     as_json: _JSON = False,  # noqa: FBT002 - a flag
 ) -> None:
@@ -110,14 +153,18 @@ def show(
         write_plan(shown)
         return
     if shown.plan is not None:
-        typer.echo(f"{shown.name} (version {shown.version}) on stream {shown.stream}, by {shown.owner or 'unknown'}")
+        typer.echo(
+            f"{shown.name} (version {shown.version}) on stream {shown.stream}, by {shown.owner or 'unknown'}"
+        )
         typer.echo(f"text      {shown.text}")
         typer.echo(f"canonical {to_text(shown.plan, shown.name)}")
         typer.echo(f"plan      {json.dumps(shown.plan.to_json())}")
     else:
         typer.echo(f"{shown.name} was dropped")
     for row in history(home, shown.name):
-        did = f"{row.op} version {row.version} at position {row.position} of {row.stream}"
+        did = (
+            f"{row.op} version {row.version} at position {row.position} of {row.stream}"
+        )
         did += f": {row.why}" if row.why else ""
         typer.echo(f"history   {when(row.arrival_us)} {did}")
 

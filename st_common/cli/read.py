@@ -8,32 +8,78 @@ from st_common.cli import context
 from st_common.cli.output import Format
 from st_common.errors import ConfigError
 
-_ROW = ("query", "object", "partner", "sign", "cause", "event_ts", "position", "seq", "value", "fields")
-_FORMAT = Annotated[Format, typer.Option("--format", help="A table for people, JSON lines or CSV for programs.")]
+_ROW = (
+    "query",
+    "object",
+    "partner",
+    "sign",
+    "cause",
+    "event_ts",
+    "position",
+    "seq",
+    "value",
+    "fields",
+)
+_FORMAT = Annotated[
+    Format,
+    typer.Option(
+        "--format", help="A table for people, JSON lines or CSV for programs."
+    ),
+]
 
 
 def changes(
     ctx: typer.Context,
     query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="One query; all of them when left out.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="QUERY",
+            help="One query; all of them when left out.",
+            show_default=False,
+        ),
     ] = None,
     *,
     form: _FORMAT = "table",
-    json_lines: Annotated[bool, typer.Option("--json", help="JSON lines: the same as --format jsonl.")] = False,
-    stream: Annotated[str | None, typer.Option(metavar="S", help="Only queries on this stream.")] = None,
+    json_lines: Annotated[
+        bool, typer.Option("--json", help="JSON lines: the same as --format jsonl.")
+    ] = False,
+    stream: Annotated[
+        str | None, typer.Option(metavar="S", help="Only queries on this stream.")
+    ] = None,
     since_position: Annotated[
         int | None,
-        typer.Option("--since", "--since-position", metavar="N", help="Only changes after this position of the log."),
+        typer.Option(
+            "--since",
+            "--since-position",
+            metavar="N",
+            help="Only changes after this position of the log.",
+        ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=0, help="At most so many, from the first on.")
+        int | None,
+        typer.Option(
+            "--limit", metavar="N", min=0, help="At most so many, from the first on."
+        ),
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on: show changes as they are committed.")] = False,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Go on: show changes as they are committed."),
+    ] = False,
     seconds: Annotated[
-        float | None, typer.Option("--for", metavar="SECONDS", min=0, help="With --follow: end after this time.")
+        float | None,
+        typer.Option(
+            "--for",
+            metavar="SECONDS",
+            min=0,
+            help="With --follow: end after this time.",
+        ),
     ] = None,
     until_idle: Annotated[
-        bool, typer.Option("--until-idle", help="With --follow: end when the engines have done what the logs hold.")
+        bool,
+        typer.Option(
+            "--until-idle",
+            help="With --follow: end when the engines have done what the logs hold.",
+        ),
     ] = False,
 ) -> None:
     """Show the changes of answers in their order: + enters (1), - leaves (-1), a new value of a member (0)."""
@@ -45,25 +91,39 @@ def changes(
     if stream is not None:
         _check_stream(ctx, stream)
     if follow:
-        parts = follow_of(home, stream, query, since_position, seconds=seconds, until_idle=until_idle)
+        parts = follow_of(
+            home, stream, query, since_position, seconds=seconds, until_idle=until_idle
+        )
         write_growing((part.select(_ROW) for part in parts), form, limit=limit)
         return
     if seconds is not None or until_idle:
-        raise ConfigError("--for and --until-idle say when --follow ends", hint="add --follow")
+        raise ConfigError(
+            "--for and --until-idle say when --follow ends", hint="add --follow"
+        )
     found = passed_changes(home, query, stream=stream, since=since_position)
     write(shown(found.select(_ROW).slice(0, limit), form), form)
 
 
 def sql(
     ctx: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="SQL", help='One SELECT, such as "SELECT count(*) FROM changes".')],
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="SQL", help='One SELECT, such as "SELECT count(*) FROM changes".'
+        ),
+    ],
     form: _FORMAT = "table",
 ) -> None:
     """Ask the tables of the home by SQL; "SHOW TABLES" lists the views."""
     from st_common.cli.output import write
     from st_common.serving.sql import sql as result_of
 
-    write(result_of(context.home(ctx, must_exist=True), text, lambda: context.streams(ctx)), form)
+    write(
+        result_of(
+            context.home(ctx, must_exist=True), text, lambda: context.streams(ctx)
+        ),
+        form,
+    )
 
 
 def _check_stream(ctx: typer.Context, stream: str) -> None:

@@ -12,14 +12,21 @@ if TYPE_CHECKING:
     from st_common.home import Home
     from st_common.settings import StreamSettings
 
-_STREAM = Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")]
+_STREAM = Annotated[
+    str,
+    typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml."),
+]
 
 
 def run(
     ctx: typer.Context,
     stream: _STREAM,
-    engine: Annotated[str | None, typer.Option(help="spark or local; else what the settings say.")] = None,
-    until_idle: Annotated[bool, typer.Option("--until-idle", help="End when the log's end is reached.")] = False,  # noqa: FBT002 - a flag
+    engine: Annotated[
+        str | None, typer.Option(help="spark or local; else what the settings say.")
+    ] = None,
+    until_idle: Annotated[  # noqa: FBT002 - a flag
+        bool, typer.Option("--until-idle", help="End when the log's end is reached.")
+    ] = False,
 ) -> None:
     """Follow a stream's log: changes of every answer, positions and rejects into their tables."""
     from st_common.operators.cache_counts import lines_of
@@ -42,13 +49,19 @@ def run(
         typer.echo(_nulled(stream, summary.nulled))
     for told in lines_of(summary.caches).values():
         typer.echo(f"{stream}: caches {told}")
-    typer.echo("tuples: " + ", ".join(f"{count:,} {name}" for name, count in summary.operators.items()))
+    typer.echo(
+        "tuples: "
+        + ", ".join(f"{count:,} {name}" for name, count in summary.operators.items())
+    )
 
 
 def verify(
     ctx: typer.Context,
     query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="One query; else all.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="QUERY", help="One query; else all.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Check answers by brute force over the archived positions, and what is stored; exit code 3: something is wrong.
@@ -64,15 +77,31 @@ def verify(
     home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
     rows = [row for row in queries(home) if query in (None, row.name)]
     if query is not None and not rows:
-        raise ConfigError(f"there is no query {query!r}", hint="`fairway query list` names them")
+        raise ConfigError(
+            f"there is no query {query!r}", hint="`fairway query list` names them"
+        )
     wrong = 0
     for name in sorted({row.stream for row in rows}):
         for found in check(home, stream_of(streams, name), query):
             wrong += not found.holds
-            verdict = "holds" if found.holds else f"WRONG: {found.missing} missing, {found.extra} too many"
-            verdict = verdict if found.checked else "not checked, its values depend on how exactly metres are measured"
-            typer.echo(f"{found.query}: {found.members} members at position {found.position}: {verdict}")
-    ran = [stream for name, stream in streams.items() if query is None and topology_of(home, name)]
+            verdict = (
+                "holds"
+                if found.holds
+                else f"WRONG: {found.missing} missing, {found.extra} too many"
+            )
+            verdict = (
+                verdict
+                if found.checked
+                else "not checked, its values depend on how exactly metres are measured"
+            )
+            typer.echo(
+                f"{found.query}: {found.members} members at position {found.position}: {verdict}"
+            )
+    ran = [
+        stream
+        for name, stream in streams.items()
+        if query is None and topology_of(home, name)
+    ]
     wrong += sum(_audited(home, stream) for stream in ran)
     if wrong:
         raise typer.Exit(3)
@@ -109,17 +138,28 @@ def status(ctx: typer.Context) -> None:
     for name in context.streams(ctx):
         found, end = read_status(home.stream(name)), Log(home.log(name)).end()
         if found is None:
-            rows.append((name, "never run", "", "", "", f"0/{end}", "", "", "", "", "", "", ""))
+            rows.append(
+                (name, "never run", "", "", "", f"0/{end}", "", "", "", "", "", "", "")
+            )
             continue
         now = presence(home.stream(name), found, now_us=time.time_ns() // 1000)
         process = f"{now.owner.pid} on {now.owner.host}" if now.owner else ""
         at = segment_of(found.position)
-        counts = (found.fixes, found.rejects, found.late, found.double, found.cut, found.changes)
+        counts = (
+            found.fixes,
+            found.rejects,
+            found.late,
+            found.double,
+            found.cut,
+            found.changes,
+        )
         notes += [_nulled(name, found.nulled)] if found.nulled else []
         notes += [f"{name}: caches {told}" for told in lines_of(found.caches).values()]
         clock = "" if found.now_ts is None else _stamp(found.now_ts)
         who = (now.state, process, _ago(now.age_s), found.engine)
-        rows.append((name, *who, f"{at}/{end}", clock, *(f"{count:,}" for count in counts)))
+        rows.append(
+            (name, *who, f"{at}/{end}", clock, *(f"{count:,}" for count in counts))
+        )
     seen = ("stream", "state", "process", "last beat", "engine", "segments", "clock")
     write_columns((*seen, "fixes", "rejects", "late", "double", "cut", "changes"), rows)
     context.write_broken(ctx)
@@ -139,7 +179,11 @@ def doctor(
     ctx: typer.Context,
     *,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Mend what is torn in the home, as far as it is safe; nothing may run.")
+        bool,
+        typer.Option(
+            "--repair",
+            help="Mend what is torn in the home, as far as it is safe; nothing may run.",
+        ),
     ] = False,
 ) -> None:
     """Look whether everything that Fairway needs is there; exit code 2 when something is missing."""
@@ -150,7 +194,9 @@ def doctor(
     bad = 0
     for what, problem in findings(lambda: context.streams(ctx)):
         bad += problem is not None
-        typer.echo(f"{'ok   ' if problem is None else 'WRONG'} {what}{'' if problem is None else f': {problem}'}")
+        typer.echo(
+            f"{'ok   ' if problem is None else 'WRONG'} {what}{'' if problem is None else f': {problem}'}"
+        )
     if bad:
         raise typer.Exit(FairwayError.exit_code)
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from st_common.query.text import Statement
 
 
-def statements_of(ctx: typer.Context, file: Path | None, text: str | None) -> "Sequence[Statement]":
+def statements_of(
+    ctx: typer.Context, file: Path | None, text: str | None
+) -> "Sequence[Statement]":
     """The statements of a file or of a text, of which one is given; there is at least one statement.
 
     Raises:
@@ -33,14 +35,20 @@ def statements_of(ctx: typer.Context, file: Path | None, text: str | None) -> "S
     from st_common.query.text import parse
 
     if (file is None) == (text is None):
-        raise ConfigError("statements come from a file or from --text", hint="name one of them; - is standard input")
+        raise ConfigError(
+            "statements come from a file or from --text",
+            hint="name one of them; - is standard input",
+        )
     content = read_text(file) if file is not None else text or ""
     name = None if file is None else "standard input" if str(file) == "-" else str(file)
     home = context.home(ctx)
     with with_misfits(home, lambda: context.streams(ctx)):
         statements = parse(content, file=name, areas=HomeAreas(home))
     if not statements:
-        raise QueryError("the text has no statement", hint="REGISTER QUERY name AS SELECT * FROM stream ...")
+        raise QueryError(
+            "the text has no statement",
+            hint="REGISTER QUERY name AS SELECT * FROM stream ...",
+        )
     return statements
 
 
@@ -53,11 +61,20 @@ def write_notices(notices: "Iterable[Problem]") -> None:
 def write_outcome(ctx: typer.Context, done: "Outcome") -> None:
     """Says what statements did, and shows what they asked for."""
     write_notices(done.notices)
-    for op, verb in (("register", "registered"), ("replace", "replaced"), ("drop", "dropped")):
-        names = [f"{row.name} (version {row.version})" for row in done.rows if row.op == op]
+    for op, verb in (
+        ("register", "registered"),
+        ("replace", "replaced"),
+        ("drop", "dropped"),
+    ):
+        names = [
+            f"{row.name} (version {row.version})" for row in done.rows if row.op == op
+        ]
         if names:
             typer.echo(f"{verb} {_few(names, 'queries')}")
-    for verb, names in (("created area", list(done.created)), ("dropped area", list(done.removed))):
+    for verb, names in (
+        ("created area", list(done.created)),
+        ("dropped area", list(done.removed)),
+    ):
         if names:
             typer.echo(f"{verb}{'s' if len(names) > 1 else ''} {_few(names, 'areas')}")
     for number, shown in enumerate(done.shown):
@@ -78,7 +95,13 @@ def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
         write_areas(shown.areas)
     else:
         rows = [
-            (one.name, one.format, one.crs, "yes" if one.moving else "no", _attributes(one.attributes, one.units))
+            (
+                one.name,
+                one.format,
+                one.crs,
+                "yes" if one.moving else "no",
+                _attributes(one.attributes, one.units),
+            )
             for one in shown.streams
         ]
         write_columns(("stream", "format", "crs", "moving", "attributes"), rows)
@@ -87,7 +110,14 @@ def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
 def write_queries(rows: "Sequence[QueryRow]") -> None:
     """Queries as a table: name, version, stream, who registered it, its state, text; on stderr why some failed."""
     cells = [
-        (row.name, str(row.version), row.stream, row.owner or "", row.state, " ".join((row.text or "").split()))
+        (
+            row.name,
+            str(row.version),
+            row.stream,
+            row.owner or "",
+            row.state,
+            " ".join((row.text or "").split()),
+        )
         for row in rows
     ]
     write_columns(("query", "version", "stream", "owner", "state", "text"), cells)
@@ -101,7 +131,10 @@ def write_areas(areas: "Sequence[NamedArea]") -> None:
     """Named areas as a table: name, who created it and when, region."""
     from st_common.query.printed import region_text
 
-    rows = [(area.name, area.owner, when(area.created_us), region_text(area.region)) for area in areas]
+    rows = [
+        (area.name, area.owner, when(area.created_us), region_text(area.region))
+        for area in areas
+    ]
     write_columns(("area", "owner", "created", "region"), rows)
 
 
@@ -116,11 +149,21 @@ def write_explained(ctx: typer.Context, name: str, plan: "Plan") -> None:
 
     stream = context.streams(ctx).get(plan.stream)
     if stream is None:
-        raise ConfigError(f"unknown stream {plan.stream!r}", hint="conf/streams.toml describes the streams")
+        raise ConfigError(
+            f"unknown stream {plan.stream!r}",
+            hint="conf/streams.toml describes the streams",
+        )
     known = estimates_of(context.home(ctx), stream, plan)
     running = running_order(context.home(ctx), stream, name, plan)
     caches = caches_of(context.home(ctx), stream, plan)
-    explained = explain(plan, name, tick_s=stream.tick_s, estimates=known, running=running, caches=caches)
+    explained = explain(
+        plan,
+        name,
+        tick_s=stream.tick_s,
+        estimates=known,
+        running=running,
+        caches=caches,
+    )
     for line in lines(explained):
         typer.echo(line)
 
@@ -129,12 +172,22 @@ def when(time_us: int) -> str:
     """A time in microseconds as ISO 8601 to the second, UTC."""
     from datetime import UTC, datetime
 
-    return datetime.fromtimestamp(time_us / 1e6, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(time_us / 1e6, UTC)
+        .isoformat(timespec="seconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def _attributes(attributes: "Iterable[str]", units: "Mapping[str, str]") -> str:
-    return ", ".join(f"{name} ({units[name]})" if name in units else name for name in attributes)
+    return ", ".join(
+        f"{name} ({units[name]})" if name in units else name for name in attributes
+    )
 
 
 def _few(names: "Sequence[str]", what: str) -> str:
-    return ", ".join(names) if len(names) <= 3 else f"{len(names)} {what}, {names[0]} to {names[-1]}"
+    return (
+        ", ".join(names)
+        if len(names) <= 3
+        else f"{len(names)} {what}, {names[0]} to {names[-1]}"
+    )

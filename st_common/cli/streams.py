@@ -20,18 +20,39 @@ def list_streams(ctx: typer.Context) -> None:
     home, rows = context.home(ctx, must_exist=True), []
     for name, stream in context.streams(ctx).items():
         found, wanted = topology_of(home, name), _wanted(stream)
-        generation, start = (str(found.generation), str(found.start)) if found else ("", "")
-        rows.append((name, str(found or "never run"), f"{wanted[0]} with {wanted[1]}", generation, start))
-    write_columns(("stream", "runs on", "settings", "generation", "since segment"), rows)
+        generation, start = (
+            (str(found.generation), str(found.start)) if found else ("", "")
+        )
+        rows.append(
+            (
+                name,
+                str(found or "never run"),
+                f"{wanted[0]} with {wanted[1]}",
+                generation,
+                start,
+            )
+        )
+    write_columns(
+        ("stream", "runs on", "settings", "generation", "since segment"), rows
+    )
     context.write_broken(ctx)
 
 
 def reshard(
     ctx: typer.Context,
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")],
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="STREAM", help="The name of a stream in conf/streams.toml."
+        ),
+    ],
     *,
-    shards: Annotated[int | None, typer.Option(help="How many; else what the settings say.")] = None,
-    engine: Annotated[str | None, typer.Option(help="spark or local; else what the settings say.")] = None,
+    shards: Annotated[
+        int | None, typer.Option(help="How many; else what the settings say.")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="spark or local; else what the settings say.")
+    ] = None,
 ) -> None:
     """Take a stream to another number of shards or another engine, at the end of its log, with all that it knows."""
     from st_common.engine.reshard import of_local
@@ -48,14 +69,21 @@ def reshard(
     if done.before == done.after:
         typer.echo(f"{stream} runs on {done.after} already")
     else:
-        typer.echo(f"{stream}: from {done.before} to {done.after}, from segment {done.after.start} on, "
-                   f"with {done.objects:,} objects")  # fmt: skip
+        typer.echo(
+            f"{stream}: from {done.before} to {done.after}, from segment {done.after.start} on, "
+            f"with {done.objects:,} objects"
+        )
     _advise(settings, done.after, context.conf(ctx))
 
 
 def reset(
     ctx: typer.Context,
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")],
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="STREAM", help="The name of a stream in conf/streams.toml."
+        ),
+    ],
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
@@ -70,15 +98,30 @@ def reset(
     done = begin_anew(home, stream)
     typer.echo(f"{stream} begins anew: the next run reads {done.segments:,} segments")
     if done.kept:
-        typer.echo(f"{done.kept:,} of them stay as they were decoded when they were captured: raw bytes are gone")
+        typer.echo(
+            f"{done.kept:,} of them stay as they were decoded when they were captured: raw bytes are gone"
+        )
 
 
 def skip(
     ctx: typer.Context,
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml.")],
-    segment: Annotated[int, typer.Argument(metavar="SEGMENT", help="The number of a segment of its log.", min=0)],
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="STREAM", help="The name of a stream in conf/streams.toml."
+        ),
+    ],
+    segment: Annotated[
+        int,
+        typer.Argument(
+            metavar="SEGMENT", help="The number of a segment of its log.", min=0
+        ),
+    ],
     *,
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why it is given up; it is kept.")],
+    why: Annotated[
+        str,
+        typer.Option("--why", metavar="TEXT", help="Why it is given up; it is kept."),
+    ],
 ) -> None:
     """Pass over a segment that is damaged or missing: what it held is lost, and every reader of the log knows it."""
     from st_common.capture.log import Log
@@ -92,7 +135,9 @@ def skip(
     typer.echo(f"{stream}: {text}")
 
 
-def _wanted(stream: "StreamSettings", *, engine: str | None = None, shards: int | None = None) -> tuple[str, int]:
+def _wanted(
+    stream: "StreamSettings", *, engine: str | None = None, shards: int | None = None
+) -> tuple[str, int]:
     """The engine and the shards that a stream should have: as given, else as its settings say; local has one shard."""
     engine = engine or stream.engine
     usual = 1 if engine == "local" else stream.shards
@@ -106,4 +151,6 @@ def _advise(stream: "StreamSettings", now: "Topology", conf: Path) -> None:
         lines.append(f"shards = {now.shards}")
     if lines:
         path = conf / "streams.toml" if conf.is_dir() else conf
-        typer.echo(f"now set {' and '.join(lines)} in [streams.{stream.name}] of {path}")
+        typer.echo(
+            f"now set {' and '.join(lines)} in [streams.{stream.name}] of {path}"
+        )

@@ -15,9 +15,15 @@ def read_text(file: Path) -> str:
         QueryError: it is not UTF-8.
     """
     try:
-        content = typer.get_binary_stream("stdin").read() if str(file) == "-" else file.read_bytes()
+        content = (
+            typer.get_binary_stream("stdin").read()
+            if str(file) == "-"
+            else file.read_bytes()
+        )
         return content.decode("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise QueryError(f"{file} is not UTF-8: byte {error.start}", hint="save it as UTF-8") from None
+        raise QueryError(
+            f"{file} is not UTF-8: byte {error.start}", hint="save it as UTF-8"
+        ) from None

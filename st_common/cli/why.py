@@ -19,15 +19,28 @@ if TYPE_CHECKING:
 def why(
     ctx: typer.Context,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The name of a query.")],
-    name: Annotated[str, typer.Argument(metavar="OBJECT", help="The id of an object, or the group of an aggregate.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="OBJECT", help="The id of an object, or the group of an aggregate."
+        ),
+    ],
     at: Annotated[
-        str | None, typer.Option("--at", metavar="T", help="The newest change up to this time: ISO 8601, UTC.")
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="T",
+            help="The newest change up to this time: ISO 8601, UTC.",
+        ),
     ] = None,
     partner: Annotated[
-        str | None, typer.Option("--partner", metavar="P", help="Only changes with this partner.")
+        str | None,
+        typer.Option("--partner", metavar="P", help="Only changes with this partner."),
     ] = None,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object, for programs.")
+    ] = False,
 ) -> None:
     """Explain the newest change of an object in an answer: fix, query, layer, tick, batch and cause."""
     from st_common.cli.past import time_of
@@ -36,7 +49,14 @@ def why(
 
     home = context.home(ctx, must_exist=True)
     stream = _settings(ctx, find(home, query).stream)
-    found = why_of(home, query, name, at=None if at is None else time_of(at), partner=partner, stream=stream)
+    found = why_of(
+        home,
+        query,
+        name,
+        at=None if at is None else time_of(at),
+        partner=partner,
+        stream=stream,
+    )
     if as_json:
         typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
     else:
@@ -69,11 +89,17 @@ def _write(found: "Why") -> None:
 def _lines(found: "Why") -> list[tuple[str, str]]:
     change = found.change
     lines = [
-        ("change", f"{change['sign']:+d} {change['cause']} at {_time(change['event_ts'])}"),
-        ("place", f"position {change['position']} (segment {change['segment']}, row {change['row']}), "
-                  f"seq {change['seq']}, of stream {found.stream}"),
+        (
+            "change",
+            f"{change['sign']:+d} {change['cause']} at {_time(change['event_ts'])}",
+        ),
+        (
+            "place",
+            f"position {change['position']} (segment {change['segment']}, row {change['row']}), "
+            f"seq {change['seq']}, of stream {found.stream}",
+        ),
         ("batch", _batch(found.batch)),
-    ]  # fmt: skip
+    ]
     if change["value"] is not None:
         lines.append(("value", f"{change['value']:.10g}"))
     if change["fields"] is not None:
@@ -83,8 +109,14 @@ def _lines(found: "Why") -> list[tuple[str, str]]:
         lines.append(("layer", _layer(found)))
     if found.tick is not None:
         lines.append(("tick", _time(found.tick)))
-    lines += [(f"focal {name}", _fix(fix) if fix else "no fix known") for name, fix in found.focals.items()]
-    lines += [(f"newcomer {name}", _fix(fix) if fix else "no fix known") for name, fix in found.newcomers.items()]
+    lines += [
+        (f"focal {name}", _fix(fix) if fix else "no fix known")
+        for name, fix in found.focals.items()
+    ]
+    lines += [
+        (f"newcomer {name}", _fix(fix) if fix else "no fix known")
+        for name, fix in found.newcomers.items()
+    ]
     return lines + _query(found)
 
 
@@ -93,9 +125,16 @@ def _query(found: "Why") -> list[tuple[str, str]]:
 
     row, name = found.registered, found.change["query"]
     if row is None:
-        return [("query", f"{name}, version {found.change['query_version']}: no log knows its registration")]
+        return [
+            (
+                "query",
+                f"{name}, version {found.change['query_version']}: no log knows its registration",
+            )
+        ]
     how = "registered" if row.op == "register" else "replaced an older one"
-    newest = "" if found.newest == row.version else f"; the newest is version {found.newest}"
+    newest = (
+        "" if found.newest == row.version else f"; the newest is version {found.newest}"
+    )
     by = f"{how} by {row.owner or 'unknown'} at position {row.position}"
     return [
         ("query", f"{name}, version {row.version}, {by}{newest}"),
@@ -117,7 +156,11 @@ def _batch(batch: "Batch") -> str:
 
 def _fix(fix: "Fix") -> str:
     where = "gone" if fix.gone else f"({fix.x:.10g}, {fix.y:.10g})"
-    attributes = "".join(f", {name} {value}" for name, value in fix.attributes.items() if value is not None)
+    attributes = "".join(
+        f", {name} {value}"
+        for name, value in fix.attributes.items()
+        if value is not None
+    )
     return f"{_time(fix.event_ts)} {where}{attributes}; segment {fix.segment}, row {fix.row}"
 
 

@@ -21,7 +21,9 @@ from st_common.query.text import Statement, parse, select_of, to_text
 from st_common.serving.follow import POLL_S
 from st_common.settings import StreamSettings, conf_dir, home_dir, load_streams
 
-_SELECT = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*SELECT\b", re.IGNORECASE | re.DOTALL)  # behind comments
+_SELECT = re.compile(
+    r"(\s|--[^\n]*\n|/\*.*?\*/)*SELECT\b", re.IGNORECASE | re.DOTALL
+)  # behind comments
 
 
 class Client:
@@ -43,12 +45,20 @@ class Client:
         poll_s: float = POLL_S,
     ) -> None:
         self._home = home if isinstance(home, Home) else Home(home_dir(home))
-        self._streams = load_streams(conf_dir(self._home.root)) if streams is None else streams
+        self._streams = (
+            load_streams(conf_dir(self._home.root)) if streams is None else streams
+        )
         self._owner = getpass.getuser() if owner is None else owner
         self._poll_s = poll_s
         self._open: list[Registration] = []
 
-    def register(self, what: Plan | QueryBuilder | str, name: str | None = None, *, tags: bool = False) -> Registration:
+    def register(
+        self,
+        what: Plan | QueryBuilder | str,
+        name: str | None = None,
+        *,
+        tags: bool = False,
+    ) -> Registration:
         """Registers a plan, a builder's plan or a text, and gives what follows its changes from there on.
 
         Args:
@@ -75,7 +85,9 @@ class Client:
         row = find(self._home, name)
         if row.live and row.version != version:
             hint = f"its id is ({name!r}, {row.version}) now"
-            raise QueryError(f"version {version} of query {name!r} was replaced", hint=hint)
+            raise QueryError(
+                f"version {version} of query {name!r} was replaced", hint=hint
+            )
         drop(self._home, name)
         self._roll_forward()
         for registration in self._open:
@@ -88,20 +100,28 @@ class Client:
         return row
 
     def _roll_forward(self) -> None:
-        with suppress(FairwayError):  # the derived table follows later; the logs have the query already
+        with suppress(
+            FairwayError
+        ):  # the derived table follows later; the logs have the query already
             roll_forward(self._home)
 
-    def _statement(self, what: Plan | QueryBuilder | str, name: str | None) -> Statement:
+    def _statement(
+        self, what: Plan | QueryBuilder | str, name: str | None
+    ) -> Statement:
         if not isinstance(what, str):
             plan = what.build() if isinstance(what, QueryBuilder) else what
             return self._one(to_text(plan, name or _made_name()))
         if _SELECT.match(what):
-            select_of(what, areas=HomeAreas(self._home))  # errors point into what was given
+            select_of(
+                what, areas=HomeAreas(self._home)
+            )  # errors point into what was given
             return self._one(f"REGISTER QUERY {quoted(name or _made_name())} AS {what}")
         statement = self._one(what)
         if name not in (None, statement.name):
             hint = "leave one of them out"
-            raise QueryError(f"the text calls the query {statement.name!r}, not {name!r}", hint=hint)
+            raise QueryError(
+                f"the text calls the query {statement.name!r}, not {name!r}", hint=hint
+            )
         return statement
 
     def _one(self, text: str) -> Statement:

@@ -22,11 +22,16 @@ class FeatureCache:
 
     def of(self, rows: pa.Table) -> Mapping[str, Feature]:
         """The features that these changes are about, as the newest of their layer versions has them."""
-        version = max((each for each in rows["layer_version"].to_pylist() if each is not None), default=None)
+        version = max(
+            (each for each in rows["layer_version"].to_pylist() if each is not None),
+            default=None,
+        )
         if version != self._version:
             self._known.clear()
             self._version = version
-        missing = {fid for fid in rows["partner"].to_pylist() if fid is not None} - self._known.keys()
+        missing = {
+            fid for fid in rows["partner"].to_pylist() if fid is not None
+        } - self._known.keys()
         if missing and version is not None:
             self._read(sorted(missing), version)
         while len(self._known) > _HELD + len(rows):
@@ -35,9 +40,16 @@ class FeatureCache:
 
     def _read(self, fids: list[str], version: int) -> None:
         found = tables.read(
-            self._path, version=version, columns=["fid", "kind", "tags"],
+            self._path,
+            version=version,
+            columns=["fid", "kind", "tags"],
             filters=[("fid", "in", fids), ("home", "=", True)],
-        )  # fmt: skip
+        )
         for row in found.to_pylist():
-            feature = Feature(fid=row["fid"], layer=self._layer, kind=row["kind"], tags=dict(row["tags"] or ()))
+            feature = Feature(
+                fid=row["fid"],
+                layer=self._layer,
+                kind=row["kind"],
+                tags=dict(row["tags"] or ()),
+            )
             self._known[row["fid"]] = feature

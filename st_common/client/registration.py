@@ -40,15 +40,21 @@ class Registration:
     at once when it is closed or cancelled by its client. One thread iterates; any thread may close.
     """
 
-    def __init__(self, home: Home, row: QueryRow, *, tags: bool = False, poll_s: float = POLL_S) -> None:
+    def __init__(
+        self, home: Home, row: QueryRow, *, tags: bool = False, poll_s: float = POLL_S
+    ) -> None:
         assert row.plan is not None  # noqa: S101 - only rows that register have come here
         self.id = QueryId(row.name, row.version)
         self.stream = row.stream
         self.plan = row.plan
         self._home, self._row, self._poll_s = home, row, poll_s
-        self._follower = Follower(home, row.stream, after=(row.position - 1, LAST_SEQ), query=row.name)
+        self._follower = Follower(
+            home, row.stream, after=(row.position - 1, LAST_SEQ), query=row.name
+        )
         self._outlet = Outlet(home, row.stream)
-        self._features = FeatureCache(home, row.plan.join.layer) if tags and row.plan.join else None
+        self._features = (
+            FeatureCache(home, row.plan.join.layer) if tags and row.plan.join else None
+        )
         self._log, self._looked = Log(home.log(row.stream)), segment_of(row.position)
         self._end: int | None = None
         self._look_s = 0.0
@@ -75,7 +81,11 @@ class Registration:
         while not self._closed.is_set():
             if self._waiting or self._fetched():
                 return self._waiting.popleft()
-            left_s = self._poll_s if until_s is None else min(self._poll_s, until_s - time.monotonic())
+            left_s = (
+                self._poll_s
+                if until_s is None
+                else min(self._poll_s, until_s - time.monotonic())
+            )
             if left_s <= 0:
                 return None
             self._closed.wait(left_s)
@@ -95,13 +105,18 @@ class Registration:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.close()
 
     def _fetched(self) -> bool:
         """Whether something came; closes when nothing more will."""
-        over = self._is_over()  # asked before looking: what was committed by then is seen
+        over = (
+            self._is_over()
+        )  # asked before looking: what was committed by then is seen
         rows = self._follower.poll()
         if over and not len(rows):
             self.close()
@@ -111,7 +126,9 @@ class Registration:
     def _multi_tuples(self, rows: pa.Table) -> Iterator[MultiTuple]:
         passed = self._outlet.passed(rows)
         mine = passed.filter(pc.equal(passed["query_version"], self.id.version))
-        features = self._features.of(mine) if self._features is not None and len(mine) else {}
+        features = (
+            self._features.of(mine) if self._features is not None and len(mine) else {}
+        )
         return (multi_tuple(row, self.plan, features) for row in mine.to_pylist())
 
     def _is_over(self) -> bool:

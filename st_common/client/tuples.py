@@ -70,7 +70,9 @@ class MultiTuple:
         return self.tuples[number]
 
 
-def multi_tuple(row: Mapping[str, Any], plan: Plan, features: Mapping[str, Feature]) -> MultiTuple:
+def multi_tuple(
+    row: Mapping[str, Any], plan: Plan, features: Mapping[str, Feature]
+) -> MultiTuple:
     """One row of the table `changes` of a query with this plan; `features` are those that are known more of."""
     return MultiTuple(
         tuples=(_element(row), *_partner(row, plan, features)),
@@ -87,8 +89,17 @@ def multi_tuple(row: Mapping[str, Any], plan: Plan, features: Mapping[str, Featu
 
 def _element(row: Mapping[str, Any]) -> Element:
     fields = json.loads(row["fields"]) if row["fields"] else {}
-    x, y = (fields[name] if isinstance(fields.get(name), int | float) else None for name in ("x", "y"))
-    return Element(object=row["object"], event_ts=row["fix_ts"] or row["event_ts"], x=x, y=y, fields=fields)
+    x, y = (
+        fields[name] if isinstance(fields.get(name), int | float) else None
+        for name in ("x", "y")
+    )
+    return Element(
+        object=row["object"],
+        event_ts=row["fix_ts"] or row["event_ts"],
+        x=x,
+        y=y,
+        fields=fields,
+    )
 
 
 def _partner(

@@ -8,4 +8,13 @@ from st_common.contracts.model import Column, Contract
 from st_common.contracts.reading import contract_names, load_contract
 from st_common.contracts.rules import Check, Rule
 
-__all__ = ["Check", "Column", "Contract", "Rule", "contract_names", "load_contract", "matches", "require_match"]
+__all__ = [
+    "Check",
+    "Column",
+    "Contract",
+    "Rule",
+    "contract_names",
+    "load_contract",
+    "matches",
+    "require_match",
+]

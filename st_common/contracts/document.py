@@ -27,9 +27,13 @@ class Document:
             place = place[:-1]
         return self.lines.get(place, 1)
 
-    def error(self, place: Place, rule: str, message: str, *, hint: str = "") -> ContractError:
+    def error(
+        self, place: Place, rule: str, message: str, *, hint: str = ""
+    ) -> ContractError:
         """The error that names file, line and the rule that was broken."""
-        return ContractError(f"{self.path}:{self.line(place)}: {rule}: {message}", hint=hint)
+        return ContractError(
+            f"{self.path}:{self.line(place)}: {rule}: {message}", hint=hint
+        )
 
     def at(self, place: Place) -> Any:
         """What stands at a place; None when nothing does."""
@@ -64,7 +68,9 @@ class Document:
         """
         value = self.at(place)
         if not isinstance(value, dict):
-            raise self.error(place, "odcs", f"{place[-1]} must be a mapping of keys and values")
+            raise self.error(
+                place, "odcs", f"{place[-1]} must be a mapping of keys and values"
+            )
         return value
 
 
@@ -81,11 +87,15 @@ def read_document(path: Path) -> Document:
         value = loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise ContractError(f"{path}:{mark.line + 1 if mark else 1}: yaml: {error.problem}") from None
+        raise ContractError(
+            f"{path}:{mark.line + 1 if mark else 1}: yaml: {error.problem}"
+        ) from None
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise ContractError(f"{path}:1: yaml: cannot be read: {error}") from None
     if node is None or not isinstance(value, dict):
-        raise ContractError(f"{path}:1: yaml: a contract is a mapping of keys and values")
+        raise ContractError(
+            f"{path}:1: yaml: a contract is a mapping of keys and values"
+        )
     lines: dict[Place, int] = {}
     _number(node, (), lines, path)
     return Document(path=path, value=value, lines=lines)
@@ -104,7 +114,9 @@ def _number(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path) 
         for key, value in node.value:
             inner = (*place, str(key.value))
             if inner in lines:
-                raise ContractError(f"{path}:{key.start_mark.line + 1}: duplicate-key: {key.value!r} is there twice")
+                raise ContractError(
+                    f"{path}:{key.start_mark.line + 1}: duplicate-key: {key.value!r} is there twice"
+                )
             lines[inner] = key.start_mark.line + 1
             _number(value, inner, lines, path)
     elif isinstance(node, yaml.SequenceNode):

@@ -22,13 +22,22 @@ KINDS: dict[str, Kind] = {
     "double": Kind(logical="number", arrow=pa.float64(), spark="DoubleType"),
     "boolean": Kind(logical="boolean", arrow=pa.bool_(), spark="BooleanType"),
     "date": Kind(logical="date", arrow=pa.date32(), spark="DateType"),
-    "timestamp": Kind(logical="timestamp", arrow=pa.timestamp("us", tz="UTC"), spark="TimestampType"),
+    "timestamp": Kind(
+        logical="timestamp", arrow=pa.timestamp("us", tz="UTC"), spark="TimestampType"
+    ),
     "binary": Kind(logical="string", arrow=pa.binary(), spark="BinaryType"),
-    "map<string,string>": Kind(logical="object", arrow=pa.map_(pa.string(), pa.string()), spark="MapType"),
+    "map<string,string>": Kind(
+        logical="object", arrow=pa.map_(pa.string(), pa.string()), spark="MapType"
+    ),
 }
 
 # What a stream may declare as an attribute, and how its table stores it.
-ATTRIBUTE_KINDS = {"string": "string", "double": "double", "long": "bigint", "bool": "boolean"}
+ATTRIBUTE_KINDS = {
+    "string": "string",
+    "double": "double",
+    "long": "bigint",
+    "bool": "boolean",
+}
 
 
 def kind_of(found: pa.DataType) -> str | None:
@@ -43,6 +52,9 @@ def kind_of(found: pa.DataType) -> str | None:
         found = pa.string()
     elif pa.types.is_large_binary(found) or found == pa.binary_view():
         found = pa.binary()
-    elif pa.types.is_map(found) and kind_of(found.key_type) == kind_of(found.item_type) == "string":
+    elif (
+        pa.types.is_map(found)
+        and kind_of(found.key_type) == kind_of(found.item_type) == "string"
+    ):
         return "map<string,string>"
     return next((name for name, kind in KINDS.items() if kind.arrow == found), None)

@@ -33,7 +33,9 @@ def matches(contract: Contract, found: pa.Schema | Path | str) -> list[str]:
         )
     for key, value in contract.properties.items():
         if metadata.configuration.get(key) != value:
-            differences.append(f"property {key} is {metadata.configuration.get(key)!r} instead of {value!r}")
+            differences.append(
+                f"property {key} is {metadata.configuration.get(key)!r} instead of {value!r}"
+            )
     return differences
 
 
@@ -47,29 +49,43 @@ def require_match(contract: Contract, found: pa.Schema | Path | str) -> None:
     if differences:
         what = "schema" if isinstance(found, pa.Schema) else str(found)
         raise ContractError(
-            f"{what} differs from contract {contract.name!r}: {'; '.join(differences)}", hint=f"see {contract.path}"
+            f"{what} differs from contract {contract.name!r}: {'; '.join(differences)}",
+            hint=f"see {contract.path}",
         )
 
 
 def _columns(contract: Contract, schema: pa.Schema, *, nulls: bool) -> list[str]:
     wanted = [column.name for column in contract.columns]
-    differences = [f"column {name!r} is missing" for name in wanted if name not in schema.names]
+    differences = [
+        f"column {name!r} is missing" for name in wanted if name not in schema.names
+    ]
     for column in contract.columns:
         if schema.names.count(column.name) == 1:
             differences += _column(column, schema.field(column.name), nulls=nulls)
     differences += [
-        text for field in schema if field.name not in wanted for text in _extra(contract, field, nulls=nulls)
+        text
+        for field in schema
+        if field.name not in wanted
+        for text in _extra(contract, field, nulls=nulls)
     ]
     if not differences and schema.names[: len(wanted)] != wanted:
-        differences.append(f"columns are in the order {_names(schema.names)} instead of {_names(wanted)}")
-    return differences + [f"column {name!r} is there twice" for name in wanted if schema.names.count(name) > 1]
+        differences.append(
+            f"columns are in the order {_names(schema.names)} instead of {_names(wanted)}"
+        )
+    return differences + [
+        f"column {name!r} is there twice"
+        for name in wanted
+        if schema.names.count(name) > 1
+    ]
 
 
 def _column(column: Column, field: pa.Field, *, nulls: bool) -> list[str]:
     differences = []
     if kind_of(field.type) != column.type:
         found = kind_of(field.type) or field.type
-        differences.append(f"column {column.name!r} is {found} instead of {column.type}")
+        differences.append(
+            f"column {column.name!r} is {found} instead of {column.type}"
+        )
     if nulls and field.nullable == column.required:
         differences.append(
             f"column {column.name!r} {'may' if field.nullable else 'must not'} be null, against the contract"
@@ -81,8 +97,14 @@ def _extra(contract: Contract, field: pa.Field, *, nulls: bool) -> list[str]:
     if not contract.extendable:
         return [f"column {field.name!r} is not in the contract"]
     if kind_of(field.type) not in ATTRIBUTE_KINDS.values():
-        return [f"attribute {field.name!r} is {field.type}, which no stream can declare"]
-    return [f"attribute {field.name!r} must not be null"] if nulls and not field.nullable else []
+        return [
+            f"attribute {field.name!r} is {field.type}, which no stream can declare"
+        ]
+    return (
+        [f"attribute {field.name!r} must not be null"]
+        if nulls and not field.nullable
+        else []
+    )
 
 
 def _names(names: list[str] | tuple[str, ...]) -> str:

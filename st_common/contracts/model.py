@@ -51,22 +51,32 @@ class Contract:
         if not extra:
             return self.columns
         if not self.extendable:
-            raise ContractError(f"{self.name} takes no attributes", hint=f"{', '.join(extra)} given")
+            raise ContractError(
+                f"{self.name} takes no attributes", hint=f"{', '.join(extra)} given"
+            )
         for name, kind in extra.items():
             if kind not in ATTRIBUTE_KINDS:
                 raise ContractError(
                     f"{self.name}: attribute {name!r}: {kind!r} is none of {', '.join(ATTRIBUTE_KINDS)}"
                 )
             if self.column(name):
-                raise ContractError(f"{self.name}: attribute {name!r} is a column of the contract")
+                raise ContractError(
+                    f"{self.name}: attribute {name!r} is a column of the contract"
+                )
         return self.columns + tuple(
-            Column(name=name, type=ATTRIBUTE_KINDS[kind], required=False) for name, kind in extra.items()
+            Column(name=name, type=ATTRIBUTE_KINDS[kind], required=False)
+            for name, kind in extra.items()
         )
 
     def arrow_schema(self, extra: Mapping[str, str] | None = None) -> pa.Schema:
         """The Arrow schema: timestamps in microseconds UTC, required columns not nullable, attributes `extra` last."""
         columns = self.with_attributes(extra)
-        return pa.schema([pa.field(column.name, KINDS[column.type].arrow, not column.required) for column in columns])
+        return pa.schema(
+            [
+                pa.field(column.name, KINDS[column.type].arrow, not column.required)
+                for column in columns
+            ]
+        )
 
     def spark_ddl(self, extra: Mapping[str, str] | None = None) -> str:
         """The columns as Spark DDL, for `StructType.fromDDL` and inside CREATE TABLE; names are quoted."""
@@ -77,8 +87,12 @@ class Contract:
 
     def delta_ddl(self, path: Path, extra: Mapping[str, str] | None = None) -> str:
         """The statement by which Spark creates the Delta table at `path`, when there is none yet."""
-        partitioned = f" PARTITIONED BY ({', '.join(f'`{name}`' for name in self.partition_by)})"
-        properties = ", ".join(f"'{key}' = '{value}'" for key, value in self.properties.items())
+        partitioned = (
+            f" PARTITIONED BY ({', '.join(f'`{name}`' for name in self.partition_by)})"
+        )
+        properties = ", ".join(
+            f"'{key}' = '{value}'" for key, value in self.properties.items()
+        )
         return (
             f"CREATE TABLE IF NOT EXISTS delta.`{path}` ({self.spark_ddl(extra)}) USING delta"
             f"{partitioned if self.partition_by else ''}"
@@ -91,7 +105,12 @@ class Contract:
         Every column's type and every rule of `rules`; `ExpectationConfiguration(**each)` takes them as they are.
         """
         types = [
-            Rule(name=f"{column.name}_has_type", kind="type", columns=(column.name,), arguments={"type": column.type})
+            Rule(
+                name=f"{column.name}_has_type",
+                kind="type",
+                columns=(column.name,),
+                arguments={"type": column.type},
+            )
             for column in self.columns
         ]
         return [rule.expectation(self.name) for rule in (*types, *self.rules)]

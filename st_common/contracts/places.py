@@ -23,21 +23,35 @@ def mappings_of(document: Document) -> Iterable[tuple[Place, dict[str, Any], str
 
 
 def _inner(document: Document, table: Place) -> Iterable[tuple[Place, str, str]]:
-    for key, level in (("properties", "property"), ("quality", "quality"), ("customProperties", "custom")):
+    for key, level in (
+        ("properties", "property"),
+        ("quality", "quality"),
+        ("customProperties", "custom"),
+    ):
         for place in document.items((*table, key)):
             yield place, key, level
 
 
 def properties_of(document: Document) -> list[tuple[Place, dict[str, Any]]]:
     """The columns of the table, each with its place."""
-    return [(place, document.at(place)) for place in document.items((*TABLE_AT, "properties"))]
+    return [
+        (place, document.at(place))
+        for place in document.items((*TABLE_AT, "properties"))
+    ]
 
 
-def check_column(document: Document, place: Place, name: object, names: list[str]) -> None:
+def check_column(
+    document: Document, place: Place, name: object, names: list[str]
+) -> None:
     """Nothing, when the name that stands at a place is one of the columns' names.
 
     Raises:
         ContractError: it is none of them (rule `unknown-column`).
     """
     if name not in names:
-        raise document.error(place, "unknown-column", f"{name!r} is no column of this contract", hint=near(name, names))
+        raise document.error(
+            place,
+            "unknown-column",
+            f"{name!r} is no column of this contract",
+            hint=near(name, names),
+        )

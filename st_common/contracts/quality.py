@@ -15,21 +15,33 @@ OPTIONS: dict[RuleKind, tuple[str, ...]] = {
 def column_rules(column: dict[str, Any]) -> list[Rule]:
     """The rules of one property: required, unique, logicalTypeOptions, quality; in this order."""
     name, columns = column["name"], (column["name"],)
-    rules = [Rule(name=f"{name}_is_there", kind="not_null", columns=columns)] if column["required"] else []
+    rules = (
+        [Rule(name=f"{name}_is_there", kind="not_null", columns=columns)]
+        if column["required"]
+        else []
+    )
     if column.get("unique"):
         rules.append(Rule(name=f"{name}_is_unique", kind="unique", columns=columns))
     options = column.get("logicalTypeOptions", {})
     for kind, keys in OPTIONS.items():
         arguments = {key: options[key] for key in keys if key in options}
         if arguments:
-            rules.append(Rule(name=f"{name}_{kind}", kind=kind, columns=columns, arguments=arguments))
+            rules.append(
+                Rule(
+                    name=f"{name}_{kind}",
+                    kind=kind,
+                    columns=columns,
+                    arguments=arguments,
+                )
+            )
     return rules + [_written(each, columns) for each in column.get("quality", [])]
 
 
 def table_rules(table: dict[str, Any]) -> list[Rule]:
     """The rules over several columns: the primary key, then the table's own quality block."""
     keys = sorted(
-        (each for each in table["properties"] if each.get("primaryKey")), key=lambda each: each["primaryKeyPosition"]
+        (each for each in table["properties"] if each.get("primaryKey")),
+        key=lambda each: each["primaryKeyPosition"],
     )
     columns = tuple(each["name"] for each in keys)
     rules = [Rule(name="key_is_unique", kind="unique", columns=columns)] if keys else []
@@ -43,7 +55,10 @@ def _written(value: dict[str, Any], columns: tuple[str, ...]) -> Rule:
         kind, arguments = "sql", {"query": " ".join(value["query"].split())}
         columns = columns or tuple(sql_columns(value["query"]))
     elif value["metric"] == "invalidValues":
-        kind, arguments = "valid_values", {"values": tuple(value["arguments"]["validValues"])}
+        kind, arguments = (
+            "valid_values",
+            {"values": tuple(value["arguments"]["validValues"])},
+        )
     elif value["metric"] == "duplicateValues":
         kind, columns = "unique", columns or tuple(value["arguments"]["properties"])
     else:
@@ -69,4 +84,10 @@ def sql_columns(query: str) -> list[str]:
 
     tree = sqlglot.parse_one(query.replace("${table}", "the_table"), read="duckdb")
     made = {alias.alias for alias in tree.find_all(exp.Alias)}
-    return list(dict.fromkeys(column.name for column in tree.find_all(exp.Column) if column.name not in made))
+    return list(
+        dict.fromkeys(
+            column.name
+            for column in tree.find_all(exp.Column)
+            if column.name not in made
+        )
+    )

@@ -17,7 +17,10 @@ _SUFFIX = ".odcs.yaml"
 
 def contract_names(folder: Path | None = None) -> list[str]:
     """The names of the contracts in a folder (default: `contracts_dir()`), sorted."""
-    return sorted(path.name.removesuffix(_SUFFIX) for path in (folder or contracts_dir()).glob(f"*{_SUFFIX}"))
+    return sorted(
+        path.name.removesuffix(_SUFFIX)
+        for path in (folder or contracts_dir()).glob(f"*{_SUFFIX}")
+    )
 
 
 def load_contract(name: str, folder: Path | None = None) -> Contract:
@@ -34,8 +37,14 @@ def _load(folder: Path, name: str) -> Contract:
     path = folder / f"{name}{_SUFFIX}"
     if not path.is_file():
         found = difflib.get_close_matches(name, contract_names(folder), n=1)
-        hint = f"did you mean {found[0]!r}?" if found else "the folder is FAIRWAY_CONTRACTS, or data_contracts"
-        raise ContractError(f"{path} does not exist: there is no contract {name!r}", hint=hint)
+        hint = (
+            f"did you mean {found[0]!r}?"
+            if found
+            else "the folder is FAIRWAY_CONTRACTS, or data_contracts"
+        )
+        raise ContractError(
+            f"{path} does not exist: there is no contract {name!r}", hint=hint
+        )
     document = read_document(path)
     validate(document, name)
     return _contract(document)
@@ -45,7 +54,9 @@ def _contract(document: Document) -> Contract:
     value = document.value
     table: dict[str, Any] = value["schema"][0]
     properties: list[dict[str, Any]] = table["properties"]
-    custom = {each["property"]: each["value"] for each in table.get("customProperties", [])}
+    custom = {
+        each["property"]: each["value"] for each in table.get("customProperties", [])
+    }
     return Contract(
         name=value["name"],
         version=value["version"],
@@ -55,7 +66,10 @@ def _contract(document: Document) -> Contract:
         zorder_by=tuple(custom.get("zOrderBy", ())),
         properties=custom.get("deltaTableProperties", {}),
         extendable=custom.get("extendable", False),
-        rules=(*(rule for each in properties for rule in column_rules(each)), *table_rules(table)),
+        rules=(
+            *(rule for each in properties for rule in column_rules(each)),
+            *table_rules(table),
+        ),
         path=document.path,
     )
 
@@ -66,11 +80,17 @@ def _column(value: dict[str, Any]) -> Column:
         type=value["physicalType"],
         required=value["required"],
         description=value["description"],
-        derived_from=value["transformSourceObjects"][0] if "transformSourceObjects" in value else None,
+        derived_from=value["transformSourceObjects"][0]
+        if "transformSourceObjects" in value
+        else None,
     )
 
 
-def in_order(properties: list[dict[str, Any]], flag: str, position: str) -> tuple[str, ...]:
+def in_order(
+    properties: list[dict[str, Any]], flag: str, position: str
+) -> tuple[str, ...]:
     """The names of the properties that carry a flag, by the number beside it."""
     flagged = [each for each in properties if each.get(flag)]
-    return tuple(each["name"] for each in sorted(flagged, key=lambda each: each[position]))
+    return tuple(
+        each["name"] for each in sorted(flagged, key=lambda each: each[position])
+    )

@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from st_common.contracts.kinds import KINDS
 
-RuleKind = Literal["type", "not_null", "unique", "between", "length", "pattern", "valid_values", "sql"]
+RuleKind = Literal[
+    "type", "not_null", "unique", "between", "length", "pattern", "valid_values", "sql"
+]
 Severity = Literal["error", "warning", "info"]
 
 TABLE = "${table}"  # stands for the table in a contract's SQL
@@ -55,7 +57,12 @@ class Rule:
             "type": kind,
             "kwargs": kwargs,
             "severity": _GX_SEVERITY[self.severity],
-            "meta": {"rule": self.name, "contract": contract, "severity": self.severity, "expected": self.expected},
+            "meta": {
+                "rule": self.name,
+                "contract": contract,
+                "severity": self.severity,
+                "expected": self.expected,
+            },
         }
 
     def check(self) -> Check:
@@ -79,13 +86,24 @@ def _duckdb(name: str) -> str:
 
 
 def _literal(value: object) -> str:
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    return (
+        "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    )
 
 
 def _comparisons(rule: Rule, column: str) -> list[str]:
-    signs = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
+    signs = {
+        "minimum": ">=",
+        "exclusiveMinimum": ">",
+        "maximum": "<=",
+        "exclusiveMaximum": "<",
+    }
     signs |= {"minLength": ">=", "maxLength": "<="}
-    return [f"{column} {sign} {rule.arguments[key]}" for key, sign in signs.items() if key in rule.arguments]
+    return [
+        f"{column} {sign} {rule.arguments[key]}"
+        for key, sign in signs.items()
+        if key in rule.arguments
+    ]
 
 
 def _where_not(holds: Callable[[Rule, str], str]) -> Callable[[Rule], str]:
@@ -105,11 +123,21 @@ def _repeated(rule: Rule) -> str:
 _BREAKS: dict[RuleKind, Callable[[Rule], str]] = {
     "not_null": lambda rule: f"{TABLE} WHERE {_duckdb(rule.columns[0])} IS NULL",
     "unique": _repeated,
-    "between": _where_not(lambda rule, column: " AND ".join(_comparisons(rule, column))),
-    "length": _where_not(lambda rule, column: " AND ".join(_comparisons(rule, f"length({column})"))),
-    "pattern": _where_not(lambda rule, column: f"regexp_matches({column}, {_literal(rule.arguments['pattern'])})"),
+    "between": _where_not(
+        lambda rule, column: " AND ".join(_comparisons(rule, column))
+    ),
+    "length": _where_not(
+        lambda rule, column: " AND ".join(_comparisons(rule, f"length({column})"))
+    ),
+    "pattern": _where_not(
+        lambda rule, column: (
+            f"regexp_matches({column}, {_literal(rule.arguments['pattern'])})"
+        )
+    ),
     "valid_values": _where_not(
-        lambda rule, column: f"{column} IN ({', '.join(_literal(value) for value in rule.arguments['values'])})"
+        lambda rule, column: (
+            f"{column} IN ({', '.join(_literal(value) for value in rule.arguments['values'])})"
+        )
     ),
     "sql": lambda rule: str(rule.arguments["query"]).removeprefix(COUNT),
 }
@@ -118,7 +146,10 @@ _BREAKS: dict[RuleKind, Callable[[Rule], str]] = {
 def _gx_between(rule: Rule) -> tuple[str, dict[str, Any]]:
     given = rule.arguments
     kwargs: dict[str, Any] = {"column": rule.columns[0]}
-    for side, plain, strict in (("min", "minimum", "exclusiveMinimum"), ("max", "maximum", "exclusiveMaximum")):
+    for side, plain, strict in (
+        ("min", "minimum", "exclusiveMinimum"),
+        ("max", "maximum", "exclusiveMaximum"),
+    ):
         if strict in given:
             kwargs |= {f"{side}_value": given[strict], f"strict_{side}": True}
         elif plain in given:
@@ -129,7 +160,10 @@ def _gx_between(rule: Rule) -> tuple[str, dict[str, Any]]:
 def _gx_length(rule: Rule) -> tuple[str, dict[str, Any]]:
     names = {"minLength": "min_value", "maxLength": "max_value"}
     bounds = {names[key]: value for key, value in rule.arguments.items()}
-    return "expect_column_value_lengths_to_be_between", {"column": rule.columns[0], **bounds}
+    return "expect_column_value_lengths_to_be_between", {
+        "column": rule.columns[0],
+        **bounds,
+    }
 
 
 def _gx_unique(rule: Rule) -> tuple[str, dict[str, Any]]:
@@ -140,14 +174,19 @@ def _gx_unique(rule: Rule) -> tuple[str, dict[str, Any]]:
 
 def _gx_rows(rule: Rule) -> tuple[str, dict[str, Any]]:
     rows = _ROWS + str(rule.arguments["query"]).removeprefix(COUNT)
-    return "unexpected_rows_expectation", {"unexpected_rows_query": rows.replace(TABLE, "{batch}")}
+    return "unexpected_rows_expectation", {
+        "unexpected_rows_query": rows.replace(TABLE, "{batch}")
+    }
 
 
-def _gx_column(kind: str, **renamed: str) -> Callable[[Rule], tuple[str, dict[str, Any]]]:
+def _gx_column(
+    kind: str, **renamed: str
+) -> Callable[[Rule], tuple[str, dict[str, Any]]]:
     def made(rule: Rule) -> tuple[str, dict[str, Any]]:
         given = {gx: rule.arguments[ours] for gx, ours in renamed.items()}
         return kind, {"column": rule.columns[0]} | {
-            gx: list(value) if isinstance(value, tuple) else value for gx, value in given.items()
+            gx: list(value) if isinstance(value, tuple) else value
+            for gx, value in given.items()
         }
 
     return made
@@ -155,7 +194,10 @@ def _gx_column(kind: str, **renamed: str) -> Callable[[Rule], tuple[str, dict[st
 
 def _gx_type(rule: Rule) -> tuple[str, dict[str, Any]]:
     wanted = KINDS[rule.arguments["type"]].spark
-    return "expect_column_values_to_be_of_type", {"column": rule.columns[0], "type_": wanted}
+    return "expect_column_values_to_be_of_type", {
+        "column": rule.columns[0],
+        "type_": wanted,
+    }
 
 
 _EXPECTATIONS: dict[RuleKind, Callable[[Rule], tuple[str, dict[str, Any]]]] = {
@@ -174,8 +216,12 @@ _EXPECTED: dict[RuleKind, Callable[[Rule], str]] = {
     "not_null": lambda rule: f"{rule.columns[0]} is never null",
     "unique": lambda rule: f"({', '.join(rule.columns)}) is unique",
     "between": lambda rule: " and ".join(_comparisons(rule, rule.columns[0])),
-    "length": lambda rule: " and ".join(_comparisons(rule, f"length({rule.columns[0]})")),
+    "length": lambda rule: " and ".join(
+        _comparisons(rule, f"length({rule.columns[0]})")
+    ),
     "pattern": lambda rule: f"{rule.columns[0]} matches {rule.arguments['pattern']}",
-    "valid_values": lambda rule: f"{rule.columns[0]} is one of {', '.join(map(str, rule.arguments['values']))}",
+    "valid_values": lambda rule: (
+        f"{rule.columns[0]} is one of {', '.join(map(str, rule.arguments['values']))}"
+    ),
     "sql": lambda rule: str(rule.arguments["query"]),
 }

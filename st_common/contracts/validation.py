@@ -6,14 +6,32 @@ Every check raises at the first place that is wrong. The slug after the line is 
 from typing import Any
 
 from st_common.contracts.document import Document, Place, near
-from st_common.contracts.places import TABLE_AT, check_column, mappings_of, properties_of
+from st_common.contracts.places import (
+    TABLE_AT,
+    check_column,
+    mappings_of,
+    properties_of,
+)
 from st_common.contracts.validation_columns import check_columns
 from st_common.contracts.validation_quality import check_quality
 
 _API_VERSION = "v3.1.0"
-_CUSTOM: dict[str, type] = {"deltaTableProperties": dict, "zOrderBy": list, "extendable": bool}
+_CUSTOM: dict[str, type] = {
+    "deltaTableProperties": dict,
+    "zOrderBy": list,
+    "extendable": bool,
+}
 _LEVELS: dict[str, tuple[str, ...]] = {  # what must be there
-    "contract": ("version", "apiVersion", "kind", "id", "name", "status", "description", "schema"),
+    "contract": (
+        "version",
+        "apiVersion",
+        "kind",
+        "id",
+        "name",
+        "status",
+        "description",
+        "schema",
+    ),
     "description": ("purpose",),
     "table": ("name", "properties"),
     "property": ("name", "logicalType", "physicalType", "required", "description"),
@@ -35,7 +53,9 @@ def validate(document: Document, name: str) -> None:
     for place in (("name",), (*TABLE_AT, "name")):
         value = document.at(place)
         if value != name:
-            raise document.error(place, "name", f"{value!r} must be {name!r}, as the file is named")
+            raise document.error(
+                place, "name", f"{value!r} must be {name!r}, as the file is named"
+            )
 
 
 def _keys(document: Document) -> None:
@@ -51,11 +71,16 @@ def _keys(document: Document) -> None:
         "custom": model.CustomProperty,
     }
     for place, value, level in mappings_of(document):
-        known = {field.alias or name for name, field in kinds[level].model_fields.items()} - _NEWER
+        known = {
+            field.alias or name for name, field in kinds[level].model_fields.items()
+        } - _NEWER
         for key in value:
             if key not in known:
                 raise document.error(
-                    (*place, str(key)), "unknown-key", f"{key!r} is no key of a {level}", hint=near(key, known)
+                    (*place, str(key)),
+                    "unknown-key",
+                    f"{key!r} is no key of a {level}",
+                    hint=near(key, known),
                 )
         for key in _LEVELS[level]:
             if value.get(key) is None:
@@ -70,15 +95,23 @@ def _model(document: Document) -> None:
         OpenDataContractStandard.model_validate(document.value)
     except ValidationError as error:
         first = error.errors()[0]
-        raise document.error(first["loc"], "odcs", f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise document.error(
+            first["loc"], "odcs", f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        ) from None
 
 
 def _head(document: Document) -> None:
     for key, wanted in (("apiVersion", _API_VERSION), ("kind", "DataContract")):
         if document.value[key] != wanted:
-            raise document.error((key,), "odcs", f"{key} is {document.value[key]!r} instead of {wanted!r}")
+            raise document.error(
+                (key,),
+                "odcs",
+                f"{key} is {document.value[key]!r} instead of {wanted!r}",
+            )
     if len(document.value["schema"]) != 1:
-        raise document.error(("schema", 1), "one-table", "a contract describes exactly one table")
+        raise document.error(
+            ("schema", 1), "one-table", "a contract describes exactly one table"
+        )
 
 
 def _custom(document: Document) -> None:
@@ -88,10 +121,14 @@ def _custom(document: Document) -> None:
         value: Any = custom["value"]
         if key not in _CUSTOM:
             wrong = f"{key!r} is no custom property"
-            raise document.error((*place, "property"), "unknown-key", wrong, hint=near(key, _CUSTOM))
+            raise document.error(
+                (*place, "property"), "unknown-key", wrong, hint=near(key, _CUSTOM)
+            )
         fits = isinstance(value, _CUSTOM[key])
         if not fits:
-            raise document.error(at, "odcs", f"{key} is {value!r}, which is no {_CUSTOM[key].__name__}")
+            raise document.error(
+                at, "odcs", f"{key} is {value!r}, which is no {_CUSTOM[key].__name__}"
+            )
         if key == "zOrderBy":
             _zorder(document, at, value)
         elif key == "deltaTableProperties":
@@ -107,4 +144,8 @@ def _zorder(document: Document, place: Place, value: list[Any]) -> None:
 def _delta_properties(document: Document, place: Place, value: dict[str, Any]) -> None:
     for key, text in value.items():
         if not (key.startswith("delta.") and isinstance(text, str)):
-            raise document.error((*place, key), "delta-property", f"{key} = {text!r} is no delta.NAME with a string")
+            raise document.error(
+                (*place, key),
+                "delta-property",
+                f"{key} = {text!r} is no delta.NAME with a string",
+            )

@@ -7,17 +7,35 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from st_common.decode.csv import read_csv
-from st_common.decode.decoded import RAW_LIMIT, REJECTS_SCHEMA, Decoded, Reason, Records, fixes_schema
+from st_common.decode.decoded import (
+    RAW_LIMIT,
+    REJECTS_SCHEMA,
+    Decoded,
+    Reason,
+    Records,
+    fixes_schema,
+)
 from st_common.decode.gzipped import MAGIC, unpack
 from st_common.decode.json_array import is_array
 from st_common.decode.judge import judge, one_arrival
 from st_common.decode.ndjson import read_ndjson
 from st_common.settings import StreamSettings
 
-__all__ = ["FORMATS", "REJECTS_SCHEMA", "Decoded", "Decoder", "Reason", "Records", "decode", "fixes_schema"]
+__all__ = [
+    "FORMATS",
+    "REJECTS_SCHEMA",
+    "Decoded",
+    "Decoder",
+    "Reason",
+    "Records",
+    "decode",
+    "fixes_schema",
+]
 
 Decoder = Callable[[bytes, StreamSettings], Records]
-FORMATS: Mapping[str, Decoder] = MappingProxyType({"csv": read_csv, "tsv": read_csv, "ndjson": read_ndjson})
+FORMATS: Mapping[str, Decoder] = MappingProxyType(
+    {"csv": read_csv, "tsv": read_csv, "ndjson": read_ndjson}
+)
 
 
 def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decoded:
@@ -39,5 +57,10 @@ def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decode
 
 
 def _with_loss(decoded: Decoded, reason: Reason, lost: bytes) -> Decoded:
-    row = pa.table([[decoded.rows], [reason.name.lower()], [lost[:RAW_LIMIT]]], schema=REJECTS_SCHEMA)
-    return replace(decoded, rejects=pa.concat_tables([decoded.rejects, row]), rows=decoded.rows + 1)
+    row = pa.table(
+        [[decoded.rows], [reason.name.lower()], [lost[:RAW_LIMIT]]],
+        schema=REJECTS_SCHEMA,
+    )
+    return replace(
+        decoded, rejects=pa.concat_tables([decoded.rejects, row]), rows=decoded.rows + 1
+    )

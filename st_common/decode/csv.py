@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from st_common.decode.decoded import RAW_LIMIT, Reason, Records, columns_read
 from st_common.decode.quotes import Dialect, count_fields, is_closed, join_lines
-from st_common.decode.spans import Bytes, Ints, Spans, byte_places, count_lines, lines, odd_lines, utf8_faults
+from st_common.decode.spans import (
+    Bytes,
+    Ints,
+    Spans,
+    byte_places,
+    count_lines,
+    lines,
+    odd_lines,
+    utf8_faults,
+)
 from st_common.settings import StreamSettings
 
 _BOM = b"\xef\xbb\xbf"
@@ -64,16 +73,24 @@ def _body(payload: bytes, stream: StreamSettings) -> _Body:
     end = payload.find(b"\n", start)
     end = len(payload) if end < 0 else end
     header = payload[start:end].removesuffix(b"\r")
-    return _Body(payload, buffer[end + 1 :], header, _names(header, dialect), dialect, quoted)
+    return _Body(
+        payload, buffer[end + 1 :], header, _names(header, dialect), dialect, quoted
+    )
 
 
 def _names(header: bytes, dialect: Dialect) -> tuple[str, ...]:
     text = io.StringIO(header.decode("utf-8", "replace").replace("\r", " "))
     try:
         if dialect.quote:
-            row = next(csv.reader(text, delimiter=dialect.delimiter, quotechar=dialect.quote), [])
+            row = next(
+                csv.reader(text, delimiter=dialect.delimiter, quotechar=dialect.quote),
+                [],
+            )
         else:
-            row = next(csv.reader(text, delimiter=dialect.delimiter, quoting=csv.QUOTE_NONE), [])
+            row = next(
+                csv.reader(text, delimiter=dialect.delimiter, quoting=csv.QUOTE_NONE),
+                [],
+            )
     except csv.Error:  # a name longer than Python's csv allows
         return ()
     return tuple(name.strip() for name in row)
@@ -82,7 +99,11 @@ def _names(header: bytes, dialect: Dialect) -> tuple[str, ...]:
 def _read_whole(body: _Body, wanted: tuple[str, ...]) -> Records | None:
     """The records when every line is one, in shape: one pass of Arrow's reader. None when it is not so."""
     buffer, payload = body.buffer, body.payload
-    if not len(buffer) or b"\0" in payload or not (payload.isascii() or _plain_utf8(payload)):
+    if (
+        not len(buffer)
+        or b"\0" in payload
+        or not (payload.isascii() or _plain_utf8(payload))
+    ):
         return None
     if body.header and b"\n" + body.header in payload:
         return None
@@ -95,14 +116,22 @@ def _read_whole(body: _Body, wanted: tuple[str, ...]) -> Records | None:
     count = count_lines(buffer, blank=b"\n\n" in payload or b"\n\r\n" in payload)
     if fields is None or len(next(iter(fields.values()))) != count:
         return None
-    return Records(fault=np.zeros(count, np.int8), fields=fields, raw=lambda rows: _raw(lines(buffer), rows))
+    return Records(
+        fault=np.zeros(count, np.int8),
+        fields=fields,
+        raw=lambda rows: _raw(lines(buffer), rows),
+    )
 
 
 def _read_sorted_out(body: _Body, wanted: tuple[str, ...]) -> Records:
     """The records with a fault for each that is out of shape; Arrow's reader sees the others only."""
     records = _records(body)
     fault, counts = _faults(records, body)
-    expected = len(body.names) if body.names is not None else _usual(counts[fault == Reason.NONE])
+    expected = (
+        len(body.names)
+        if body.names is not None
+        else _usual(counts[fault == Reason.NONE])
+    )
     fault[(fault == Reason.NONE) & (counts != expected)] = Reason.RAGGED
     names = body.names or tuple(str(number + 1) for number in range(expected))
     if not set(wanted) <= set(names):
@@ -147,20 +176,30 @@ def _usual(counts: Ints) -> int:
 
 
 def _readable(
-    records: Spans, fault: NDArray[np.int8], names: tuple[str, ...], wanted: tuple[str, ...], dialect: Dialect
+    records: Spans,
+    fault: NDArray[np.int8],
+    names: tuple[str, ...],
+    wanted: tuple[str, ...],
+    dialect: Dialect,
 ) -> dict[str, pa.Array]:
     """The fields of all records without a fault; should Arrow see one of them otherwise, it gets a fault as well."""
     parts, found = [np.flatnonzero(fault == Reason.NONE)], []
     while parts:
         part = parts.pop()
-        fields = _arrow(records.with_line_ends(part).buffers()[2], names, wanted, dialect)
+        fields = _arrow(
+            records.with_line_ends(part).buffers()[2], names, wanted, dialect
+        )
         if fields is not None and len(next(iter(fields.values()))) == len(part):
             found.append(fields)
         elif len(part) > 1:
             parts += [part[len(part) // 2 :], part[: len(part) // 2]]
         else:
             fault[part] = Reason.UNREADABLE
-    return {name: pa.concat_arrays([fields[name] for fields in found]) for name in wanted} if found else {}
+    return (
+        {name: pa.concat_arrays([fields[name] for fields in found]) for name in wanted}
+        if found
+        else {}
+    )
 
 
 def _arrow(
@@ -172,10 +211,14 @@ def _arrow(
         table = arrow_csv.read_csv(
             pa.BufferReader(data),
             read_options=arrow_csv.ReadOptions(
-                use_threads=False, block_size=data.size + 1, column_names=[str(place) for place in range(len(names))]
+                use_threads=False,
+                block_size=data.size + 1,
+                column_names=[str(place) for place in range(len(names))],
             ),
             parse_options=arrow_csv.ParseOptions(
-                delimiter=dialect.delimiter, quote_char=dialect.quote or False, newlines_in_values=True
+                delimiter=dialect.delimiter,
+                quote_char=dialect.quote or False,
+                newlines_in_values=True,
             ),
             convert_options=arrow_csv.ConvertOptions(
                 check_utf8=False,
@@ -193,7 +236,9 @@ def _arrow(
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    return (
+        column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    )
 
 
 def _numbered(data: bytes, dialect: Dialect) -> tuple[str, ...]:

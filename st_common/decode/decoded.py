@@ -41,7 +41,9 @@ class Reason(IntEnum):
 
 
 REASONS = pa.array([reason.name.lower() for reason in Reason], pa.string())
-REJECTS_SCHEMA = pa.schema([("row", pa.int32()), ("reason", pa.string()), ("raw", pa.binary())])
+REJECTS_SCHEMA = pa.schema(
+    [("row", pa.int32()), ("reason", pa.string()), ("raw", pa.binary())]
+)
 _ARROW_TYPES: dict[AttributeType, pa.DataType] = {
     "string": pa.string(),
     "double": pa.float64(),
@@ -92,11 +94,23 @@ FIX_SCHEMA = pa.schema(
 
 def fixes_schema(stream: StreamSettings) -> pa.Schema:
     """The columns of a stream's fixes: row, object, event_ts (us UTC), x, y, gone, then its declared attributes."""
-    return pa.schema([*FIX_SCHEMA, *((name, _ARROW_TYPES[kind]) for name, kind in stream.attributes.items())])
+    return pa.schema(
+        [
+            *FIX_SCHEMA,
+            *((name, _ARROW_TYPES[kind]) for name, kind in stream.attributes.items()),
+        ]
+    )
 
 
 def columns_read(stream: StreamSettings) -> tuple[str, ...]:
     """The names of the columns that a stream's settings speak of, each once."""
     columns = stream.columns
-    named = (columns.object, columns.event_ts, columns.x, columns.y, columns.gone, *stream.attributes)
+    named = (
+        columns.object,
+        columns.event_ts,
+        columns.x,
+        columns.y,
+        columns.gone,
+        *stream.attributes,
+    )
     return tuple(dict.fromkeys(name for name in named if name is not None))

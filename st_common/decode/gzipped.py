@@ -7,7 +7,9 @@ from typing import IO
 from st_common.decode.decoded import Reason
 
 MAGIC = b"\x1f\x8b"
-UNPACKED_LIMIT = (1 << 25) - 64  # bytes; a record takes two, so a segment has no more rows than positions can count
+UNPACKED_LIMIT = (
+    (1 << 25) - 64
+)  # bytes; a record takes two, so a segment has no more rows than positions can count
 _GZIP = 16 + zlib.MAX_WBITS
 _PORTION = 1 << 16  # packed bytes read at once
 _STEP = 1 << 14  # bytes unpacked at once: what a broken block may cost

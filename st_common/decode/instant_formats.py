@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from st_common.decode.numbers import Mask, mask
 
 Ints = NDArray[np.int64]
-_Layout = tuple[Mapping[str, int], int, tuple[tuple[int, int], ...]]  # places of fields, width, literals
+_Layout = tuple[
+    Mapping[str, int], int, tuple[tuple[int, int], ...]
+]  # places of fields, width, literals
 
 _ISO_DAY = r"(?P<Y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})"
 _FRACTION = r"(?:[.,](?P<f>\d+))?"
@@ -49,7 +51,13 @@ _ISO_LAYOUT: _Layout = (
     19,
     ((4, ord("-")), (7, ord("-")), (10, ord("T")), (13, ord(":")), (16, ord(":"))),
 )
-_MONTHS = pa.array([name.lower() for names in (calendar.month_abbr, calendar.month_name) for name in names[1:]])
+_MONTHS = pa.array(
+    [
+        name.lower()
+        for names in (calendar.month_abbr, calendar.month_name)
+        for name in names[1:]
+    ]
+)
 
 
 def by_iso(texts: pa.Array) -> tuple[Ints, Mask]:
@@ -61,7 +69,10 @@ def by_iso(texts: pa.Array) -> tuple[Ints, Mask]:
     values, good = np.zeros(len(texts), np.int64), np.zeros(len(texts), bool)
     sizes = pc.binary_length(texts).to_numpy(zero_copy_only=False)
     for size in np.unique(
-        sizes[(sizes >= len("2018-10-09T04:32:52")) & (sizes <= len("2018-10-09T04:32:52.123456789Z"))]
+        sizes[
+            (sizes >= len("2018-10-09T04:32:52"))
+            & (sizes <= len("2018-10-09T04:32:52.123456789Z"))
+        ]
     ):
         at = np.flatnonzero(sizes == size)
         values[at], good[at] = _iso_of_width(_matrix(texts, at, int(size)))
@@ -78,7 +89,9 @@ def by_format(texts: pa.Array, time_format: str) -> tuple[Ints, Mask]:
     values, good = np.zeros(len(texts), np.int64), np.zeros(len(texts), bool)
     layout = _layout(time_format)
     if layout is not None:
-        at = np.flatnonzero(pc.binary_length(texts).to_numpy(zero_copy_only=False) == layout[1])
+        at = np.flatnonzero(
+            pc.binary_length(texts).to_numpy(zero_copy_only=False) == layout[1]
+        )
         values[at], good[at] = _laid_out(_matrix(texts, at, layout[1]), layout)
     return _rest_by_pattern(texts, _pattern(time_format), values, good)
 
@@ -91,7 +104,9 @@ def _matrix(texts: pa.Array, at: Ints, width: int) -> NDArray[np.uint8]:
     if data is None:
         return np.zeros((len(at), width), np.uint8)
     start = int(np.frombuffer(offsets, np.int32)[texts.offset])
-    return np.frombuffer(data, np.uint8)[start : start + len(at) * width].reshape(len(at), width)
+    return np.frombuffer(data, np.uint8)[start : start + len(at) * width].reshape(
+        len(at), width
+    )
 
 
 @cache
@@ -101,14 +116,20 @@ def _layout(time_format: str) -> _Layout | None:
     literals: list[tuple[int, int]] = []
     place = 0
     for directive, literal in re.findall(r"%(.)|([^%])", time_format, re.DOTALL):
-        if directive in fields or (directive and directive not in _WIDTHS) or not literal.isascii():
+        if (
+            directive in fields
+            or (directive and directive not in _WIDTHS)
+            or not literal.isascii()
+        ):
             return None
         if directive:
             fields[directive] = place
         else:
             literals.append((place, ord(literal)))
         place += _WIDTHS.get(directive, 1)
-    return (fields, place, tuple(literals)) if {"Y", "m", "d"} <= fields.keys() else None
+    return (
+        (fields, place, tuple(literals)) if {"Y", "m", "d"} <= fields.keys() else None
+    )
 
 
 def _laid_out(matrix: NDArray[np.uint8], layout: _Layout) -> tuple[Ints, Mask]:
@@ -129,7 +150,9 @@ def _number(matrix: NDArray[np.uint8], place: int, width: int) -> tuple[Ints, Ma
     """The number that stands in `width` columns, and where all of them are digits."""
     value, all_digits = np.zeros(len(matrix), np.int64), np.ones(len(matrix), bool)
     for column in range(place, place + width):
-        digit = matrix[:, column] - np.uint8(ord("0"))  # wraps around below "0", so one comparison is enough
+        digit = matrix[:, column] - np.uint8(
+            ord("0")
+        )  # wraps around below "0", so one comparison is enough
         all_digits &= digit <= 9
         value = value * 10 + digit
     return value, all_digits
@@ -151,7 +174,9 @@ def _iso_of_width(matrix: NDArray[np.uint8]) -> tuple[Ints, Mask]:
     with_zulu, whole_zulu = _number(tail[:, 1:-1], 0, width - 1)
     without, whole = _number(tail, 1, width)
     good &= (tail[:, 0] == ord(".")) & np.where(zulu, whole_zulu & (width > 1), whole)
-    return values + np.where(zulu, _micros(with_zulu, width - 1), _micros(without, width)), good
+    return values + np.where(
+        zulu, _micros(with_zulu, width - 1), _micros(without, width)
+    ), good
 
 
 def _micros(digits: Ints, width: int) -> Ints:
@@ -160,7 +185,9 @@ def _micros(digits: Ints, width: int) -> Ints:
     return digits * power if width <= 6 else digits // power
 
 
-def _rest_by_pattern(texts: pa.Array, pattern: str, values: Ints, good: Mask) -> tuple[Ints, Mask]:
+def _rest_by_pattern(
+    texts: pa.Array, pattern: str, values: Ints, good: Mask
+) -> tuple[Ints, Mask]:
     """Fills in what no layout could read."""
     at = np.flatnonzero(~good)
     if len(at):
@@ -178,14 +205,20 @@ def _from_parts(parts: pa.StructArray) -> tuple[Ints, Mask]:
         numbers["Y"] = year + np.where(year < 69, 2000, 1900)
     if "b" in texts:
         place = pc.index_in(pc.utf8_lower(texts["b"]), _MONTHS)
-        numbers["m"] = np.asarray(pc.fill_null(place, -1).to_numpy(zero_copy_only=False), np.int64) % 12 + 1
+        numbers["m"] = (
+            np.asarray(pc.fill_null(place, -1).to_numpy(zero_copy_only=False), np.int64)
+            % 12
+            + 1
+        )
         found &= mask(place.is_valid())
     if "I" in numbers:
         found &= (numbers["I"] >= 1) & (numbers["I"] <= 12)
         numbers["H"] = numbers["I"] % 12
     if "p" in texts:
         found &= numbers["H"] <= 12
-        numbers["H"] = numbers["H"] % 12 + 12 * mask(pc.match_substring(pc.utf8_lower(texts["p"]), "p"))
+        numbers["H"] = numbers["H"] % 12 + 12 * mask(
+            pc.match_substring(pc.utf8_lower(texts["p"]), "p")
+        )
     values, real = _compose(numbers)
     if "f" in texts:
         values += digits(texts["f"], width=6)
@@ -204,7 +237,9 @@ def digits(texts: pa.Array, *, width: int | None = None) -> Ints:
 def _zone_us(zones: pa.Array) -> Ints:
     """Offsets from UTC (us) of `Z`, `+02`, `+0200`, `+02:00`; absent is 0."""
     offset = pc.replace_substring_regex(pc.fill_null(zones, ""), r"[^0-9]", "")
-    minutes = digits(pc.utf8_slice_codeunits(offset, 0, 2)) * 60 + digits(pc.utf8_slice_codeunits(offset, 2, 4))
+    minutes = digits(pc.utf8_slice_codeunits(offset, 0, 2)) * 60 + digits(
+        pc.utf8_slice_codeunits(offset, 2, 4)
+    )
     west = mask(pc.starts_with(pc.fill_null(zones, ""), "-"))
     return np.where(west, -minutes, minutes) * 60_000_000
 
@@ -215,11 +250,16 @@ def _compose(numbers: Mapping[str, Ints]) -> tuple[Ints, Mask]:
     zero = np.zeros(len(year), np.int64)
     hour, minute, second = (numbers.get(name, zero) for name in "HMS")
     month = zero + 1 if "j" in numbers else numbers["m"]
-    first, following = _month_start(year, month), _month_start(year, month + (12 if "j" in numbers else 1))
+    first, following = (
+        _month_start(year, month),
+        _month_start(year, month + (12 if "j" in numbers else 1)),
+    )
     day = numbers["j"] if "j" in numbers else numbers["d"]
     real = (month >= 1) & (month <= 12) & (day >= 1) & (day <= following - first)
     real &= (hour < 24) & (minute < 60) & (second < 60)
-    return ((((first + day - 1) * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000, real
+    return (
+        (((first + day - 1) * 24 + hour) * 60 + minute) * 60 + second
+    ) * 1_000_000, real
 
 
 def _month_start(year: Ints, month: Ints) -> Ints:
@@ -236,7 +276,9 @@ def _pattern(time_format: str) -> str:
     for directive, literal in re.findall(r"%(.)|([^%])", time_format, re.DOTALL):
         piece = _PATTERNS[directive] if directive else re.escape(literal)
         group = piece[: piece.find(">") + 1]
-        if group and any(group in earlier for earlier in pieces):  # a directive given twice: the first counts
+        if group and any(
+            group in earlier for earlier in pieces
+        ):  # a directive given twice: the first counts
             piece = piece.replace(group, "(?:")
         pieces.append(piece)
         if directive == "S" and "%f" not in time_format and _FRACTION not in pieces:

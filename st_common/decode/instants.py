@@ -44,7 +44,9 @@ def _by_decimal(texts: pa.Array, factor: int) -> tuple[NDArray[np.int64], Mask]:
     """Instants of numbers that are not whole: exact for `12.345`, to the precision of float64 for `1.2e9`."""
     parts = pc.extract_regex(pc.utf8_trim_whitespace(texts), _DECIMAL)
     decimal = mask(parts.is_valid())
-    exact = digits(parts.field("whole")) * factor + digits(parts.field("fraction"), width=len(str(factor)) - 1)
+    exact = digits(parts.field("whole")) * factor + digits(
+        parts.field("fraction"), width=len(str(factor)) - 1
+    )
     near = doubles(texts).values * factor
     with np.errstate(invalid="ignore"):
         good = (near >= 0) & (near < _LATEST_US)

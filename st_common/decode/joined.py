@@ -71,9 +71,11 @@ def _decoded(one: Raw, stream: StreamSettings) -> Decoded:
 def of_one(decoded: Decoded) -> Part:
     """What was decoded of one segment by itself."""
     return Part(
-        segments=1, decoded=decoded, fix_at=np.zeros(len(decoded.fixes), np.int32),
+        segments=1,
+        decoded=decoded,
+        fix_at=np.zeros(len(decoded.fixes), np.int32),
         reject_at=np.zeros(len(decoded.rejects), np.int32),
-    )  # fmt: skip
+    )
 
 
 def _runs(found: Sequence[Raw], stream: StreamSettings) -> Iterator[Sequence[Raw]]:
@@ -94,7 +96,12 @@ def _runs(found: Sequence[Raw], stream: StreamSettings) -> Iterator[Sequence[Raw
 
 def _header(payload: bytes, stream: StreamSettings) -> bytes | None:
     """The header line of a payload that others may stand beside, b"" where there are none; None: it stands alone."""
-    if not payload or len(payload) > _SMALL or payload.startswith(MAGIC) or payload.endswith(b"\r"):
+    if (
+        not payload
+        or len(payload) > _SMALL
+        or payload.startswith(MAGIC)
+        or payload.endswith(b"\r")
+    ):
         return None
     if _BOM in payload:
         return None
@@ -112,19 +119,38 @@ def _together(run: Sequence[Raw], stream: StreamSettings) -> Part | None:
     """The segments of a run by one call, None where something is out of shape."""
     header = _header(run[0].payload, stream) or b""
     bodies = [one.payload[len(header) :] for one in run]
-    ended = [body if body.endswith(b"\n") or not body else body + b"\n" for body in bodies]
+    ended = [
+        body if body.endswith(b"\n") or not body else body + b"\n" for body in bodies
+    ]
     whole = header + b"".join(ended)
-    records = read_ndjson(whole, stream) if stream.format == "ndjson" else read_in_shape(whole, stream)
+    records = (
+        read_ndjson(whole, stream)
+        if stream.format == "ndjson"
+        else read_in_shape(whole, stream)
+    )
     if records is None:
         return None
     ends = len(header) + np.cumsum([len(body) for body in ended])
     starts = lines(np.frombuffer(whole, np.uint8)[len(header) :]).starts + len(header)
-    counts = np.bincount(np.searchsorted(ends, starts, side="right"), minlength=len(run))
-    return _judged(records, counts, run, stream) if len(starts) == len(records.fault) else None
+    counts = np.bincount(
+        np.searchsorted(ends, starts, side="right"), minlength=len(run)
+    )
+    return (
+        _judged(records, counts, run, stream)
+        if len(starts) == len(records.fault)
+        else None
+    )
 
 
-def _judged(records: Records, counts: NDArray[np.int64], run: Sequence[Raw], stream: StreamSettings) -> Part:
-    arrivals = Arrivals(at_us=np.array([one.arrival_us for one in run], np.int64), counts=counts)
+def _judged(
+    records: Records,
+    counts: NDArray[np.int64],
+    run: Sequence[Raw],
+    stream: StreamSettings,
+) -> Part:
+    arrivals = Arrivals(
+        at_us=np.array([one.arrival_us for one in run], np.int64), counts=counts
+    )
     decoded = judge(records, stream, arrivals)
     first = np.cumsum(counts) - counts
     fixes, fix_at = _by_segment(decoded.fixes, first)
@@ -133,9 +159,13 @@ def _judged(records: Records, counts: NDArray[np.int64], run: Sequence[Raw], str
     return Part(segments=len(run), decoded=found, fix_at=fix_at, reject_at=reject_at)
 
 
-def _by_segment(rows: pa.Table, first: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.int32]]:
+def _by_segment(
+    rows: pa.Table, first: NDArray[np.int64]
+) -> tuple[pa.Table, NDArray[np.int32]]:
     """The rows with their numbers counted in each segment, and which segment each is of."""
     row = rows["row"].to_numpy()
     at = np.searchsorted(first, row, side="right") - 1
     local = pa.array((row - first[at]).astype(np.int32))
-    return rows.set_column(rows.schema.get_field_index("row"), "row", local), at.astype(np.int32)
+    return rows.set_column(rows.schema.get_field_index("row"), "row", local), at.astype(
+        np.int32
+    )

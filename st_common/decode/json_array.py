@@ -45,7 +45,9 @@ def _without_blank_ends(spans: Spans) -> Spans:
     """Leaves out what holds nothing: the rest behind the array, and the only element of an empty array."""
     keep = np.ones(len(spans), bool)
     keep[-1] = _holds_something(spans, -1)
-    keep[-2] = len(spans) > 2 or _holds_something(spans, -2)  # more than one element and the rest
+    keep[-2] = len(spans) > 2 or _holds_something(
+        spans, -2
+    )  # more than one element and the rest
     return spans.select(keep)
 
 

@@ -8,7 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from st_common.decode.decoded import REASONS, REJECTS_SCHEMA, Decoded, Reason, Records, fixes_schema
+from st_common.decode.decoded import (
+    REASONS,
+    REJECTS_SCHEMA,
+    Decoded,
+    Reason,
+    Records,
+    fixes_schema,
+)
 from st_common.decode.instants import instants
 from st_common.decode.numbers import Mask, Parsed, bools, doubles, longs, mask
 from st_common.settings import AttributeType, StreamSettings
@@ -29,13 +36,20 @@ class Arrivals:
 
     def instants(self) -> NDArray[np.int64]:
         """The arrival of each record: the last of a segment has the segment's, each before it a microsecond less."""
-        behind = np.repeat(np.cumsum(self.counts), self.counts) - 1 - np.arange(self.counts.sum())
+        behind = (
+            np.repeat(np.cumsum(self.counts), self.counts)
+            - 1
+            - np.arange(self.counts.sum())
+        )
         return np.asarray(self.of_records() - behind, np.int64)
 
 
 def one_arrival(arrival_us: int, records: Records) -> Arrivals:
     """All the records are of one segment."""
-    return Arrivals(at_us=np.array([arrival_us], np.int64), counts=np.array([len(records.fault)], np.int64))
+    return Arrivals(
+        at_us=np.array([arrival_us], np.int64),
+        counts=np.array([len(records.fault)], np.int64),
+    )
 
 
 class _Faults:
@@ -43,7 +57,9 @@ class _Faults:
 
     def __init__(self, count: int) -> None:
         self.reasons = np.zeros(count, np.int8)
-        self.unread: dict[str, Mask] = {}  # by attribute: where its text was none of its type
+        self.unread: dict[
+            str, Mask
+        ] = {}  # by attribute: where its text was none of its type
 
     def mark(self, where: Mask, reason: Reason) -> None:
         if where.any():
@@ -60,7 +76,11 @@ def judge(records: Records, stream: StreamSettings, arrivals: Arrivals) -> Decod
     bad = np.flatnonzero(fault)
     rejects = REJECTS_SCHEMA.empty_table()
     if len(bad):
-        columns = [pa.array(bad, pa.int32()), REASONS.take(pa.array(fault[bad])), records.raw(bad)]
+        columns = [
+            pa.array(bad, pa.int32()),
+            REASONS.take(pa.array(fault[bad])),
+            records.raw(bad),
+        ]
         rejects = pa.table(columns, schema=REJECTS_SCHEMA)
     schema = fixes_schema(stream)
     if not len(rows):
@@ -69,23 +89,38 @@ def judge(records: Records, stream: StreamSettings, arrivals: Arrivals) -> Decod
     fixes = pa.table({"row": pa.array(rows, pa.int32()), **fields}, schema=schema)
     if faults.reasons.any():
         fixes = fixes.filter(pa.array(good))
-    nulled = {name: count for name, where in faults.unread.items() if (count := int((where & good).sum()))}
+    nulled = {
+        name: count
+        for name, where in faults.unread.items()
+        if (count := int((where & good).sum()))
+    }
     return Decoded(fixes=fixes, rejects=rejects, rows=len(fault), nulled=nulled)
 
 
-def _fields(records: Records, stream: StreamSettings, arrivals: Arrivals, faults: _Faults) -> dict[str, pa.Array]:
+def _fields(
+    records: Records, stream: StreamSettings, arrivals: Arrivals, faults: _Faults
+) -> dict[str, pa.Array]:
     fields, named = _without_nulls(records.fields, stream.nulls), stream.columns
     objects = fields[named.object].dictionary_encode()
     faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)
     event_ts = _event_ts(records, fields, stream, arrivals, faults)
     gone = np.zeros(len(event_ts), bool)
     if named.gone is not None:
-        gone = mask(pc.is_in(fields[named.gone], pa.array(named.gone_values, pa.string())))
-    x, y = _coordinates(doubles(fields[named.x]), doubles(fields[named.y]), stream, gone, faults)
-    attributes = {name: _attribute(name, fields[name], kind, faults) for name, kind in stream.attributes.items()}
+        gone = mask(
+            pc.is_in(fields[named.gone], pa.array(named.gone_values, pa.string()))
+        )
+    x, y = _coordinates(
+        doubles(fields[named.x]), doubles(fields[named.y]), stream, gone, faults
+    )
+    attributes = {
+        name: _attribute(name, fields[name], kind, faults)
+        for name, kind in stream.attributes.items()
+    }
     if stream.max_ahead_s is not None:
         arrived = arrivals.of_records()[records.fault == Reason.NONE]
-        faults.mark(event_ts > arrived + round(stream.max_ahead_s * 1e6), Reason.TOO_FAR_AHEAD)
+        faults.mark(
+            event_ts > arrived + round(stream.max_ahead_s * 1e6), Reason.TOO_FAR_AHEAD
+        )
     return {
         "object": objects,
         "event_ts": pa.array(event_ts),
@@ -100,11 +135,19 @@ def _empty_ids(objects: pa.DictionaryArray) -> Mask:
     empty = pc.match_substring_regex(objects.dictionary, r"^\s*$")
     places = pc.indices_nonzero(empty)
     missing = mask(objects.is_null())
-    return missing | mask(pc.is_in(objects.indices, places.cast(pa.int32()))) if len(places) else missing
+    return (
+        missing | mask(pc.is_in(objects.indices, places.cast(pa.int32())))
+        if len(places)
+        else missing
+    )
 
 
 def _event_ts(
-    records: Records, fields: Mapping[str, pa.Array], stream: StreamSettings, arrivals: Arrivals, faults: _Faults
+    records: Records,
+    fields: Mapping[str, pa.Array],
+    stream: StreamSettings,
+    arrivals: Arrivals,
+    faults: _Faults,
 ) -> NDArray[np.int64]:
     """Event times (us).
 
@@ -131,12 +174,18 @@ def _coordinates(
     inside = finite
     if stream.geographic:
         with np.errstate(invalid="ignore"):
-            inside = finite & (np.abs(x.values) <= _MAX_LONGITUDE) & (np.abs(y.values) <= _MAX_LATITUDE)
+            inside = (
+                finite
+                & (np.abs(x.values) <= _MAX_LONGITUDE)
+                & (np.abs(y.values) <= _MAX_LATITUDE)
+            )
         faults.mark(~inside & here, Reason.OUT_OF_CRS)
     return np.where(inside, x.values, np.nan), np.where(inside, y.values, np.nan)
 
 
-def _attribute(name: str, texts: pa.Array, kind: AttributeType, faults: _Faults) -> pa.Array:
+def _attribute(
+    name: str, texts: pa.Array, kind: AttributeType, faults: _Faults
+) -> pa.Array:
     """An attribute's values: null where its text is missing (or NaN, for a double), and where it is of no such type."""
     if kind == "string":
         return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
@@ -150,11 +199,14 @@ def _attribute(name: str, texts: pa.Array, kind: AttributeType, faults: _Faults)
     return pa.array(parsed.values, mask=absent)
 
 
-def _without_nulls(fields: Mapping[str, pa.Array], nulls: tuple[str, ...]) -> Mapping[str, pa.Array]:
+def _without_nulls(
+    fields: Mapping[str, pa.Array], nulls: tuple[str, ...]
+) -> Mapping[str, pa.Array]:
     """The fields with null for each text that stands for a missing value, whatever blanks are around it."""
     if not nulls:
         return fields
     words, none = pa.array(nulls, pa.string()), pa.scalar(None, pa.string())
     return {
-        name: pc.if_else(pc.is_in(pc.utf8_trim_whitespace(texts), words), none, texts) for name, texts in fields.items()
+        name: pc.if_else(pc.is_in(pc.utf8_trim_whitespace(texts), words), none, texts)
+        for name, texts in fields.items()
     }

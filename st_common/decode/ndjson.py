@@ -37,7 +37,9 @@ def read_ndjson(payload: bytes, stream: StreamSettings) -> Records:
     records = elements(buffer) if in_array else lines(buffer)
     fault = _faults(records, payload)
     good = np.flatnonzero(fault == Reason.NONE)
-    texts = (records.select(good).texts() if in_array else records.with_line_ends(good)).view(pa.string())
+    texts = (
+        records.select(good).texts() if in_array else records.with_line_ends(good)
+    ).view(pa.string())
     names = columns_read(stream)
     try:
         fields = _extract(texts, names)
@@ -45,13 +47,19 @@ def read_ndjson(payload: bytes, stream: StreamSettings) -> Records:
         valid = _valid(texts)
         fault[good[~valid]] = Reason.BAD_JSON
         fields = _extract(texts.filter(pa.array(valid)), names)
-    return Records(fault=fault, fields=fields, raw=lambda rows: records.select(rows).texts(RAW_LIMIT))
+    return Records(
+        fault=fault,
+        fields=fields,
+        raw=lambda rows: records.select(rows).texts(RAW_LIMIT),
+    )
 
 
 def _faults(records: Spans, payload: bytes) -> NDArray[np.int8]:
     """What is wrong with records before anybody reads them as JSON."""
     fault = np.zeros(len(records), np.int8)
-    doubtful = np.flatnonzero(records.buffer[np.minimum(records.starts, len(payload) - 1)] != _BRACE)
+    doubtful = np.flatnonzero(
+        records.buffer[np.minimum(records.starts, len(payload) - 1)] != _BRACE
+    )
     if len(doubtful):
         trimmed = pc.binary_slice(_trimmed(records.select(doubtful)), 0, 1)
         fault[doubtful[~mask(pc.equal(trimmed, b"{"))]] = Reason.NO_JSON_OBJECT
@@ -74,10 +82,15 @@ def _extract(texts: pa.Array, names: tuple[str, ...]) -> dict[str, pa.Array]:
     """
     if not len(texts):
         return {name: pa.array([], pa.string()) for name in names}
-    pointers = ", ".join("'" + _pointer(name).replace("'", "''") + "'" for name in names)
+    pointers = ", ".join(
+        "'" + _pointer(name).replace("'", "''") + "'" for name in names
+    )
     found = _project(texts, f"json_extract_string(line, [{pointers}])")
     values = pc.list_flatten(found)
-    return {name: values.take(pa.array(np.arange(place, len(values), len(names)))) for place, name in enumerate(names)}
+    return {
+        name: values.take(pa.array(np.arange(place, len(values), len(names))))
+        for place, name in enumerate(names)
+    }
 
 
 def _valid(texts: pa.Array) -> Mask:
@@ -87,12 +100,16 @@ def _valid(texts: pa.Array) -> Mask:
 def _project(texts: pa.Array, expression: str) -> pa.Array:
     relation = _connection().from_arrow(pa.table({"line": texts}))
     column = relation.project(f"{expression} AS found").to_arrow_table().column("found")
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    return (
+        column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    )
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
     """A database in memory for this thread of this process; it works in one thread, which keeps the order."""
-    if getattr(_local, "pid", None) != os.getpid():  # a forked worker must not use what its parent opened
+    if (
+        getattr(_local, "pid", None) != os.getpid()
+    ):  # a forked worker must not use what its parent opened
         _local.connection = duckdb.connect(config={"threads": 1})
         _local.pid = os.getpid()
     connection: duckdb.DuckDBPyConnection = _local.connection

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
 
-_NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:nan|inf|infinity))$"
+_NUMBER = (
+    r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:nan|inf|infinity))$"
+)
 _PLAIN = r"^-?[0-9]{1,18}(?:\.[0-9]{1,100})?$"  # what a cast takes for sure
 _WHOLE = r"^-?[0-9]{1,18}$"
 _LARGEST, _LEAST = "9223372036854775807", "-9223372036854775808"  # int64
@@ -57,7 +59,9 @@ def longs(texts: pa.Array) -> Parsed:
         except pa.ArrowInvalid:
             pass
         else:
-            return Parsed(_long_values(numbers), mask(texts.is_null()), np.zeros(len(texts), bool))
+            return Parsed(
+                _long_values(numbers), mask(texts.is_null()), np.zeros(len(texts), bool)
+            )
     return _longs_one_by_one(texts)
 
 
@@ -76,7 +80,11 @@ def _doubles_one_by_one(texts: pa.Array) -> Parsed:
     values = _float_values(pc.if_else(plain, texts, None).cast(pa.float64()))
     rest, others, missing = _rest(texts, mask(plain))
     numeric = mask(pc.match_substring_regex(others, _NUMBER))
-    values[rest[numeric]] = others.filter(pa.array(numeric)).to_numpy(zero_copy_only=False).astype(np.float64)
+    values[rest[numeric]] = (
+        others.filter(pa.array(numeric))
+        .to_numpy(zero_copy_only=False)
+        .astype(np.float64)
+    )
     bad = np.zeros(len(texts), bool)
     bad[rest[~numeric]] = True
     return Parsed(values, missing, bad & ~missing)
@@ -111,13 +119,19 @@ def _rest(texts: pa.Array, done: Mask) -> tuple[NDArray[np.int64], pa.Array, Mas
 def _fits_int64(texts: pa.Array) -> pa.Array:
     """Which texts are whole numbers that int64 holds; numerals of equal length order like their texts."""
     short = pc.match_substring_regex(texts, _WHOLE)
-    above = pc.and_(pc.match_substring_regex(texts, r"^[0-9]{19}$"), pc.less_equal(texts, _LARGEST))
-    below = pc.and_(pc.match_substring_regex(texts, r"^-[0-9]{19}$"), pc.less_equal(texts, _LEAST))
+    above = pc.and_(
+        pc.match_substring_regex(texts, r"^[0-9]{19}$"), pc.less_equal(texts, _LARGEST)
+    )
+    below = pc.and_(
+        pc.match_substring_regex(texts, r"^-[0-9]{19}$"), pc.less_equal(texts, _LEAST)
+    )
     return pc.or_(short, pc.or_(above, below))
 
 
 def _float_values(numbers: pa.Array) -> NDArray[np.float64]:
-    return np.array(pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False), np.float64)
+    return np.array(
+        pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False), np.float64
+    )
 
 
 def _long_values(numbers: pa.Array) -> NDArray[np.int64]:
@@ -127,4 +141,6 @@ def _long_values(numbers: pa.Array) -> NDArray[np.int64]:
 def _has_hex(texts: pa.Array) -> bool:
     """Whether an x may be in the texts: Arrow's cast would read 0x10 as 16."""
     data = texts.buffers()[2]
-    return data is not None and bool((np.frombuffer(data, np.uint8) | 0x20 == ord("x")).any())
+    return data is not None and bool(
+        (np.frombuffer(data, np.uint8) | 0x20 == ord("x")).any()
+    )

@@ -12,7 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.decode import decode
-from st_common.decode.decoded import FIX_SCHEMA, REASONS, REJECTS_SCHEMA, Decoded, fixes_schema
+from st_common.decode.decoded import (
+    FIX_SCHEMA,
+    REASONS,
+    REJECTS_SCHEMA,
+    Decoded,
+    fixes_schema,
+)
 from st_common.errors import LogError
 from st_common.settings import StreamSettings
 
@@ -24,7 +30,9 @@ _OWN = len(FIX_SCHEMA)
 class Encoder:
     """Decodes a payload once, and again only if it arrived at another time and that may decide what a record is."""
 
-    def __init__(self, payload: bytes, stream: StreamSettings, *, arrival_us: int) -> None:
+    def __init__(
+        self, payload: bytes, stream: StreamSettings, *, arrival_us: int
+    ) -> None:
         self._payload, self._stream = payload, stream
         self._timed = stream.columns.event_ts is not None
         self._arrival_us, self._bytes = arrival_us, self._encoded(arrival_us)
@@ -46,16 +54,30 @@ def to_bytes(decoded: Decoded, *, relative_to_us: int | None = None) -> bytes:
     fixes = decoded.fixes
     if relative_to_us is not None:
         fixes = _moved(fixes, -relative_to_us)
-    meta = {"rows": decoded.rows, "nulled": dict(decoded.nulled), "relative": relative_to_us is not None}
+    meta = {
+        "rows": decoded.rows,
+        "nulled": dict(decoded.nulled),
+        "relative": relative_to_us is not None,
+    }
     sink = pa.BufferOutputStream()
-    for table in (fixes.replace_schema_metadata({_META: json.dumps(meta).encode()}), decoded.rejects):
+    for table in (
+        fixes.replace_schema_metadata({_META: json.dumps(meta).encode()}),
+        decoded.rejects,
+    ):
         with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
             writer.write_table(table.combine_chunks())
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
 
-def from_bytes(data: bytes, stream: StreamSettings, *, arrival_us: int, where: str, exact: bool = True) -> Decoded:
+def from_bytes(
+    data: bytes,
+    stream: StreamSettings,
+    *,
+    arrival_us: int,
+    where: str,
+    exact: bool = True,
+) -> Decoded:
     """What `to_bytes` gave, of a segment that arrived then; `where` names it in errors.
 
     With `exact` its attributes must be those of the stream. Without, it was decoded by other settings: an attribute
@@ -68,7 +90,14 @@ def from_bytes(data: bytes, stream: StreamSettings, *, arrival_us: int, where: s
         fixes, rejects, meta = _opened(data)
         _check(fixes, rejects, meta)
         nulled = {str(name): int(count) for name, count in meta["nulled"].items()}
-    except (pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+    except (
+        pa.ArrowException,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OSError,
+    ) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise _refused(where, f"it is no packet: {reason}") from None
     schema = fixes_schema(stream)
@@ -77,10 +106,18 @@ def from_bytes(data: bytes, stream: StreamSettings, *, arrival_us: int, where: s
     elif dict(zip(fixes.schema.names, fixes.schema.types, strict=True)) != dict(
         zip(schema.names, schema.types, strict=True)
     ):
-        raise _refused(where, f"its columns are {', '.join(fixes.column_names)}, not {', '.join(schema.names)}")
+        raise _refused(
+            where,
+            f"its columns are {', '.join(fixes.column_names)}, not {', '.join(schema.names)}",
+        )
     if meta["relative"]:
         fixes = _moved(fixes, arrival_us)
-    return Decoded(fixes=fixes.select(schema.names), rejects=rejects, rows=meta["rows"], nulled=nulled)
+    return Decoded(
+        fixes=fixes.select(schema.names),
+        rejects=rejects,
+        rows=meta["rows"],
+        nulled=nulled,
+    )
 
 
 def _opened(data: bytes) -> tuple[pa.Table, pa.Table, dict[str, Any]]:
@@ -105,7 +142,9 @@ def _check(fixes: pa.Table, rejects: pa.Table, meta: dict[str, Any]) -> None:
         raise ValueError("it has nulls")
     rows = np.concatenate([fixes["row"].to_numpy(), rejects["row"].to_numpy()])
     if not isinstance(meta["relative"], bool) or meta["rows"] != len(rows):
-        raise ValueError(f"{meta['rows']} records are {len(fixes)} fixes and {len(rejects)} rejects")
+        raise ValueError(
+            f"{meta['rows']} records are {len(fixes)} fixes and {len(rejects)} rejects"
+        )
     found = np.zeros(len(rows), bool)
     if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(rows):
         raise ValueError("the numbers of its records have gaps")
@@ -116,7 +155,9 @@ def _check(fixes: pa.Table, rejects: pa.Table, meta: dict[str, Any]) -> None:
         raise ValueError("a reason is not known")
 
 
-def _fitted(fixes: pa.Table, schema: pa.Schema, nulled: dict[str, int]) -> tuple[pa.Table, dict[str, int]]:
+def _fitted(
+    fixes: pa.Table, schema: pa.Schema, nulled: dict[str, int]
+) -> tuple[pa.Table, dict[str, int]]:
     """The fixes with the attributes of a schema: null where they have none of that name and type."""
     out, lost = {}, {}
     for field in schema:
@@ -126,13 +167,20 @@ def _fitted(fixes: pa.Table, schema: pa.Schema, nulled: dict[str, int]) -> tuple
         same = found is not None and found.type == field.type
         out[field.name] = found if same else pa.nulls(len(fixes), field.type)
     kept = {name: count for name, count in nulled.items() if name in out}
-    return pa.table(out, schema=schema), kept | {name: count for name, count in lost.items() if count}
+    return pa.table(out, schema=schema), kept | {
+        name: count for name, count in lost.items() if count
+    }
 
 
 def _moved(fixes: pa.Table, by_us: int) -> pa.Table:
     at = fixes.schema.get_field_index("event_ts")
-    return fixes.set_column(at, fixes.schema.field(at), pc.add(fixes["event_ts"], by_us))
+    return fixes.set_column(
+        at, fixes.schema.field(at), pc.add(fixes["event_ts"], by_us)
+    )
 
 
 def _refused(where: str, why: str) -> LogError:
-    return LogError(f"{where} cannot be read: {why}", hint="restore it from a copy, or `fairway streams skip` it")
+    return LogError(
+        f"{where} cannot be read: {why}",
+        hint="restore it from a copy, or `fairway streams skip` it",
+    )

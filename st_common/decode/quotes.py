@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from st_common.decode.numbers import Mask, mask
 from st_common.decode.spans import Spans, byte_places
 
-RECORD_LIMIT = 1 << 16  # bytes of a record that goes over several lines; a quote open for longer counts as never closed
+RECORD_LIMIT = (
+    1 << 16
+)  # bytes of a record that goes over several lines; a quote open for longer counts as never closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,9 @@ def join_lines(lines: Spans, dialect: Dialect) -> Spans:
     But only if the joined record is strictly well formed (behind a closing quote comes a delimiter or the end) and
     below RECORD_LIMIT. Otherwise the line stays alone, so that an unbalanced quote costs its own line and no other.
     """
-    odd = np.flatnonzero(lines.count(byte_places(lines.buffer, ord(dialect.quote))) % 2 == 1)
+    odd = np.flatnonzero(
+        lines.count(byte_places(lines.buffer, ord(dialect.quote))) % 2 == 1
+    )
     if len(odd) < 2:
         return lines
     opening, closing = odd[:-1], odd[1:]
@@ -38,10 +42,14 @@ def join_lines(lines: Spans, dialect: Dialect) -> Spans:
     opening, closing = opening[near], closing[near]
     joined = Spans(lines.buffer, lines.starts[opening], lines.ends[closing])
     pairs = ~is_closed(lines.select(opening), dialect)
-    pairs[pairs] = _matches(lines.select(closing[pairs]), _tail(dialect))  # cheap, and rules out nearly all
+    pairs[pairs] = _matches(
+        lines.select(closing[pairs]), _tail(dialect)
+    )  # cheap, and rules out nearly all
     pairs[pairs] = _matches(joined.select(pairs), _strict(dialect))
     taken = _every_other(pairs, opening, closing)
-    inner = np.zeros(len(lines) + 1, np.int64)  # counts how many joined records a line continues
+    inner = np.zeros(
+        len(lines) + 1, np.int64
+    )  # counts how many joined records a line continues
     np.add.at(inner, opening[taken] + 1, 1)
     np.add.at(inner, closing[taken] + 1, -1)
     ends = lines.ends.copy()
@@ -60,15 +68,21 @@ def count_fields(records: Spans, dialect: Dialect) -> NDArray[np.int64]:
     delimiter, quote = _escaped(dialect)
     pattern = f"(^|{delimiter}){quote}(?:[^{quote}]|{quote}{quote})*{quote}"
     bare = pc.replace_substring_regex(records.texts(), pattern, r"\1")
-    return np.asarray(pc.count_substring(bare, dialect.delimiter).to_numpy(), np.int64) + 1
+    return (
+        np.asarray(pc.count_substring(bare, dialect.delimiter).to_numpy(), np.int64) + 1
+    )
 
 
-def _every_other(pairs: Mask, opening: NDArray[np.int64], closing: NDArray[np.int64]) -> Mask:
+def _every_other(
+    pairs: Mask, opening: NDArray[np.int64], closing: NDArray[np.int64]
+) -> Mask:
     """From runs of pairs of which each ends where the next begins, every other one, the first included."""
     number = np.arange(len(pairs))
     chained = np.zeros(len(pairs), bool)
     chained[1:] = pairs[1:] & pairs[:-1] & (opening[1:] == closing[:-1])
-    first = np.maximum.accumulate(np.where(chained, 0, number)) if len(pairs) else number
+    first = (
+        np.maximum.accumulate(np.where(chained, 0, number)) if len(pairs) else number
+    )
     even: Mask = (number - first) % 2 == 0
     return pairs & even
 

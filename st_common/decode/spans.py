@@ -39,9 +39,15 @@ class Spans:
             sizes = np.minimum(sizes, limit)
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
-        if limit is None and offsets[-1] * _GATHER_COST > len(self.buffer) and self._ascend():
+        if (
+            limit is None
+            and offsets[-1] * _GATHER_COST > len(self.buffer)
+            and self._ascend()
+        ):
             return binary_array(self.buffer[self._mask()], offsets)
-        data = self.buffer[np.repeat(self.starts - offsets[:-1], sizes) + np.arange(offsets[-1])]
+        data = self.buffer[
+            np.repeat(self.starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+        ]
         return binary_array(data, offsets)
 
     def _ascend(self) -> bool:
@@ -61,8 +67,12 @@ class Spans:
 
         A blank line or the lack of a last line end shows as two line ends, or none.
         """
-        if (self.starts[1:] - self.ends[:-1] <= _LINE_END).all():  # nothing else between them: no need to cut
-            return binary_array(self.buffer, np.append(self.starts, len(self.buffer))).take(pa.array(_numbers(which)))
+        if (
+            self.starts[1:] - self.ends[:-1] <= _LINE_END
+        ).all():  # nothing else between them: no need to cut
+            return binary_array(
+                self.buffer, np.append(self.starts, len(self.buffer))
+            ).take(pa.array(_numbers(which)))
         padded = np.append(self.buffer, np.uint8(_LF))
         padded[self.ends] = _LF
         return Spans(padded, self.starts[which], self.ends[which] + 1).texts()
@@ -71,9 +81,9 @@ class Spans:
         """The pieces that are not exactly `text`."""
         same = self.ends - self.starts == len(text)
         if same.any():
-            same[same] = pc.equal(self.select(same).texts(), pa.scalar(text, pa.binary())).to_numpy(
-                zero_copy_only=False
-            )
+            same[same] = pc.equal(
+                self.select(same).texts(), pa.scalar(text, pa.binary())
+            ).to_numpy(zero_copy_only=False)
         return self.select(~same) if same.any() else self
 
     def holding(self, places: Ints) -> Mask:
@@ -82,7 +92,10 @@ class Spans:
 
     def count(self, places: Ints) -> Ints:
         """How many of the ascending places each piece holds."""
-        return np.asarray(np.searchsorted(places, self.ends) - np.searchsorted(places, self.starts), np.int64)
+        return np.asarray(
+            np.searchsorted(places, self.ends) - np.searchsorted(places, self.starts),
+            np.int64,
+        )
 
 
 def _numbers(which: NDArray[np.bool_] | Ints) -> Ints:
@@ -91,7 +104,11 @@ def _numbers(which: NDArray[np.bool_] | Ints) -> Ints:
 
 def binary_array(data: Bytes, offsets: Ints) -> pa.Array:
     """A binary array over `data` without a copy; value i is data[offsets[i] : offsets[i + 1]]."""
-    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(np.ascontiguousarray(data))]
+    buffers = [
+        None,
+        pa.py_buffer(offsets.astype(np.int32)),
+        pa.py_buffer(np.ascontiguousarray(data)),
+    ]
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
 
 
@@ -110,7 +127,11 @@ def lines(buffer: Bytes) -> Spans:
         breaks = np.append(breaks, len(buffer))
     starts = np.concatenate([np.zeros(min(len(breaks), 1), np.int64), breaks[:-1] + 1])
     starts = _after_marks(buffer, starts, breaks)
-    returned = (breaks > starts) & (buffer[breaks - 1] == _CR) if len(breaks) else np.zeros(0, bool)
+    returned = (
+        (breaks > starts) & (buffer[breaks - 1] == _CR)
+        if len(breaks)
+        else np.zeros(0, bool)
+    )
     ends = breaks - returned
     filled = ends > starts
     return Spans(buffer, starts[filled], ends[filled])
@@ -121,14 +142,20 @@ def count_lines(buffer: Bytes, *, blank: bool) -> int:
 
     `blank` says whether two line ends may follow each other at all; without it the count is cheaper.
     """
-    return len(lines(buffer)) if blank else int(np.count_nonzero(buffer == _LF)) + bool(buffer[-1:] != _LF)
+    return (
+        len(lines(buffer))
+        if blank
+        else int(np.count_nonzero(buffer == _LF)) + bool(buffer[-1:] != _LF)
+    )
 
 
 def odd_lines(buffer: Bytes, byte: int) -> Mask:
     """Which lines, empty ones included, hold a byte an odd number of times."""
     breaks = byte_places(buffer[:-1], _LF)
     found = (buffer == byte).view(np.uint8)
-    sums = np.add.reduceat(found, np.append(0, breaks + 1)) if len(found) else found  # modulo 256: even stays even
+    sums = (
+        np.add.reduceat(found, np.append(0, breaks + 1)) if len(found) else found
+    )  # modulo 256: even stays even
     return np.asarray(sums % 2 == 1, bool)
 
 
@@ -154,7 +181,13 @@ def utf8_faults(buffer: Bytes) -> Ints:
     lead = buffer[places]
     padded = np.append(buffer, np.zeros(3, np.uint8))
     size = np.select(
-        [(lead >= 0xC2) & (lead < 0xE0), (lead >= 0xE0) & (lead < 0xF0), (lead >= 0xF0) & (lead < 0xF5)], [2, 3, 4], 0
+        [
+            (lead >= 0xC2) & (lead < 0xE0),
+            (lead >= 0xE0) & (lead < 0xF0),
+            (lead >= 0xF0) & (lead < 0xF5),
+        ],
+        [2, 3, 4],
+        0,
     )
     whole = size > 0
     for step in (1, 2, 3):

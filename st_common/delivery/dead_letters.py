@@ -29,15 +29,23 @@ class DeadLetters:
         if not tables.exists(self._path):
             return set()
         filters = [("delivery", "=", self._delivery), ("position", ">=", position)]
-        return set(tables.read(self._path, columns=["id"], filters=filters)["id"].to_pylist())
+        return set(
+            tables.read(self._path, columns=["id"], filters=filters)["id"].to_pylist()
+        )
 
     def append(self, batch: Messages, dead: Sequence[Dead], *, now_us: int) -> int:
         """Stores changes of a batch in one commit; gives how many were not there already."""
-        new = [(place, refusal) for place, refusal in dead if batch.ids[place] not in self._known]
+        new = [
+            (place, refusal)
+            for place, refusal in dead
+            if batch.ids[place] not in self._known
+        ]
         if not new:
             return 0
         places = [place for place, _ in new]
-        rows = batch.rows.select(["position", "seq", "query"]).take(pa.array(places, pa.int64()))
+        rows = batch.rows.select(["position", "seq", "query"]).take(
+            pa.array(places, pa.int64())
+        )
         columns = {
             "refused_ts": pa.array([now_us] * len(new), pa.timestamp("us", tz="UTC")),
             "delivery": pa.array([self._delivery] * len(new)),

@@ -53,7 +53,9 @@ class DeliverySummary:
         return asdict(self)
 
 
-def deliver(home: Home, delivery: DeliverySettings, *, until_idle: bool) -> DeliverySummary:
+def deliver(
+    home: Home, delivery: DeliverySettings, *, until_idle: bool
+) -> DeliverySummary:
     """Delivers until it is asked to stop; with `until_idle` until all that is committed now is settled.
 
     What was sent and not noted before a crash is sent again, with the same ids. Reads the table `changes` of the live
@@ -76,23 +78,40 @@ def deliver(home: Home, delivery: DeliverySettings, *, until_idle: bool) -> Deli
             receiver.close()
     before, after = run.first, run.progress
     return DeliverySummary(
-        delivery=delivery.name, to=delivery.to, seconds=round(time.monotonic() - started_s, 3),
-        delivered=after.delivered - before.delivered, dead_letters=after.dead_letters - before.dead_letters,
-        failed_tries=run.failed_tries, position=after.position,
-    )  # fmt: skip
+        delivery=delivery.name,
+        to=delivery.to,
+        seconds=round(time.monotonic() - started_s, 3),
+        delivered=after.delivered - before.delivered,
+        dead_letters=after.dead_letters - before.dead_letters,
+        failed_tries=run.failed_tries,
+        position=after.position,
+    )
 
 
 class Delivery:
     """The run of one delivery by its owner."""
 
     def __init__(
-        self, home: Home, delivery: DeliverySettings, owner: Owner, receiver: Receiver, *, until_idle: bool
+        self,
+        home: Home,
+        delivery: DeliverySettings,
+        owner: Owner,
+        receiver: Receiver,
+        *,
+        until_idle: bool,
     ) -> None:
-        self._home, self._delivery, self._owner, self._receiver = home, delivery, owner, receiver
+        self._home, self._delivery, self._owner, self._receiver = (
+            home,
+            delivery,
+            owner,
+            receiver,
+        )
         self._until_idle = until_idle
         self.progress = self._begin()
         self.first = self.progress
-        self._dead = DeadLetters(home, delivery.name, delivery.stream, after=self.progress.place)
+        self._dead = DeadLetters(
+            home, delivery.name, delivery.stream, after=self.progress.place
+        )
         self._follower = Follower(home, delivery.stream, after=self.progress.place)
         self._outlet = Outlet(home, delivery.stream)
         self._chance = random.Random()  # noqa: S311 - spreads tries, keeps no secret
@@ -105,7 +124,11 @@ class Delivery:
         found = read_progress(folder, stream)
         if found is not None:
             return found
-        place = FIRST if self._delivery.start == "first" else Follower(self._home, stream).skip()
+        place = (
+            FIRST
+            if self._delivery.start == "first"
+            else Follower(self._home, stream).skip()
+        )
         progress = Progress(stream=stream, position=place[0], seq=place[1])
         write_progress(folder, progress)
         return progress
@@ -133,10 +156,18 @@ class Delivery:
 
     def _batches(self, rows: pa.Table) -> Iterator[Messages]:
         names = pc.unique(rows["query"]).to_pylist()
-        wanted = [name for name in names if any(fnmatchcase(name, glob) for glob in self._delivery.queries)]
-        chosen = rows.filter(pc.is_in(rows["query"], value_set=pa.array(wanted, pa.string())))
+        wanted = [
+            name
+            for name in names
+            if any(fnmatchcase(name, glob) for glob in self._delivery.queries)
+        ]
+        chosen = rows.filter(
+            pc.is_in(rows["query"], value_set=pa.array(wanted, pa.string()))
+        )
         for start in range(0, len(chosen), self._delivery.batch_rows):
-            yield messages(chosen.slice(start, self._delivery.batch_rows), self._delivery.stream)
+            yield messages(
+                chosen.slice(start, self._delivery.batch_rows), self._delivery.stream
+            )
 
     def _passed(self) -> None:
         """All up to the follower's place is settled; it is noted with the next batch, or at the end."""
@@ -169,7 +200,9 @@ class Delivery:
             start, end = parts.pop()
             outcome = self._try(batch.part(start, end))
             if isinstance(outcome, Taken):
-                refused = [(start + place, refusal) for place, refusal in outcome.refused]
+                refused = [
+                    (start + place, refusal) for place, refusal in outcome.refused
+                ]
             elif end - start > 1:
                 middle = (start + end) // 2
                 parts += [(middle, end), (start, middle)]
@@ -199,12 +232,23 @@ class Delivery:
             failing_s = time.monotonic() - since_s
             _LOG.warning("delivery %s: %s", self._delivery.name, outcome.reason)
             if self._until_idle and failing_s >= self._delivery.retry_max_s:
-                raise TransientError(f"delivery {self._delivery.name!r}: {outcome.reason}", hint="nothing is lost")
+                raise TransientError(
+                    f"delivery {self._delivery.name!r}: {outcome.reason}",
+                    hint="nothing is lost",
+                )
             if failing_s >= ALERT_S and not alerted:
                 alerted = True
-                self._alert("error", f"its receiver has taken nothing for {failing_s:.0f} s: {outcome.reason}")
+                self._alert(
+                    "error",
+                    f"its receiver has taken nothing for {failing_s:.0f} s: {outcome.reason}",
+                )
             self._wait(
-                pause_s(failures, most_s=self._delivery.retry_max_s, asked_s=outcome.after_s, chance=self._chance)
+                pause_s(
+                    failures,
+                    most_s=self._delivery.retry_max_s,
+                    asked_s=outcome.after_s,
+                    chance=self._chance,
+                )
             )
 
     def _wait(self, seconds: float) -> None:
@@ -229,11 +273,15 @@ class Delivery:
             return
         self._beaten_s = time.monotonic()
         self._owner.counts["changes"] = self.progress.delivered - self.first.delivered
-        self._owner.counts["rejects"] = self.progress.dead_letters - self.first.dead_letters
+        self._owner.counts["rejects"] = (
+            self.progress.dead_letters - self.first.dead_letters
+        )
         stream = read_status(self._home.stream(self._delivery.stream))
         end = stream.position if stream is not None else 0
         place = self.progress.position + 1
-        self._owner.beat(state, position=place, end_position=max(end, place), now_ts=None, force=True)
+        self._owner.beat(
+            state, position=place, end_position=max(end, place), now_ts=None, force=True
+        )
 
     def _alert(self, level: str, text: str) -> None:
         label = f"delivery {self._delivery.name}"

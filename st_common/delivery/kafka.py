@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _DEFAULT_LIMIT = 1_000_000  # of a record, where the topic does not tell its own; brokers take a little more
-_FRAME = 256  # bytes around key and value in a batch of one record, more than ever needed
+_FRAME = (
+    256  # bytes around key and value in a batch of one record, more than ever needed
+)
 _TOO_LARGE = "MSG_SIZE_TOO_LARGE"
 _NO_RIGHT = (29, 31)  # TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED
 
@@ -48,7 +50,15 @@ class Kafka:
         if not waiting and all(error.name() == _TOO_LARGE for error in errors.values()):
             return self._too_large(refused, errors)
         self._give_up()
-        return Failed(reason=redacted(str(next(iter(errors.values()), f"{waiting} records are not acknowledged"))))
+        return Failed(
+            reason=redacted(
+                str(
+                    next(
+                        iter(errors.values()), f"{waiting} records are not acknowledged"
+                    )
+                )
+            )
+        )
 
     def close(self) -> None:
         """Gives the producer up; all that it took was acknowledged before."""
@@ -61,23 +71,42 @@ class Kafka:
         refused: list[tuple[int, Refusal]] = []
         errors: dict[int, KafkaError] = {}
         limit = self._limit or _DEFAULT_LIMIT
-        for number, (own, query, line) in enumerate(zip(batch.ids, batch.queries, batch.lines, strict=True)):
+        for number, (own, query, line) in enumerate(
+            zip(batch.ids, batch.queries, batch.lines, strict=True)
+        ):
             key, headers = query.encode(), {"fairway-id": own.encode()}
             size = len(key) + len(line) + len(headers["fairway-id"]) + _FRAME
             if size > limit:
                 details = f"a record of {size} bytes, and the topic takes {limit}"
                 refused.append((number, Refusal(reason="too_large", details=details)))
                 continue
-            producer.produce(self._topic, line, key, headers={**headers}, on_delivery=partial(_note, errors, number))
+            producer.produce(
+                self._topic,
+                line,
+                key,
+                headers={**headers},
+                on_delivery=partial(_note, errors, number),
+            )
             producer.poll(0)
         return refused, errors
 
-    def _too_large(self, refused: list[tuple[int, Refusal]], errors: dict[int, "KafkaError"]) -> Outcome:
+    def _too_large(
+        self, refused: list[tuple[int, Refusal]], errors: dict[int, "KafkaError"]
+    ) -> Outcome:
         """A broker refuses a batch of records as a whole; with one record in each it is known which."""
-        if self._limit is not None:  # the topic's limit was lowered since it was asked for
+        if (
+            self._limit is not None
+        ):  # the topic's limit was lowered since it was asked for
             self._give_up()
-            return Refused(refusal=Refusal(reason="too_large", details=str(next(iter(errors.values())))))
-        late = [(number, Refusal(reason="too_large", details=str(error))) for number, error in errors.items()]
+            return Refused(
+                refusal=Refusal(
+                    reason="too_large", details=str(next(iter(errors.values())))
+                )
+            )
+        late = [
+            (number, Refusal(reason="too_large", details=str(error)))
+            for number, error in errors.items()
+        ]
         return Taken(refused=tuple(sorted([*refused, *late], key=lambda pair: pair[0])))
 
     def _connected(self) -> "Producer":
@@ -111,11 +140,16 @@ def _options(delivery: DeliverySettings, token: str | None) -> dict[str, Any]:
     options: dict[str, Any] = {
         "bootstrap.servers": delivery.bootstrap,
         "client.id": f"fairway-{delivery.name}",
-        "security.protocol": ("SASL_" if delivery.user else "") + ("SSL" if delivery.tls else "PLAINTEXT"),
+        "security.protocol": ("SASL_" if delivery.user else "")
+        + ("SSL" if delivery.tls else "PLAINTEXT"),
         "socket.timeout.ms": max(round(delivery.timeout_s * 1000), 1000),
     }
     if delivery.user:
-        options |= {"sasl.mechanisms": delivery.sasl.upper(), "sasl.username": delivery.user, "sasl.password": token}
+        options |= {
+            "sasl.mechanisms": delivery.sasl.upper(),
+            "sasl.username": delivery.user,
+            "sasl.password": token,
+        }
     if delivery.ca:
         options["ssl.ca.location"] = delivery.ca
     return options
@@ -131,7 +165,9 @@ def _limit_of(topic: str, options: dict[str, Any], timeout_s: float) -> int | No
     from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined] # exported
 
     admin = AdminClient(options, logger=_LOG)  # must live until it has answered
-    asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)], request_timeout=timeout_s)
+    asked = admin.describe_configs(
+        [ConfigResource(ResourceType.TOPIC, topic)], request_timeout=timeout_s
+    )
     for answer in asked.values():
         try:
             return int(answer.result()["max.message.bytes"].value)
@@ -141,6 +177,11 @@ def _limit_of(topic: str, options: dict[str, Any], timeout_s: float) -> int | No
     return None
 
 
-def _note(errors: dict[int, "KafkaError"], number: int, error: "KafkaError | None", _: "Message") -> None:
+def _note(
+    errors: dict[int, "KafkaError"],
+    number: int,
+    error: "KafkaError | None",
+    _: "Message",
+) -> None:
     if error is not None:
         errors[number] = error

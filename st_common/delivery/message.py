@@ -13,9 +13,19 @@ FORMAT = 1  # counts up when a receiver would have to be changed
 _NULL = "~"
 _ESCAPES = (("%", "%25"), ("/", "%2F"), (_NULL, "%7E"))
 _COLUMNS = (
-    "query", "query_version", "layer_version", "object", "partner", "sign", "cause", "event_ts", "fix_ts", "position",
-    "seq", "value",
-)  # fmt: skip
+    "query",
+    "query_version",
+    "layer_version",
+    "object",
+    "partner",
+    "sign",
+    "cause",
+    "event_ts",
+    "fix_ts",
+    "position",
+    "seq",
+    "value",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +78,9 @@ def messages(rows: pa.Table, stream: str) -> Messages:
     records = rows.select(_COLUMNS).to_pylist()
     fields = rows["fields"].to_pylist()
     lines = [
-        json_line({"id": own, "stream": stream, **record, "fields": _object(text)}).encode()
+        json_line(
+            {"id": own, "stream": stream, **record, "fields": _object(text)}
+        ).encode()
         for own, record, text in zip(ids, records, fields, strict=True)
     ]
     return Messages(rows=rows, ids=ids, queries=rows["query"].to_pylist(), lines=lines)

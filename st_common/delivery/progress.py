@@ -38,7 +38,10 @@ def read_progress(folder: Path, stream: str) -> Progress | None:
     try:
         progress = Progress(**(read_record(path) or {}))
     except TypeError:
-        raise ConfigError(f"{path} cannot be read", hint="without it the delivery begins again at the start") from None
+        raise ConfigError(
+            f"{path} cannot be read",
+            hint="without it the delivery begins again at the start",
+        ) from None
     if progress.stream != stream:
         raise ConfigError(
             f"delivery {folder.name!r} has delivered stream {progress.stream!r}, and now shall deliver {stream!r}",

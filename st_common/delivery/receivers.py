@@ -7,7 +7,10 @@ from st_common.delivery.outcome import Receiver
 from st_common.delivery.settings import DeliverySettings, secret
 from st_common.delivery.webhook import Webhook
 
-RECEIVERS: dict[str, Callable[[DeliverySettings, str | None], Receiver]] = {"webhook": Webhook, "kafka": Kafka}
+RECEIVERS: dict[str, Callable[[DeliverySettings, str | None], Receiver]] = {
+    "webhook": Webhook,
+    "kafka": Kafka,
+}
 
 
 def receiver_of(delivery: DeliverySettings) -> Receiver:

@@ -5,7 +5,9 @@ import random
 _FIRST_S = 0.25
 
 
-def pause_s(failures: int, *, most_s: float, asked_s: float | None = None, chance: random.Random) -> float:
+def pause_s(
+    failures: int, *, most_s: float, asked_s: float | None = None, chance: random.Random
+) -> float:
     """The pause after so many failures in a row: it doubles, up to `most_s`, and a random part of it is waited.
 
     The randomness (the upper half of the range) keeps deliveries that failed together from coming back together. What

@@ -13,7 +13,18 @@ from st_common.errors import ConfigError
 from st_common.home import checked_name
 from st_common.redaction import keep_url, shown_url
 from st_common.settings import broken_of, secret_of
-from st_common.toml_values import Check, WrongError, checked, flag, known, number, one_of, text, whole, words
+from st_common.toml_values import (
+    Check,
+    WrongError,
+    checked,
+    flag,
+    known,
+    number,
+    one_of,
+    text,
+    whole,
+    words,
+)
 
 Target = Literal["webhook", "kafka"]
 Start = Literal["first", "now"]
@@ -59,7 +70,9 @@ class DeliverySettings:
     running: bool = False
 
 
-def load_deliveries(conf: Path, streams: Collection[str]) -> dict[str, DeliverySettings]:
+def load_deliveries(
+    conf: Path, streams: Collection[str]
+) -> dict[str, DeliverySettings]:
     """The deliveries of `conf`/deliveries.toml, by name, in the order of the file; none when there is no such file.
 
     Raises:
@@ -76,9 +89,16 @@ def load_deliveries(conf: Path, streams: Collection[str]) -> dict[str, DeliveryS
     known(document, ("deliveries",), f"{path}:")
     deliveries = document.get("deliveries", {})
     if not isinstance(deliveries, dict):
-        raise ConfigError(f"{path}: deliveries must be tables", hint="[deliveries.NAME]")
-    names = [*streams, *broken_of(streams)]  # a delivery reads the table of a stream and not its settings
-    return {name: _delivery(name, table, path, names) for name, table in deliveries.items()}
+        raise ConfigError(
+            f"{path}: deliveries must be tables", hint="[deliveries.NAME]"
+        )
+    names = [
+        *streams,
+        *broken_of(streams),
+    ]  # a delivery reads the table of a stream and not its settings
+    return {
+        name: _delivery(name, table, path, names) for name, table in deliveries.items()
+    }
 
 
 def wanted(conf: Path, streams: Collection[str]) -> dict[str, bool]:
@@ -87,7 +107,10 @@ def wanted(conf: Path, streams: Collection[str]) -> dict[str, bool]:
     Raises:
         ConfigError: the file is wrong.
     """
-    return {name: delivery.running for name, delivery in load_deliveries(conf, streams).items()}
+    return {
+        name: delivery.running
+        for name, delivery in load_deliveries(conf, streams).items()
+    }
 
 
 def delivery_of(conf: Path, streams: Collection[str], name: str) -> DeliverySettings:
@@ -99,7 +122,11 @@ def delivery_of(conf: Path, streams: Collection[str], name: str) -> DeliverySett
     found = load_deliveries(conf, streams)
     if name not in found:
         near = difflib.get_close_matches(name, found, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"{conf / 'deliveries.toml'} has {', '.join(found) or 'none'}"
+        hint = (
+            f"did you mean {near[0]!r}?"
+            if near
+            else f"{conf / 'deliveries.toml'} has {', '.join(found) or 'none'}"
+        )
         raise ConfigError(f"there is no delivery {name!r}", hint=hint)
     return found[name]
 
@@ -121,7 +148,9 @@ def secret(delivery: DeliverySettings) -> str | None:
     return value
 
 
-def _delivery(name: str, table: object, path: Path, names: Collection[str]) -> DeliverySettings:
+def _delivery(
+    name: str, table: object, path: Path, names: Collection[str]
+) -> DeliverySettings:
     place = f"{path}: delivery {name!r}:"
     try:
         checked_name(name, "delivery")
@@ -130,26 +159,39 @@ def _delivery(name: str, table: object, path: Path, names: Collection[str]) -> D
     if not isinstance(table, dict):
         raise ConfigError(f"{place} must be a table", hint=f"[deliveries.{name}]")
     keys = {**_KEYS, "stream": one_of(*names)}
-    delivery = DeliverySettings(name=name, **checked(table, keys, DeliverySettings, place))
+    delivery = DeliverySettings(
+        name=name, **checked(table, keys, DeliverySettings, place)
+    )
     _check_together(delivery, table, place)
     return delivery
 
 
-def _check_together(delivery: DeliverySettings, table: dict[str, Any], place: str) -> None:
+def _check_together(
+    delivery: DeliverySettings, table: dict[str, Any], place: str
+) -> None:
     """Refuses keys that are right alone and wrong beside each other."""
     for target, keys in _ONLY.items():
         for key in keys:
             if key in table and target != delivery.to:
-                raise ConfigError(f"{place} {key} has no meaning for a {delivery.to}", hint="remove it")
+                raise ConfigError(
+                    f"{place} {key} has no meaning for a {delivery.to}",
+                    hint="remove it",
+                )
     for key in _NEEDED[delivery.to]:
         if key not in table:
             raise ConfigError(f"{place} {key} is missing")
-    if delivery.to == "kafka" and (delivery.user is None) != (delivery.token_env is None):
+    if delivery.to == "kafka" and (delivery.user is None) != (
+        delivery.token_env is None
+    ):
         raise ConfigError(
-            f"{place} user and token_env go together", hint="token_env names the variable of its password"
+            f"{place} user and token_env go together",
+            hint="token_env names the variable of its password",
         )
     if delivery.token_env is not None and not _is_private(delivery):
-        raise ConfigError(f"{place} a secret would be sent without TLS", hint="https://, or tls = true")
+        raise ConfigError(
+            f"{place} a secret would be sent without TLS",
+            hint="https://, or tls = true",
+        )
 
 
 def _is_private(delivery: DeliverySettings) -> bool:
@@ -157,7 +199,10 @@ def _is_private(delivery: DeliverySettings) -> bool:
     if delivery.to == "webhook":
         parts = urlsplit(delivery.url)
         return parts.scheme == "https" or parts.hostname in _LOCAL
-    hosts = [server.strip().rpartition(":")[0].strip("[]") for server in delivery.bootstrap.split(",")]
+    hosts = [
+        server.strip().rpartition(":")[0].strip("[]")
+        for server in delivery.bootstrap.split(",")
+    ]
     return delivery.tls or all(host in _LOCAL for host in hosts)
 
 
@@ -169,29 +214,43 @@ def _url(value: object) -> str:
         raise ConfigError(f"{shown_url(str(value))!r} is no address") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         shown = shown_url(value) if isinstance(value, str) else value
-        raise ConfigError(f"{shown!r} must be an address that begins with https:// (or http://)")
+        raise ConfigError(
+            f"{shown!r} must be an address that begins with https:// (or http://)"
+        )
     if parts.username is not None or parts.password is not None:
-        raise ConfigError("holds a secret", hint="token_env names the environment variable of one")  # and never shown
+        raise ConfigError(
+            "holds a secret", hint="token_env names the environment variable of one"
+        )  # and never shown
     keep_url(str(value))
     return str(value)
 
 
 def _bootstrap(value: object) -> str:
     servers = value.split(",") if isinstance(value, str) else [""]
-    if not all(re.fullmatch(r"\s*(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):\d{1,5}\s*", server) for server in servers):
+    if not all(
+        re.fullmatch(r"\s*(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):\d{1,5}\s*", server)
+        for server in servers
+    ):
         raise WrongError("must be host:port, more than one with commas")
     return str(value)
 
 
 def _topic(value: object) -> str:
-    if not isinstance(value, str) or not _TOPIC.fullmatch(value) or value in (".", ".."):
+    if (
+        not isinstance(value, str)
+        or not _TOPIC.fullmatch(value)
+        or value in (".", "..")
+    ):
         raise WrongError("is no name of a topic: letters, digits, . _ and -")
     return value
 
 
 def _variable(value: object) -> str:
     if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
-        raise ConfigError("is no name of an environment variable", hint="the variable holds the secret, not this file")
+        raise ConfigError(
+            "is no name of an environment variable",
+            hint="the variable holds the secret, not this file",
+        )
     return value
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     import requests
 
 _CONNECT_S = 10.0
-_TO_BE_TRIED_AGAIN = frozenset({401, 407, 408, 425, 429})  # of 400 to 499: not the change is at fault
+_TO_BE_TRIED_AGAIN = frozenset(
+    {401, 407, 408, 425, 429}
+)  # of 400 to 499: not the change is at fault
 _DETAILS = 500
 _READ = 4096
 
@@ -46,7 +48,12 @@ class Webhook:
         body = b"".join(line + b"\n" for line in batch.lines)
         try:
             with self._session.post(
-                self._url, data=body, headers=self._headers, timeout=self._timeout, allow_redirects=False, stream=True
+                self._url,
+                data=body,
+                headers=self._headers,
+                timeout=self._timeout,
+                allow_redirects=False,
+                stream=True,
             ) as answer:
                 return _outcome(answer)
         except requests.RequestException as error:
@@ -73,7 +80,9 @@ def _said(answer: "requests.Response") -> str:
     body = b""
     with contextlib.suppress(requests.RequestException):
         body = next(answer.iter_content(_READ), b"")
-    return _short(f"{answer.status_code} {answer.reason}: {body.decode('utf-8', 'replace')}").rstrip(": ")
+    return _short(
+        f"{answer.status_code} {answer.reason}: {body.decode('utf-8', 'replace')}"
+    ).rstrip(": ")
 
 
 def _pause(text: str | None) -> float | None:
@@ -87,7 +96,9 @@ def _short(text: str) -> str:
     return redacted(" ".join(redacted(text)[:_DETAILS].split()))
 
 
-def _bearer(token: str | None) -> "Callable[[requests.PreparedRequest], requests.PreparedRequest]":
+def _bearer(
+    token: str | None,
+) -> "Callable[[requests.PreparedRequest], requests.PreparedRequest]":
     """Adds the secret; also without one, or requests would look for passwords in the user's .netrc."""
 
     def add(request: "requests.PreparedRequest") -> "requests.PreparedRequest":

@@ -47,7 +47,10 @@ class Archive:
 
     def __init__(self, home: Home, stream: StreamSettings) -> None:
         self._home, self._stream, self.log = home, stream, Log(home.log(stream.name))
-        self._positions, self._rejects = home.table("positions", stream.name), home.table("rejects")
+        self._positions, self._rejects = (
+            home.table("positions", stream.name),
+            home.table("rejects"),
+        )
         self._app = f"{READER}-{stream.name}"
         self.next_segment = min(self._done(self._positions), self._done(self._rejects))
         self.max_event_us: int | None = None
@@ -63,18 +66,26 @@ class Archive:
     def batch(self) -> bool:
         """Archives what the log has, up to what fits into a batch (see `Pace`); False when there is nothing new."""
         begun_s, start = time.monotonic(), self.next_segment
-        segments = self.log.segments(start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments)
+        segments = self.log.segments(
+            start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments
+        )
         if not segments:
             return False
-        found = list(taken(pieces(self.log, segments, self._stream), lambda piece: piece.rows))
+        found = list(
+            taken(pieces(self.log, segments, self._stream), lambda piece: piece.rows)
+        )
         self._see_clock_rows(found)
         for damage in (piece.damage for piece in found if piece.damage is not None):
             tell_damage(self._home, self._stream.name, damage)
         self._tell_raised([segment for piece in found for segment in piece.segments])
         end = found[-1].segments[-1].number
         regions = current(self._home, self._stream.group)
-        fixes = [self._fixes(piece, piece.part, regions) for piece in found if piece.part]
-        rejects = [self._reject_rows(piece, piece.part) for piece in found if piece.part]
+        fixes = [
+            self._fixes(piece, piece.part, regions) for piece in found if piece.part
+        ]
+        rejects = [
+            self._reject_rows(piece, piece.part) for piece in found if piece.part
+        ]
         self._append(self._positions, "positions", fixes, end)
         self._append(self._rejects, "rejects", rejects, end)
         self.next_segment = end + 1
@@ -87,23 +98,37 @@ class Archive:
 
     def _see_clock_rows(self, found: list[Piece]) -> None:
         """Time goes on by clock rows too: a day can close while the feed is quiet."""
-        for segment in (one for piece in found if piece.part is None for one in piece.segments):
+        for segment in (
+            one for piece in found if piece.part is None for one in piece.segments
+        ):
             payload = self.log.read(segment)
-            for row in control_packet(segment.number, payload).controls if may_say(payload, "clock") else ():
+            for row in (
+                control_packet(segment.number, payload).controls
+                if may_say(payload, "clock")
+                else ()
+            ):
                 if row["op"] == "clock":
-                    self.max_event_us = max(int(row["ts"]), self.max_event_us or int(row["ts"]))
+                    self.max_event_us = max(
+                        int(row["ts"]), self.max_event_us or int(row["ts"])
+                    )
 
-    def _append(self, path: Path, contract_name: str, parts: list[pa.Table], end: int) -> None:
+    def _append(
+        self, path: Path, contract_name: str, parts: list[pa.Table], end: int
+    ) -> None:
         contract = load_contract(contract_name)
         extra = self._stream.attributes if contract.extendable else None
         none = _without_day(contract.arrow_schema(extra))
-        rows = pa.concat_tables([*parts, none], promote_options="default")  # null where a reading has no such attribute
+        rows = pa.concat_tables(
+            [*parts, none], promote_options="default"
+        )  # null where a reading has no such attribute
         done = self._done(path)
         if done > end:
             return
         if done > self.next_segment:
             rows = rows.filter(pa.compute.field("segment") >= done)
-        after = max(done, self.next_segment) - 1  # a table that went back is an error, not a gap
+        after = (
+            max(done, self.next_segment) - 1
+        )  # a table that went back is an error, not a gap
         tables.append(path, rows, contract, app=self._app, version=end, after=after)
 
     def _tell_raised(self, segments: list[Segment]) -> None:
@@ -112,7 +137,11 @@ class Archive:
         if not raised:
             return
         what = f"segments from {raised[0]} to {raised[-1]} arrived before those in front of them ({len(raised)} in all)"
-        tell(self._home, self._stream.name, f"{what}: a clock was set back; they count as arrived with them")
+        tell(
+            self._home,
+            self._stream.name,
+            f"{what}: a clock was set back; they count as arrived with them",
+        )
 
     def _fixes(self, piece: Piece, part: Part, regions: Regions) -> pa.Table:
         fixes = part.decoded.fixes
@@ -123,23 +152,39 @@ class Archive:
         region = assign(regions, fixes["x"].to_numpy(), fixes["y"].to_numpy())
         names = pa.array(regions.region_id, pa.string()).take(pa.array(region))
         columns = {
-            "region_id": names, "segment": pa.array(piece.segments[0].number + part.fix_at.astype(np.int64)),
+            "region_id": names,
+            "segment": pa.array(
+                piece.segments[0].number + part.fix_at.astype(np.int64)
+            ),
             "row": fixes["row"],
-            "event_ts": fixes["event_ts"].cast(_STAMP), "x": fixes["x"], "y": fixes["y"],
-            "object": fixes["object"].cast(pa.string()), "gone": fixes["gone"],
-        }  # fmt: skip
-        return pa.table(columns | {name: fixes[name] for name in piece.stream.attributes})
+            "event_ts": fixes["event_ts"].cast(_STAMP),
+            "x": fixes["x"],
+            "y": fixes["y"],
+            "object": fixes["object"].cast(pa.string()),
+            "gone": fixes["gone"],
+        }
+        return pa.table(
+            columns | {name: fixes[name] for name in piece.stream.attributes}
+        )
 
     def _reject_rows(self, piece: Piece, part: Part) -> pa.Table:
         rejects = part.decoded.rejects
         n = len(rejects)
-        arrival = np.array([segment.arrival_us for segment in piece.segments], np.int64)[part.reject_at]
-        return pa.table({
-            "segment": pa.array(piece.segments[0].number + part.reject_at.astype(np.int64)), "row": rejects["row"],
-            "arrival_ts": pa.array(arrival).cast(_STAMP),
-            "stream": pa.array([self._stream.name] * n, pa.string()),
-            "reason": rejects["reason"], "raw": rejects["raw"],
-        })  # fmt: skip
+        arrival = np.array(
+            [segment.arrival_us for segment in piece.segments], np.int64
+        )[part.reject_at]
+        return pa.table(
+            {
+                "segment": pa.array(
+                    piece.segments[0].number + part.reject_at.astype(np.int64)
+                ),
+                "row": rejects["row"],
+                "arrival_ts": pa.array(arrival).cast(_STAMP),
+                "stream": pa.array([self._stream.name] * n, pa.string()),
+                "reason": rejects["reason"],
+                "raw": rejects["raw"],
+            }
+        )
 
     def remove_raw(self) -> None:
         """Removes raw bytes that have been kept beside their packets for as long as the settings say."""
@@ -154,7 +199,11 @@ class Archive:
 
     def clock_us(self) -> int | None:
         """The stream's clock as far as this archive saw it since its start."""
-        return None if self.max_event_us is None else self.max_event_us - step_settings(self._stream).lateness_us
+        return (
+            None
+            if self.max_event_us is None
+            else self.max_event_us - step_settings(self._stream).lateness_us
+        )
 
     @property
     def stream_folder(self) -> Path:
@@ -168,4 +217,6 @@ class Archive:
 
 def _without_day(schema: pa.Schema) -> pa.Table:
     """No rows; the day that a row belongs to is added when a table is written."""
-    return pa.schema([field for field in schema if not field.name.endswith("_date")]).empty_table()
+    return pa.schema(
+        [field for field in schema if not field.name.endswith("_date")]
+    ).empty_table()

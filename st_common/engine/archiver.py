@@ -25,7 +25,11 @@ def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Arc
         Exception: whatever stopped the archive; `Archive.check` raises it earlier.
     """
     ended = threading.Event()
-    pause_s = min(EVERY_S, archive.levels.stream.latest_flush_s) if every_s is None else every_s
+    pause_s = (
+        min(EVERY_S, archive.levels.stream.latest_flush_s)
+        if every_s is None
+        else every_s
+    )
 
     def follow() -> None:
         try:
@@ -51,14 +55,21 @@ def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Arc
 
 def _drain(archive: Archive) -> None:
     while archive.batch():
-        _say(archive, "running")  # at each batch: a long backlog must not look like an archive that stands still
+        _say(
+            archive, "running"
+        )  # at each batch: a long backlog must not look like an archive that stands still
     _say(archive, "idle")
 
 
 def _say(archive: Archive, state: str) -> None:
     status = StreamStatus(
-        state=state, job="archive", beat_ts=now_us(), position=archive.position(),
-        end_position=position_of(archive.log.end(), 0), now_ts=archive.clock_us(),
-        fixes=archive.totals.fixes, rejects=archive.totals.rejects,
-    )  # fmt: skip
+        state=state,
+        job="archive",
+        beat_ts=now_us(),
+        position=archive.position(),
+        end_position=position_of(archive.log.end(), 0),
+        now_ts=archive.clock_us(),
+        fixes=archive.totals.fixes,
+        rejects=archive.totals.rejects,
+    )
     write_status(archive.stream_folder, status)

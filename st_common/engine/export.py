@@ -32,7 +32,9 @@ def seed_path(folder: Path, shard: int) -> Path:
 
 def asked_exports(packets: Iterable[Packet]) -> list[int]:
     """The control segments among some packets that ask for an export."""
-    return [p.segment for p in packets if any(row["op"] == "export" for row in p.controls)]
+    return [
+        p.segment for p in packets if any(row["op"] == "export" for row in p.controls)
+    ]
 
 
 def exported(home: Home, stream: str, segment: int, shards: int) -> list[State]:
@@ -43,6 +45,8 @@ def exported(home: Home, stream: str, segment: int, shards: int) -> list[State]:
     """
     paths = [export_path(home, stream, segment, shard) for shard in range(shards)]
     if not all(path.exists() for path in paths):
-        raise StateError(f"stream {stream!r} ended before segment {segment} of its log",
-                         hint="its engine was asked to stop on the way; try again")  # fmt: skip
+        raise StateError(
+            f"stream {stream!r} ended before segment {segment} of its log",
+            hint="its engine was asked to stop on the way; try again",
+        )
     return [states.load(path) for path in paths]

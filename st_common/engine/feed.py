@@ -13,16 +13,27 @@ from st_common.settings import StreamSettings
 _US = 1_000_000
 
 
-def step_settings(stream: StreamSettings, *, shard: int = 0, shards: int = 1) -> Settings:
+def step_settings(
+    stream: StreamSettings, *, shard: int = 0, shards: int = 1
+) -> Settings:
     """What of a stream's settings decides its answers, in microseconds, for one of its shards."""
     silence_us = None if stream.silence_s is None else round(stream.silence_s * _US)
-    reach_m = (stream.max_speed_mps or 0.0) * (stream.silence_s or 0.0)  # how far an object comes before it is silent
+    reach_m = (stream.max_speed_mps or 0.0) * (
+        stream.silence_s or 0.0
+    )  # how far an object comes before it is silent
     return Settings(
-        lateness_us=round(stream.lateness_s * _US), silence_us=silence_us, tick_us=round(stream.tick_s * _US),
-        geographic=stream.geographic, margin=stream.cache_share * reach_m / stream.unit_m, refills=stream.cache_refills,
+        lateness_us=round(stream.lateness_s * _US),
+        silence_us=silence_us,
+        tick_us=round(stream.tick_s * _US),
+        geographic=stream.geographic,
+        margin=stream.cache_share * reach_m / stream.unit_m,
+        refills=stream.cache_refills,
         unit_m=stream.unit_m,
-        window_rows=stream.window_rows, shard=shard, shards=shards, id_key=stream.id_key,
-    )  # fmt: skip
+        window_rows=stream.window_rows,
+        shard=shard,
+        shards=shards,
+        id_key=stream.id_key,
+    )
 
 
 def packets_of(
@@ -49,7 +60,10 @@ def packets_of(
 
 
 def packets_in(
-    log: Log, segments: Sequence[Segment], stream: StreamSettings, notice: Callable[[str], None]
+    log: Log,
+    segments: Sequence[Segment],
+    stream: StreamSettings,
+    notice: Callable[[str], None],
 ) -> list[Packet]:
     """The packets of a batch for the one shard there is: of the first of the segments, up to what a batch may take.
 
@@ -59,7 +73,9 @@ def packets_in(
     return [one[0] for one in taken(made, lambda one: one[0].rows)]
 
 
-def packets(log: Log, segment: Segment, stream: StreamSettings, *, shards: int) -> list[Packet]:
+def packets(
+    log: Log, segment: Segment, stream: StreamSettings, *, shards: int
+) -> list[Packet]:
     """One packet per shard for a segment; see `packets_of`."""
     return next(packets_of(log, [segment], stream, shards=shards))
 
@@ -67,7 +83,14 @@ def packets(log: Log, segment: Segment, stream: StreamSettings, *, shards: int) 
 def _pack(first: int, part: Part, stream: StreamSettings, shards: int) -> list[Packet]:
     found = part.decoded
     return pack(
-        first, found.fixes, rows=found.rows, rejects=len(found.rejects), nulled=found.nulled, shards=shards,
-        moving=stream.moving, id_key=stream.id_key, segments=part.segments,
+        first,
+        found.fixes,
+        rows=found.rows,
+        rejects=len(found.rejects),
+        nulled=found.nulled,
+        shards=shards,
+        moving=stream.moving,
+        id_key=stream.id_key,
+        segments=part.segments,
         at=part.fix_at if part.segments > 1 else None,
-    )  # fmt: skip
+    )

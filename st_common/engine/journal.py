@@ -69,7 +69,9 @@ def pending(home: Home, stream: str) -> pa.Table | None:
     path = journal_path(home, stream)
     try:
         data = path.read_bytes() if path else b""
-    except FileNotFoundError:  # a newer owner's stands there instead; it is as good as empty
+    except (
+        FileNotFoundError
+    ):  # a newer owner's stands there instead; it is as good as empty
         return None
     tables = [batch for _, batch in _batches(data)]
     return pa.concat_tables(tables) if tables else None
@@ -82,7 +84,10 @@ class JournalTail:
         self._home, self._stream = home, stream
         self._path: Path | None = None
         self._seen: tuple[int, ...] = ()
-        self._last, self._head = 0, b""  # of the last batch: where it stands, how it begins
+        self._last, self._head = (
+            0,
+            b"",
+        )  # of the last batch: where it stands, how it begins
 
     def read(self) -> list[pa.Table]:
         """The batches since the last call. One that finds nothing costs a look at the file's size and time.

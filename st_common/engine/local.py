@@ -58,7 +58,9 @@ class Totals:
 
 def layers_of(home: Home, stream: StreamSettings) -> LayerOf:
     """Finds layers of a home folder for a stream, each version once per process."""
-    return lambda layer, version: load_index(home, layer, version, geographic=stream.geographic)
+    return lambda layer, version: load_index(
+        home, layer, version, geographic=stream.geographic
+    )
 
 
 class LocalEngine:
@@ -81,16 +83,25 @@ class LocalEngine:
         now_us: Callable[[], int] | None = None,
     ) -> None:
         self._home, self._stream = home, stream
-        self._table, self._contract = home.table("changes", stream.name), load_contract("changes")
+        self._table, self._contract = (
+            home.table("changes", stream.name),
+            load_contract("changes"),
+        )
         self.settings, self._layer_of = step_settings(stream), layers_of(home, stream)
         self.log = Log(home.log(stream.name))
         self._owner = owner
         self.committed = self._stands_at()
         self.states = States.of(home, stream.name)
         self.state = self.states.newest(upto=self.committed)
-        self.committed_event = self.state.max_event  # the largest event time up to where the table stands
-        self._journal = Journal(home, stream.name, epoch=owner.lease.epoch if owner else 0)
-        self._timekeeper = Timekeeper(self.log, stream, start=self.state.next_segment, now_us=now_us)
+        self.committed_event = (
+            self.state.max_event
+        )  # the largest event time up to where the table stands
+        self._journal = Journal(
+            home, stream.name, epoch=owner.lease.epoch if owner else 0
+        )
+        self._timekeeper = Timekeeper(
+            self.log, stream, start=self.state.next_segment, now_us=now_us
+        )
         self._pending: list[pa.Table] = []
         self._changed = Changed.since(self.state)
         self._storing: Thread | None = None
@@ -108,10 +119,17 @@ class LocalEngine:
     def batch(self) -> bool:
         """Takes what the log has, up to what fits into a batch (see `Pace`); False when there is nothing new."""
         begun_s, start = time.monotonic(), self.state.next_segment
-        segments = self.log.segments(start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments)
+        segments = self.log.segments(
+            start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments
+        )
         if not segments:
             return False
-        read = packets_in(self.log, segments, self._stream, partial(tell_damage, self._home, self._stream.name))
+        read = packets_in(
+            self.log,
+            segments,
+            self._stream,
+            partial(tell_damage, self._home, self._stream.name),
+        )
         done = step(self.state, read, self.settings, self._layer_of)
         if done.failures:
             tell_failures(self._home, done.failures)
@@ -120,13 +138,17 @@ class LocalEngine:
         self.log.sync(segments)  # what is told follows from rows that are durable
         self._timekeeper.saw(segments[: done.state.next_segment - start], heard(read))
         self._keep(settled([done.changes]))
-        if end_of(self.state) > self.committed:  # else it was done, and counted, before a restart
+        if (
+            end_of(self.state) > self.committed
+        ):  # else it was done, and counted, before a restart
             self.totals.counters += done.counters
             self.totals.caches = summed((self.totals.caches, done.caches))
             self.totals.segments += done.state.next_segment - start
             self.totals.rejects += sum(packet.rejects for packet in read)
             self.totals.nulled.update(nulled_in(read))
-        self._pace = self._pace.after(done.state.next_segment - start, time.monotonic() - begun_s)
+        self._pace = self._pace.after(
+            done.state.next_segment - start, time.monotonic() - begun_s
+        )
         return True
 
     def keep_time(self) -> bool:
@@ -135,7 +157,9 @@ class LocalEngine:
         Only the owner of the stream may ask, once it has read all of the log. True: there is a row to read.
         """
         return self._timekeeper.write_if_due(
-            lambda: wanted_us(self.state, self.settings), self._check, max_event=self.state.max_event
+            lambda: wanted_us(self.state, self.settings),
+            self._check,
+            max_event=self.state.max_event,
         )
 
     def _keep(self, changes: pa.Table) -> None:
@@ -151,7 +175,9 @@ class LocalEngine:
         now_s = time.monotonic()
         if now_s - self._committed_s >= COMMIT_S:
             self.commit()
-        if now_s - self._based_s >= BASE_S and not (self._storing and self._storing.is_alive()):
+        if now_s - self._based_s >= BASE_S and not (
+            self._storing and self._storing.is_alive()
+        ):
             self.store()
 
     def commit(self) -> None:
@@ -167,10 +193,14 @@ class LocalEngine:
                 self._append(end)
             except ConflictError:  # an owner that was overtaken committed last; `_append` asks whether it is this one
                 stands_at = self._stands_at()
-                if stands_at < self.committed:  # the table went back: what is missing is in no journal of this engine
+                if (
+                    stands_at < self.committed
+                ):  # the table went back: what is missing is in no journal of this engine
                     raise
                 self.committed = stands_at
-                self._pending = [self._behind_committed(changes) for changes in self._pending]
+                self._pending = [
+                    self._behind_committed(changes) for changes in self._pending
+                ]
                 continue
             self.committed, self._pending = end, []
             self._journal.clear()
@@ -183,7 +213,13 @@ class LocalEngine:
     def _append(self, end: int) -> None:
         changes = pa.concat_tables(self._pending) if self._pending else settled([])
         tables.append(
-            self._table, changes, self._contract, app=APP, version=end, after=self.committed, check=self._check
+            self._table,
+            changes,
+            self._contract,
+            app=APP,
+            version=end,
+            after=self.committed,
+            check=self._check,
         )
 
     def _check(self) -> None:
@@ -209,7 +245,9 @@ class LocalEngine:
         self._wait()
         self.commit()
         kept = retired(self.state, self.settings, least=LEAST)
-        changed = self._changed if kept is self.state else None  # what forgot is stored whole
+        changed = (
+            self._changed if kept is self.state else None
+        )  # what forgot is stored whole
         self.state, self._changed = kept, Changed.since(kept)
         self._storing = Thread(target=self._store, args=(kept, changed), name="state")
         self._storing.start()

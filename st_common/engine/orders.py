@@ -22,11 +22,14 @@ def orders_of(state: State, settings: Settings) -> dict[str, Any]:
     below = order.below
     return {
         state.queries[n].name: {
-            "version": state.queries[n].version, "order": "select_first" if n in below else "space_first",
-            "where": of.where, "space": of.space, "readings": of.readings,
+            "version": state.queries[n].version,
+            "order": "select_first" if n in below else "space_first",
+            "where": of.where,
+            "space": of.space,
+            "readings": of.readings,
         }
         for n, of in order.shares.items()
-    }  # fmt: skip
+    }
 
 
 def write_orders(folder: Path, orders: dict[str, Any]) -> None:
@@ -37,4 +40,6 @@ def write_orders(folder: Path, orders: dict[str, Any]) -> None:
 def read_order(folder: Path, query: str, version: int) -> dict[str, Any] | None:
     """What the engine of the stream in `folder` said last of a version of a query; None when it said nothing."""
     found = (read_record(folder / FILE) or {}).get(query)
-    return found if isinstance(found, dict) and found.get("version") == version else None
+    return (
+        found if isinstance(found, dict) and found.get("version") == version else None
+    )

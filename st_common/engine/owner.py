@@ -53,25 +53,53 @@ class Owner:
         """
         lease.check(self.lease)
 
-    def beat(self, state: str, *, position: int, end_position: int, now_ts: int | None, force: bool = False) -> None:
+    def beat(
+        self,
+        state: str,
+        *,
+        position: int,
+        end_position: int,
+        now_ts: int | None,
+        force: bool = False,
+    ) -> None:
         """Writes the status, at most once a second unless forced."""
         with self._beating:
             if force or time.monotonic() - self._beaten_s >= BEAT_S:
-                self._beat(state, position=position, end_position=end_position, now_ts=now_ts)
+                self._beat(
+                    state, position=position, end_position=end_position, now_ts=now_ts
+                )
 
-    def _beat(self, state: str, *, position: int, end_position: int, now_ts: int | None) -> None:
+    def _beat(
+        self, state: str, *, position: int, end_position: int, now_ts: int | None
+    ) -> None:
         self.lease = lease.beat(self.lease, now_us=now_us())
-        earlier = {name: getattr(self.before, name) if self.before else 0 for name in _COUNTS}
-        counts: dict[str, Any] = {name: earlier[name] + self.counts[name] for name in _COUNTS}
-        nulled = Counter(self.before.nulled if self.before else {}) + Counter(self.nulled)
-        caches = summed((from_json(self.before.caches) if self.before else {}, self.caches))
+        earlier = {
+            name: getattr(self.before, name) if self.before else 0 for name in _COUNTS
+        }
+        counts: dict[str, Any] = {
+            name: earlier[name] + self.counts[name] for name in _COUNTS
+        }
+        nulled = Counter(self.before.nulled if self.before else {}) + Counter(
+            self.nulled
+        )
+        caches = summed(
+            (from_json(self.before.caches) if self.before else {}, self.caches)
+        )
         if now_ts is None and self.before is not None:
             now_ts = self.before.now_ts
         status = StreamStatus(
-            state=state, beat_ts=now_us(), position=position, end_position=end_position, now_ts=now_ts,
-            engine=self.engine, epoch=self.lease.epoch, pid=self.lease.owner.pid, nulled=dict(nulled),
-            caches=to_json(caches), **counts,
-        )  # fmt: skip
+            state=state,
+            beat_ts=now_us(),
+            position=position,
+            end_position=end_position,
+            now_ts=now_ts,
+            engine=self.engine,
+            epoch=self.lease.epoch,
+            pid=self.lease.owner.pid,
+            nulled=dict(nulled),
+            caches=to_json(caches),
+            **counts,
+        )
         write_status(self.folder, status)
         self._beaten_s = time.monotonic()
 
@@ -88,7 +116,8 @@ def owned(home: Home, stream: str, *, engine: str) -> Iterator[Owner]:
     with owned_folder(folder, engine=engine) as owner:
         if engine != "reset" and (folder / RESET_FILE).exists():
             raise StateError(
-                f"a reset of stream {stream!r} was cut off", hint=f"`fairway streams reset {stream}` again"
+                f"a reset of stream {stream!r} was cut off",
+                hint=f"`fairway streams reset {stream}` again",
             )
         yield owner
 
@@ -101,7 +130,12 @@ def owned_folder(folder: Path, *, engine: str) -> Iterator[Owner]:
         FencedError: another living process owns it.
     """
     make_folder(folder)
-    owner = Owner(folder=folder, engine=engine, lease=lease.take(folder, now_us=now_us()), before=read_status(folder))
+    owner = Owner(
+        folder=folder,
+        engine=engine,
+        lease=lease.take(folder, now_us=now_us()),
+        before=read_status(folder),
+    )
     try:
         yield owner
     except BaseException as error:

@@ -10,7 +10,12 @@ from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.storage import LocalStorage
 
-OF_STREAM = ("changes", "positions", "latest", "snapshots")  # tables that are made from the log of one stream
+OF_STREAM = (
+    "changes",
+    "positions",
+    "latest",
+    "snapshots",
+)  # tables that are made from the log of one stream
 _OF_ALL = ("rejects", "queries")
 
 
@@ -39,14 +44,24 @@ def repair(home: Home) -> Iterator[str]:
             yield from _recovered(_tables_of(home, folder.name))
             yield from States.of(home, folder.name).check()
             yield from _without_drafts(folder)
-    derived = {path for folder in (home.root / "streams").glob("*") for path in _tables_of(home, folder.name)}
+    derived = {
+        path
+        for folder in (home.root / "streams").glob("*")
+        for path in _tables_of(home, folder.name)
+    }
     for log in sorted((home.root / "tables").rglob("_delta_log")):
-        if log.parent not in derived and (notice := tables.recover(log.parent, derived=False)) is not None:
+        if (
+            log.parent not in derived
+            and (notice := tables.recover(log.parent, derived=False)) is not None
+        ):
             yield notice
 
 
 def _tables_of(home: Home, stream: str) -> list[Path]:
-    return [*(home.table(name, stream) for name in OF_STREAM), *(home.table(name) for name in _OF_ALL)]
+    return [
+        *(home.table(name, stream) for name in OF_STREAM),
+        *(home.table(name) for name in _OF_ALL),
+    ]
 
 
 def _recovered(paths: Iterable[Path]) -> list[str]:
@@ -55,7 +70,10 @@ def _recovered(paths: Iterable[Path]) -> list[str]:
 
 def _without_drafts(folder: Path) -> Iterator[str]:
     storage = LocalStorage(folder)
-    for part in (".", *(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_dir())):
+    for part in (
+        ".",
+        *(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_dir()),
+    ):
         count = storage.clear_drafts(part)
         if count:
             yield f"{folder / part}: {count} drafts of dead writers are gone"

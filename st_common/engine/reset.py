@@ -32,7 +32,9 @@ class Reset:
     kept: int
 
 
-def reset(home: Home, stream: str, *, between: Callable[[], None] = lambda: None) -> Reset:
+def reset(
+    home: Home, stream: str, *, between: Callable[[], None] = lambda: None
+) -> Reset:
     """Removes the state of a stream's engines, and the tables and rows that were made from its log.
 
     One that dies on the way leaves a marker: no engine starts until a reset has come to its end. `between` is called
@@ -47,12 +49,21 @@ def reset(home: Home, stream: str, *, between: Callable[[], None] = lambda: None
     with owned(home, stream, engine="reset") as owner:
         segments = _whole(log, stream)
         write_record(folder / RESET_FILE, {"begun_ts": now_us()})
-        steps = [*(_gone(path) for pattern in _STATE for path in sorted(folder.glob(pattern)))]
+        steps = [
+            *(
+                _gone(path)
+                for pattern in _STATE
+                for path in sorted(folder.glob(pattern))
+            )
+        ]
         steps += [_gone(export_folder(home, stream)), lambda: _read_anew(log)]
         steps += [lambda: kept.append(begin_anew(log))]
         steps += [_gone_table(home.table(name, stream)) for name in OF_STREAM]
         steps += [lambda: _without_rejects(home, stream)]
-        steps += [_unlinked(folder / name) for name in ("topology.json", STATUS_FILE, RESET_FILE)]
+        steps += [
+            _unlinked(folder / name)
+            for name in ("topology.json", STATUS_FILE, RESET_FILE)
+        ]
         for step in steps:
             owner.check()
             step()
@@ -67,7 +78,10 @@ def _whole(log: Log, stream: str) -> int:
         raise LogError(f"stream {stream!r} has no log", hint="nothing was captured yet")
     found = sum(1 for _ in log.segments(0))
     if found != end:
-        raise LogError(f"the log of stream {stream!r} has {found} of {end} segments", hint="restore the others")
+        raise LogError(
+            f"the log of stream {stream!r} has {found} of {end} segments",
+            hint="restore the others",
+        )
     return end
 
 
@@ -106,4 +120,6 @@ def _read_anew(log: Log) -> None:
 def _without_rejects(home: Home, stream: str) -> None:
     path = home.table("rejects")
     if tables.exists(path):
-        tables.begin_anew(path, app=f"{READER}-{stream}", predicate=f"stream = '{stream}'")
+        tables.begin_anew(
+            path, app=f"{READER}-{stream}", predicate=f"stream = '{stream}'"
+        )

@@ -15,7 +15,13 @@ from st_common.engine.export import export_folder, seed_folder, seed_path
 from st_common.engine.local import APP
 from st_common.engine.owner import Owner, owned
 from st_common.engine.run import follow
-from st_common.engine.topology import Topology, begin, generation_folder, put_in_force, topology_of
+from st_common.engine.topology import (
+    Topology,
+    begin,
+    generation_folder,
+    put_in_force,
+    topology_of,
+)
 from st_common.errors import ConfigError, StateError
 from st_common.home import Home
 from st_common.operators.reshape import joined, split
@@ -41,7 +47,9 @@ def of_local(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
     return [follow(home, stream, owner, until_idle=True).state]
 
 
-def reshard(home: Home, stream: StreamSettings, *, engine: str, shards: int, export: Export) -> Resharded:
+def reshard(
+    home: Home, stream: StreamSettings, *, engine: str, shards: int, export: Export
+) -> Resharded:
     """Takes a stream over to another engine or another number of shards, at the end of its log.
 
     Nothing is done when it has these already.
@@ -69,7 +77,12 @@ def reshard(home: Home, stream: StreamSettings, *, engine: str, shards: int, exp
         old = begin(home, old, engine=before.engine, shards=before.shards)
         whole = joined(export(home, old, owner), moving=stream.moving)
         _check_end(home, stream.name, whole)
-        after = Topology(engine=engine, shards=shards, generation=before.generation + 1, start=whole.next_segment)
+        after = Topology(
+            engine=engine,
+            shards=shards,
+            generation=before.generation + 1,
+            start=whole.next_segment,
+        )
         store(home, stream.name, whole, after, moving=stream.moving)
         owner.check()
         put_in_force(home, stream.name, after)
@@ -77,7 +90,9 @@ def reshard(home: Home, stream: StreamSettings, *, engine: str, shards: int, exp
     return Resharded(before=before, after=after, objects=len(whole.objects))
 
 
-def store(home: Home, stream: str, whole: State, topology: Topology, *, moving: bool) -> None:
+def store(
+    home: Home, stream: str, whole: State, topology: Topology, *, moving: bool
+) -> None:
     """Stores a state as the engine of a topology begins with it."""
     if topology.engine == "local":
         states.States.of(home, stream, topology.generation).store(whole)
@@ -91,13 +106,19 @@ def _check(engine: str, shards: int) -> None:
     if engine not in ("local", "spark"):
         raise ConfigError(f"there is no engine {engine!r}", hint="spark or local")
     if shards < 1 or (engine == "local" and shards != 1):
-        raise ConfigError(f"the {engine} engine cannot have {shards} shards", hint="local has 1, spark 1 or more")
+        raise ConfigError(
+            f"the {engine} engine cannot have {shards} shards",
+            hint="local has 1, spark 1 or more",
+        )
 
 
 def _in_force(home: Home, stream: str) -> Topology:
     topology = topology_of(home, stream)
     if topology is None:
-        raise StateError(f"stream {stream!r} has never run", hint="nothing is fixed yet: change its settings")
+        raise StateError(
+            f"stream {stream!r} has never run",
+            hint="nothing is fixed yet: change its settings",
+        )
     return topology
 
 
@@ -105,15 +126,20 @@ def _check_wanted(owner: Owner) -> None:
     """Makes sure that the old engine may run to its end; the supervisor's wish was fulfilled, for nobody runs."""
     clear_marker(owner.folder)
     if owner.stop_wanted():
-        raise StateError(f"stream {owner.folder.name!r} is held by the file `stop` in its folder", hint="remove it")
+        raise StateError(
+            f"stream {owner.folder.name!r} is held by the file `stop` in its folder",
+            hint="remove it",
+        )
 
 
 def _check_end(home: Home, stream: str, whole: State) -> None:
     """Makes sure that the new generation begins where the committed changes end: else some came twice, or never."""
     committed = tables.committed(home.table("changes", stream), APP)
     if states.end_of(whole) != (-1 if committed is None else committed):
-        raise StateError(f"the state of stream {stream!r} is not at the end of its changes",
-                         hint="its engine was asked to stop on the way; try again")  # fmt: skip
+        raise StateError(
+            f"the state of stream {stream!r} is not at the end of its changes",
+            hint="its engine was asked to stop on the way; try again",
+        )
 
 
 def _remove_others(home: Home, stream: str, topology: Topology) -> None:

@@ -34,12 +34,19 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     with owned(home, stream.name, engine="local") as owner:
         stream = begin(home, stream, engine="local", shards=1)
         engine = follow(home, stream, owner, until_idle=until_idle)
-    return summary(owner, stream.name, segments=engine.totals.segments, position=end_of(engine.state) + 1,
-                   seconds=time.monotonic() - started_s,
-                   counters=dataclasses.asdict(engine.totals.counters))  # fmt: skip
+    return summary(
+        owner,
+        stream.name,
+        segments=engine.totals.segments,
+        position=end_of(engine.state) + 1,
+        seconds=time.monotonic() - started_s,
+        counters=dataclasses.asdict(engine.totals.counters),
+    )
 
 
-def follow(home: Home, stream: StreamSettings, owner: Owner, *, until_idle: bool) -> LocalEngine:
+def follow(
+    home: Home, stream: StreamSettings, owner: Owner, *, until_idle: bool
+) -> LocalEngine:
     """Follows the log for the owner of the stream, as `run`; gives the closed engine, whose state is stored."""
     recover_tables(home, stream.name)
     engine = LocalEngine(home, stream, owner)
@@ -55,7 +62,9 @@ def follow(home: Home, stream: StreamSettings, owner: Owner, *, until_idle: bool
     return engine
 
 
-def _follow(engine: LocalEngine, owner: Owner, archive: Archive, *, until_idle: bool) -> None:
+def _follow(
+    engine: LocalEngine, owner: Owner, archive: Archive, *, until_idle: bool
+) -> None:
     while not owner.stop_wanted():
         owner.check()
         archive.check()
@@ -69,24 +78,52 @@ def _follow(engine: LocalEngine, owner: Owner, archive: Archive, *, until_idle: 
         time.sleep(POLL_S)
 
 
-def _beat(engine: LocalEngine, owner: Owner, state: str, *, force: bool = False) -> None:
+def _beat(
+    engine: LocalEngine, owner: Owner, state: str, *, force: bool = False
+) -> None:
     counters = engine.totals.counters
     owner.counts = {
-        "fixes": counters.fixes, "rejects": engine.totals.rejects, "late": counters.late, "double": counters.double,
-        "cut": counters.cut, "changes": engine.totals.changes,
-    }  # fmt: skip
+        "fixes": counters.fixes,
+        "rejects": engine.totals.rejects,
+        "late": counters.late,
+        "double": counters.double,
+        "cut": counters.cut,
+        "changes": engine.totals.changes,
+    }
     owner.nulled, owner.caches = dict(engine.totals.nulled), engine.totals.caches
     max_event = engine.committed_event
     now_ts = None if max_event == NEVER else max_event - engine.settings.lateness_us
     end_position = position_of(engine.log.end(), 0)
-    owner.beat(state, position=engine.committed + 1, end_position=end_position, now_ts=now_ts, force=force)
+    owner.beat(
+        state,
+        position=engine.committed + 1,
+        end_position=end_position,
+        now_ts=now_ts,
+        force=force,
+    )
 
 
 def summary(
-    owner: Owner, stream: str, *, segments: int, position: int, seconds: float, counters: Mapping[str, int]
+    owner: Owner,
+    stream: str,
+    *,
+    segments: int,
+    position: int,
+    seconds: float,
+    counters: Mapping[str, int],
 ) -> RunSummary:
     """What a run that ends now did."""
-    operators = {name: count for name, count in counters.items() if name not in owner.counts}
-    return RunSummary(stream=stream, engine=owner.engine, seconds=round(seconds, 3), segments=segments,
-                      position=position, operators=operators, nulled=dict(owner.nulled),
-                      caches=to_json(owner.caches), **owner.counts)  # fmt: skip
+    operators = {
+        name: count for name, count in counters.items() if name not in owner.counts
+    }
+    return RunSummary(
+        stream=stream,
+        engine=owner.engine,
+        seconds=round(seconds, 3),
+        segments=segments,
+        position=position,
+        operators=operators,
+        nulled=dict(owner.nulled),
+        caches=to_json(owner.caches),
+        **owner.counts,
+    )

@@ -20,7 +20,9 @@ from st_common.storage import LocalStorage, Storage
 
 _MAGIC, _CHANGED = b"FWST", b"FWSD"
 _HEAD = struct.Struct("<4sIQ")  # magic, CRC-32 and length of the bytes that follow
-_BEFORE = struct.Struct("<QI")  # of what changed: the place and the checksum of the object before
+_BEFORE = struct.Struct(
+    "<QI"
+)  # of what changed: the place and the checksum of the object before
 _SUFFIX, _DELTA = ".state", ".delta"
 _LEAST_BYTES = 1 << 20  # of changes before a small state is stored whole again
 _MOST_LINKS = 128  # between a whole state and the newest: each takes a start some 20 ms with a million objects
@@ -54,14 +56,21 @@ def from_bytes(data: bytes, where: str) -> State:
         StateError: they are damaged, or of another format.
     """
     if not _is_whole(data, _SUFFIX):
-        raise StateError(f"{where} is damaged", hint="remove it: the state is made again from the log")
+        raise StateError(
+            f"{where} is damaged",
+            hint="remove it: the state is made again from the log",
+        )
     return State.from_blob(data[_HEAD.size :])
 
 
 def _is_whole(data: bytes, suffix: str) -> bool:
     body = memoryview(data)[_HEAD.size :]
     magic = _MAGIC if suffix == _SUFFIX else _CHANGED
-    return len(data) >= _HEAD.size and _HEAD.unpack_from(data) == (magic, zlib.crc32(body), len(body))
+    return len(data) >= _HEAD.size and _HEAD.unpack_from(data) == (
+        magic,
+        zlib.crc32(body),
+        len(body),
+    )
 
 
 def save(path: Path, state: State) -> None:
@@ -115,7 +124,9 @@ class States:
         all such changes are less than a whole state.
         """
         last, number = self._last, state.next_segment
-        if last is not None and last.number == number:  # it stands there; a state that forgot more has other numbers
+        if (
+            last is not None and last.number == number
+        ):  # it stands there; a state that forgot more has other numbers
             self._last = last if changed is not None else None
             return
         self._last = None
@@ -124,21 +135,38 @@ class States:
             data = _with_head(_CHANGED, body)
             if self.storage.create(_name(number, _DELTA), data):
                 self._last = replace(
-                    last, number=number, checksum=_checksum(data), bytes=last.bytes + len(data), links=last.links + 1
+                    last,
+                    number=number,
+                    checksum=_checksum(data),
+                    bytes=last.bytes + len(data),
+                    links=last.links + 1,
                 )
         else:
             data = to_bytes(state)
             if self.storage.create(_name(number), data):
-                self._last = _Link(number=number, checksum=_checksum(data), base_bytes=len(data))
+                self._last = _Link(
+                    number=number, checksum=_checksum(data), base_bytes=len(data)
+                )
         self._let_go()
 
-    def _body(self, state: State, changed: Changed | None, last: _Link | None) -> bytes | None:
+    def _body(
+        self, state: State, changed: Changed | None, last: _Link | None
+    ) -> bytes | None:
         """What changed since the last one; None when that is not known, or too much."""
         if changed is None or last is None or last.links >= _MOST_LINKS:
             return None
         delta = changed.until(state)
-        body = None if delta is None else _BEFORE.pack(last.number, last.checksum) + delta.to_blob()
-        return body if body is not None and last.bytes + len(body) <= max(last.base_bytes, _LEAST_BYTES) else None
+        body = (
+            None
+            if delta is None
+            else _BEFORE.pack(last.number, last.checksum) + delta.to_blob()
+        )
+        return (
+            body
+            if body is not None
+            and last.bytes + len(body) <= max(last.base_bytes, _LEAST_BYTES)
+            else None
+        )
 
     def _let_go(self) -> None:
         bases = self._numbers(_SUFFIX)
@@ -154,7 +182,11 @@ class States:
         return sorted({*self._numbers(_SUFFIX), *self._numbers(_DELTA)})
 
     def _numbers(self, suffix: str) -> list[int]:
-        return sorted(int(name.removesuffix(suffix)) for name in self.storage.names("") if name.endswith(suffix))
+        return sorted(
+            int(name.removesuffix(suffix))
+            for name in self.storage.names("")
+            if name.endswith(suffix)
+        )
 
     def newest(self, *, upto: int) -> State:
         """The newest state that is whole and has seen nothing behind the position `upto`; an empty one without any.
@@ -168,7 +200,9 @@ class States:
             if found is not None:
                 return found
         if places:
-            self.notices.append(f"no state in {self.where} could be used: the stream starts from the log's beginning")
+            self.notices.append(
+                f"no state in {self.where} could be used: the stream starts from the log's beginning"
+            )
         return State()
 
     def check(self) -> list[str]:
@@ -182,7 +216,9 @@ class States:
         """The state of a place: a whole one, and what changed since; None when something of it is missing."""
         changes: list[bytes] = []
         at, wanted = number, None
-        while (data := self._object(at, wanted)) is not None and data.startswith(_CHANGED):
+        while (data := self._object(at, wanted)) is not None and data.startswith(
+            _CHANGED
+        ):
             at, wanted = _BEFORE.unpack_from(data, _HEAD.size)
             changes.append(data)
         if data is None:
@@ -192,9 +228,12 @@ class States:
             state = apply(state, Delta.from_blob(change[_HEAD.size + _BEFORE.size :]))
         newest = changes[0] if changes else data
         self._last = _Link(
-            number=number, checksum=_checksum(newest), base_bytes=len(data), bytes=sum(map(len, changes)),
+            number=number,
+            checksum=_checksum(newest),
+            base_bytes=len(data),
+            bytes=sum(map(len, changes)),
             links=len(changes),
-        )  # fmt: skip
+        )
         return state
 
     def _object(self, number: int, checksum: int | None) -> bytes | None:
@@ -213,7 +252,9 @@ class States:
         if _is_whole(data, _SUFFIX if name.endswith(_SUFFIX) else _DELTA):
             return data
         where = self.where / name
-        self.notices.append(f"{where} was damaged and is gone: an older state and the log after it lead to the same")
+        self.notices.append(
+            f"{where} was damaged and is gone: an older state and the log after it lead to the same"
+        )
         self.storage.delete(name)
         return None
 

@@ -22,7 +22,9 @@ from st_common.settings import StreamSettings
 
 SETTLE_US = 1_000_000  # longer than the shown delay: what was stamped may still be on its way into the log
 PAUSE_US = 1_000_000  # between two clock rows at least, by the wall clock
-MINUTES = 10  # in which something came: the delay that a feed shows is the largest of them
+MINUTES = (
+    10  # in which something came: the delay that a feed shows is the largest of them
+)
 LOOK_BACK = 64  # segments, and bytes of them, that a start reads to find how long fixes were under way
 LOOK_BACK_BYTES = 8 << 20
 _MINUTE_US = 60_000_000
@@ -43,20 +45,30 @@ class Heard:
 
 def heard(read: Iterable[Packet]) -> list[Heard]:
     """What packets tell of time, one for each segment in which the largest event time grows or control rows are."""
-    return [one for packet in read for one in (_heard_control(packet) if packet.controls else _heard_fixes(packet))]
+    return [
+        one
+        for packet in read
+        for one in (_heard_control(packet) if packet.controls else _heard_fixes(packet))
+    ]
 
 
 def _heard_fixes(packet: Packet) -> list[Heard]:
     segments = packet.clock_positions() >> ROW_BITS
     last = np.flatnonzero(np.r_[segments[1:] != segments[:-1], len(segments) > 0])
     found = zip(segments[last].tolist(), packet.clock_max[last].tolist(), strict=True)
-    return [Heard(segment=segment, highest_us=highest_us) for segment, highest_us in found]
+    return [
+        Heard(segment=segment, highest_us=highest_us) for segment, highest_us in found
+    ]
 
 
 def _heard_control(packet: Packet) -> list[Heard]:
     ended = any(row["op"] == "end" for row in packet.controls)
-    delay_us = next((row["delay_us"] for row in packet.controls if "delay_us" in row), None)
-    return [Heard(segment=packet.segment, highest_us=None, ended=ended, delay_us=delay_us)]
+    delay_us = next(
+        (row["delay_us"] for row in packet.controls if "delay_us" in row), None
+    )
+    return [
+        Heard(segment=packet.segment, highest_us=None, ended=ended, delay_us=delay_us)
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +86,9 @@ class Delays:
         """The delays after one more segment with a fix."""
         if highest_us <= self.highest_us:
             return self
-        return replace(self, highest_us=highest_us).with_delay(arrival_us, arrival_us - highest_us)
+        return replace(self, highest_us=highest_us).with_delay(
+            arrival_us, arrival_us - highest_us
+        )
 
     def with_delay(self, arrival_us: int, delay_us: int) -> "Delays":
         """The delays with one more, as it was shown at a time; below 0 (a clock that is ahead) counts as 0."""
@@ -124,7 +138,9 @@ class Feed:
             return replace(self, live=self.live and not told.ended)
         if not segment.live or told.highest_us is None:
             return replace(self, live=segment.live)
-        return Feed(live=True, delays=self.delays.seen(segment.arrival_us, told.highest_us))
+        return Feed(
+            live=True, delays=self.delays.seen(segment.arrival_us, told.highest_us)
+        )
 
 
 class Timekeeper:
@@ -134,7 +150,12 @@ class Timekeeper:
     """
 
     def __init__(
-        self, log: Log, stream: StreamSettings, *, start: int, now_us: Callable[[], int] | None = None
+        self,
+        log: Log,
+        stream: StreamSettings,
+        *,
+        start: int,
+        now_us: Callable[[], int] | None = None,
     ) -> None:
         self._log, self._lateness_us = log, round(stream.lateness_s * 1e6)
         self._wall = SteadyWall()
@@ -149,7 +170,11 @@ class Timekeeper:
             self._wall.look()
 
     def write_if_due(
-        self, wanted_us: Callable[[], int | None], check: Callable[[], None] = lambda: None, *, max_event: int
+        self,
+        wanted_us: Callable[[], int | None],
+        check: Callable[[], None] = lambda: None,
+        *,
+        max_event: int,
     ) -> bool:
         """Writes a clock row when one is due; whether it did.
 
@@ -160,7 +185,11 @@ class Timekeeper:
             max_event: the largest event time that the log says so far, `NEVER` when none.
         """
         now_us = self._now_us()
-        if not self.feed.live or max_event == NEVER or now_us - self._asked_us < PAUSE_US:
+        if (
+            not self.feed.live
+            or max_event == NEVER
+            or now_us - self._asked_us < PAUSE_US
+        ):
             return False
         self._asked_us = now_us
         delay_us = self.feed.delays.largest_us
@@ -177,7 +206,11 @@ def _after(feed: Feed, segments: Sequence[Segment], told: Sequence[Heard]) -> Fe
     """The feed after some segments, given what they tell."""
     by_number = {one.segment: one for one in told}
     for segment in segments:
-        feed = feed.after(segment, by_number.get(segment.number) or Heard(segment=segment.number, highest_us=None))
+        feed = feed.after(
+            segment,
+            by_number.get(segment.number)
+            or Heard(segment=segment.number, highest_us=None),
+        )
     return feed
 
 
@@ -189,9 +222,16 @@ def _feed_before(log: Log, stream: StreamSettings, start: int) -> Feed:
     told = heard(made[0] for made in packets_of(log, recent, stream, shards=1))
     feed = _after(Feed(), recent, told)
     by_number = {one.segment: one.delay_us for one in told}
-    written = [(segment.arrival_us, by_number.get(segment.number)) for segment in recent]
-    delay = next(((at, delay_us) for at, delay_us in reversed(written) if delay_us is not None), None)
-    return feed if delay is None else replace(feed, delays=feed.delays.with_delay(*delay))
+    written = [
+        (segment.arrival_us, by_number.get(segment.number)) for segment in recent
+    ]
+    delay = next(
+        ((at, delay_us) for at, delay_us in reversed(written) if delay_us is not None),
+        None,
+    )
+    return (
+        feed if delay is None else replace(feed, delays=feed.delays.with_delay(*delay))
+    )
 
 
 def _newest_segments(log: Log, start: int) -> list[Segment]:
@@ -202,9 +242,14 @@ def _newest_segments(log: Log, start: int) -> list[Segment]:
         first, step = max(0, first - step), 2 * step
         try:
             found = log.segments(first, end=start)
-        except LogError:  # what is that old may be gone; the engine itself needs none of it
+        except (
+            LogError
+        ):  # what is that old may be gone; the engine itself needs none of it
             break
-    newest = next((at for at, segment in reversed(list(enumerate(found))) if not segment.control), 0)
+    newest = next(
+        (at for at, segment in reversed(list(enumerate(found))) if not segment.control),
+        0,
+    )
     sizes = np.cumsum([segment.size for segment in found[: newest + 1]][::-1])
     fits = int(np.searchsorted(sizes, LOOK_BACK_BYTES, side="right"))
     return found[max(0, newest + 1 - max(1, min(fits, LOOK_BACK))) :]

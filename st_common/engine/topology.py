@@ -24,9 +24,18 @@ from st_common.storage import make_folder
 
 # What may change between two runs: it does not decide what a log's rows mean.
 _FREE = (
-    "running", "group", "max_speed_mps", "engine", "shards", "latest_every", "latest_flush_s", "snapshot_s",
-    "codec", "raw_days", *reading.NAMES,
-)  # fmt: skip
+    "running",
+    "group",
+    "max_speed_mps",
+    "engine",
+    "shards",
+    "latest_every",
+    "latest_flush_s",
+    "snapshot_s",
+    "codec",
+    "raw_days",
+    *reading.NAMES,
+)
 
 
 _KEY_LENGTH = 16  # characters
@@ -45,7 +54,9 @@ class Topology:
         return f"{self.engine} with {self.shards} shard{'s' * (self.shards != 1)}"
 
 
-def begin(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> StreamSettings:
+def begin(
+    home: Home, stream: StreamSettings, *, engine: str, shards: int
+) -> StreamSettings:
     """As `frozen`, for an engine that starts: from here on the log is read as the settings say.
 
     Alerts when that is another way than before.
@@ -59,7 +70,9 @@ def begin(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> St
     number = reading.settle(Log(home.log(stream.name)), stream, begun=begun)
     if number is not None:
         text = f"from segment {number} of its log on records are read by other settings; those before it stay as they"
-        text += f" are, unless `fairway streams reset {stream.name}` reads all of them anew"
+        text += (
+            f" are, unless `fairway streams reset {stream.name}` reads all of them anew"
+        )
         tell(home, stream.name, text)
     return stream
 
@@ -68,10 +81,16 @@ def _begun(home: Home, stream: StreamSettings) -> StreamSettings:
     """The settings with those of reading that an older version froze at the stream's first run."""
     stored = _stored(_path(home, stream.name)) or {}
     frozen_then = {name: stored[name] for name in reading.NAMES if name in stored}
-    return reading.with_reading(stream, reading.reading_of(stream) | frozen_then) if frozen_then else stream
+    return (
+        reading.with_reading(stream, reading.reading_of(stream) | frozen_then)
+        if frozen_then
+        else stream
+    )
 
 
-def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> StreamSettings:
+def frozen(
+    home: Home, stream: StreamSettings, *, engine: str, shards: int
+) -> StreamSettings:
     """Makes or checks the record of a stream's topology; the settings with the stream's key of ids.
 
     What an older version did not record counts as the default of now.
@@ -81,7 +100,11 @@ def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> S
     """
     path = _path(home, stream.name)
     stored = _stored(path)
-    key = home_key(home) if stored is None else str(stored.get("id_key", _DEFAULTS["id_key"]))
+    key = (
+        home_key(home)
+        if stored is None
+        else str(stored.get("id_key", _DEFAULTS["id_key"]))
+    )
     stream = replace(stream, id_key=key)
     wanted = _record(stream, engine=engine, shards=shards)
     if stored is None:
@@ -90,8 +113,10 @@ def frozen(home: Home, stream: StreamSettings, *, engine: str, shards: int) -> S
     for key, value in wanted.items():
         before = stored.get(key, _DEFAULTS.get(key))
         if before != value:
-            raise StateError(f"stream {stream.name!r} was begun with {key} = {before!r}, now it is {value!r}",
-                             hint=_hint(key, stream.name))  # fmt: skip
+            raise StateError(
+                f"stream {stream.name!r} was begun with {key} = {before!r}, now it is {value!r}",
+                hint=_hint(key, stream.name),
+            )
     return stream
 
 
@@ -123,7 +148,10 @@ def put_in_force(home: Home, stream: str, topology: Topology) -> None:
     path = _path(home, stream)
     stored = _stored(path)
     if stored is None:
-        raise StateError(f"stream {stream!r} has never run", hint="nothing is fixed yet: change its settings")
+        raise StateError(
+            f"stream {stream!r} has never run",
+            hint="nothing is fixed yet: change its settings",
+        )
     write_record(path, stored | dataclasses.asdict(topology), private=True)
 
 
@@ -139,10 +167,14 @@ def home_key(home: Home) -> str:
     make_folder(home.root)
     with held_lock(home.root / ".id.key.lock"):
         if not path.exists():
-            write_record(path, {"key": secrets.token_urlsafe(_KEY_LENGTH * 3 // 4)}, private=True)
+            write_record(
+                path, {"key": secrets.token_urlsafe(_KEY_LENGTH * 3 // 4)}, private=True
+            )
         key = (read_record(path) or {}).get("key")
     if not isinstance(key, str) or len(key) != _KEY_LENGTH or not key.isascii():
-        raise StateError(f"{path} holds no key", hint="remove it: streams that have run keep theirs")
+        raise StateError(
+            f"{path} holds no key", hint="remove it: streams that have run keep theirs"
+        )
     return key
 
 
@@ -162,7 +194,10 @@ def _path(home: Home, stream: str) -> Path:
 def _stored(path: Path) -> dict[str, Any] | None:
     stored = read_record(path)
     if stored is None and path.exists():
-        raise StateError(f"{path} cannot be read", hint="it says which state of the stream is in force; restore it")
+        raise StateError(
+            f"{path} cannot be read",
+            hint="it says which state of the stream is in force; restore it",
+        )
     return stored
 
 
@@ -173,12 +208,18 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _record(stream: StreamSettings, *, engine: str, shards: int) -> dict[str, Any]:
-    settings = {name: value for name, value in dataclasses.asdict(stream).items() if name not in _FREE}
+    settings = {
+        name: value
+        for name, value in dataclasses.asdict(stream).items()
+        if name not in _FREE
+    }
     return _plain({**settings, "engine": engine, "shards": shards})
 
 
-_DEFAULTS = _plain({
-    field.name: field.default
-    for field in dataclasses.fields(StreamSettings)
-    if field.default is not dataclasses.MISSING and field.name not in _FREE
-})  # fmt: skip
+_DEFAULTS = _plain(
+    {
+        field.name: field.default
+        for field in dataclasses.fields(StreamSettings)
+        if field.default is not dataclasses.MISSING and field.name not in _FREE
+    }
+)

@@ -44,9 +44,13 @@ class AreaIndex:
             `(point_idx, area_idx)`, int64, sorted by point, then area; each pair once.
         """
         point, area = self._boxes.probe(x, y)
-        order = np.argsort(area, kind="stable")  # one area after the other: its tree stays in the processor's cache
+        order = np.argsort(
+            area, kind="stable"
+        )  # one area after the other: its tree stays in the processor's cache
         inside = np.empty(len(order), np.bool_)
-        inside[order] = shapely.intersects_xy(self._areas[area[order]], x[point[order]], y[point[order]])
+        inside[order] = shapely.intersects_xy(
+            self._areas[area[order]], x[point[order]], y[point[order]]
+        )
         return point[inside], area[inside]
 
 

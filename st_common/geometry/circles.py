@@ -14,12 +14,16 @@ Pairs = tuple[Ints, Ints]
 
 _FEW_PAIRS = 1 << 8  # of a circle and a point: tested one by one
 _TURN = 360.0
-_GROWTH = 1 + 1e-9  # boxes of candidates are a little too large rather than a rounding error too small
+_GROWTH = (
+    1 + 1e-9
+)  # boxes of candidates are a little too large rather than a rounding error too small
 _ULPS = 4e-16
 _SMALLEST = 1e-150  # the square of anything shorter is nothing
 
 
-def within(cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, geographic: bool) -> Bools:
+def within(
+    cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, geographic: bool
+) -> Bools:
     """For each pair of a circle and a point, whether the point is in it or on its border.
 
     In the plane dx * dx + dy * dy <= radius_m * radius_m, else `metres_between` <= radius_m. NaN is in no circle.
@@ -32,7 +36,14 @@ def within(cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, ge
 
 
 def points_in_circles(
-    cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, geographic: bool, test: Test | None = None
+    cx: Floats,
+    cy: Floats,
+    radius_m: Floats,
+    x: Floats,
+    y: Floats,
+    *,
+    geographic: bool,
+    test: Test | None = None,
 ) -> Pairs:
     """All pairs of a closed circle and a point in it, for circles that change with each call.
 
@@ -56,7 +67,9 @@ def points_in_circles(
         of = circle[box]
         keep = np.ones(len(of), np.bool_) if test is None else test(of, point)
         of, point = of[keep], point[keep]
-        keep[keep] = within(cx[of], cy[of], radius_m[of], x[point], y[point], geographic=geographic)
+        keep[keep] = within(
+            cx[of], cy[of], radius_m[of], x[point], y[point], geographic=geographic
+        )
         return keep
 
     box, point = points_in_boxes(boxes.T, x, y, test=holds)
@@ -68,11 +81,25 @@ def points_in_circles(
 
 
 def _each(
-    cx: Floats, cy: Floats, radius_m: Floats, x: Floats, y: Floats, *, geographic: bool, test: Test | None
+    cx: Floats,
+    cy: Floats,
+    radius_m: Floats,
+    x: Floats,
+    y: Floats,
+    *,
+    geographic: bool,
+    test: Test | None,
 ) -> Pairs:
     """Every circle with every point: where both are few, that costs less than boxes around circles."""
     circle, point = np.divmod(np.arange(len(cx) * len(x)), max(len(x), 1))
-    keep = within(cx[circle], cy[circle], radius_m[circle], x[point], y[point], geographic=geographic)
+    keep = within(
+        cx[circle],
+        cy[circle],
+        radius_m[circle],
+        x[point],
+        y[point],
+        geographic=geographic,
+    )
     circle, point = circle[keep], point[keep]
     if test is None or not len(circle):
         return circle, point
@@ -80,7 +107,9 @@ def _each(
     return circle[keep], point[keep]
 
 
-def circle_boxes(cx: Floats, cy: Floats, radius_m: Floats, *, geographic: bool) -> tuple[Floats, Ints]:
+def circle_boxes(
+    cx: Floats, cy: Floats, radius_m: Floats, *, geographic: bool
+) -> tuple[Floats, Ints]:
     """Boxes around circles, float64[b, 4], and whose they are.
 
     A circle that reaches across 180 degrees has a second box, a whole turn away; one that holds a pole has the whole
@@ -89,7 +118,10 @@ def circle_boxes(cx: Floats, cy: Floats, radius_m: Floats, *, geographic: bool) 
     owner = np.arange(len(cx))
     across, along = reach_degrees(cy, radius_m) if geographic else (radius_m, radius_m)
     with np.errstate(over="ignore", invalid="ignore"):
-        wide, high = (r * _GROWTH + np.abs(c) * _ULPS + _SMALLEST for r, c in ((across, cx), (along, cy)))
+        wide, high = (
+            r * _GROWTH + np.abs(c) * _ULPS + _SMALLEST
+            for r, c in ((across, cx), (along, cy))
+        )
         boxes = np.stack([cx - wide, cy - high, cx + wide, cy + high], axis=1)
     if not geographic:
         return boxes, owner
@@ -107,7 +139,11 @@ def across_180(boxes: Floats) -> tuple[Floats, Ints]:
     boxes[whole, 0::2] = [-np.inf, np.inf]
     west = np.flatnonzero(~whole & (boxes[:, 0] < -_TURN / 2))
     east = np.flatnonzero(~whole & (boxes[:, 2] > _TURN / 2))
-    turned = [boxes, boxes[west] + [_TURN, 0, _TURN, 0], boxes[east] - [_TURN, 0, _TURN, 0]]
+    turned = [
+        boxes,
+        boxes[west] + [_TURN, 0, _TURN, 0],
+        boxes[east] - [_TURN, 0, _TURN, 0],
+    ]
     return np.concatenate(turned), np.concatenate([owner, west, east])
 
 
@@ -123,11 +159,17 @@ class CircleIndex:
 
     __slots__ = ("_boxes", "_circle", "_geographic", "_radius_m", "_x", "_y", "size")
 
-    def __init__(self, x: Floats, y: Floats, radius_m: Floats, *, geographic: bool) -> None:
-        self._x, self._y, self._radius_m = (np.array(column, np.float64) for column in (x, y, radius_m))
+    def __init__(
+        self, x: Floats, y: Floats, radius_m: Floats, *, geographic: bool
+    ) -> None:
+        self._x, self._y, self._radius_m = (
+            np.array(column, np.float64) for column in (x, y, radius_m)
+        )
         self._geographic = geographic
         self.size = len(self._x)
-        boxes, self._circle = circle_boxes(self._x, self._y, self._radius_m, geographic=geographic)
+        boxes, self._circle = circle_boxes(
+            self._x, self._y, self._radius_m, geographic=geographic
+        )
         self._boxes = BoxIndex(boxes)
 
     def probe(self, x: Floats, y: Floats) -> Pairs:

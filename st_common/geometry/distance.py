@@ -15,11 +15,19 @@ Bools = npt.NDArray[np.bool_]
 _EQUATOR_M = 6_378_137.0
 _FLATTENING = 1 / 298.257223563
 _ECCENTRICITY_2 = _FLATTENING * (2 - _FLATTENING)
-_TIGHTEST_M = _EQUATOR_M * (1 - _ECCENTRICITY_2)  # the smallest radius of curvature: along the meridian at the equator
+_TIGHTEST_M = _EQUATOR_M * (
+    1 - _ECCENTRICITY_2
+)  # the smallest radius of curvature: along the meridian at the equator
 _OPPOSITE_M = 20_003_931.459  # between points that are opposite: half a meridian
-_FAR_M, _DOUBT, _DOUBT_OPPOSITE = 15_000_000.0, 3e-5, 0.01  # how wrong `metres_about` can be, and then some
+_FAR_M, _DOUBT, _DOUBT_OPPOSITE = (
+    15_000_000.0,
+    3e-5,
+    0.01,
+)  # how wrong `metres_about` can be, and then some
 _NOTHING = 1e-12  # the squared sine of an angle of some metres
-_SAME = np.finfo(np.float64).tiny  # less than an atom apart: what divides by it overflows
+_SAME = np.finfo(
+    np.float64
+).tiny  # less than an atom apart: what divides by it overflows
 _SLACK = 1.001  # boxes of candidates are a little too large rather than a rounding error too small
 
 
@@ -41,10 +49,14 @@ def metres_between(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
     NaN where a coordinate is. About 0.8 us for each pair: where only a limit matters `within_metres` is quicker.
     """
     x1, y1, x2, y2 = np.broadcast_arrays(x1, y1, x2, y2)
-    return np.asarray(_geod().inv(x1, y1, x2, y2, return_back_azimuth=False)[2], np.float64)
+    return np.asarray(
+        _geod().inv(x1, y1, x2, y2, return_back_azimuth=False)[2], np.float64
+    )
 
 
-def within_metres(x1: Floats, y1: Floats, x2: Floats, y2: Floats, limit_m: Floats | float) -> Bools:
+def within_metres(
+    x1: Floats, y1: Floats, x2: Floats, y2: Floats, limit_m: Floats | float
+) -> Bools:
     """For each pair of points whether they are at most so far from each other: as `metres_between` says, but quicker.
 
     What a formula clearly decides is not measured. NaN is near to nothing.
@@ -53,7 +65,9 @@ def within_metres(x1: Floats, y1: Floats, x2: Floats, y2: Floats, limit_m: Float
     about = metres_about(x1, y1, x2, y2)
     with np.errstate(invalid="ignore"):
         found: Bools = about <= limit
-        doubt = np.abs(about - limit) <= about * np.where(about < _FAR_M, _DOUBT, _DOUBT_OPPOSITE)
+        doubt = np.abs(about - limit) <= about * np.where(
+            about < _FAR_M, _DOUBT, _DOUBT_OPPOSITE
+        )
     left = np.flatnonzero(doubt)
     found[left] = metres_between(x1[left], y1[left], x2[left], y2[left]) <= limit[left]
     return found
@@ -87,7 +101,9 @@ def metres_about(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
     return np.where(near < _SAME, 0.0, np.where(far < _NOTHING, _OPPOSITE_M, metres))
 
 
-def reach_degrees(latitude: Floats, distance_m: Floats | float) -> tuple[Floats, Floats]:
+def reach_degrees(
+    latitude: Floats, distance_m: Floats | float
+) -> tuple[Floats, Floats]:
     """How far points within a distance can lie apart in longitude and in latitude: never too little, in degrees.
 
     360 degrees of longitude where the distance reaches around a pole. The distance is one for all or one for each.
@@ -96,7 +112,11 @@ def reach_degrees(latitude: Floats, distance_m: Floats | float) -> tuple[Floats,
     room = np.cos(np.radians(np.minimum(np.abs(latitude), 90.0)))
     share = np.sin(np.minimum(angle, np.pi / 2)) / np.maximum(room, 1e-12)
     short_of_pole = np.abs(latitude) + np.degrees(angle) < 90.0
-    across = np.where((share < 1) & short_of_pole, np.degrees(np.arcsin(np.minimum(share, 1.0))) * _SLACK, 360.0)
+    across = np.where(
+        (share < 1) & short_of_pole,
+        np.degrees(np.arcsin(np.minimum(share, 1.0))) * _SLACK,
+        360.0,
+    )
     return across, np.broadcast_to(np.degrees(angle), across.shape).copy()
 
 
@@ -107,6 +127,8 @@ def grown(boxes: Floats, distance_m: float, *, geographic: bool) -> Floats:
     """
     if not geographic:
         return boxes + distance_m * np.array([-1.0, -1.0, 1.0, 1.0])
-    across, along = reach_degrees(np.abs(boxes[:, 1::2]).max(axis=1, initial=0.0), distance_m)
+    across, along = reach_degrees(
+        np.abs(boxes[:, 1::2]).max(axis=1, initial=0.0), distance_m
+    )
     growth: Floats = np.stack([-across, -along, across, along], axis=1)
     return boxes + growth

@@ -17,7 +17,9 @@ Axes = tuple[Floats, Floats]  # along x, along y
 
 _SLACK = 1.001  # boxes of candidates are a little too large rather than a rounding error too small
 _SHORTEST_M = 110_574.0  # a degree of latitude at the equator, where it is shortest
-_NEXT_TO_POLE_M = 1e-3  # of a degree of longitude: a fraction of a millimetre from the pole
+_NEXT_TO_POLE_M = (
+    1e-3  # of a degree of longitude: a fraction of a millimetre from the pole
+)
 _POLAR = 89.9  # nearer to a pole boxes of candidates go all around it
 
 
@@ -33,7 +35,9 @@ class Growth:
 
     def by_factor(self, amount: float) -> "Growth":
         """An extent e becomes (1 + amount) e; a point stays one."""
-        return Growth(value=self.value * (1 + amount), metres=self.metres * (1 + amount))
+        return Growth(
+            value=self.value * (1 + amount), metres=self.metres * (1 + amount)
+        )
 
     def by_value(self, amount: float) -> "Growth":
         """Extents grow by coordinates, half on each side."""
@@ -53,11 +57,16 @@ class Growth:
 
         Metres are right to 0.5 % up to 85 degrees of latitude for boxes of some kilometres.
         """
-        return half_sides(self.value, self.metres, scales(latitude, geographic=geographic))
+        return half_sides(
+            self.value, self.metres, scales(latitude, geographic=geographic)
+        )
 
     def rounded(self) -> "Growth":
         """One that is as large or up to twice as large: of those there are few, so that indexes can be kept."""
-        value, metres = (2.0 ** np.ceil(np.log2(part)) if part > 0 else 0.0 for part in (self.value, self.metres))
+        value, metres = (
+            2.0 ** np.ceil(np.log2(part)) if part > 0 else 0.0
+            for part in (self.value, self.metres)
+        )
         return Growth(value=float(value), metres=float(metres))
 
     def stands(self, *, geographic: bool) -> bool:
@@ -111,7 +120,16 @@ def reached(boxes: Floats, growth: Growth, *, geographic: bool) -> Floats:
         return boxes + (growth.value + growth.metres) / 2 * outwards
     along = (growth.value + growth.metres / _SHORTEST_M) / 2 * _SLACK
     farthest = np.abs(boxes[:, 1::2]).max(axis=1, initial=0.0) + along
-    across = (growth.value + growth.metres / metres_per_degree(np.minimum(farthest, _POLAR))[0]) / 2 * _SLACK
+    across = (
+        (
+            growth.value
+            + growth.metres / metres_per_degree(np.minimum(farthest, _POLAR))[0]
+        )
+        / 2
+        * _SLACK
+    )
     across = np.where(farthest < _POLAR, across, np.inf)
-    grown: Floats = boxes + np.stack([across, np.full_like(across, along)] * 2, axis=1) * outwards
+    grown: Floats = (
+        boxes + np.stack([across, np.full_like(across, along)] * 2, axis=1) * outwards
+    )
     return grown

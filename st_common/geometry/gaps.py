@@ -11,8 +11,14 @@ Ints = npt.NDArray[np.int64]
 
 _MOST_PAIRS = 1 << 20  # looked at together
 _RADIUS_M = 6_399_594.0  # of the flattest place of the globe: no angle is longer
-_LONGER, _ROUNDED_M = 1.01, 10.0  # what an angle on the ellipsoid can be more than one on the ball, and then some
-_NEARLY, _NOTHING = 1.07, 1e-9  # of 1 - cosine: angles that differ by what the ellipsoid is not a ball
+_LONGER, _ROUNDED_M = (
+    1.01,
+    10.0,
+)  # what an angle on the ellipsoid can be more than one on the ball, and then some
+_NEARLY, _NOTHING = (
+    1.07,
+    1e-9,
+)  # of 1 - cosine: angles that differ by what the ellipsoid is not a ball
 
 
 def gaps_at_most(x: Floats, y: Floats, *, geographic: bool) -> Floats:
@@ -28,13 +34,17 @@ def gaps_at_most(x: Floats, y: Floats, *, geographic: bool) -> Floats:
         if geographic:
             nearest = _cosines(x[block], y[block]).max(axis=2, initial=-2.0)
             angle = 2 * np.arcsin(np.sqrt(np.clip((1 - nearest) / 2, 0.0, 1.0)))
-            out[block] = np.where(nearest < -1.5, np.inf, angle * _RADIUS_M * _LONGER + _ROUNDED_M)
+            out[block] = np.where(
+                nearest < -1.5, np.inf, angle * _RADIUS_M * _LONGER + _ROUNDED_M
+            )
         else:
             out[block] = _squares(x[block], y[block]).min(axis=2, initial=np.inf)
     return out
 
 
-def gaps(x: Floats, y: Floats, moment: Ints, column: Ints, *, geographic: bool) -> Floats:
+def gaps(
+    x: Floats, y: Floats, moment: Ints, column: Ints, *, geographic: bool
+) -> Floats:
     """The gaps of some objects at some moments, as `distance` compares; infinite where one is alone."""
     width = x.shape[1]
     key, at = np.unique(moment * max(width, 1) + column, return_inverse=True)
@@ -54,9 +64,13 @@ def _nearest(x: Floats, y: Floats, who: Ints, *, geographic: bool) -> Floats:
     if geographic:
         one, all_of = _unit(*here)[:, None], _unit(x, y)
         apart = np.where(others, 1 - (one * all_of).sum(axis=2), np.inf)
-        others &= apart <= apart.min(axis=1, initial=np.inf)[:, None] * _NEARLY + _NOTHING
+        others &= (
+            apart <= apart.min(axis=1, initial=np.inf)[:, None] * _NEARLY + _NOTHING
+        )
     row, other = np.nonzero(others)
-    far = distance(here[0][row], here[1][row], x[row, other], y[row, other], geographic=geographic)
+    far = distance(
+        here[0][row], here[1][row], x[row, other], y[row, other], geographic=geographic
+    )
     out = np.full(len(who), np.inf)
     np.minimum.at(out, row, far)
     return out
@@ -76,7 +90,9 @@ def _cosines(x: Floats, y: Floats) -> Floats:
 
 def _squares(x: Floats, y: Floats) -> Floats:
     """float64[t, n, n]: distances in the plane as they are compared; infinite where there is no pair."""
-    found = distance(x[:, :, None], y[:, :, None], x[:, None], y[:, None], geographic=False)
+    found = distance(
+        x[:, :, None], y[:, :, None], x[:, None], y[:, None], geographic=False
+    )
     found[np.isnan(found)] = np.inf
     numbers = np.arange(x.shape[1])
     found[:, numbers, numbers] = np.inf
@@ -85,4 +101,6 @@ def _squares(x: Floats, y: Floats) -> Floats:
 
 def _unit(x: Floats, y: Floats) -> Floats:
     lon, lat = np.radians(x), np.radians(y)
-    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
+    return np.stack(
+        [np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1
+    )

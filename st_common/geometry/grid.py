@@ -12,11 +12,19 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
 
-_CHUNK = 1 << 16  # points probed at once: their columns and candidates stay in the processor's cache
-_MOST_CANDIDATES = 1 << 22  # pairs looked at together, so that crowded boxes do not fill the memory
+_CHUNK = (
+    1 << 16
+)  # points probed at once: their columns and candidates stay in the processor's cache
+_MOST_CANDIDATES = (
+    1 << 22
+)  # pairs looked at together, so that crowded boxes do not fill the memory
 _CELLS_PER_SIDE = 3  # cells along the median box: more cells mean fewer false candidates but a larger index
-_MAX_SPAN = 8  # cells a box may span on one axis before it goes to a level with coarser cells
-_FINEST = 1 << 20  # cells along the median box's longer side at the start of a search for the sides
+_MAX_SPAN = (
+    8  # cells a box may span on one axis before it goes to a level with coarser cells
+)
+_FINEST = (
+    1 << 20
+)  # cells along the median box's longer side at the start of a search for the sides
 _CELLS_PER_BOX, _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 12, 1 << 22
 
 
@@ -44,8 +52,12 @@ class BoxIndex:
     def __init__(self, boxes: npt.ArrayLike) -> None:
         array = np.array(boxes, dtype=np.float64).reshape(-1, 4)
         self.size = len(array)
-        self._columns = tuple(np.ascontiguousarray(array[:, column]) for column in range(4))
-        usable = np.flatnonzero((array[:, 0] <= array[:, 2]) & (array[:, 1] <= array[:, 3]))
+        self._columns = tuple(
+            np.ascontiguousarray(array[:, column]) for column in range(4)
+        )
+        usable = np.flatnonzero(
+            (array[:, 0] <= array[:, 2]) & (array[:, 1] <= array[:, 3])
+        )
         self._levels = _levels(array, usable)
         low = array[usable, :2].min(axis=0, initial=np.inf)
         high = array[usable, 2:].max(axis=0, initial=-np.inf)
@@ -88,7 +100,11 @@ class BoxIndex:
         found = []
         for block in blocks(counts, _MOST_CANDIDATES):
             place = ranges(starts[block], counts[block])
-            found.append(self._contained(x, y, np.repeat(points[block], counts[block]), level.members[place]))
+            found.append(
+                self._contained(
+                    x, y, np.repeat(points[block], counts[block]), level.members[place]
+                )
+            )
         return found[0] if len(found) == 1 else _joined(found)
 
     def _contained(self, x: Floats, y: Floats, points: Ints, boxes: Ints) -> Pairs:
@@ -170,7 +186,13 @@ def _level(boxes: Floats, chosen: Ints, sides: Floats) -> _Level:
     cell = (row[owner] + down) * x.cells + col[owner] + across
     order = np.argsort(cell, kind="stable")
     counts = np.bincount(cell, minlength=x.cells * y.cells)
-    return _Level(x=x, y=y, starts=np.cumsum(counts) - counts, counts=counts, members=chosen[owner[order]])
+    return _Level(
+        x=x,
+        y=y,
+        starts=np.cumsum(counts) - counts,
+        counts=counts,
+        members=chosen[owner[order]],
+    )
 
 
 def _axes(boxes: Floats, sides: Floats) -> tuple[Axis, Axis]:

@@ -17,7 +17,10 @@ Pairs = tuple[Ints, Ints]
 
 SUM, MAX, MIN = 0, 1, 2
 _FEW_PAIRS = 1 << 13  # so few groups times objects are compared without a tree
-_GROWTH_ON_GLOBE, _GROWTH = 1 + 1e-6, 1 + 1e-9  # what rounding can do to sums of distances
+_GROWTH_ON_GLOBE, _GROWTH = (
+    1 + 1e-6,
+    1 + 1e-9,
+)  # what rounding can do to sums of distances
 _ROUNDED_M, _ROUNDED = 0.01, 1e-8  # more than what rounding can make of a total
 
 
@@ -39,7 +42,12 @@ class Groups:
 
     def take(self, rows: Ints) -> "Groups":
         """These groups."""
-        return Groups(x=self.x[rows], y=self.y[rows], total=self.total[rows], geographic=self.geographic)
+        return Groups(
+            x=self.x[rows],
+            y=self.y[rows],
+            total=self.total[rows],
+            geographic=self.geographic,
+        )
 
 
 def totals(groups: Groups, row: Ints, x: Floats, y: Floats) -> Floats:
@@ -49,26 +57,42 @@ def totals(groups: Groups, row: Ints, x: Floats, y: Floats) -> Floats:
     `distance` compares: squares in the plane.
     """
     total = groups.total[row]
-    least, most, summed = np.full(len(row), np.inf), np.full(len(row), -np.inf), np.zeros(len(row))
+    least, most, summed = (
+        np.full(len(row), np.inf),
+        np.full(len(row), -np.inf),
+        np.zeros(len(row)),
+    )
     for px, py in zip(groups.x.T, groups.y.T, strict=True):
         far = _far(px[row], py[row], x, y, geographic=groups.geographic)
         there = ~np.isnan(far)
         np.minimum(least, far, out=least, where=there)
         np.maximum(most, far, out=most, where=there)
-        np.add(summed, far if groups.geographic else np.sqrt(far), out=summed, where=there)
+        np.add(
+            summed, far if groups.geographic else np.sqrt(far), out=summed, where=there
+        )
     if groups.geographic:
-        found = np.round(np.select([total == MAX, total == MIN], [most, least], summed), 3)
+        found = np.round(
+            np.select([total == MAX, total == MIN], [most, least], summed), 3
+        )
     else:
-        found = np.select([total == MAX, total == MIN], [most, least], np.round(summed, 9))
+        found = np.select(
+            [total == MAX, total == MIN], [most, least], np.round(summed, 9)
+        )
     return np.where(most < least, np.nan, found)
 
 
 def _far(x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool) -> Floats:
     """Metres, not rounded yet, or squares in the plane."""
-    return metres_between(x1, y1, x2, y2) if geographic else distance(x1, y1, x2, y2, geographic=False)
+    return (
+        metres_between(x1, y1, x2, y2)
+        if geographic
+        else distance(x1, y1, x2, y2, geographic=False)
+    )
 
 
-def kth_nearest_to_groups(groups: Groups, k: Ints, but: Ints, objects: Objects) -> tuple[Floats, Ints]:
+def kth_nearest_to_groups(
+    groups: Groups, k: Ints, but: Ints, objects: Objects
+) -> tuple[Floats, Ints]:
     """How far the k-th nearest object is from each group, and which of those exactly so far is the last one.
 
     Args:
@@ -84,7 +108,9 @@ def kth_nearest_to_groups(groups: Groups, k: Ints, but: Ints, objects: Objects) 
     known = ~np.isnan(groups.x).all(axis=1)
     limit[~known] = np.nan
     but = np.sort(but, axis=1)
-    excluded = (objects.has(but) & np.diff(but, axis=1, prepend=-1).astype(np.bool_)).sum(axis=1)
+    excluded = (
+        objects.has(but) & np.diff(but, axis=1, prepend=-1).astype(np.bool_)
+    ).sum(axis=1)
     rows = np.flatnonzero(known & (k <= len(objects.number) - excluded))
     if not len(rows):
         return limit, tie
@@ -96,7 +122,9 @@ def kth_nearest_to_groups(groups: Groups, k: Ints, but: Ints, objects: Objects) 
     return limit, tie
 
 
-def kth_nearest_to_groups_of(groups: Groups, k: Ints, pairs: Pairs, objects: Objects) -> tuple[Floats, Ints]:
+def kth_nearest_to_groups_of(
+    groups: Groups, k: Ints, pairs: Pairs, objects: Objects
+) -> tuple[Floats, Ints]:
     """What `kth_nearest_to_groups` finds, where only these pairs of a group (ascending) and an object count.
 
     Args:
@@ -105,14 +133,21 @@ def kth_nearest_to_groups_of(groups: Groups, k: Ints, pairs: Pairs, objects: Obj
         pairs: int64[p], int64[p]; each once, and none of a group without places.
         objects: where objects are; `number` is not asked for.
     """
-    limit, tie = np.where(np.isnan(groups.x).all(axis=1), np.nan, np.inf), np.full(len(k), -1)
+    limit, tie = (
+        np.where(np.isnan(groups.x).all(axis=1), np.nan, np.inf),
+        np.full(len(k), -1),
+    )
     rows, row = np.unique(pairs[0], return_inverse=True)
     if len(rows):
-        limit[rows], tie[rows] = _ranked(groups.take(rows), k[rows], row, pairs[1], objects)
+        limit[rows], tie[rows] = _ranked(
+            groups.take(rows), k[rows], row, pairs[1], objects
+        )
     return limit, tie
 
 
-def _ranked(groups: Groups, k: Ints, row: Ints, number: Ints, objects: Objects) -> tuple[Floats, Ints]:
+def _ranked(
+    groups: Groups, k: Ints, row: Ints, number: Ints, objects: Objects
+) -> tuple[Floats, Ints]:
     """The k-th total and its tie of each group, of which each has a pair, sorted by group."""
     value = totals(groups, row, objects.x[number], objects.y[number])
     start = np.searchsorted(row, np.arange(len(k) + 1))
@@ -123,10 +158,14 @@ def _ranked(groups: Groups, k: Ints, row: Ints, number: Ints, objects: Objects) 
 def _candidates(groups: Groups, k: Ints, objects: Objects) -> Pairs:
     """Pairs of a group and a place among the objects, sorted by group: all that can be among the k nearest."""
     if len(k) * len(objects.number) <= _FEW_PAIRS:
-        row, at = np.divmod(np.arange(len(k) * len(objects.number)), len(objects.number))
+        row, at = np.divmod(
+            np.arange(len(k) * len(objects.number)), len(objects.number)
+        )
         return row, at
     x, y = objects.places()
-    return near_groups(groups, _bounds(groups, k, Neighbours(x, y, geographic=groups.geographic)), x, y)
+    return near_groups(
+        groups, _bounds(groups, k, Neighbours(x, y, geographic=groups.geographic)), x, y
+    )
 
 
 def _bounds(groups: Groups, k: Ints, tree: Neighbours) -> Floats:
@@ -142,7 +181,9 @@ def _bounds(groups: Groups, k: Ints, tree: Neighbours) -> Floats:
     farthest = near + np.fmax.reduce(apart, axis=2)
     summed = near * _sizes(groups)[:, None] + np.nansum(apart, axis=2)
     kind = groups.total[:, None]
-    least: Floats = np.nanmin(np.select([kind == MAX, kind == MIN], [farthest, near], summed), axis=1)
+    least: Floats = np.nanmin(
+        np.select([kind == MAX, kind == MIN], [farthest, near], summed), axis=1
+    )
     return least * (_GROWTH_ON_GLOBE if groups.geographic else _GROWTH)
 
 
@@ -159,11 +200,21 @@ def near_groups(groups: Groups, length: Floats, x: Floats, y: Floats) -> Pairs:
         y: float64[n].
     """
     across = np.where(np.isnan(groups.x), np.inf, np.nansum(_apart(groups), axis=2))
-    radius = np.where(groups.total == SUM, (length + across.min(axis=1)) / _sizes(groups), length)
+    radius = np.where(
+        groups.total == SUM, (length + across.min(axis=1)) / _sizes(groups), length
+    )
     middle = np.arange(across.shape[1]) == across.argmin(axis=1)[:, None]
-    of, column = np.nonzero(~np.isnan(groups.x) & (middle | (groups.total == MIN)[:, None]))
-    growth, rounded = (_GROWTH_ON_GLOBE, _ROUNDED_M) if groups.geographic else (_GROWTH, _ROUNDED)
-    circles = groups.x[of, column], groups.y[of, column], (radius * growth + rounded)[of]
+    of, column = np.nonzero(
+        ~np.isnan(groups.x) & (middle | (groups.total == MIN)[:, None])
+    )
+    growth, rounded = (
+        (_GROWTH_ON_GLOBE, _ROUNDED_M) if groups.geographic else (_GROWTH, _ROUNDED)
+    )
+    circles = (
+        groups.x[of, column],
+        groups.y[of, column],
+        (radius * growth + rounded)[of],
+    )
     circle, point = points_in_circles(*circles, x, y, geographic=groups.geographic)
     row, point = np.divmod(np.unique(of[circle] * len(x) + point), max(len(x), 1))
     far = lengths(groups.take(row), totals(groups, row, x[point], y[point]))
@@ -173,18 +224,30 @@ def near_groups(groups: Groups, length: Floats, x: Floats, y: Floats) -> Pairs:
 
 def lengths(groups: Groups, limit: Floats) -> Floats:
     """Totals, one for each group, as metres or planar units."""
-    return limit if groups.geographic else np.where(groups.total == SUM, limit, np.sqrt(limit))
+    return (
+        limit
+        if groups.geographic
+        else np.where(groups.total == SUM, limit, np.sqrt(limit))
+    )
 
 
 def grown_by(groups: Groups, limit: Floats, margin: float) -> Floats:
     """What totals become, as lengths, when each distance gets longer by the margin."""
-    return lengths(groups, limit) + margin * np.where(groups.total == SUM, _sizes(groups), 1)
+    return lengths(groups, limit) + margin * np.where(
+        groups.total == SUM, _sizes(groups), 1
+    )
 
 
 def _apart(groups: Groups) -> Floats:
     """How far the places of each group are from each other: float64[m, p, p]; NaN where there is none."""
     x, y = groups.x, groups.y
-    far = distance(x[:, :, None], y[:, :, None], x[:, None], y[:, None], geographic=groups.geographic)
+    far = distance(
+        x[:, :, None],
+        y[:, :, None],
+        x[:, None],
+        y[:, None],
+        geographic=groups.geographic,
+    )
     return far if groups.geographic else np.sqrt(far)
 
 

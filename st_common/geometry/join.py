@@ -23,7 +23,10 @@ _CELLS_PER_SIDE = 4  # cells along the median box: more cells mean fewer false c
 _CELLS_PER_POINT, _FEWEST_CELLS, _MOST_CELLS = 4, 1 << 8, 1 << 22
 _SAMPLE = 1 << 12  # points that say where the grid lies
 _FEW_PAIRS = 1 << 14  # of a box and a point: tested one by one, without a grid
-_MOST_RUNS, _MOST_CANDIDATES = 1 << 16, 1 << 19  # looked at together, so that crowded boxes do not fill the memory
+_MOST_RUNS, _MOST_CANDIDATES = (
+    1 << 16,
+    1 << 19,
+)  # looked at together, so that crowded boxes do not fill the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,9 @@ class _Grid:
     y: Floats
 
 
-def points_in_boxes(boxes: Floats, x: Floats, y: Floats, *, test: Test | None = None) -> Pairs:
+def points_in_boxes(
+    boxes: Floats, x: Floats, y: Floats, *, test: Test | None = None
+) -> Pairs:
     """All pairs of a closed box and a point in it.
 
     Args:
@@ -55,8 +60,14 @@ def points_in_boxes(boxes: Floats, x: Floats, y: Floats, *, test: Test | None = 
     points = np.flatnonzero(~(np.isnan(x) | np.isnan(y)))
     if not len(points):
         return points, points
-    extent = np.array([[x[points].max(), y[points].max()], [x[points].min(), y[points].min()]])
-    meets = (boxes[:2] <= boxes[2:]) & (boxes[:2] <= extent[0][:, None]) & (boxes[2:] >= extent[1][:, None])
+    extent = np.array(
+        [[x[points].max(), y[points].max()], [x[points].min(), y[points].min()]]
+    )
+    meets = (
+        (boxes[:2] <= boxes[2:])
+        & (boxes[:2] <= extent[0][:, None])
+        & (boxes[2:] >= extent[1][:, None])
+    )
     chosen = np.flatnonzero(meets.all(axis=0))
     if not len(chosen):
         return chosen, chosen
@@ -67,7 +78,9 @@ def points_in_boxes(boxes: Floats, x: Floats, y: Floats, *, test: Test | None = 
         keep = None if test is None or not len(box) else test(box, point)
         return (box, point) if keep is None else (box[keep], point[keep])
     grid = _grid(boxes, x[points], y[points], points)
-    box, point = _pairs(grid, boxes, (lambda b, p: test(chosen[b], p)) if test else None)
+    box, point = _pairs(
+        grid, boxes, (lambda b, p: test(chosen[b], p)) if test else None
+    )
     return (box if len(chosen) == meets.shape[1] else chosen[box]), point
 
 
@@ -85,7 +98,12 @@ def _grid(boxes: Floats, x: Floats, y: Floats, number: Ints) -> _Grid:
     sample = slice(None, None, max(len(x) // _SAMPLE, 1))
     (left, right), (low, high) = reach(x[sample]), reach(y[sample])
     with np.errstate(over="ignore", invalid="ignore"):
-        sides = np.median(np.minimum(boxes[2:], 1e300) - np.maximum(boxes[:2], -1e300), axis=1) / _CELLS_PER_SIDE
+        sides = (
+            np.median(
+                np.minimum(boxes[2:], 1e300) - np.maximum(boxes[:2], -1e300), axis=1
+            )
+            / _CELLS_PER_SIDE
+        )
     most = min(max(_CELLS_PER_POINT * len(x), _FEWEST_CELLS), _MOST_CELLS)
     wanted = np.full(2, float(most))
     with np.errstate(over="ignore"):  # sides that are next to nothing
@@ -98,7 +116,14 @@ def _grid(boxes: Floats, x: Floats, y: Floats, number: Ints) -> _Grid:
     order = np.argsort(cell)
     starts = np.zeros(columns.cells * rows.cells + 1, np.int64)
     np.cumsum(np.bincount(cell, minlength=len(starts) - 1), out=starts[1:])
-    return _Grid(columns=columns, rows=rows, starts=starts, number=number[order], x=x[order], y=y[order])
+    return _Grid(
+        columns=columns,
+        rows=rows,
+        starts=starts,
+        number=number[order],
+        x=x[order],
+        y=y[order],
+    )
 
 
 def _pairs(grid: _Grid, boxes: Floats, test: Test | None) -> Pairs:
@@ -111,11 +136,18 @@ def _pairs(grid: _Grid, boxes: Floats, test: Test | None) -> Pairs:
         start = grid.starts.take(row + np.repeat(first[block], runs[block]))
         count = grid.starts.take(row + np.repeat(last[block], runs[block])) - start
         box = np.repeat(np.arange(block.start, block.stop), runs[block])
-        found += [_held(grid, boxes, box[of], start[of], count[of], test) for of in blocks(count, _MOST_CANDIDATES)]
-    return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
+        found += [
+            _held(grid, boxes, box[of], start[of], count[of], test)
+            for of in blocks(count, _MOST_CANDIDATES)
+        ]
+    return np.concatenate([part[0] for part in found]), np.concatenate(
+        [part[1] for part in found]
+    )
 
 
-def _held(grid: _Grid, boxes: Floats, box: Ints, start: Ints, count: Ints, test: Test | None) -> Pairs:
+def _held(
+    grid: _Grid, boxes: Floats, box: Ints, start: Ints, count: Ints, test: Test | None
+) -> Pairs:
     """The pairs of runs of points with their boxes that really hold."""
     minx, miny, maxx, maxy = boxes
     place, box = ranges(start, count), np.repeat(box, count)

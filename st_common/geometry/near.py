@@ -14,8 +14,13 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _PIECE = 4  # segments that share a box: most are ruled out by it
-_MOST_CANDIDATES = 1 << 15  # pairs of points and pieces looked at together: they stay in the processor's cache
-_SHORT_M, _TEMPERATE = 1_000.0, 85.0  # up to here the plane at the point's latitude is right to 0.2 %
+_MOST_CANDIDATES = (
+    1 << 15
+)  # pairs of points and pieces looked at together: they stay in the processor's cache
+_SHORT_M, _TEMPERATE = (
+    1_000.0,
+    85.0,
+)  # up to here the plane at the point's latitude is right to 0.2 %
 _CLEAR = 0.01  # what the plane puts nearer to the limit than this share of it is measured on the ellipsoid
 _NOTHING = 1e-300  # stands for the length of a segment without length
 _COLLECTION = 4  # shapely's type ids from here on are collections
@@ -38,7 +43,12 @@ class Outlines:
     @property
     def nbytes(self) -> int:
         """How much memory the arrays take."""
-        return self.ends.nbytes + self.start.nbytes + self.boxes.nbytes + self.piece_start.nbytes
+        return (
+            self.ends.nbytes
+            + self.start.nbytes
+            + self.boxes.nbytes
+            + self.piece_start.nbytes
+        )
 
 
 def outlines(geometries: npt.NDArray[np.object_]) -> Outlines:
@@ -53,7 +63,10 @@ def outlines(geometries: npt.NDArray[np.object_]) -> Outlines:
     ends, line = _segments(lines)
     owner = np.concatenate([owner[~areas], owner[areas][which]])[line]
     order = np.argsort(owner, kind="stable")
-    ends, counts = np.ascontiguousarray(ends[order].T), np.bincount(owner, minlength=len(geometries))
+    ends, counts = (
+        np.ascontiguousarray(ends[order].T),
+        np.bincount(owner, minlength=len(geometries)),
+    )
     pieces = -(-counts // _PIECE)
     sizes = np.full(int(pieces.sum()), _PIECE)
     last = np.cumsum(pieces)[pieces > 0] - 1
@@ -73,7 +86,12 @@ def _segments(lines: npt.NDArray[np.object_]) -> tuple[Floats, Ints]:
     goes_on = line[1:] == line[:-1]
     alone = np.flatnonzero(np.bincount(line, minlength=len(lines))[line] == 1)
     first = np.flatnonzero(goes_on)
-    ends = np.concatenate([np.hstack([places[first], places[first + 1]]), np.hstack([places[alone], places[alone]])])
+    ends = np.concatenate(
+        [
+            np.hstack([places[first], places[first + 1]]),
+            np.hstack([places[alone], places[alone]]),
+        ]
+    )
     return ends, np.concatenate([line[first], line[alone]])
 
 
@@ -81,10 +99,23 @@ def _boxes(ends: Floats, start: Ints) -> Floats:
     if not len(start):
         return np.empty((4, 0))
     low, high = np.minimum(ends[:2], ends[2:]), np.maximum(ends[:2], ends[2:])
-    return np.concatenate([np.minimum.reduceat(low, start, axis=1), np.maximum.reduceat(high, start, axis=1)])
+    return np.concatenate(
+        [
+            np.minimum.reduceat(low, start, axis=1),
+            np.maximum.reduceat(high, start, axis=1),
+        ]
+    )
 
 
-def near(shapes: Outlines, which: Ints, x: Floats, y: Floats, distance_m: float, *, geographic: bool) -> Bools:
+def near(
+    shapes: Outlines,
+    which: Ints,
+    x: Floats,
+    y: Floats,
+    distance_m: float,
+    *,
+    geographic: bool,
+) -> Bools:
     """For each pair of a geometry and a point, whether the point is within the distance of the geometry's outline.
 
     Distance <= `distance_m` counts as near. Inside an area but far from its rings is not near: ask for that apart.
@@ -106,16 +137,31 @@ def near(shapes: Outlines, which: Ints, x: Floats, y: Floats, distance_m: float,
     start = 0
     while start < len(which):
         before = int(done[start - 1]) if start else 0
-        end = max(int(np.searchsorted(done, before + _MOST_CANDIDATES, side="right")), start + 1)
+        end = max(
+            int(np.searchsorted(done, before + _MOST_CANDIDATES, side="right")),
+            start + 1,
+        )
         part = slice(start, end)
-        result[part] = _near(shapes, which[part], x[part], y[part], distance_m, geographic=geographic)
+        result[part] = _near(
+            shapes, which[part], x[part], y[part], distance_m, geographic=geographic
+        )
         start = end
     return result
 
 
-def _near(shapes: Outlines, which: Ints, x: Floats, y: Floats, distance_m: float, *, geographic: bool) -> Bools:
+def _near(
+    shapes: Outlines,
+    which: Ints,
+    x: Floats,
+    y: Floats,
+    distance_m: float,
+    *,
+    geographic: bool,
+) -> Bools:
     result = np.zeros(len(which), np.bool_)
-    pair, piece = _pieces_within_reach(shapes, which, x, y, distance_m, geographic=geographic)
+    pair, piece = _pieces_within_reach(
+        shapes, which, x, y, distance_m, geographic=geographic
+    )
     sizes = shapes.start[piece + 1] - shapes.start[piece]
     segment = ranges(shapes.start[piece], sizes)
     pair = np.repeat(pair, sizes)
@@ -125,10 +171,20 @@ def _near(shapes: Outlines, which: Ints, x: Floats, y: Floats, distance_m: float
 
 
 def _pieces_within_reach(
-    shapes: Outlines, which: Ints, x: Floats, y: Floats, distance_m: float, *, geographic: bool
+    shapes: Outlines,
+    which: Ints,
+    x: Floats,
+    y: Floats,
+    distance_m: float,
+    *,
+    geographic: bool,
 ) -> tuple[Ints, Ints]:
     """Pairs of a pair's number and a piece of its geometry whose box the distance can reach."""
-    across, along = reach_degrees(y, distance_m) if geographic else (np.full_like(x, distance_m),) * 2
+    across, along = (
+        reach_degrees(y, distance_m)
+        if geographic
+        else (np.full_like(x, distance_m),) * 2
+    )
     first = shapes.piece_start[which]
     counts = shapes.piece_start[which + 1] - first
     pair, piece = np.repeat(np.arange(len(which)), counts), ranges(first, counts)
@@ -140,7 +196,15 @@ def _pieces_within_reach(
     return pair[keep], piece[keep]
 
 
-def _hits(ends: Floats, pair: Ints, x: Floats, y: Floats, distance_m: float, *, geographic: bool) -> Bools:
+def _hits(
+    ends: Floats,
+    pair: Ints,
+    x: Floats,
+    y: Floats,
+    distance_m: float,
+    *,
+    geographic: bool,
+) -> Bools:
     """Whether the point of each pair is within the distance of its segment."""
     if not geographic:
         return _gap2(ends, x[pair], y[pair], *np.ones((2, 1))) <= distance_m**2
@@ -154,7 +218,9 @@ def _hits(ends: Floats, pair: Ints, x: Floats, y: Floats, distance_m: float, *, 
     else:
         left = np.arange(len(pair))
     at = pair[left]
-    hit[left] = within_metres(x[at], y[at], *_nearest_places(ends[:, left], x[at], y[at]), distance_m)
+    hit[left] = within_metres(
+        x[at], y[at], *_nearest_places(ends[:, left], x[at], y[at]), distance_m
+    )
     return hit
 
 
@@ -194,6 +260,8 @@ def _nearest_places(ends: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]
     latitude = y
     for _ in range(2):
         across, along = metres_per_degree(latitude)
-        share = _share((x - ax) * across, (y - ay) * along, (bx - ax) * across, (by - ay) * along)
+        share = _share(
+            (x - ax) * across, (y - ay) * along, (bx - ax) * across, (by - ay) * along
+        )
         latitude = (y + ay + (by - ay) * share) / 2
     return ax + (bx - ax) * share, ay + (by - ay) * share

@@ -23,14 +23,22 @@ Bools = npt.NDArray[np.bool_]
 Pairs = tuple[Ints, Ints]
 
 _FEW_PAIRS = 1 << 13  # so few places times objects are compared without a tree
-_MOST_LOOKED = 1 << 20  # pairs of a place and an object that it looks at, tested together
+_MOST_LOOKED = (
+    1 << 20
+)  # pairs of a place and an object that it looks at, tested together
 _GROWTH, _SMALLEST = 1 + 1e-12, 1e-150
 _ROUNDED_M = 0.001
-_FAR_M, _SURELY, _SURELY_FAR = 14_000_000.0, 1 + 1e-4, 1.03  # more than `metres_about` can be wrong, twice
+_FAR_M, _SURELY, _SURELY_FAR = (
+    14_000_000.0,
+    1 + 1e-4,
+    1.03,
+)  # more than `metres_about` can be wrong, twice
 _FLATTEST_M = 6_399_594.0 * 1.0005  # no radian of the globe is longer
 
 
-def distance(x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool) -> Floats:
+def distance(
+    x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool
+) -> Floats:
     """What distances are compared by: metres to the millimetre on the globe, dx * dx + dy * dy in the plane."""
     if geographic:
         return np.round(metres_between(x1, y1, x2, y2), 3)
@@ -64,8 +72,14 @@ class Objects:
 
     def has(self, wanted: Ints) -> Bools:
         """Whether these numbers are among them."""
-        at = np.minimum(np.searchsorted(self.number, wanted), max(len(self.number) - 1, 0))
-        return np.asarray(self.number[at] == wanted) if len(self.number) else np.zeros(wanted.shape, np.bool_)
+        at = np.minimum(
+            np.searchsorted(self.number, wanted), max(len(self.number) - 1, 0)
+        )
+        return (
+            np.asarray(self.number[at] == wanted)
+            if len(self.number)
+            else np.zeros(wanted.shape, np.bool_)
+        )
 
 
 class Neighbours:
@@ -81,14 +95,18 @@ class Neighbours:
 
     def __init__(self, x: Floats, y: Floats, *, geographic: bool) -> None:
         self._geographic = geographic
-        self._tree = cKDTree(self._coordinates(x, y), balanced_tree=False, compact_nodes=False)
+        self._tree = cKDTree(
+            self._coordinates(x, y), balanced_tree=False, compact_nodes=False
+        )
         self.size = len(x)
 
     def bound(self, x: Floats, y: Floats, k: Ints) -> Floats:
         """A little more than the distance of the k-th nearest as `distance` compares it; infinite when k > n."""
         bound = np.empty(len(x))
         sizes = np.ceil(np.log2(k))
-        for size in np.unique(sizes).tolist():  # those who ask for few do not wait for those who ask for many
+        for size in np.unique(
+            sizes
+        ).tolist():  # those who ask for few do not wait for those who ask for many
             rows = np.flatnonzero(sizes == size)
             ranks, column = np.unique(k[rows], return_inverse=True)
             found = self._tree.query(self._coordinates(x[rows], y[rows]), k=ranks)[0]
@@ -102,10 +120,14 @@ class Neighbours:
         if not self._geographic:
             return np.stack([x, y], axis=1)
         lon, lat = np.radians(x), np.radians(y)
-        return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
+        return np.stack(
+            [np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1
+        )
 
 
-def kth_nearest(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> tuple[Floats, Ints]:
+def kth_nearest(
+    x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects
+) -> tuple[Floats, Ints]:
     """How far the k-th nearest object is from each place, and which of those exactly so far is the last one.
 
     Args:
@@ -132,7 +154,9 @@ def kth_nearest(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> t
     return limit, tie
 
 
-def kth_nearest_of(x: Floats, y: Floats, k: Ints, pairs: Pairs, objects: Objects) -> tuple[Floats, Ints]:
+def kth_nearest_of(
+    x: Floats, y: Floats, k: Ints, pairs: Pairs, objects: Objects
+) -> tuple[Floats, Ints]:
     """What `kth_nearest` finds, where only these pairs of a place (its number, ascending) and an object count.
 
     Args:
@@ -142,17 +166,32 @@ def kth_nearest_of(x: Floats, y: Floats, k: Ints, pairs: Pairs, objects: Objects
         pairs: int64[p], int64[p]; each once, and none of a place of NaN.
         objects: where objects are; `number` is not asked for.
     """
-    limit, tie = np.where(np.isnan(x) | np.isnan(y), np.nan, np.inf), np.full(len(k), -1)
+    limit, tie = (
+        np.where(np.isnan(x) | np.isnan(y), np.nan, np.inf),
+        np.full(len(k), -1),
+    )
     rows, row = np.unique(pairs[0], return_inverse=True)
     if len(rows):
         x, y, number = x[rows], y[rows], pairs[1]
-        value = _about(x[row], y[row], objects.x[number], objects.y[number], geographic=objects.geographic)
+        value = _about(
+            x[row],
+            y[row],
+            objects.x[number],
+            objects.y[number],
+            geographic=objects.geographic,
+        )
         limit[rows], tie[rows] = _ranked(x, y, k[rows], objects, row, number, value)
     return limit, tie
 
 
 def kth_nearest_where(  # noqa: PLR0917 - places, then objects
-    x: Floats, y: Floats, k: Ints, wanted: Ints, most: Ints, objects: Objects, test: Test
+    x: Floats,
+    y: Floats,
+    k: Ints,
+    wanted: Ints,
+    most: Ints,
+    objects: Objects,
+    test: Test,
 ) -> tuple[Floats, Ints, Bools]:
     """What `kth_nearest` finds, where only pairs count that pass a test: they are looked for farther and farther away.
 
@@ -168,7 +207,10 @@ def kth_nearest_where(  # noqa: PLR0917 - places, then objects
     Returns:
         `limit` and `tie` as there, and bool[m]: which places have not given up.
     """
-    limit, tie = np.where(np.isnan(x) | np.isnan(y), np.nan, np.inf), np.full(len(k), -1)
+    limit, tie = (
+        np.where(np.isnan(x) | np.isnan(y), np.nan, np.inf),
+        np.full(len(k), -1),
+    )
     size, found = len(objects.number), np.isnan(limit)
     rows = np.flatnonzero(~found) if size else np.empty(0, np.int64)
     if not len(rows):
@@ -193,10 +235,20 @@ def _of(rows: Ints, test: Test) -> Test:
 
 
 def _looked(  # noqa: PLR0917 - places, then objects
-    x: Floats, y: Floats, k: Ints, look: Ints, tree: "Neighbours", objects: Objects, test: Test
+    x: Floats,
+    y: Floats,
+    k: Ints,
+    look: Ints,
+    tree: "Neighbours",
+    objects: Objects,
+    test: Test,
 ) -> tuple[Floats, Ints, Bools]:
     """The k-th nearest among so many of the nearest objects, as far as at least k of these count."""
-    limit, tie, bound = np.full(len(k), np.inf), np.full(len(k), -1), tree.bound(x, y, look)
+    limit, tie, bound = (
+        np.full(len(k), np.inf),
+        np.full(len(k), -1),
+        tree.bound(x, y, look),
+    )
     bound[look == len(objects.number)] = np.inf
     row, number, value = _within(x, y, bound, objects, test)
     enough = np.bincount(row[value <= bound[row]], minlength=len(k)) >= k
@@ -204,17 +256,27 @@ def _looked(  # noqa: PLR0917 - places, then objects
     if len(rows):
         keep = enough[row]
         row, number, value = np.cumsum(enough)[row[keep]] - 1, number[keep], value[keep]
-        limit[rows], tie[rows] = _ranked(x[rows], y[rows], k[rows], objects, row, number, value)
+        limit[rows], tie[rows] = _ranked(
+            x[rows], y[rows], k[rows], objects, row, number, value
+        )
     return limit, tie, enough
 
 
 def _ranked(  # noqa: PLR0917 - places, objects, pairs
-    x: Floats, y: Floats, k: Ints, objects: Objects, row: Ints, number: Ints, value: Floats
+    x: Floats,
+    y: Floats,
+    k: Ints,
+    objects: Objects,
+    row: Ints,
+    number: Ints,
+    value: Floats,
 ) -> tuple[Floats, Ints]:
     """The k-th distance and its tie of each place, which has pairs, sorted by place, about `value` far."""
     if objects.geographic:
         row, number = _nearly(row, number, value, k)
-        value = distance(x[row], y[row], objects.x[number], objects.y[number], geographic=True)
+        value = distance(
+            x[row], y[row], objects.x[number], objects.y[number], geographic=True
+        )
     start = np.searchsorted(row, np.arange(len(k) + 1))
     limit = kth_smallest(start, value, k)
     if objects.ids is None:
@@ -222,9 +284,15 @@ def _ranked(  # noqa: PLR0917 - places, objects, pairs
     return limit, last_of_equals(start, value, number, k, limit, objects.ids)
 
 
-def _about(x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool) -> Floats:
+def _about(
+    x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool
+) -> Floats:
     """About how far pairs are from each other; in the plane exactly, as `distance` compares."""
-    return metres_about(x1, y1, x2, y2) if geographic else distance(x1, y1, x2, y2, geographic=False)
+    return (
+        metres_about(x1, y1, x2, y2)
+        if geographic
+        else distance(x1, y1, x2, y2, geographic=False)
+    )
 
 
 def _nearly(row: Ints, number: Ints, about: Floats, k: Ints) -> tuple[Ints, Ints]:
@@ -236,7 +304,9 @@ def _nearly(row: Ints, number: Ints, about: Floats, k: Ints) -> tuple[Ints, Ints
     return row[keep], number[keep]
 
 
-def _candidates(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> tuple[Ints, Ints, Floats]:
+def _candidates(
+    x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects
+) -> tuple[Ints, Ints, Floats]:
     """Place, object and about how far it is, sorted by place: all objects that can be among the k nearest.
 
     In the plane the distances are exact.
@@ -246,17 +316,27 @@ def _candidates(x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects) -> t
         row, at = np.divmod(np.arange(len(x) * len(ox)), len(ox))
         keep = objects.number[at] != but[row]
         row, at = row[keep], at[keep]
-        return row, objects.number[at], _about(x[row], y[row], ox[at], oy[at], geographic=geographic)
+        return (
+            row,
+            objects.number[at],
+            _about(x[row], y[row], ox[at], oy[at], geographic=geographic),
+        )
     bound = Neighbours(ox, oy, geographic=geographic).bound(x, y, k + objects.has(but))
-    return _within(x, y, bound, objects, lambda row, number: np.asarray(number != but[row]))
+    return _within(
+        x, y, bound, objects, lambda row, number: np.asarray(number != but[row])
+    )
 
 
-def _within(x: Floats, y: Floats, bound: Floats, objects: Objects, test: Test) -> tuple[Ints, Ints, Floats]:
+def _within(
+    x: Floats, y: Floats, bound: Floats, objects: Objects, test: Test
+) -> tuple[Ints, Ints, Floats]:
     """Place, object and about how far it is, sorted by place: all within a bound that pass a test, and few more."""
     geographic, (ox, oy) = objects.geographic, objects.places()
     if geographic:
         bound = bound * np.where(bound < _FAR_M, _SURELY, _SURELY_FAR)
-    boxes, owner = circle_boxes(x, y, radius_of(bound, geographic=geographic), geographic=geographic)
+    boxes, owner = circle_boxes(
+        x, y, radius_of(bound, geographic=geographic), geographic=geographic
+    )
     values = [np.empty(0)]
 
     def near(box: Ints, at: Ints) -> Bools:

@@ -40,7 +40,9 @@ def kth_smallest(start: Ints, value: Floats, k: Ints) -> Floats:
     return limit
 
 
-def last_of_equals(start: Ints, value: Floats, number: Ints, k: Ints, limit: Floats, ids: pa.Array) -> Ints:
+def last_of_equals(
+    start: Ints, value: Floats, number: Ints, k: Ints, limit: Floats, ids: pa.Array
+) -> Ints:
     """For each row whose k-th value others share: the number of the last one, by id, that is among the k; else -1.
 
     Only the ids of equals are compared, by code points.
@@ -78,7 +80,9 @@ def _ranks(number: Ints, ids: pa.Array) -> Ints:
     return rank[place]
 
 
-def among_first(value: Floats, number: Ints, limit: Floats, tie: Ints, ids: pa.Array) -> npt.NDArray[np.bool_]:
+def among_first(
+    value: Floats, number: Ints, limit: Floats, tie: Ints, ids: pa.Array
+) -> npt.NDArray[np.bool_]:
     """For each pair whether it belongs to the first k of its row, of which `limit` and `tie` are known (see above)."""
     keep: npt.NDArray[np.bool_] = value <= limit
     tied = np.flatnonzero((value == limit) & (tie >= 0))
@@ -88,7 +92,9 @@ def among_first(value: Floats, number: Ints, limit: Floats, tie: Ints, ids: pa.A
     return keep
 
 
-def first_of_all(value: Floats, k: Ints, number: Ints, ids: pa.Array) -> npt.NDArray[np.bool_]:
+def first_of_all(
+    value: Floats, k: Ints, number: Ints, ids: pa.Array
+) -> npt.NDArray[np.bool_]:
     """Who of n belongs to the first k at each of t moments, for m queries: by value, of equals by id.
 
     Args:
@@ -107,7 +113,11 @@ def first_of_all(value: Floats, k: Ints, number: Ints, ids: pa.Array) -> npt.NDA
     limit = np.where(np.isnan(limit) | (k > width), np.inf, limit)
     with np.errstate(invalid="ignore"):
         moment, query, column = np.nonzero(value <= limit[:, :, None])
-    row, chosen, whose = moment * queries + query, value[moment, query, column], number[moment, column]
+    row, chosen, whose = (
+        moment * queries + query,
+        value[moment, query, column],
+        number[moment, column],
+    )
     start = np.searchsorted(row, np.arange(moments * queries + 1))
     limit = limit.ravel()
     tie = last_of_equals(start, chosen, whose, np.tile(k, moments), limit, ids)

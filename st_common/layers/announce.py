@@ -20,7 +20,11 @@ class Announcement:
 
 
 def announce(
-    home: Home, *, layer: str | None = None, stream: str | None = None, arrival_us: int | None = None
+    home: Home,
+    *,
+    layer: str | None = None,
+    stream: str | None = None,
+    arrival_us: int | None = None,
 ) -> list[Announcement]:
     """The control rows written: one for each stream whose log does not yet name a layer's newest version.
 
@@ -35,15 +39,27 @@ def announce(
     """
     stamp = time.time_ns() // 1000 if arrival_us is None else arrival_us
     layers = [layer] if layer else list(layer_names(home))
-    newest = {name: version for name in layers if (version := newest_version(home, name)) is not None}
+    newest = {
+        name: version
+        for name in layers
+        if (version := newest_version(home, name)) is not None
+    }
     written: list[Announcement] = []
     for name in [stream] if stream else _stream_names(home):
         log = Log(home.log(name))
         with log.locked():
             said = _announced(log)
-            missing = [Announcement(name, key, at) for key, at in newest.items() if said.get(key, -1) < at]
+            missing = [
+                Announcement(name, key, at)
+                for key, at in newest.items()
+                if said.get(key, -1) < at
+            ]
             if missing:
-                log.append(b"".join(_control_row(one) for one in missing), arrival_us=stamp, control=True)
+                log.append(
+                    b"".join(_control_row(one) for one in missing),
+                    arrival_us=stamp,
+                    control=True,
+                )
         written += missing
     return written
 
@@ -52,7 +68,11 @@ def layer_names(home: Home) -> Iterator[str]:
     """The names of the layers that have a table, in order."""
     folder = home.root / "tables" / "layers"
     if folder.is_dir():
-        yield from sorted(path.name for path in folder.iterdir() if path.is_dir() and tables.exists(path))
+        yield from sorted(
+            path.name
+            for path in folder.iterdir()
+            if path.is_dir() and tables.exists(path)
+        )
 
 
 def newest_version(home: Home, layer: str) -> int | None:
@@ -62,7 +82,11 @@ def newest_version(home: Home, layer: str) -> int | None:
 
 def _stream_names(home: Home) -> list[str]:
     folder = home.root / "streams"
-    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    return (
+        sorted(path.name for path in folder.iterdir() if path.is_dir())
+        if folder.is_dir()
+        else []
+    )
 
 
 def _announced(log: Log) -> dict[str, int]:
@@ -77,4 +101,7 @@ def _announced(log: Log) -> dict[str, int]:
 
 
 def _control_row(one: Announcement) -> bytes:
-    return json.dumps({"op": "layer", "layer": one.layer, "version": one.version}).encode() + b"\n"
+    return (
+        json.dumps({"op": "layer", "layer": one.layer, "version": one.version}).encode()
+        + b"\n"
+    )

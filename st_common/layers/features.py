@@ -11,7 +11,9 @@ import shapely
 from st_common.geometry.near import outlines
 
 _HALF_TURN = 180.0
-Progress = Callable[[str, int], None]  # what is being done, and how many features of it are done
+Progress = Callable[
+    [str, int], None
+]  # what is being done, and how many features of it are done
 Geometries = npt.NDArray[np.object_]
 
 
@@ -30,7 +32,9 @@ class Found:
     repaired: int = 0
     wanted: int = 0
 
-    def add(self, fid: str, kind: str, tags: dict[str, str], geometry: str | bytes) -> None:
+    def add(
+        self, fid: str, kind: str, tags: dict[str, str], geometry: str | bytes
+    ) -> None:
         """One more feature."""
         self.fids.append(fid)
         self.kinds.append(kind)
@@ -62,7 +66,9 @@ def checked(found: Found, *, geographic: bool = True) -> Features:
     as in a ring without area), `duplicate_fid` (the first one stays), `crosses_180` (when `geographic`: a side is
     longer than 180 degrees, so that it can be read in two ways; RFC 7946 splits such features at 180 degrees).
     """
-    geometries = shapely.from_wkb(np.array(found.geometries, dtype=object), on_invalid="ignore")
+    geometries = shapely.from_wkb(
+        np.array(found.geometries, dtype=object), on_invalid="ignore"
+    )
     rejected = Counter(found.rejected)
     order, doubles = _first_of_each(found.fids)
     rejected["duplicate_fid"] += doubles
@@ -88,7 +94,11 @@ def checked(found: Found, *, geographic: bool = True) -> Features:
 
 def _first_of_each(fids: list[str]) -> tuple[npt.NDArray[np.int64], int]:
     """Where each fid stands first, in the order of fids, and how many rows are left out by that."""
-    rows = np.argsort(np.array(fids, dtype=object), kind="stable") if fids else np.empty(0, np.int64)
+    rows = (
+        np.argsort(np.array(fids, dtype=object), kind="stable")
+        if fids
+        else np.empty(0, np.int64)
+    )
     ordered = _objects(fids)[rows]
     first = np.ones(len(rows), bool)
     first[1:] = ordered[1:] != ordered[:-1]
@@ -108,7 +118,9 @@ def _repaired(geometries: Geometries) -> tuple[Geometries, npt.NDArray[np.bool_]
     """Geometries made valid in their own dimension, and which of them were not valid."""
     broken = ~(shapely.is_valid(geometries) | shapely.is_missing(geometries))
     result = geometries.copy()
-    result[broken] = shapely.make_valid(geometries[broken], method="structure", keep_collapsed=False)
+    result[broken] = shapely.make_valid(
+        geometries[broken], method="structure", keep_collapsed=False
+    )
     return result, broken
 
 

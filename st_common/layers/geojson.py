@@ -16,10 +16,34 @@ from st_common.errors import LayerError
 from st_common.layers.features import Found, Progress
 from st_common.layers.kinds import OTHER, Geometry, Kinds
 
-SUFFIXES = (".geojson", ".json", ".geojsonl", ".geojsons", ".geojsonseq", ".ndjson", ".jsonl")
-_DEPTH = {"Point": 0, "MultiPoint": 1, "LineString": 1, "MultiLineString": 2, "Polygon": 2, "MultiPolygon": 3}
-_FEWEST = {"LineString": 2, "MultiLineString": 2, "Polygon": 4, "MultiPolygon": 4}  # positions of a line or a ring
-_CLASS: dict[str, Geometry] = {"Polygon": "area", "LineString": "line", "Point": "point"}
+SUFFIXES = (
+    ".geojson",
+    ".json",
+    ".geojsonl",
+    ".geojsons",
+    ".geojsonseq",
+    ".ndjson",
+    ".jsonl",
+)
+_DEPTH = {
+    "Point": 0,
+    "MultiPoint": 1,
+    "LineString": 1,
+    "MultiLineString": 2,
+    "Polygon": 2,
+    "MultiPolygon": 3,
+}
+_FEWEST = {
+    "LineString": 2,
+    "MultiLineString": 2,
+    "Polygon": 4,
+    "MultiPolygon": 4,
+}  # positions of a line or a ring
+_CLASS: dict[str, Geometry] = {
+    "Polygon": "area",
+    "LineString": "line",
+    "Point": "point",
+}
 _MOST_NESTED = 8  # collections in collections
 _GZIP, _RECORD = b"\x1f\x8b", b"\x1e"
 _REPORT_EVERY = 4096
@@ -38,7 +62,13 @@ class _Usable:
     wkb: bytes
 
 
-def read_geojson(file: Path, kinds: Kinds, *, geographic: bool = True, progress: Progress | None = None) -> Found:
+def read_geojson(
+    file: Path,
+    kinds: Kinds,
+    *,
+    geographic: bool = True,
+    progress: Progress | None = None,
+) -> Found:
     """The features of a GeoJSON file; a geometry alone counts as a feature without properties.
 
     The kind is the property "kind" if it is a text, else that of the first rule that matches the properties, else
@@ -71,7 +101,9 @@ def _content(file: Path) -> bytes:
         content = file.read_bytes()
         return gzip.decompress(content) if content.startswith(_GZIP) else content
     except (OSError, EOFError, zlib.error) as error:
-        raise LayerError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise LayerError(
+            f"{file} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
 def _records(file: Path, content: bytes) -> Iterator[Any]:
@@ -88,7 +120,10 @@ def _lines(file: Path, content: bytes, reason: str) -> Iterator[Any]:
     pieces = content.split(_RECORD) if _RECORD in content else content.splitlines()
     records = [_parsed(piece) for piece in pieces if piece.strip()]
     if not any(isinstance(record, dict) for record in records):
-        raise LayerError(f"{file} is no GeoJSON: {reason}", hint="neither one document nor one feature a line")
+        raise LayerError(
+            f"{file} is no GeoJSON: {reason}",
+            hint="neither one document nor one feature a line",
+        )
     for record in records:
         yield from _features(record, file) if isinstance(record, dict) else [record]
 
@@ -102,13 +137,17 @@ def _parsed(piece: bytes) -> Any:
 
 def _features(document: Any, file: Path) -> Iterator[Any]:
     if not isinstance(document, dict):
-        raise LayerError(f"{file} is no GeoJSON: {type(document).__name__} instead of an object")
+        raise LayerError(
+            f"{file} is no GeoJSON: {type(document).__name__} instead of an object"
+        )
     if document.get("type") != "FeatureCollection":
         yield document
         return
     features = document.get("features")
     if not isinstance(features, list):
-        raise LayerError(f"{file} is no GeoJSON: a FeatureCollection without a list of features")
+        raise LayerError(
+            f"{file} is no GeoJSON: a FeatureCollection without a list of features"
+        )
     yield from features
 
 
@@ -119,7 +158,11 @@ def _usable(record: Any, number: int, kinds: Kinds, *, geographic: bool) -> _Usa
         raise _BadFeatureError("not_a_feature")
     feature = record if record.get("type") == "Feature" else {"geometry": record}
     identity = feature.get("id", f"#{number}")
-    if isinstance(identity, bool) or not isinstance(identity, str | int | float) or identity == "":
+    if (
+        isinstance(identity, bool)
+        or not isinstance(identity, str | int | float)
+        or identity == ""
+    ):
         raise _BadFeatureError("bad_id")
     tags = _tags(feature.get("properties"))
     geometry = feature.get("geometry")
@@ -163,11 +206,16 @@ def _checked(geometry: Any, *, geographic: bool, nested: int = 0) -> dict[str, A
         members = geometry.get("geometries")
         if not isinstance(members, list) or nested == _MOST_NESTED:
             raise _BadFeatureError("bad_geometry")
-        parts = [_checked(member, geographic=geographic, nested=nested + 1) for member in members]
+        parts = [
+            _checked(member, geographic=geographic, nested=nested + 1)
+            for member in members
+        ]
         return {"type": kind, "geometries": parts}
     if not isinstance(kind, str) or kind not in _DEPTH:
         raise _BadFeatureError("unknown_type")
-    places = _places(geometry.get("coordinates"), _DEPTH[kind], kind, geographic=geographic)
+    places = _places(
+        geometry.get("coordinates"), _DEPTH[kind], kind, geographic=geographic
+    )
     return {"type": kind, "coordinates": places}
 
 
@@ -176,7 +224,9 @@ def _places(places: Any, depth: int, kind: str, *, geographic: bool) -> list[Any
         raise _BadFeatureError("bad_coordinates")
     if depth == 0:
         return _place(places, geographic=geographic)
-    checked = [_places(place, depth - 1, kind, geographic=geographic) for place in places]
+    checked = [
+        _places(place, depth - 1, kind, geographic=geographic) for place in places
+    ]
     if depth == 1 and len(checked) < _FEWEST.get(kind, 1):
         raise _BadFeatureError("too_few_points")
     if depth == 1 and kind.endswith("Polygon") and checked[0] != checked[-1]:

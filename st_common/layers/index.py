@@ -23,7 +23,9 @@ from st_common.layers.shapes import ShapeCache
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Tags = Sequence[tuple[str, str]]
-Chosen = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]  # kinds and tags of features
+Chosen = tuple[
+    tuple[str, ...], tuple[tuple[str, str], ...]
+]  # kinds and tags of features
 
 CACHE_BYTES = 512 << 20
 _TURN = 360.0
@@ -45,8 +47,20 @@ class LayerIndex:
         cache_bytes: how much memory the geometries may take; the boxes of all features are held anyway.
     """
 
-    __slots__ = ("_boxes", "_cache", "_geographic", "_grids", "_keyed", "_kind", "_local", "_read_tag", "_region",
-                 "_region_ids", "_values", "fids")  # fmt: skip
+    __slots__ = (
+        "_boxes",
+        "_cache",
+        "_geographic",
+        "_grids",
+        "_keyed",
+        "_kind",
+        "_local",
+        "_read_tag",
+        "_region",
+        "_region_ids",
+        "_values",
+        "fids",
+    )
 
     def __init__(
         self,
@@ -58,22 +72,40 @@ class LayerIndex:
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         rows = rows.filter(rows["home"]).sort_by("fid")
-        self.fids: npt.NDArray[np.object_] = rows["fid"].to_numpy(zero_copy_only=False).astype(object)
+        self.fids: npt.NDArray[np.object_] = (
+            rows["fid"].to_numpy(zero_copy_only=False).astype(object)
+        )
         """The fids, sorted; `feature_idx` of `match` counts in them."""
         self._kind = rows["kind"].to_numpy(zero_copy_only=False)
         self._boxes = np.stack([rows[edge].to_numpy() for edge in _EDGES], axis=1)
-        ids, self._region = np.unique(rows["region_id"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
+        ids, self._region = np.unique(
+            rows["region_id"].to_numpy(zero_copy_only=False).astype(str),
+            return_inverse=True,
+        )
         self._region_ids: list[str] = ids.tolist()
         self._local = _rank_in_group(self._region)
         self._geographic = geographic
-        self._grids: OrderedDict[tuple[Chosen, float | None, Growth], tuple[BoxIndex, Ints]] = OrderedDict()
+        self._grids: OrderedDict[
+            tuple[Chosen, float | None, Growth], tuple[BoxIndex, Ints]
+        ] = OrderedDict()
         self._cache = ShapeCache(read_region, limit_bytes=cache_bytes)
-        self._read_tag, self._keyed, self._values = read_tag, dict[str, KeyIndex](), dict[str, pa.Array]()
+        self._read_tag, self._keyed, self._values = (
+            read_tag,
+            dict[str, KeyIndex](),
+            dict[str, pa.Array](),
+        )
 
     def match(
-        self, x: Floats, y: Floats, *, distance_m: float | None = None, kinds: Sequence[str] = (), tags: Tags = (),
-        within: bool = False, growth: Growth = POINT,
-    ) -> tuple[Ints, Ints]:  # fmt: skip
+        self,
+        x: Floats,
+        y: Floats,
+        *,
+        distance_m: float | None = None,
+        kinds: Sequence[str] = (),
+        tags: Tags = (),
+        within: bool = False,
+        growth: Growth = POINT,
+    ) -> tuple[Ints, Ints]:
         """All pairs of a point and a feature that it lies in or on, or that is at most `distance_m` away.
 
         Args:
@@ -96,35 +128,63 @@ class LayerIndex:
         grid, features = self._grid(chosen, distance_m, growth.rounded())
         points, found = grid.probe(x, y)
         found = features[found]
-        half = None if growth.is_point else growth.half_sides(y, geographic=self._geographic)
+        half = (
+            None
+            if growth.is_point
+            else growth.half_sides(y, geographic=self._geographic)
+        )
         keep = np.zeros(len(points), np.bool_)
         for region, pairs in _groups(self._region[found]):
             with readable():
                 shapes = self._cache.get(self._region_ids[region])
             which, at = self._local[found[pairs]], points[pairs]
             if distance_m is not None:
-                keep[pairs] = shapes.near(which, x[at], y[at], distance_m, geographic=self._geographic)
+                keep[pairs] = shapes.near(
+                    which, x[at], y[at], distance_m, geographic=self._geographic
+                )
             elif half is None:
-                keep[pairs] = (shapes.contain if within else shapes.intersect)(which, x[at], y[at])
+                keep[pairs] = (shapes.contain if within else shapes.intersect)(
+                    which, x[at], y[at]
+                )
             else:
                 across, along = half[0][at], half[1][at]
-                boxes = np.stack([x[at] - across, y[at] - along, x[at] + across, y[at] + along], axis=1)
+                boxes = np.stack(
+                    [x[at] - across, y[at] - along, x[at] + across, y[at] + along],
+                    axis=1,
+                )
                 keep[pairs] = shapes.meet(which, boxes, within=within)
         points, found = owner[points[keep]], found[keep]
         return (points, found) if len(owner) == total else _each_once(points, found)
 
-    def _turned(self, x: Floats, y: Floats, distance_m: float | None, growth: Growth) -> tuple[Floats, Floats, Ints]:
+    def _turned(
+        self, x: Floats, y: Floats, distance_m: float | None, growth: Growth
+    ) -> tuple[Floats, Floats, Ints]:
         """The points, those that reach across 180 degrees once more a whole turn away, and whose each is."""
         owner = np.arange(len(x))
         if not self._geographic or (distance_m is None and growth.is_point):
             return x, y, owner
-        reach = growth.half_sides(y, geographic=True)[0] if distance_m is None else reach_degrees(y, distance_m)[0]
+        reach = (
+            growth.half_sides(y, geographic=True)[0]
+            if distance_m is None
+            else reach_degrees(y, distance_m)[0]
+        )
         with np.errstate(invalid="ignore"):
             beyond = np.flatnonzero(np.abs(x) + reach > _TURN / 2)
         turned = x[beyond] - np.copysign(_TURN, x[beyond])
-        return np.concatenate([x, turned]), np.concatenate([y, y[beyond]]), np.concatenate([owner, beyond])
+        return (
+            np.concatenate([x, turned]),
+            np.concatenate([y, y[beyond]]),
+            np.concatenate([owner, beyond]),
+        )
 
-    def keyed(self, values: pa.Array, column: str, *, kinds: Sequence[str] = (), tags: Tags = ()) -> tuple[Ints, Ints]:
+    def keyed(
+        self,
+        values: pa.Array,
+        column: str,
+        *,
+        kinds: Sequence[str] = (),
+        tags: Tags = (),
+    ) -> tuple[Ints, Ints]:
         """All pairs of a value and a feature whose `column` ("fid", "kind" or the name of a tag) is equal to it.
 
         Returns:
@@ -147,7 +207,9 @@ class LayerIndex:
     def _meant(self, chosen: Chosen) -> npt.NDArray[np.bool_]:
         """Which features are of these kinds and have these tags."""
         kinds, tags = chosen
-        meant: npt.NDArray[np.bool_] = np.isin(self._kind, kinds) if kinds else np.ones(len(self.fids), np.bool_)
+        meant: npt.NDArray[np.bool_] = (
+            np.isin(self._kind, kinds) if kinds else np.ones(len(self.fids), np.bool_)
+        )
         for name, value in tags:
             has = pc.fill_null(pc.equal(self.values(name), value), fill_value=False)
             meant &= has.to_numpy(zero_copy_only=False)
@@ -175,7 +237,9 @@ class LayerIndex:
         """About how much memory the geometries take now."""
         return self._cache.nbytes
 
-    def _grid(self, chosen: Chosen, distance_m: float | None, growth: Growth) -> tuple[BoxIndex, Ints]:
+    def _grid(
+        self, chosen: Chosen, distance_m: float | None, growth: Growth
+    ) -> tuple[BoxIndex, Ints]:
         key = (chosen, distance_m, growth)
         grid = self._grids.pop(key, None)
         if grid is None:
@@ -192,7 +256,9 @@ class LayerIndex:
         return grid
 
 
-def load_index(home: Home, layer: str, version: int, *, geographic: bool = True) -> LayerIndex:
+def load_index(
+    home: Home, layer: str, version: int, *, geographic: bool = True
+) -> LayerIndex:
     """The index of a version of a layer (a Delta version of its table); held by this process for further calls.
 
     Raises:
@@ -207,12 +273,21 @@ def _load_index(path: Path, version: int, geographic: bool) -> LayerIndex:  # no
     with readable():
         newest = tables.version(path)
     if newest is None or not 0 <= version <= newest:
-        has = f"its versions go to {newest}" if newest is not None else "fairway layer list shows which there are"
+        has = (
+            f"its versions go to {newest}"
+            if newest is not None
+            else "fairway layer list shows which there are"
+        )
         raise LayerError(f"layer {path.name!r} has no version {version}", hint=has)
     read_tag = partial(_tag, path, version)
     with readable():
         rows = tables.read(path, version=version, columns=list(_SMALL_COLUMNS))
-        return LayerIndex(rows, partial(_region_wkb, path, version), geographic=geographic, read_tag=read_tag)
+        return LayerIndex(
+            rows,
+            partial(_region_wkb, path, version),
+            geographic=geographic,
+            read_tag=read_tag,
+        )
 
 
 def _tag(path: Path, version: int, name: str) -> pa.Array:
@@ -223,7 +298,9 @@ def _tag(path: Path, version: int, name: str) -> pa.Array:
 
 def _region_wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:
     columns = ["home", "fid", "geometry"]
-    rows = tables.read(path, version=version, columns=columns, filters=[("region_id", "=", region_id)])
+    rows = tables.read(
+        path, version=version, columns=columns, filters=[("region_id", "=", region_id)]
+    )
     return rows.filter(pc.field("home")).sort_by("fid")["geometry"]
 
 
@@ -246,4 +323,6 @@ def _groups(groups: Ints) -> list[tuple[int, Ints]]:
     """The groups that occur, each with its rows."""
     order = np.argsort(groups, kind="stable")
     ids, starts = np.unique(groups[order], return_index=True)
-    return list(zip(ids.tolist(), np.split(order, starts[1:])[: len(ids)], strict=True))  # no rows: one empty part
+    return list(
+        zip(ids.tolist(), np.split(order, starts[1:])[: len(ids)], strict=True)
+    )  # no rows: one empty part

@@ -26,13 +26,23 @@ class KeyIndex:
         code = encoded.indices.to_numpy(zero_copy_only=False)
         start = np.zeros(len(encoded.dictionary) + 1, np.int64)
         np.cumsum(np.bincount(code, minlength=len(encoded.dictionary)), out=start[1:])
-        return KeyIndex(keys=encoded.dictionary, start=start, features=known[np.argsort(code, kind="stable")])
+        return KeyIndex(
+            keys=encoded.dictionary,
+            start=start,
+            features=known[np.argsort(code, kind="stable")],
+        )
 
     def find(self, values: pa.Array) -> tuple[Ints, Ints]:
         """Pairs of a value (its place) and a feature with that key, sorted by both; null has none."""
         found = pc.index_in(values.cast(pa.string()), self.keys, skip_nulls=True)
         place = np.flatnonzero(pc.is_valid(found).to_numpy(zero_copy_only=False))
-        code = found.take(pa.array(place)).to_numpy(zero_copy_only=False).astype(np.int64)
+        code = (
+            found.take(pa.array(place)).to_numpy(zero_copy_only=False).astype(np.int64)
+        )
         count = self.start[code + 1] - self.start[code]
-        offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-        return np.repeat(place, count), self.features[np.repeat(self.start[code], count) + offset]
+        offset = np.arange(int(count.sum())) - np.repeat(
+            np.cumsum(count) - count, count
+        )
+        return np.repeat(place, count), self.features[
+            np.repeat(self.start[code], count) + offset
+        ]

@@ -52,7 +52,9 @@ class Kinds:
             return self
         wanted, known = set(kinds), [rule.kind for rule in self.rules]
         for kind in sorted(wanted - set(known)):
-            raise ConfigError(f"no kind {kind!r} in conf/layers.toml", hint=_nearest(kind, known))
+            raise ConfigError(
+                f"no kind {kind!r} in conf/layers.toml", hint=_nearest(kind, known)
+            )
         return Kinds(tuple(rule for rule in self.rules if rule.kind in wanted))
 
 
@@ -66,25 +68,46 @@ def load_kinds(conf: Path) -> Kinds:
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}", hint="it says which tags make a kind") from None
+        raise ConfigError(
+            f"{file} cannot be read: {error.strerror}",
+            hint="it says which tags make a kind",
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is no TOML: {error}") from None
     _known_only(document, ("kinds",), f"{file}")
     kinds = document.get("kinds", {})
     if not isinstance(kinds, dict) or not kinds:
-        raise ConfigError(f"{file} names no kinds", hint="write tables such as [kinds.park] with geometry and tags")
-    return Kinds(tuple(_rule(kind, table, f"{file}, kind {kind}") for kind, table in kinds.items()))
+        raise ConfigError(
+            f"{file} names no kinds",
+            hint="write tables such as [kinds.park] with geometry and tags",
+        )
+    return Kinds(
+        tuple(
+            _rule(kind, table, f"{file}, kind {kind}") for kind, table in kinds.items()
+        )
+    )
 
 
 def _rule(kind: str, table: Any, where: str) -> Rule:
     if not isinstance(table, dict):
-        raise ConfigError(f"{where}: {table!r} is no table", hint=f"write [kinds.{kind}]")
+        raise ConfigError(
+            f"{where}: {table!r} is no table", hint=f"write [kinds.{kind}]"
+        )
     _known_only(table, ("geometry", "tags"), where)
     geometry, tags = table.get("geometry"), table.get("tags")
     if geometry not in GEOMETRIES:
-        raise ConfigError(f"{where}: geometry {geometry!r}", hint="one of area, line, point")
-    if not isinstance(tags, list) or not tags or not all(isinstance(tag, str) and tag for tag in tags):
-        raise ConfigError(f"{where}: tags {tags!r}", hint='a list such as ["natural=wood", "building"]')
+        raise ConfigError(
+            f"{where}: geometry {geometry!r}", hint="one of area, line, point"
+        )
+    if (
+        not isinstance(tags, list)
+        or not tags
+        or not all(isinstance(tag, str) and tag for tag in tags)
+    ):
+        raise ConfigError(
+            f"{where}: tags {tags!r}",
+            hint='a list such as ["natural=wood", "building"]',
+        )
     return Rule(kind=kind, geometry=geometry, tags=tuple(_tag(tag) for tag in tags))
 
 
@@ -96,7 +119,9 @@ def _tag(text: str) -> tuple[str, str | None]:
 def _known_only(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     for key in table:
         if key not in known:
-            raise ConfigError(f"{where}: unknown key {key!r}", hint=_nearest(key, known))
+            raise ConfigError(
+                f"{where}: unknown key {key!r}", hint=_nearest(key, known)
+            )
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:

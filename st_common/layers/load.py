@@ -71,9 +71,14 @@ def load(
     """
     table = home.table("layers", layer)
     rules = load_kinds(conf or conf_dir(home.root))
-    features = read_features(file, rules, kinds=kinds, geographic=geographic, progress=progress)
+    features = read_features(
+        file, rules, kinds=kinds, geographic=geographic, progress=progress
+    )
     if not len(features.fids):
-        raise LayerError(f"{file} has no feature for layer {layer!r}", hint=_why_none(features, kinds))
+        raise LayerError(
+            f"{file} has no feature for layer {layer!r}",
+            hint=_why_none(features, kinds),
+        )
     rows = layer_rows(features, current(home, group))
     if progress:
         progress("writing", len(rows))
@@ -110,17 +115,33 @@ def read_features(
     if not file.is_file():
         raise LayerError(f"there is no file {file}")
     if name.endswith(osm.SUFFIXES):
-        return checked(osm.read_osm(file, rules.only(kinds), progress=progress), geographic=geographic)
+        return checked(
+            osm.read_osm(file, rules.only(kinds), progress=progress),
+            geographic=geographic,
+        )
     if name.removesuffix(".gz").endswith(geojson.SUFFIXES):
-        chosen = rules if kinds is None else Kinds(tuple(rule for rule in rules.rules if rule.kind in kinds))
-        found = geojson.read_geojson(file, chosen, geographic=geographic, progress=progress)
-        return checked(found if kinds is None else _of_kinds(found, kinds), geographic=geographic)
-    raise LayerError(f"{file} is of no known format", hint="known are .osm.pbf, .osm, .osm.gz, .osm.bz2 and .geojson")
+        chosen = (
+            rules
+            if kinds is None
+            else Kinds(tuple(rule for rule in rules.rules if rule.kind in kinds))
+        )
+        found = geojson.read_geojson(
+            file, chosen, geographic=geographic, progress=progress
+        )
+        return checked(
+            found if kinds is None else _of_kinds(found, kinds), geographic=geographic
+        )
+    raise LayerError(
+        f"{file} is of no known format",
+        hint="known are .osm.pbf, .osm, .osm.gz, .osm.bz2 and .geojson",
+    )
 
 
 def _of_kinds(found: Found, kinds: Collection[str]) -> Found:
     others = sum(kind not in kinds for kind in found.kinds)
-    chosen = Found(rejected=found.rejected, repaired=found.repaired, wanted=found.wanted - others)
+    chosen = Found(
+        rejected=found.rejected, repaired=found.repaired, wanted=found.wanted - others
+    )
     for row in zip(found.fids, found.kinds, found.tags, found.geometries, strict=True):
         if row[1] in kinds:
             chosen.add(*row)
@@ -128,5 +149,11 @@ def _of_kinds(found: Found, kinds: Collection[str]) -> Found:
 
 
 def _why_none(features: Features, kinds: Collection[str] | None) -> str:
-    rejected = ", ".join(f"{count} {reason}" for reason, count in features.rejected.items())
-    return f"rejected: {rejected}" if rejected else f"none is of kind {', '.join(kinds) if kinds else 'in layers.toml'}"
+    rejected = ", ".join(
+        f"{count} {reason}" for reason, count in features.rejected.items()
+    )
+    return (
+        f"rejected: {rejected}"
+        if rejected
+        else f"none is of kind {', '.join(kinds) if kinds else 'in layers.toml'}"
+    )

@@ -54,9 +54,17 @@ def read_osm(file: Path, kinds: Kinds, *, progress: Progress | None = None) -> F
                 progress("reading", len(reading.found.fids))
     except (RuntimeError, OSError, ValueError) as error:
         message = " ".join(str(error).split()) or type(error).__name__
-        hint = "sort it first, with osmium sort" if "out of order" in message else "is the file complete?"
-        raise LayerError(f"{file} cannot be read as OSM: {message}", hint=hint) from None
-    reading.found.rejected.update(reason for reason in reading.areas.values() if reason is not None)
+        hint = (
+            "sort it first, with osmium sort"
+            if "out of order" in message
+            else "is the file complete?"
+        )
+        raise LayerError(
+            f"{file} cannot be read as OSM: {message}", hint=hint
+        ) from None
+    reading.found.rejected.update(
+        reason for reason in reading.areas.values() if reason is not None
+    )
     reading.found.wanted += len(reading.areas)
     return reading.found
 
@@ -76,7 +84,9 @@ def _take(reading: _Reading, thing: Any) -> None:
         _take_way(reading, thing)
     elif thing.is_node():
         _take_node(reading, thing)
-    elif thing.tags.get("type") in _AREA_RELATIONS and reading.kinds.of(dict(thing.tags), "area"):
+    elif thing.tags.get("type") in _AREA_RELATIONS and reading.kinds.of(
+        dict(thing.tags), "area"
+    ):
         reading.areas.setdefault(f"relation/{thing.id}/area", "no_area")
 
 
@@ -90,7 +100,9 @@ def _take_area(reading: _Reading, area: Any) -> None:
     if not outer:  # osmium hands on areas whose rings it could not close, without rings
         reading.areas.setdefault(fid, "no_area")
         return
-    reading.found.wanted += fid in reading.areas and reading.areas[fid] is None  # a second one of the same name
+    reading.found.wanted += (
+        fid in reading.areas and reading.areas[fid] is None
+    )  # a second one of the same name
     reading.areas[fid] = None
     reading.found.add(fid, kind, tags, reading.factory.create_multipolygon(area))
 
@@ -102,7 +114,9 @@ def _take_node(reading: _Reading, node: Any) -> None:
         return
     reading.found.wanted += 1
     if node.location.valid():
-        reading.found.add(f"node/{node.id}", kind, tags, reading.factory.create_point(node))
+        reading.found.add(
+            f"node/{node.id}", kind, tags, reading.factory.create_point(node)
+        )
     else:
         reading.found.rejected["bad_location"] += 1
 
@@ -138,4 +152,6 @@ def _line(way: Any, reading: _Reading) -> str | bytes | None:
         return None
     reading.found.repaired += 1
     lines = [shapely.linestrings(stretch) for stretch in stretches]
-    return bytes(shapely.to_wkb(lines[0] if len(lines) == 1 else shapely.multilinestrings(lines)))
+    return bytes(
+        shapely.to_wkb(lines[0] if len(lines) == 1 else shapely.multilinestrings(lines))
+    )

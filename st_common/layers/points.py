@@ -21,7 +21,9 @@ def file_points(file: Path, rules: Kinds) -> PointSource:
         LayerError: the file cannot be read.
     """
     bounds = shapely.bounds(read_features(file, rules).geometries)
-    return lambda: iter([((bounds[:, 0] + bounds[:, 2]) / 2, (bounds[:, 1] + bounds[:, 3]) / 2)])
+    return lambda: iter(
+        [((bounds[:, 0] + bounds[:, 2]) / 2, (bounds[:, 1] + bounds[:, 3]) / 2)]
+    )
 
 
 def layer_points(home: Home, layer: str) -> PointSource:
@@ -32,11 +34,16 @@ def layer_points(home: Home, layer: str) -> PointSource:
     """
     version = newest_version(home, layer)
     if version is None:
-        raise LayerError(f"there is no layer {layer!r}", hint="fairway layer list shows which there are")
+        raise LayerError(
+            f"there is no layer {layer!r}",
+            hint="fairway layer list shows which there are",
+        )
 
     def read() -> Iterator[Points]:
         columns = ["home", "fid", "minx", "miny", "maxx", "maxy"]
-        rows = tables.read(home.table("layers", layer), version=version, columns=columns)
+        rows = tables.read(
+            home.table("layers", layer), version=version, columns=columns
+        )
         rows = rows.filter(rows["home"]).sort_by("fid")
         minx, miny, maxx, maxy = (rows[name].to_numpy() for name in columns[2:])
         yield (minx + maxx) / 2, (miny + maxy) / 2

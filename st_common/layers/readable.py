@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from st_common.errors import FairwayError, LayerError, TransientError
 
 _LASTING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG})
-_NUMBER = re.compile(r"\(os error (\d+)\)|\[Errno (\d+)\]")  # as Rust and Arrow write it
+_NUMBER = re.compile(
+    r"\(os error (\d+)\)|\[Errno (\d+)\]"
+)  # as Rust and Arrow write it
 
 
 @contextmanager
@@ -24,7 +26,11 @@ def readable() -> Iterator[None]:
     except (LayerError, TransientError, MemoryError):
         raise
     except Exception as error:
-        said = error.message if isinstance(error, FairwayError) else f"{type(error).__name__}: {_line(error)}"
+        said = (
+            error.message
+            if isinstance(error, FairwayError)
+            else f"{type(error).__name__}: {_line(error)}"
+        )
         if _may_pass(error):
             raise TransientError(f"a layer cannot be read now: {said}") from error
         raise LayerError(said) from error

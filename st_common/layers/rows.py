@@ -23,13 +23,20 @@ def layer_rows(features: Features, regions: Regions) -> pa.Table:
     feature, region, home = feature[order], region[order], home[order]
     return pa.table(
         {
-            "region_id": pa.array(np.array(regions.region_id, dtype=object)[region], pa.string()),
-            **{name: bounds[feature, column] for column, name in enumerate(("minx", "miny", "maxx", "maxy"))},
+            "region_id": pa.array(
+                np.array(regions.region_id, dtype=object)[region], pa.string()
+            ),
+            **{
+                name: bounds[feature, column]
+                for column, name in enumerate(("minx", "miny", "maxx", "maxy"))
+            },
             "home": home,
             "fid": pa.array(features.fids[feature], pa.string()),
             "kind": pa.array(features.kinds[feature], pa.string()),
             "tags": _maps(features.tags[feature]),
-            "geometry": pa.array(shapely.to_wkb(features.geometries)[feature], pa.binary()),
+            "geometry": pa.array(
+                shapely.to_wkb(features.geometries)[feature], pa.binary()
+            ),
         }
     )
 
@@ -49,9 +56,14 @@ def _places(
     low, high = bounds[:, :2].min(axis=0) - 1, bounds[:, 2:].max(axis=0) + 1
     finite = np.clip(regions.bounds, [*low, *low], [*high, *high])
     cells = np.asarray(shapely.box(*finite.T), dtype=object)[region[crossing]]
-    keep[crossing] = shapely.intersects(features.geometries[feature[crossing]], cells) | home[crossing]
+    keep[crossing] = (
+        shapely.intersects(features.geometries[feature[crossing]], cells)
+        | home[crossing]
+    )
     return feature[keep], region[keep], home[keep]
 
 
 def _maps(tags: npt.NDArray[np.object_]) -> pa.Array:
-    return pa.array([list(one.items()) for one in tags], pa.map_(pa.string(), pa.string()))
+    return pa.array(
+        [list(one.items()) for one in tags], pa.map_(pa.string(), pa.string())
+    )

@@ -15,7 +15,10 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_PER_FEATURE, _PER_WKB_BYTE = 500, 4  # what a prepared geometry takes, about: measured on buildings and forests
+_PER_FEATURE, _PER_WKB_BYTE = (
+    500,
+    4,
+)  # what a prepared geometry takes, about: measured on buildings and forests
 _AREA = 2
 
 
@@ -32,7 +35,10 @@ class RegionShapes:
         self._geometries = shapely.from_wkb(wkb.to_numpy(zero_copy_only=False))
         self._areas = shapely.get_dimensions(self._geometries) == _AREA
         self._outlines: Outlines | None = None
-        self._size = len(wkb) * _PER_FEATURE + (pc.sum(pc.binary_length(wkb)).as_py() or 0) * _PER_WKB_BYTE
+        self._size = (
+            len(wkb) * _PER_FEATURE
+            + (pc.sum(pc.binary_length(wkb)).as_py() or 0) * _PER_WKB_BYTE
+        )
         shapely.prepare(self._geometries)
 
     @property
@@ -42,18 +48,27 @@ class RegionShapes:
 
     def intersect(self, which: Ints, x: Floats, y: Floats) -> Bools:
         """For each pair of a feature and a point, whether the point lies in or on the feature."""
-        return self._ask(which, lambda shapes, pairs: shapely.intersects_xy(shapes, x[pairs], y[pairs]))
+        return self._ask(
+            which,
+            lambda shapes, pairs: shapely.intersects_xy(shapes, x[pairs], y[pairs]),
+        )
 
     def contain(self, which: Ints, x: Floats, y: Floats) -> Bools:
         """For each pair of a feature and a point, whether the point is within the feature: on a border it is not."""
-        return self._ask(which, lambda shapes, pairs: shapely.contains_xy(shapes, x[pairs], y[pairs]))
+        return self._ask(
+            which, lambda shapes, pairs: shapely.contains_xy(shapes, x[pairs], y[pairs])
+        )
 
     def meet(self, which: Ints, boxes: Floats, *, within: bool = False) -> Bools:
         """For each pair of a feature and a box (float64[n, 4]), whether they meet, or the box is within the feature."""
         test = shapely.contains if within else shapely.intersects
-        return self._ask(which, lambda shapes, pairs: test(shapes, shapely.box(*boxes[pairs].T)))
+        return self._ask(
+            which, lambda shapes, pairs: test(shapes, shapely.box(*boxes[pairs].T))
+        )
 
-    def near(self, which: Ints, x: Floats, y: Floats, distance_m: float, *, geographic: bool) -> Bools:
+    def near(
+        self, which: Ints, x: Floats, y: Floats, distance_m: float, *, geographic: bool
+    ) -> Bools:
         """For each pair of a feature and a point, whether their distance is at most `distance_m`."""
         if self._outlines is None:
             self._outlines = outlines(self._geometries)
@@ -61,10 +76,19 @@ class RegionShapes:
         result = np.zeros(len(which), np.bool_)
         result[areas] = self.intersect(which[areas], x[areas], y[areas])
         left = np.flatnonzero(~result)
-        result[left] = near(self._outlines, which[left], x[left], y[left], distance_m, geographic=geographic)
+        result[left] = near(
+            self._outlines,
+            which[left],
+            x[left],
+            y[left],
+            distance_m,
+            geographic=geographic,
+        )
         return result
 
-    def _ask(self, which: Ints, test: Callable[[npt.NDArray[np.object_], Ints], Bools]) -> Bools:
+    def _ask(
+        self, which: Ints, test: Callable[[npt.NDArray[np.object_], Ints], Bools]
+    ) -> Bools:
         """Goes feature by feature, so that a prepared geometry is met while it is still in the processor's cache."""
         result = np.zeros(len(which), np.bool_)
         pairs = np.argsort(which, kind="stable")
@@ -80,14 +104,18 @@ class ShapeCache:
 
     __slots__ = ("_limit_bytes", "_read", "_shapes")
 
-    def __init__(self, read: Callable[[str], pa.ChunkedArray], *, limit_bytes: int) -> None:
+    def __init__(
+        self, read: Callable[[str], pa.ChunkedArray], *, limit_bytes: int
+    ) -> None:
         self._read = read
         self._limit_bytes = limit_bytes
         self._shapes: OrderedDict[str, RegionShapes] = OrderedDict()
 
     def get(self, region_id: str) -> RegionShapes:
         """The shapes of a region."""
-        shapes = self._shapes.pop(region_id, None) or RegionShapes(self._read(region_id))
+        shapes = self._shapes.pop(region_id, None) or RegionShapes(
+            self._read(region_id)
+        )
         self._shapes[region_id] = shapes
         while len(self._shapes) > 1 and self.nbytes > self._limit_bytes:
             self._shapes.popitem(last=False)

@@ -26,7 +26,11 @@ class LayerSummary:
 
 def summaries(home: Home) -> list[LayerSummary]:
     """All layers that were loaded, by name."""
-    return [summary(home, name) for name in layer_names(home) if newest_version(home, name) is not None]
+    return [
+        summary(home, name)
+        for name in layer_names(home)
+        if newest_version(home, name) is not None
+    ]
 
 
 def summary(home: Home, layer: str) -> LayerSummary:
@@ -37,7 +41,10 @@ def summary(home: Home, layer: str) -> LayerSummary:
     """
     version = newest_version(home, layer)
     if version is None:
-        raise LayerError(f"there is no layer {layer!r}", hint="fairway layer list shows which there are")
+        raise LayerError(
+            f"there is no layer {layer!r}",
+            hint="fairway layer list shows which there are",
+        )
     columns = ["region_id", "home", "kind", "minx", "miny", "maxx", "maxy"]
     rows = tables.read(home.table("layers", layer), version=version, columns=columns)
     at_home = rows.filter(rows["home"])

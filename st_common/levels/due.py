@@ -19,7 +19,14 @@ def multiple_us(clock_us: int, every_us: int) -> int:
 
 
 def due(
-    home: Home, stream: str, *, start: int, end: int, highest_us: int | None, lateness_us: int, every_us: int
+    home: Home,
+    stream: str,
+    *,
+    start: int,
+    end: int,
+    highest_us: int | None,
+    lateness_us: int,
+    every_us: int,
 ) -> Iterator[int]:
     """The places in the log from `start` up to `end` (not included) at which a snapshot is due, rising.
 
@@ -37,18 +44,35 @@ def due(
     """
     highest = NEVER if highest_us is None else highest_us
     for low, high in parts(home.table("positions", stream), start, end):
-        rows = fixes(home, stream, low, high, ("event_ts",), *_past(highest, lateness_us, every_us))
+        rows = fixes(
+            home,
+            stream,
+            low,
+            high,
+            ("event_ts",),
+            *_past(highest, lateness_us, every_us),
+        )
         if not len(rows):
             continue
         rows = rows.sort_by("position")
-        highs = np.maximum.accumulate(np.r_[highest, rows["event_ts"].cast(pa.int64()).to_numpy()])
-        known = highs[:-1] != NEVER  # the very first fix sets the clock and passes nothing
-        number = -(-(highs[known.argmax() :] - lateness_us) // every_us) if known.any() else highs[:0]
+        highs = np.maximum.accumulate(
+            np.r_[highest, rows["event_ts"].cast(pa.int64()).to_numpy()]
+        )
+        known = (
+            highs[:-1] != NEVER
+        )  # the very first fix sets the clock and passes nothing
+        number = (
+            -(-(highs[known.argmax() :] - lateness_us) // every_us)
+            if known.any()
+            else highs[:0]
+        )
         yield from rows["position"].to_numpy()[known][np.diff(number) > 0].tolist()
         highest = int(highs[-1])
 
 
-def _past(highest_us: int, lateness_us: int, every_us: int) -> list[tuple[str, str, datetime]]:
+def _past(
+    highest_us: int, lateness_us: int, every_us: int
+) -> list[tuple[str, str, datetime]]:
     """Filters for the fixes that are past the next multiple: those before it are not read."""
     if highest_us == NEVER:
         return []

@@ -5,14 +5,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _STAMP = pa.timestamp("us", tz="UTC")
-MEMBERS = pa.schema([
-    ("query", pa.string()), ("object", pa.string()), ("partner", pa.string()), ("query_version", pa.int32()),
-    ("position", pa.int64()), ("since_ts", _STAMP), ("value", pa.float64()), ("fields", pa.string()),
-])  # fmt: skip
-_NEEDED = pa.schema([
-    *(field.with_name("event_ts") if field.name == "since_ts" else field for field in MEMBERS),
-    ("seq", pa.int32()), ("sign", pa.int8()),
-])  # fmt: skip
+MEMBERS = pa.schema(
+    [
+        ("query", pa.string()),
+        ("object", pa.string()),
+        ("partner", pa.string()),
+        ("query_version", pa.int32()),
+        ("position", pa.int64()),
+        ("since_ts", _STAMP),
+        ("value", pa.float64()),
+        ("fields", pa.string()),
+    ]
+)
+_NEEDED = pa.schema(
+    [
+        *(
+            field.with_name("event_ts") if field.name == "since_ts" else field
+            for field in MEMBERS
+        ),
+        ("seq", pa.int32()),
+        ("sign", pa.int8()),
+    ]
+)
 _SOURCES = {"since_ts": "event_ts"}
 
 
@@ -27,7 +41,11 @@ def fold(changes: pa.Table, members: pa.Table | None = None) -> pa.Table:
         changes: rows of the contract `changes`.
         members: the answers before them, as this function gave them; none when the changes begin with the log.
     """
-    rows = pa.concat_tables([_as_changes(members), _needed(changes)]) if members is not None else _needed(changes)
+    rows = (
+        pa.concat_tables([_as_changes(members), _needed(changes)])
+        if members is not None
+        else _needed(changes)
+    )
     rows = rows.combine_chunks()
     order = np.lexsort((rows["seq"].to_numpy(), rows["position"].to_numpy()))
     pair, sign = _pair_numbers(rows)[order], rows["sign"].to_numpy()[order]
@@ -35,7 +53,10 @@ def fold(changes: pa.Table, members: pa.Table | None = None) -> pa.Table:
     pairs, at = _last(pair[signed])
     is_in = sign[signed[at]] > 0
     members_of, entered = pairs[is_in], signed[at[is_in]]
-    columns = {name: rows[_SOURCES.get(name, name)].take(pa.array(order[entered])) for name in MEMBERS.names}
+    columns = {
+        name: rows[_SOURCES.get(name, name)].take(pa.array(order[entered]))
+        for name in MEMBERS.names
+    }
     for name in ("value", "fields"):
         told = np.flatnonzero(rows[name].is_valid().to_numpy()[order])
         newest = _newest(pair[told], told, members_of, entered)
@@ -43,7 +64,9 @@ def fold(changes: pa.Table, members: pa.Table | None = None) -> pa.Table:
     return pa.table(columns).cast(MEMBERS)
 
 
-def _newest(pair: np.ndarray, told: np.ndarray, members: np.ndarray, entered: np.ndarray) -> np.ndarray:
+def _newest(
+    pair: np.ndarray, told: np.ndarray, members: np.ndarray, entered: np.ndarray
+) -> np.ndarray:
     """For each member the last row that tells something since it entered, else the row by which it entered."""
     found, at = _last(pair)
     if not len(found):
@@ -60,8 +83,13 @@ def _needed(changes: pa.Table) -> pa.Table:
 
 def _as_changes(members: pa.Table) -> pa.Table:
     """Members as the changes that brought them in; their order among each other does not matter."""
-    signs, seqs = pa.array(np.ones(len(members), np.int8)), pa.array(np.zeros(len(members), np.int32))
-    return pa.table([*(members[name] for name in MEMBERS.names), seqs, signs], schema=_NEEDED)
+    signs, seqs = (
+        pa.array(np.ones(len(members), np.int8)),
+        pa.array(np.zeros(len(members), np.int32)),
+    )
+    return pa.table(
+        [*(members[name] for name in MEMBERS.names), seqs, signs], schema=_NEEDED
+    )
 
 
 def _last(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -74,8 +102,12 @@ def _pair_numbers(changes: pa.Table) -> np.ndarray:
     """A number for every (query, object, partner), null being a partner of its own."""
     key = np.zeros(len(changes), np.int64)
     for name in ("query", "object", "partner"):
-        codes = pc.dictionary_encode(changes[name], null_encoding="encode").combine_chunks()
+        codes = pc.dictionary_encode(
+            changes[name], null_encoding="encode"
+        ).combine_chunks()
         indices = codes.indices.to_numpy(zero_copy_only=False)
         # renumbered after each column, so that the product stays below rows x rows
-        _, key = np.unique(key * max(len(codes.dictionary), 1) + indices, return_inverse=True)
+        _, key = np.unique(
+            key * max(len(codes.dictionary), 1) + indices, return_inverse=True
+        )
     return key

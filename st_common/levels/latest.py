@@ -68,10 +68,17 @@ class Focals:
                 break
             self._read(log.read(segment), segment)
         self.next_segment = segment_of(end)
-        pairs = [(focal, row.name, row.version) for row in self._live.values() if row.plan for focal in row.plan.focals]
+        pairs = [
+            (focal, row.name, row.version)
+            for row in self._live.values()
+            if row.plan
+            for focal in row.plan.focals
+        ]
         columns = zip(*pairs, strict=True) if pairs else ([], [], [])
         types = (pa.string(), pa.string(), pa.int32())
-        arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
+        arrays = [
+            pa.array(values, kind) for values, kind in zip(columns, types, strict=True)
+        ]
         return pa.table(arrays, names=["object", "query", "query_version"])
 
     def _read(self, payload: bytes, segment: Segment) -> None:
@@ -80,7 +87,11 @@ class Focals:
         plain = plain_in(payload, self._versions)
         for name in plain.names if plain is not None and self._live else ():
             self._live.pop(name, None)
-        rows = rows_of_segment(payload, self.stream, segment, self._versions) if plain is None else ()
+        rows = (
+            rows_of_segment(payload, self.stream, segment, self._versions)
+            if plain is None
+            else ()
+        )
         for row in rows:
             if row.op != "fail" or row.version == self._versions.get(row.name):
                 self._live.pop(row.name, None)
@@ -88,7 +99,9 @@ class Focals:
                 self._live[row.name] = row
 
 
-def flush_latest(home: Home, stream: StreamSettings, focals: Focals | None = None) -> int | None:
+def flush_latest(
+    home: Home, stream: StreamSettings, focals: Focals | None = None
+) -> int | None:
     """Brings `latest` up to what `positions` holds, and gives its number of rows; None when there is nothing new.
 
     The rows depend on the log up to the place that the table remembers with them, and on `latest_every`: on neither
@@ -102,9 +115,15 @@ def flush_latest(home: Home, stream: StreamSettings, focals: Focals | None = Non
         return None
     state = _objects(home, stream.name)
     for low, high in parts(home.table("positions", stream.name), start, end):
-        state = advance(state, fixes(home, stream.name, low, high, COLUMNS), every=stream.latest_every)
+        state = advance(
+            state,
+            fixes(home, stream.name, low, high, COLUMNS),
+            every=stream.latest_every,
+        )
     rows = _rows(state, (focals or Focals(stream.name)).at(home, end))
-    version = tables.replace(path, rows, load_contract("latest"), app=APP, version=end - 1)
+    version = tables.replace(
+        path, rows, load_contract("latest"), app=APP, version=end - 1
+    )
     if version % VACUUM_EVERY == 0:
         tables.vacuum(path)  # each flush leaves the rows of the one before behind
     return len(rows)
@@ -120,18 +139,28 @@ def advance(state: pa.Table, found: pa.Table, *, every: int) -> pa.Table:
     """
     if not len(found):
         return state
-    schema = pa.schema([
-        field for field in load_contract("latest").arrow_schema() if field.name not in ("query", "query_version")
-    ])  # fmt: skip
+    schema = pa.schema(
+        [
+            field
+            for field in load_contract("latest").arrow_schema()
+            if field.name not in ("query", "query_version")
+        ]
+    )
     with duckdb.connect() as connection:
         connection.register("state", _in_us(state))
         connection.register("fixes", _in_us(found))
-        return connection.sql(_ADVANCE, params={"every": every}).to_arrow_table().cast(schema)
+        return (
+            connection.sql(_ADVANCE, params={"every": every})
+            .to_arrow_table()
+            .cast(schema)
+        )
 
 
 def _in_us(rows: pa.Table) -> pa.Table:
     for name in {"event_ts", "newest_ts"} & set(rows.column_names):
-        rows = rows.set_column(rows.column_names.index(name), name, rows[name].cast(pa.int64()))
+        rows = rows.set_column(
+            rows.column_names.index(name), name, rows[name].cast(pa.int64())
+        )
     return rows
 
 
@@ -150,5 +179,14 @@ def _rows(objects: pa.Table, focals: pa.Table) -> pa.Table:
     carried = objects.join(focals, "object", join_type="inner") if len(focals) else None
     plain = objects.append_column("query", pa.nulls(len(objects), pa.string()))
     plain = plain.append_column("query_version", pa.nulls(len(objects), pa.int32()))
-    parts_of_it = [plain, *([carried.sort_by([("query", "ascending"), ("object", "ascending")])] if carried else [])]
-    return pa.concat_tables([part.select(schema.names).cast(schema) for part in parts_of_it])
+    parts_of_it = [
+        plain,
+        *(
+            [carried.sort_by([("query", "ascending"), ("object", "ascending")])]
+            if carried
+            else []
+        ),
+    ]
+    return pa.concat_tables(
+        [part.select(schema.names).cast(schema) for part in parts_of_it]
+    )

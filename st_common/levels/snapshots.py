@@ -46,13 +46,21 @@ def snapshots(home: Home, stream: str) -> list[Snapshot]:
         return []
     columns = ("partition.snapshot_ts", "min.position", "min.from_ts")
     rows = zip(*(actions[name].to_pylist() for name in columns), strict=True)
-    found = {row[1]: Snapshot(snapshot_ts=row[0], position=row[1], from_ts=row[2]) for row in rows if None not in row}
+    found = {
+        row[1]: Snapshot(snapshot_ts=row[0], position=row[1], from_ts=row[2])
+        for row in rows
+        if None not in row
+    }
     return [found[position] for position in sorted(found)]
 
 
-def newest_snapshot(home: Home, stream: str, at: datetime | None = None) -> Snapshot | None:
+def newest_snapshot(
+    home: Home, stream: str, at: datetime | None = None
+) -> Snapshot | None:
     """The newest snapshot that a question about the time `at` may start from; None when there is none."""
-    usable = [each for each in snapshots(home, stream) if at is None or each.from_ts <= at]
+    usable = [
+        each for each in snapshots(home, stream) if at is None or each.from_ts <= at
+    ]
     return usable[-1] if usable else None
 
 
@@ -61,16 +69,26 @@ def objects_of(home: Home, stream: str, snapshot: Snapshot | None) -> pa.Table:
     if snapshot is None:
         return LAST.empty_table()
     names = ["since_position" if name == "position" else name for name in LAST.names]
-    return _rows(home, stream, snapshot, "object", names).rename_columns(LAST.names).cast(LAST)
+    return (
+        _rows(home, stream, snapshot, "object", names)
+        .rename_columns(LAST.names)
+        .cast(LAST)
+    )
 
 
-def members_of(home: Home, stream: str, snapshot: Snapshot | None, query: str | None = None) -> pa.Table:
+def members_of(
+    home: Home, stream: str, snapshot: Snapshot | None, query: str | None = None
+) -> pa.Table:
     """The members of all answers, or of one, that a snapshot holds, as rows of `MEMBERS`; none without a snapshot."""
     if snapshot is None:
         return MEMBERS.empty_table()
     renamed = {"position": "since_position", "since_ts": "event_ts"}
     names = [renamed.get(name, name) for name in MEMBERS.names]
-    return _rows(home, stream, snapshot, "answer", names, query).rename_columns(MEMBERS.names).cast(MEMBERS)
+    return (
+        _rows(home, stream, snapshot, "answer", names, query)
+        .rename_columns(MEMBERS.names)
+        .cast(MEMBERS)
+    )
 
 
 def take_snapshot(home: Home, stream: StreamSettings, at_position: int) -> Snapshot:
@@ -90,15 +108,23 @@ def take_snapshot(home: Home, stream: StreamSettings, at_position: int) -> Snaps
     _check(home, stream, at_position, before)
     objects = _objects(home, stream.name, before, at_position)
     if not len(objects):
-        raise FairwayError(f"stream {stream.name!r} has no fix before {at_position}", hint="there is nothing to hold")
+        raise FairwayError(
+            f"stream {stream.name!r} has no fix before {at_position}",
+            hint="there is nothing to hold",
+        )
     members, changed_us = _members(home, stream.name, before, at_position)
     snapshot = _header(stream, at_position, objects, changed_us, before)
-    path, rows = home.table("snapshots", stream.name), _as_rows(snapshot, objects, members)
+    path, rows = (
+        home.table("snapshots", stream.name),
+        _as_rows(snapshot, objects, members),
+    )
     tables.append(path, rows, load_contract("snapshots"), app=APP, version=at_position)
     return snapshot
 
 
-def take_due(home: Home, stream: StreamSettings, *, most: int | None = None) -> list[Snapshot]:
+def take_due(
+    home: Home, stream: StreamSettings, *, most: int | None = None
+) -> list[Snapshot]:
     """Takes the snapshots that are due (`due`) and not yet taken, at most `most`, and gives them."""
     taken: list[Snapshot] = []
     for position in _due(home, stream):
@@ -118,11 +144,24 @@ def _due(home: Home, stream: StreamSettings) -> Iterator[int]:
         at_it = fixes(
             home, stream.name, before.position, start, ("event_ts",)
         )  # it brought the clock past the multiple
-        highest = max(map(_latest_us, [objects_of(home, stream.name, before), *([at_it] if len(at_it) else [])]))
+        highest = max(
+            map(
+                _latest_us,
+                [
+                    objects_of(home, stream.name, before),
+                    *([at_it] if len(at_it) else []),
+                ],
+            )
+        )
     yield from due(
-        home, stream.name, start=start, end=_reached(home, stream.name), highest_us=highest,
-        lateness_us=_us(stream.lateness_s), every_us=_us(stream.snapshot_s),
-    )  # fmt: skip
+        home,
+        stream.name,
+        start=start,
+        end=_reached(home, stream.name),
+        highest_us=highest,
+        lateness_us=_us(stream.lateness_s),
+        every_us=_us(stream.snapshot_s),
+    )
 
 
 def _reached(home: Home, stream: str) -> int:
@@ -131,9 +170,14 @@ def _reached(home: Home, stream: str) -> int:
     return 0 if engine is None else min(engine + 1, archived_end(home, stream))
 
 
-def _check(home: Home, stream: StreamSettings, at_position: int, before: Snapshot | None) -> None:
+def _check(
+    home: Home, stream: StreamSettings, at_position: int, before: Snapshot | None
+) -> None:
     if stream.snapshot_s is None:
-        raise FairwayError(f"stream {stream.name!r} takes no snapshots", hint="set snapshot_s in conf/streams.toml")
+        raise FairwayError(
+            f"stream {stream.name!r} takes no snapshots",
+            hint="set snapshot_s in conf/streams.toml",
+        )
     reached = _reached(home, stream.name)
     if at_position > reached:
         raise FairwayError(
@@ -141,24 +185,37 @@ def _check(home: Home, stream: StreamSettings, at_position: int, before: Snapsho
             hint=f"`fairway run {stream.name}` first",
         )
     if before is not None and at_position < before.position:
-        raise FairwayError(f"a snapshot at {before.position} is there, after {at_position}", hint="they go forward")
+        raise FairwayError(
+            f"a snapshot at {before.position} is there, after {at_position}",
+            hint="they go forward",
+        )
 
 
 def _objects(home: Home, stream: str, before: Snapshot | None, end: int) -> pa.Table:
     objects = objects_of(home, stream, before)
-    for low, high in parts(home.table("positions", stream), before.position if before else 0, end):
+    for low, high in parts(
+        home.table("positions", stream), before.position if before else 0, end
+    ):
         objects = last_fixes(objects, fixes(home, stream, low, high, COLUMNS))
     return objects
 
 
-def _members(home: Home, stream: str, before: Snapshot | None, end: int) -> tuple[pa.Table, int | None]:
+def _members(
+    home: Home, stream: str, before: Snapshot | None, end: int
+) -> tuple[pa.Table, int | None]:
     """The members before a place in the log, and the largest event time of a change since the snapshot before."""
     members, latest_us = members_of(home, stream, before), None
-    for low, high in parts(home.table("changes", stream), before.position if before else 0, end):
+    for low, high in parts(
+        home.table("changes", stream), before.position if before else 0, end
+    ):
         rows = changes(home, stream, low, high)
         if len(rows):
             members = fold(rows, members)
-            latest_us = _latest_us(rows) if latest_us is None else max(_latest_us(rows), latest_us)
+            latest_us = (
+                _latest_us(rows)
+                if latest_us is None
+                else max(_latest_us(rows), latest_us)
+            )
     return members, latest_us
 
 
@@ -167,13 +224,25 @@ def _latest_us(rows: pa.Table) -> int:
 
 
 def _header(
-    stream: StreamSettings, position: int, objects: pa.Table, changed_us: int | None, before: Snapshot | None
+    stream: StreamSettings,
+    position: int,
+    objects: pa.Table,
+    changed_us: int | None,
+    before: Snapshot | None,
 ) -> Snapshot:
     highest_us = _latest_us(objects)
     # whole milliseconds: some writers cut instants in a table's log to them
-    from_ts = _time(multiple_us(max(highest_us, highest_us if changed_us is None else changed_us), 1000))
+    from_ts = _time(
+        multiple_us(
+            max(highest_us, highest_us if changed_us is None else changed_us), 1000
+        )
+    )
     return Snapshot(
-        snapshot_ts=_time(multiple_us(highest_us - _us(stream.lateness_s), _us(stream.snapshot_s or 1.0))),
+        snapshot_ts=_time(
+            multiple_us(
+                highest_us - _us(stream.lateness_s), _us(stream.snapshot_s or 1.0)
+            )
+        ),
         position=position,
         from_ts=from_ts if before is None else max(from_ts, before.from_ts),
     )
@@ -182,32 +251,61 @@ def _header(
 def _as_rows(snapshot: Snapshot, objects: pa.Table, members: pa.Table) -> pa.Table:
     """The rows of the table, objects after answers, so that a reader of one query's answer skips all else."""
     schema = load_contract("snapshots").arrow_schema()
-    as_object = objects.rename_columns(["since_position" if n == "position" else n for n in objects.column_names])
+    as_object = objects.rename_columns(
+        ["since_position" if n == "position" else n for n in objects.column_names]
+    )
     renamed = {"position": "since_position", "since_ts": "event_ts"}
-    as_answer = members.rename_columns([renamed.get(name, name) for name in members.column_names])
+    as_answer = members.rename_columns(
+        [renamed.get(name, name) for name in members.column_names]
+    )
     order = [("query", "ascending"), ("object", "ascending"), ("partner", "ascending")]
-    both = [(as_answer.sort_by(order), "answer"), (as_object.sort_by("object"), "object")]
-    return pa.concat_tables([_filled(rows, kind, snapshot, schema) for rows, kind in both])
+    both = [
+        (as_answer.sort_by(order), "answer"),
+        (as_object.sort_by("object"), "object"),
+    ]
+    return pa.concat_tables(
+        [_filled(rows, kind, snapshot, schema) for rows, kind in both]
+    )
 
 
-def _filled(rows: pa.Table, kind: str, snapshot: Snapshot, schema: pa.Schema) -> pa.Table:
-    same = {"snapshot_ts": snapshot.snapshot_ts, "position": snapshot.position, "from_ts": snapshot.from_ts}
+def _filled(
+    rows: pa.Table, kind: str, snapshot: Snapshot, schema: pa.Schema
+) -> pa.Table:
+    same = {
+        "snapshot_ts": snapshot.snapshot_ts,
+        "position": snapshot.position,
+        "from_ts": snapshot.from_ts,
+    }
     n = len(rows)
     columns = [
-        rows[field.name] if field.name in rows.column_names and field.name not in same
-        else pa.repeat(pa.scalar((same | {"kind": kind}).get(field.name), field.type), n)
+        rows[field.name]
+        if field.name in rows.column_names and field.name not in same
+        else pa.repeat(
+            pa.scalar((same | {"kind": kind}).get(field.name), field.type), n
+        )
         for field in schema
-    ]  # fmt: skip
+    ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _rows(
-    home: Home, stream: str, snapshot: Snapshot, kind: str, columns: list[str], query: str | None = None
+    home: Home,
+    stream: str,
+    snapshot: Snapshot,
+    kind: str,
+    columns: list[str],
+    query: str | None = None,
 ) -> pa.Table:
-    filters = [("snapshot_ts", "=", snapshot.snapshot_ts), ("position", "=", snapshot.position), ("kind", "=", kind)]
+    filters = [
+        ("snapshot_ts", "=", snapshot.snapshot_ts),
+        ("position", "=", snapshot.position),
+        ("kind", "=", kind),
+    ]
     if query is not None:
         filters.append(("query", "=", query))
-    return tables.read(home.table("snapshots", stream), columns=columns, filters=filters)
+    return tables.read(
+        home.table("snapshots", stream), columns=columns, filters=filters
+    )
 
 
 def _us(seconds: float) -> int:

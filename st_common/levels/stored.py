@@ -25,7 +25,12 @@ def archived_end(home: Home, stream: str) -> int:
 
 
 def fixes(
-    home: Home, stream: str, start: int, end: int, columns: tuple[str, ...], *more: tuple[str, str, Any]
+    home: Home,
+    stream: str,
+    start: int,
+    end: int,
+    columns: tuple[str, ...],
+    *more: tuple[str, str, Any],
 ) -> pa.Table:
     """The fixes with `start` <= position < `end` (places in the log), in no order; `more` are filters besides.
 
@@ -35,23 +40,40 @@ def fixes(
     path = home.table("positions", stream)
     if start >= end or not tables.exists(path):
         return pa.table({"position": pa.array([], pa.int64())})
-    bounds = [("segment", ">=", segment_of(start)), ("segment", "<=", segment_of(end - 1)), *more]
+    bounds = [
+        ("segment", ">=", segment_of(start)),
+        ("segment", "<=", segment_of(end - 1)),
+        *more,
+    ]
     rows = tables.read(path, columns=["segment", "row", *columns], filters=bounds)
     segment, row = rows["segment"].to_numpy(), rows["row"].to_numpy()
     position = np.asarray(position_of(segment, row.astype(np.int64)))
     rows = pa.table({"position": position} | {name: rows[name] for name in columns})
-    return rows.filter(pc.and_(pc.greater_equal(rows["position"], start), pc.less(rows["position"], end)))
+    return rows.filter(
+        pc.and_(
+            pc.greater_equal(rows["position"], start), pc.less(rows["position"], end)
+        )
+    )
 
 
 def changes(home: Home, stream: str, start: int, end: int) -> pa.Table:
     """The changes in the table with `start` <= position < `end`, in no order."""
-    path, schema = home.table("changes", stream), load_contract("changes").arrow_schema()
+    path, schema = (
+        home.table("changes", stream),
+        load_contract("changes").arrow_schema(),
+    )
     if start >= end or not tables.exists(path):
         return schema.empty_table()
-    return tables.read(path, columns=schema.names, filters=[("position", ">=", start), ("position", "<", end)])
+    return tables.read(
+        path,
+        columns=schema.names,
+        filters=[("position", ">=", start), ("position", "<", end)],
+    )
 
 
-def parts(path: Path, start: int, end: int, *, rows: int = ROWS) -> Iterator[tuple[int, int]]:
+def parts(
+    path: Path, start: int, end: int, *, rows: int = ROWS
+) -> Iterator[tuple[int, int]]:
     """Bounds (start, end) of consecutive parts of the log, such that a table has about `rows` rows of each, or fewer.
 
     The table is `positions` or `changes` of a stream. Files say how many rows they have, not of which segments, so the

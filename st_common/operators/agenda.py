@@ -29,7 +29,13 @@ class Agenda:
 
 
 def agenda_of(
-    events: Events, clock: Clock, tick_us: int, *, pending: int, aging: np.ndarray, final: Final | None
+    events: Events,
+    clock: Clock,
+    tick_us: int,
+    *,
+    pending: int,
+    aging: np.ndarray,
+    final: Final | None,
 ) -> Agenda:
     """The agenda of a run.
 
@@ -41,13 +47,19 @@ def agenda_of(
         aging: ticks at which entries of windows age.
         final: the end mark, at which every tick in which something happened is due; the last one is cut short.
     """
-    tick = cut_short(ticks_of(np.maximum(events.ts, clock.before(events.position)), tick_us), final)
+    tick = cut_short(
+        ticks_of(np.maximum(events.ts, clock.before(events.position)), tick_us), final
+    )
     pending = pending if final is None else min(pending, final.ts)
-    happened = np.unique(np.append(tick, pending)) if pending != NEVER else np.unique(tick)
+    happened = (
+        np.unique(np.append(tick, pending)) if pending != NEVER else np.unique(tick)
+    )
     ticks = np.union1d(happened, aging)
     position = clock.first_past(ticks)
     if final is not None:
-        position = np.where((position == LAST) & np.isin(ticks, happened), final.position, position)
+        position = np.where(
+            (position == LAST) & np.isin(ticks, happened), final.position, position
+        )
     due = position != LAST
     return Agenda(due=ticks[due], position=position[due], tick=tick)
 

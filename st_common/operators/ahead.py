@@ -27,7 +27,9 @@ MOST_TICKS = 512
 
 
 STILL, PAIRS, JOINS = "still", "pairs", "joins"
-_MOST_MOVING = 64  # queries with a region that moves, of pairs: each is held against every pair
+_MOST_MOVING = (
+    64  # queries with a region that moves, of pairs: each is held against every pair
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,27 +43,46 @@ class Ahead:
 
 
 def _nothing(ticks: int) -> Ahead:
-    return Ahead(ticks=ticks, sources=frozenset(), turns=ByTick(Turns.joined([]), ticks), touched=0)
+    return Ahead(
+        ticks=ticks,
+        sources=frozenset(),
+        turns=ByTick(Turns.joined([]), ticks),
+        touched=0,
+    )
 
 
 def sources_of(turn: Turn) -> frozenset[str]:
     """What can be judged at several ticks at once: all but what has a cache, or is eligible by a region that moves."""
     known = turn.known
-    cached = {name for name, queries in known.kinds.items() if turn.settings.margin or queries.moving_rules}
-    moving_pairs = sum(len(queries.numbers) for queries in known.pairs.moving.kinds.values())
-    return all_sources(turn) - cached - ({PAIRS} if moving_pairs > _MOST_MOVING else set())
+    cached = {
+        name
+        for name, queries in known.kinds.items()
+        if turn.settings.margin or queries.moving_rules
+    }
+    moving_pairs = sum(
+        len(queries.numbers) for queries in known.pairs.moving.kinds.values()
+    )
+    return (
+        all_sources(turn) - cached - ({PAIRS} if moving_pairs > _MOST_MOVING else set())
+    )
 
 
 def all_sources(turn: Turn) -> frozenset[str]:
     """All that gives spatial answers at ticks."""
     known = turn.known
     others = {
-        STILL: not known.still.empty, PAIRS: bool(len(known.pairs.numbers)), JOINS: bool(known.moving_joins.kinds)
-    }  # fmt: skip
-    return frozenset(known.kinds) | {name for name, is_there in others.items() if is_there}
+        STILL: not known.still.empty,
+        PAIRS: bool(len(known.pairs.numbers)),
+        JOINS: bool(known.moving_joins.kinds),
+    }
+    return frozenset(known.kinds) | {
+        name for name, is_there in others.items() if is_there
+    }
 
 
-def ahead_of(turn: Turn, fixes: Present, moments: Sequence[Moment], answer: np.ndarray) -> Ahead:
+def ahead_of(
+    turn: Turn, fixes: Present, moments: Sequence[Moment], answer: np.ndarray
+) -> Ahead:
     """What comes and goes at as many of some ticks as can be taken together, given the answer before them.
 
     Nothing, where there are too many objects and queries: then ticks are judged by themselves.
@@ -78,7 +99,9 @@ def ahead_of(turn: Turn, fixes: Present, moments: Sequence[Moment], answer: np.n
     return _judged(turn, fixes, moments, answer, sources)
 
 
-def _cells_of(turn: Turn, fixes: Present, moments: Sequence[Moment], sources: frozenset[str]) -> int:
+def _cells_of(
+    turn: Turn, fixes: Present, moments: Sequence[Moment], sources: frozenset[str]
+) -> int:
     """How many pairs of a query and an object there are at each of some ticks, at most."""
     is_here = fixes.alive.copy()
     is_here[np.concatenate([moment.objects for moment in moments])] = True
@@ -87,25 +110,37 @@ def _cells_of(turn: Turn, fixes: Present, moments: Sequence[Moment], sources: fr
     parts = [known.kinds[name] for name in sources if name in known.kinds]
     parts += known.moving_joins.kinds.values() if JOINS in sources else ()
     queries = sum(len(part.numbers) for part in parts)
-    return max(objects * (queries + (objects if sources & {"reverse", PAIRS} else 0)), 1)
+    return max(
+        objects * (queries + (objects if sources & {"reverse", PAIRS} else 0)), 1
+    )
 
 
 def _judged(
-    turn: Turn, fixes: Present, moments: Sequence[Moment], answer: np.ndarray, sources: frozenset[str]
+    turn: Turn,
+    fixes: Present,
+    moments: Sequence[Moment],
+    answer: np.ndarray,
+    sources: frozenset[str],
 ) -> Ahead:
-    answer = answer[_about(turn, sources)[turn.numbering.targets.query[answer >> SHIFT]]]
+    answer = answer[
+        _about(turn, sources)[turn.numbering.targets.query[answer >> SHIFT]]
+    ]
     course = Course(turn, fixes, moments, answer & MASK)
     parts = [
         kind_ahead(name, queries, course, turn, fixes, answer)
-        for name, queries in turn.known.kinds.items() if name in sources
-    ]  # fmt: skip
+        for name, queries in turn.known.kinds.items()
+        if name in sources
+    ]
     if STILL in sources:
         parts.append(_still(turn, course, answer))
     if PAIRS in sources:
         parts.append(pairs_ahead(course, turn, fixes, answer))
     if JOINS in sources:
         parts.append(joins_ahead(course, turn, fixes, answer))
-    turns, touched = Turns.joined([part[0] for part in parts]), sum(part[1] for part in parts)
+    turns, touched = (
+        Turns.joined([part[0] for part in parts]),
+        sum(part[1] for part in parts),
+    )
     by_tick = ByTick(turns, len(moments))
     return Ahead(ticks=len(moments), sources=sources, turns=by_tick, touched=touched)
 
@@ -113,24 +148,34 @@ def _judged(
 def _about(turn: Turn, sources: frozenset[str]) -> np.ndarray:
     """bool[queries]: those of some sources."""
     known, about = turn.known, np.zeros(len(turn.queries), bool)
-    parts = [queries.numbers for name, queries in known.kinds.items() if name in sources]
+    parts = [
+        queries.numbers for name, queries in known.kinds.items() if name in sources
+    ]
     parts += [_numbers(known.still)] if STILL in sources else []
     parts += [known.pairs.numbers] if PAIRS in sources else []
-    parts += [queries.numbers for queries in known.moving_joins.kinds.values()] if JOINS in sources else []
+    parts += (
+        [queries.numbers for queries in known.moving_joins.kinds.values()]
+        if JOINS in sources
+        else []
+    )
     for numbers in parts:
         about[numbers] = True
     return about
 
 
 def _numbers(queries: QuerySet) -> np.ndarray:
-    return np.concatenate([np.empty(0, np.int64), *(unit.numbers for unit in queries.units)])
+    return np.concatenate(
+        [np.empty(0, np.int64), *(unit.numbers for unit in queries.units)]
+    )
 
 
 def _still(turn: Turn, course: Course, answer: np.ndarray) -> tuple[Turns, int]:
     """Regions that stand still and layers: every new version is looked at once."""
     queries, numbering = turn.known.still, turn.numbering
     new = course.new[course.alive[course.new]]
-    points = points_at(queries, course, new, turn.objects, geographic=turn.settings.geographic)
+    points = points_at(
+        queries, course, new, turn.objects, geographic=turn.settings.geographic
+    )
     hits = match(queries, points, layer_of=turn.layer_of, numbering=numbering)
     mine = np.zeros(len(turn.queries), bool)
     mine[_numbers(queries)] = True

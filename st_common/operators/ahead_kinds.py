@@ -35,25 +35,38 @@ class Asked:
 
 
 def kind_ahead(
-    name: str, queries: KindQueries, course: Course, turn: Turn, fixes: Present, answer: np.ndarray
+    name: str,
+    queries: KindQueries,
+    course: Course,
+    turn: Turn,
+    fixes: Present,
+    answer: np.ndarray,
 ) -> tuple[Turns, int]:
     """What comes and goes in the answers of a kind's queries, given those before; how many pairs were looked at."""
     kind, target = KINDS[name], fixes.lookups.targets(queries)
     asked = asked_of(kind, queries, course, turn, fixes)
     before = _before(answer, target, course, len(turn.numbering.targets))
     if isinstance(kind, Ranking):
-        return _ranked(kind, asked, course, fixes.lookups.table(queries), target, before)
+        return _ranked(
+            kind, asked, course, fixes.lookups.table(queries), target, before
+        )
     tick, query, column = cells(asked.moved, course)
-    holds = kind.satisfy(asked.world, asked.criteria, asked.row[tick, query], course.at[tick, column])
+    holds = kind.satisfy(
+        asked.world, asked.criteria, asked.row[tick, query], course.at[tick, column]
+    )
     key = packed(target[query], course.objects[column])
     return of_cells(key, tick, holds, before[query, column]), len(tick)
 
 
-def asked_of(kind: Kind, queries: KindQueries, course: Course, turn: Turn, fixes: Present) -> Asked:
+def asked_of(
+    kind: Kind, queries: KindQueries, course: Course, turn: Turn, fixes: Present
+) -> Asked:
     """The criteria of queries over several ticks."""
     table = fixes.lookups.table(queries)
     world = course.world
-    selection, _ = selection_of(queries, course, world, turn.objects, before=None, changed=course.alive)
+    selection, _ = selection_of(
+        queries, course, world, turn.objects, before=None, changed=course.alive
+    )
     world = replace(world, selection=selection)
     goes, focal = _goes(table)
     column = course.columns_of(focal)
@@ -69,7 +82,11 @@ def asked_of(kind: Kind, queries: KindQueries, course: Course, turn: Turn, fixes
     np.maximum.accumulate(row, axis=0, out=row)
     rows = _table_of(table, query, version[tick])
     which = np.arange(len(query))
-    criteria = kind.asked(world, rows, which) if isinstance(kind, Ranking) else kind.update_criteria(world, rows, which)
+    criteria = (
+        kind.asked(world, rows, which)
+        if isinstance(kind, Ranking)
+        else kind.update_criteria(world, rows, which)
+    )
     return Asked(world=world, criteria=criteria, row=row, moved=moved)
 
 
@@ -83,18 +100,34 @@ def _goes(table: Table) -> tuple[np.ndarray, np.ndarray]:
 def _table_of(table: Table, query: np.ndarray, version: np.ndarray) -> Table:
     """A table with a row for each of some queries, whose focal objects are versions; int64[rows, places]."""
     rows = np.arange(len(query))
-    columns = {name: getattr(table, name) for name in Table.__dataclass_fields__ if not name.startswith("place_")}
-    taken = {name: column[query] for name, column in columns.items() if len(column) == len(table.focal)}
+    columns = {
+        name: getattr(table, name)
+        for name in Table.__dataclass_fields__
+        if not name.startswith("place_")
+    }
+    taken = {
+        name: column[query]
+        for name, column in columns.items()
+        if len(column) == len(table.focal)
+    }
     if not len(table.place_row):
         return replace(table, **{**taken, "focal": version[rows, query]})
     start = np.searchsorted(table.place_row, query)
     count = np.searchsorted(table.place_row, query, side="right") - start
     at, of = ranges(start, count), np.repeat(rows, count)
-    return replace(table, **taken, place_row=of, place_focal=version[of, at], place_x=table.place_x[at],
-                   place_y=table.place_y[at])  # fmt: skip
+    return replace(
+        table,
+        **taken,
+        place_row=of,
+        place_focal=version[of, at],
+        place_x=table.place_x[at],
+        place_y=table.place_y[at],
+    )
 
 
-def _before(answer: np.ndarray, target: np.ndarray, course: Course, targets: int) -> np.ndarray:
+def _before(
+    answer: np.ndarray, target: np.ndarray, course: Course, targets: int
+) -> np.ndarray:
     """bool[q, n]: who is in the answer of which query before the first tick."""
     row_of = np.full(targets, -1)
     row_of[target] = np.arange(len(target))
@@ -105,7 +138,9 @@ def _before(answer: np.ndarray, target: np.ndarray, course: Course, targets: int
     return before
 
 
-def cells(moved: np.ndarray, course: Course) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def cells(
+    moved: np.ndarray, course: Course
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Tick, query and column of what is looked at: all objects where a query moved, else those that changed."""
     queries, width = moved.shape[1], len(course.objects)
     tick, column = course.tick[course.new], course.column[course.new]
@@ -114,19 +149,27 @@ def cells(moved: np.ndarray, course: Course) -> tuple[np.ndarray, np.ndarray, np
     rest = ~moved[tick, query]
     at, whole = np.nonzero(moved)
     return (
-        np.concatenate([tick[rest], np.repeat(at, width)]), np.concatenate([query[rest], np.repeat(whole, width)]),
+        np.concatenate([tick[rest], np.repeat(at, width)]),
+        np.concatenate([query[rest], np.repeat(whole, width)]),
         np.concatenate([column[rest], np.tile(np.arange(width), len(at))]),
-    )  # fmt: skip
+    )
 
 
 def _ranked(
-    kind: Ranking, asked: Asked, course: Course, table: Table, target: np.ndarray, before: np.ndarray
+    kind: Ranking,
+    asked: Asked,
+    course: Course,
+    table: Table,
+    target: np.ndarray,
+    before: np.ndarray,
 ) -> tuple[Turns, int]:
     """Who is first: by what objects are compared by, found anew where something changed."""
     moved = asked.moved.copy()
     moved[0] = True
     tick, query, column = cells(moved, course)
-    value = kind.measure(asked.world, asked.criteria, asked.row[tick, query], course.at[tick, column])
+    value = kind.measure(
+        asked.world, asked.criteria, asked.row[tick, query], course.at[tick, column]
+    )
     order = np.argsort(tick, kind="stable")
     found = np.zeros((course.ticks, len(target), len(course.objects)), np.int32)
     found[tick[order], query[order], column[order]] = np.arange(len(tick))

@@ -52,25 +52,45 @@ class _Firsts:
     until: np.ndarray
 
     def take(self, index: np.ndarray) -> "_Firsts":
-        return _Firsts(**{name: getattr(self, name)[index] for name in self.__dataclass_fields__})
+        return _Firsts(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
 
 
-def _regions_of(moving: Moving, course: Course, turn: Turn, fixes: Present) -> list[_Regions]:
+def _regions_of(
+    moving: Moving, course: Course, turn: Turn, fixes: Present
+) -> list[_Regions]:
     found = []
     for name, queries in moving.kinds.items():
         asked = asked_of(KINDS[name], queries, course, turn, fixes)
         number = np.arange(course.ticks)[:, None]
-        moves = np.concatenate([np.where(asked.moved, number, course.ticks),
-                                np.full((1, len(queries.numbers)), course.ticks)])  # fmt: skip
+        moves = np.concatenate(
+            [
+                np.where(asked.moved, number, course.ticks),
+                np.full((1, len(queries.numbers)), course.ticks),
+            ]
+        )
         moves = np.minimum.accumulate(moves[::-1], axis=0)[::-1]
-        found.append(_Regions(name=name, numbers=queries.numbers, asked=asked, moves=moves))
+        found.append(
+            _Regions(name=name, numbers=queries.numbers, asked=asked, moves=moves)
+        )
     return found
 
 
-def _inside(of: _Regions, course: Course, tick: np.ndarray, query: np.ndarray, version: np.ndarray) -> _Firsts:
+def _inside(
+    of: _Regions,
+    course: Course,
+    tick: np.ndarray,
+    query: np.ndarray,
+    version: np.ndarray,
+) -> _Firsts:
     """Those of some pairs of a query (its place) and a version that is inside at a tick."""
     asked = of.asked
-    keep = np.flatnonzero(KINDS[of.name].satisfy(asked.world, asked.criteria, asked.row[tick, query], version))
+    keep = np.flatnonzero(
+        KINDS[of.name].satisfy(
+            asked.world, asked.criteria, asked.row[tick, query], version
+        )
+    )
     tick, query, version = tick[keep], query[keep], version[keep]
     until = np.minimum(course.until[version], of.moves[tick + 1, query])
     return _Firsts(tick=tick, query=of.numbers[query], version=version, until=until)
@@ -78,9 +98,12 @@ def _inside(of: _Regions, course: Course, tick: np.ndarray, query: np.ndarray, v
 
 def _joined(parts: list[_Firsts]) -> _Firsts:
     none = np.empty(0, np.int64)
-    return _Firsts(**{
-        name: np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in _Firsts.__dataclass_fields__
-    })  # fmt: skip
+    return _Firsts(
+        **{
+            name: np.concatenate([none, *(getattr(part, name) for part in parts)])
+            for name in _Firsts.__dataclass_fields__
+        }
+    )
 
 
 def _next_move(turn: Turn, regions: list[_Regions], ticks: int) -> np.ndarray:
@@ -91,7 +114,9 @@ def _next_move(turn: Turn, regions: list[_Regions], ticks: int) -> np.ndarray:
     return first
 
 
-def joins_ahead(course: Course, turn: Turn, fixes: Present, answer: np.ndarray) -> tuple[Turns, int]:
+def joins_ahead(
+    course: Course, turn: Turn, fixes: Present, answer: np.ndarray
+) -> tuple[Turns, int]:
     """What comes and goes in joins below regions that move, given the answers before; how much was looked at."""
     moving, numbering = turn.known.moving_joins, turn.numbering
     regions = _regions_of(moving, course, turn, fixes)
@@ -101,7 +126,13 @@ def joins_ahead(course: Course, turn: Turn, fixes: Present, answer: np.ndarray) 
         parts.append(_inside(of, course, tick, query, course.at[tick, column]))
     firsts = _joined(parts)
     versions, point = np.unique(firsts.version, return_inverse=True)
-    points = points_at(moving.screened, course, versions, turn.objects, geographic=turn.settings.geographic)
+    points = points_at(
+        moving.screened,
+        course,
+        versions,
+        turn.objects,
+        geographic=turn.settings.geographic,
+    )
     keep = np.flatnonzero(selected(moving, points, point, firsts.query))
     firsts, point = firsts.take(keep), point[keep]
     pair, of_pair = np.unique(packed(firsts.query, point), return_inverse=True)
@@ -109,8 +140,14 @@ def joins_ahead(course: Course, turn: Turn, fixes: Present, answer: np.ndarray) 
     for group in (group for unit in moving.screened.units for group in unit.joins):
         mine = pair[np.isin(pair >> SHIFT, group.queries)]
         layer = turn.layer_of(group.join.layer, group.version)
-        joined, of_query, partner = join_pairs(group, moving.screened, points, layer, numbering,
-                                               (mine & MASK, mine >> SHIFT))  # fmt: skip
+        joined, of_query, partner = join_pairs(
+            group,
+            moving.screened,
+            points,
+            layer,
+            numbering,
+            (mine & MASK, mine >> SHIFT),
+        )
         place = np.searchsorted(pair, packed(of_query, joined))
         at, of_place = _expanded(of_pair, place)
         row.append(at)
@@ -118,12 +155,16 @@ def joins_ahead(course: Course, turn: Turn, fixes: Present, answer: np.ndarray) 
     rows, targets = np.concatenate(row), np.concatenate(target)
     old = _old(turn, answer, np.concatenate([of.numbers for of in regions]))
     first = course.first_of(old & MASK)
-    lasts = np.minimum(course.until[first], _next_move(turn, regions, course.ticks)[_query_of(turn, old)])
+    lasts = np.minimum(
+        course.until[first],
+        _next_move(turn, regions, course.ticks)[_query_of(turn, old)],
+    )
     return of_spells(
         np.concatenate([old, packed(targets, course.object[firsts.version[rows]])]),
-        np.concatenate([np.full(len(old), -1), firsts.tick[rows]]), np.concatenate([lasts, firsts.until[rows]]),
+        np.concatenate([np.full(len(old), -1), firsts.tick[rows]]),
+        np.concatenate([lasts, firsts.until[rows]]),
         course.ticks,
-    ), len(firsts.tick)  # fmt: skip
+    ), len(firsts.tick)
 
 
 def _expanded(of: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -147,7 +188,9 @@ def _old(turn: Turn, answer: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return keys
 
 
-def pairs_ahead(course: Course, turn: Turn, fixes: Present, answer: np.ndarray) -> tuple[Turns, int]:
+def pairs_ahead(
+    course: Course, turn: Turn, fixes: Present, answer: np.ndarray
+) -> tuple[Turns, int]:
     """What comes and goes in pairs of objects, given the answers before; how many pairs were tested."""
     specs = turn.known.pairs
     codes = [codes_of(keys, course, course.world) for keys in specs.keys]
@@ -156,49 +199,76 @@ def pairs_ahead(course: Course, turn: Turn, fixes: Present, answer: np.ndarray) 
     parts = [_all_around(turn, course, of) for of in regions]
     parts.append(_still_firsts(turn, course, tick, first, other))
     parts += [_unmoved(course, of, tick, first, other) for of in regions]
-    firsts, others = _joined([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    firsts, others = (
+        _joined([part[0] for part in parts]),
+        np.concatenate([part[1] for part in parts]),
+    )
     keep = np.flatnonzero(_owned(turn, course, firsts))
     firsts, others = firsts.take(keep), others[keep]
     keep = np.flatnonzero(_near(turn, course, codes, firsts, others))
     tested, firsts, others = len(others), firsts.take(keep), others[keep]
     keep = _screened(turn, course, firsts)
     firsts, others = firsts.take(keep), others[keep]
-    target = turn.numbering.targets_of(firsts.query, fixes.lookups.partners(course.object[others]))
+    target = turn.numbering.targets_of(
+        firsts.query, fixes.lookups.partners(course.object[others])
+    )
     old = _old(turn, answer, specs.numbers)
     return of_spells(
         np.concatenate([old, packed(target, course.object[firsts.version])]),
         np.concatenate([np.full(len(old), -1), firsts.tick]),
-        np.concatenate([_lasting(turn, course, fixes, regions, old), np.minimum(firsts.until, course.until[others])]),
+        np.concatenate(
+            [
+                _lasting(turn, course, fixes, regions, old),
+                np.minimum(firsts.until, course.until[others]),
+            ]
+        ),
         course.ticks,
-    ), tested  # fmt: skip
+    ), tested
 
 
-def _lasting(turn: Turn, course: Course, fixes: Present, regions: list[_Regions], old: np.ndarray) -> np.ndarray:
+def _lasting(
+    turn: Turn, course: Course, fixes: Present, regions: list[_Regions], old: np.ndarray
+) -> np.ndarray:
     """The first tick at which each pair of before is decided anew."""
-    partner = fixes.lookups.objects_of_partners()[turn.numbering.targets.partner[old >> SHIFT]]
+    partner = fixes.lookups.objects_of_partners()[
+        turn.numbering.targets.partner[old >> SHIFT]
+    ]
     column = course.columns_of(partner)
     of_partner = np.append(course.until[course.first], course.ticks)[column]
     lasts = np.minimum(course.until[course.first_of(old & MASK)], of_partner)
-    return np.asarray(np.minimum(lasts, _next_move(turn, regions, course.ticks)[_query_of(turn, old)]))
+    return np.asarray(
+        np.minimum(lasts, _next_move(turn, regions, course.ticks)[_query_of(turn, old)])
+    )
 
 
-def _touching(turn: Turn, course: Course, codes: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _touching(
+    turn: Turn, course: Course, codes: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Tick, first and partner of all pairs of living objects of which one changed, and that some query may pair."""
     new = course.new[course.alive[course.new]]
     tick = course.tick[new]
     here = course.at[tick]
-    maybe = course.alive[here] & (course.column[new][:, None] != np.arange(len(course.objects)))
+    maybe = course.alive[here] & (
+        course.column[new][:, None] != np.arange(len(course.objects))
+    )
     maybe &= _may_pair(turn, course, codes, new[:, None], here)
     row, column = np.nonzero(maybe)
     one, other = new[row], here[row, column]
     turned = np.flatnonzero(~course.changed[tick[row], column])
     return (
-        np.concatenate([tick[row], tick[row][turned]]), np.concatenate([one, other[turned]]),
+        np.concatenate([tick[row], tick[row][turned]]),
+        np.concatenate([one, other[turned]]),
         np.concatenate([other, one[turned]]),
-    )  # fmt: skip
+    )
 
 
-def _may_pair(turn: Turn, course: Course, codes: list[np.ndarray], one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _may_pair(
+    turn: Turn,
+    course: Course,
+    codes: list[np.ndarray],
+    one: np.ndarray,
+    other: np.ndarray,
+) -> np.ndarray:
     """Which pairs of versions are within the largest distance by their coordinates, or have a key in common."""
     specs, x, y = turn.known.pairs, course.x, course.y
     keep = np.zeros(other.shape, bool)
@@ -224,11 +294,18 @@ def _still_firsts(
     if still.empty:
         return _joined([]), other[:0]
     versions = np.unique(first)
-    points = points_at(still, course, versions, turn.objects, geographic=turn.settings.geographic)
+    points = points_at(
+        still, course, versions, turn.objects, geographic=turn.settings.geographic
+    )
     hits = match(still, points, layer_of=turn.layer_of, numbering=turn.numbering)
     query = turn.numbering.targets.query[hits.target]
     hit, row = _expanded(hits.point, np.searchsorted(versions, first))
-    firsts = _Firsts(tick=tick[row], query=query[hit], version=first[row], until=course.until[first[row]])
+    firsts = _Firsts(
+        tick=tick[row],
+        query=query[hit],
+        version=first[row],
+        until=course.until[first[row]],
+    )
     return firsts, other[row]
 
 
@@ -237,15 +314,24 @@ def _unmoved(
 ) -> tuple[_Firsts, np.ndarray]:
     """For some pairs the queries whose region did not move at the tick, and that has the first of them inside."""
     queries, count = len(of.numbers), len(tick)
-    row, query = np.repeat(np.arange(count), queries), np.tile(np.arange(queries), count)
+    row, query = (
+        np.repeat(np.arange(count), queries),
+        np.tile(np.arange(queries), count),
+    )
     rests = np.flatnonzero(~of.asked.moved[tick[row], query])
     row, query = row[rests], query[rests]
-    known, at = np.unique(np.stack([tick[row], query, first[row]]), axis=1, return_inverse=True)
+    known, at = np.unique(
+        np.stack([tick[row], query, first[row]]), axis=1, return_inverse=True
+    )
     asked = of.asked
-    holds = KINDS[of.name].satisfy(asked.world, asked.criteria, asked.row[known[0], known[1]], known[2])[at]
+    holds = KINDS[of.name].satisfy(
+        asked.world, asked.criteria, asked.row[known[0], known[1]], known[2]
+    )[at]
     row, query = row[holds], query[holds]
     until = np.minimum(course.until[first[row]], of.moves[tick[row] + 1, query])
-    return _Firsts(tick=tick[row], query=of.numbers[query], version=first[row], until=until), other[row]
+    return _Firsts(
+        tick=tick[row], query=of.numbers[query], version=first[row], until=until
+    ), other[row]
 
 
 def _all_around(turn: Turn, course: Course, of: _Regions) -> tuple[_Firsts, np.ndarray]:
@@ -267,19 +353,34 @@ def _owned(turn: Turn, course: Course, firsts: _Firsts) -> np.ndarray:
     settings, specs = turn.settings, turn.known.pairs
     if settings.shards == 1:
         return np.ones(len(firsts.tick), bool)
-    own = turn.objects.hashes[course.object[firsts.version]] % np.uint64(settings.shards) == settings.shard
+    own = (
+        turn.objects.hashes[course.object[firsts.version]] % np.uint64(settings.shards)
+        == settings.shard
+    )
     return np.asarray(own | ~specs.spread[firsts.query])
 
 
-def _near(turn: Turn, course: Course, codes: list[np.ndarray], firsts: _Firsts, other: np.ndarray) -> np.ndarray:
+def _near(
+    turn: Turn,
+    course: Course,
+    codes: list[np.ndarray],
+    firsts: _Firsts,
+    other: np.ndarray,
+) -> np.ndarray:
     """Which pairs are within their query's distance and have its keys in common."""
     specs, one, query = turn.known.pairs, firsts.version, firsts.query
     keep = np.ones(len(other), bool)
     far = specs.distance_m[query]
     by_distance = np.flatnonzero(~np.isnan(far))
     a, b = one[by_distance], other[by_distance]
-    keep[by_distance] = within(course.x[a], course.y[a], far[by_distance], course.x[b], course.y[b],
-                               geographic=turn.settings.geographic)  # fmt: skip
+    keep[by_distance] = within(
+        course.x[a],
+        course.y[a],
+        far[by_distance],
+        course.x[b],
+        course.y[b],
+        geographic=turn.settings.geographic,
+    )
     for key, code in enumerate(codes):
         mine = specs.key[query] == key
         keep &= ~mine | ((code[one] == code[other]) & (code[other] >= 0))
@@ -297,11 +398,19 @@ def _screened(turn: Turn, course: Course, firsts: _Firsts) -> np.ndarray:
     if not len(mine):
         return np.arange(len(keep))
     versions, at = np.unique(firsts.version[mine], return_inverse=True)
-    points = points_at(moving.screened, course, versions, turn.objects, geographic=turn.settings.geographic)
+    points = points_at(
+        moving.screened,
+        course,
+        versions,
+        turn.objects,
+        geographic=turn.settings.geographic,
+    )
     query, passed = firsts.query[mine], np.zeros(len(mine), bool)
     chosen = np.flatnonzero(selected(moving, points, at, query))
     passed[chosen] = True
     if not moving.screened.screens.empty:
-        passed[chosen] = passes(moving.screened.screens, points.asked, at[chosen], query[chosen])
+        passed[chosen] = passes(
+            moving.screened.screens, points.asked, at[chosen], query[chosen]
+        )
     keep[mine] = passed
     return np.flatnonzero(keep)

@@ -50,32 +50,54 @@ def seeded(kind: Kind, world: World, criteria: Criteria, margin: float) -> Advan
     alive = np.flatnonzero(world.alive)
     row, found = kind.in_cache_area(world, criteria, alive, margin)
     cache = ordered(world, criteria, row, found)
-    return Advanced(cache=cache, drift=np.zeros(len(criteria.query)), touched=len(alive) + len(row), refills=0)
+    return Advanced(
+        cache=cache,
+        drift=np.zeros(len(criteria.query)),
+        touched=len(alive) + len(row),
+        refills=0,
+    )
 
 
 def advanced(
-    kind: Kind, world: World, cache: Cache, criteria: Criteria, *, changed: np.ndarray, margin: float
+    kind: Kind,
+    world: World,
+    cache: Cache,
+    criteria: Criteria,
+    *,
+    changed: np.ndarray,
+    margin: float,
 ) -> Advanced:
     """The caches after some objects changed (bool[n]) and the queries got the given criteria."""
     drift = drift_of(world, cache.anchor, criteria)
     moved = ~(drift <= margin)  # a focal object that came back or went has no distance
     moved &= ~(np.isnan(cache.anchor.x) & np.isnan(criteria.x))
     far = np.flatnonzero(moved)
-    anchor = cache.anchor.with_rows(far, criteria.take(far)) if len(far) else cache.anchor
+    anchor = (
+        cache.anchor.with_rows(far, criteria.take(far)) if len(far) else cache.anchor
+    )
     drop = changed[cache.object] | moved[cache.row]
     mine = np.flatnonzero(world.alive & changed)
     parts = [looked(kind, world, anchor, np.flatnonzero(~moved), mine, margin)]
     if len(far):
-        parts.append(looked(kind, world, anchor, far, np.flatnonzero(world.alive), margin))
+        parts.append(
+            looked(kind, world, anchor, far, np.flatnonzero(world.alive), margin)
+        )
     row, found = (np.concatenate([part[i] for part in parts]) for i in range(2))
     return Advanced(
-        cache=exchanged(world, cache, anchor, drop, row, found), drift=np.where(moved, 0.0, drift),
-        refills=len(far), touched=sum(part[2] for part in parts),
-    )  # fmt: skip
+        cache=exchanged(world, cache, anchor, drop, row, found),
+        drift=np.where(moved, 0.0, drift),
+        refills=len(far),
+        touched=sum(part[2] for part in parts),
+    )
 
 
 def looked(
-    kind: Kind, world: World, anchor: Criteria, rows: np.ndarray, objects: np.ndarray, margin: float
+    kind: Kind,
+    world: World,
+    anchor: Criteria,
+    rows: np.ndarray,
+    objects: np.ndarray,
+    margin: float,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """The cached pairs of some queries and some objects, and how much was looked at."""
     row, found = kind.in_cache_area(world, anchor.take(rows), objects, margin)
@@ -105,16 +127,29 @@ def drift_of(world: World, anchor: Criteria, criteria: Criteria) -> np.ndarray:
     return drift
 
 
-def ordered(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray) -> Cache:
+def ordered(
+    world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray
+) -> Cache:
     """Pairs as caches: a query's objects by their distance from its border, or from its focal point for neighbours."""
     border = _border(world, anchor, row, found)
     key = _key(row, border)
     order = np.argsort(key)
-    return Cache(anchor=anchor, key=key[order], row=row[order], object=found[order], border=border[order])
+    return Cache(
+        anchor=anchor,
+        key=key[order],
+        row=row[order],
+        object=found[order],
+        border=border[order],
+    )
 
 
 def exchanged(
-    world: World, cache: Cache, anchor: Criteria, drop: np.ndarray, row: np.ndarray, found: np.ndarray
+    world: World,
+    cache: Cache,
+    anchor: Criteria,
+    drop: np.ndarray,
+    row: np.ndarray,
+    found: np.ndarray,
 ) -> Cache:
     """The caches around their anchors of now, without the pairs in `drop` (bool[c]) and with more."""
     new = ordered(world, anchor, row, found)
@@ -138,19 +173,30 @@ def _key(row: np.ndarray, border: np.ndarray) -> np.ndarray:
     return key
 
 
-def _border(world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _border(
+    world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray
+) -> np.ndarray:
     """The distance to the border; NaN where it says nothing (boxes on the globe, whose sides change on the way)."""
     if world.geographic and not len(anchor.tie):
         if len(anchor.half_width):
             return np.full(len(row), np.nan, float)
-        metres = metres_between(anchor.x[row], anchor.y[row], world.x[found], world.y[found])
+        metres = metres_between(
+            anchor.x[row], anchor.y[row], world.x[found], world.y[found]
+        )
         return np.asarray(metres - anchor.limit[row])
     if len(anchor.tie):  # nearest: by distance to the focal point
-        far: np.ndarray = np.hypot(world.x[found] - anchor.x[row], world.y[found] - anchor.y[row])
+        far: np.ndarray = np.hypot(
+            world.x[found] - anchor.x[row], world.y[found] - anchor.y[row]
+        )
         return far
-    across, along = np.abs(world.x[found] - anchor.x[row]), np.abs(world.y[found] - anchor.y[row])
+    across, along = (
+        np.abs(world.x[found] - anchor.x[row]),
+        np.abs(world.y[found] - anchor.y[row]),
+    )
     if len(anchor.half_width):
-        beyond: np.ndarray = np.maximum(across - anchor.half_width[row], along - anchor.half_height[row])
+        beyond: np.ndarray = np.maximum(
+            across - anchor.half_width[row], along - anchor.half_height[row]
+        )
         return beyond
     border: np.ndarray = np.hypot(across, along) - anchor.limit[row]
     return border

@@ -8,7 +8,9 @@ TOGETHER = 256
 """Questions that are asked at once, a multiple of 8: what a database answers stands in memory as a whole."""
 
 
-def asked_together(questions: int, rows: int, ask: Callable[[int, int], np.ndarray]) -> np.ndarray:
+def asked_together(
+    questions: int, rows: int, ask: Callable[[int, int], np.ndarray]
+) -> np.ndarray:
     """uint8[rows, bytes]: a bit per row and question; `ask` gives bool[q, rows] for those from one to another."""
     bits = np.zeros((rows, -(-questions // 8)), np.uint8)
     for start in range(0, questions if rows else 0, TOGETHER):

@@ -34,7 +34,11 @@ class CacheCounts(Summed):
 
 
 Caches = Mapping[str, CacheCounts]  # by kind of query
-_PLURALS = {"moving_box": "moving boxes", "moving_circle": "moving circles", "nearest": "k nearest"}
+_PLURALS = {
+    "moving_box": "moving boxes",
+    "moving_circle": "moving circles",
+    "nearest": "k nearest",
+}
 
 
 def summed(parts: Iterable[Caches]) -> dict[str, CacheCounts]:
@@ -58,11 +62,17 @@ def from_json(value: Mapping[str, Any]) -> dict[str, CacheCounts]:
 
 def lines_of(caches: Mapping[str, Any]) -> dict[str, str]:
     """What caches cost, a line for people for each kind, from what `to_json` gave."""
-    return {kind: f"of {_PLURALS[kind]}: {_in_words(counts)}" for kind, counts in from_json(caches).items()}
+    return {
+        kind: f"of {_PLURALS[kind]}: {_in_words(counts)}"
+        for kind, counts in from_json(caches).items()
+    }
 
 
 def _in_words(counts: CacheCounts) -> str:
-    words = [_counted(counts.refills, "refill", "refills"), _counted(counts.misses, "miss", "misses")]
+    words = [
+        _counted(counts.refills, "refill", "refills"),
+        _counted(counts.misses, "miss", "misses"),
+    ]
     if counts.area:
         words.append(f"{counts.cache_area / counts.area:,.2f} times the area")
     if counts.members:
@@ -78,17 +88,29 @@ def overhead(world: World, cache: Cache, members: int, margin: float) -> CacheCo
     """How much wider than their regions the cache areas of some queries are, and how much more is in them."""
     area, cache_area = _areas(world, cache.anchor, margin)
     others = (cache.anchor.focal[cache.row] != cache.object[:, None]).all(axis=1)
-    known = np.isfinite(area)  # not of a query whose focal object is away, nor of kNN with fewer than k objects
-    return CacheCounts(members=members, cached=int(np.count_nonzero(others)), area=float(area[known].sum()),
-                       cache_area=float(cache_area[known].sum()))  # fmt: skip
+    known = np.isfinite(
+        area
+    )  # not of a query whose focal object is away, nor of kNN with fewer than k objects
+    return CacheCounts(
+        members=members,
+        cached=int(np.count_nonzero(others)),
+        area=float(area[known].sum()),
+        cache_area=float(cache_area[known].sum()),
+    )
 
 
 def _areas(world: World, criteria: Criteria, margin: float) -> tuple[Floats, Floats]:
     if not len(criteria.half_width):
-        radius = radius_of(criteria.limit, geographic=world.geographic) if len(criteria.tie) else criteria.limit
+        radius = (
+            radius_of(criteria.limit, geographic=world.geographic)
+            if len(criteria.tie)
+            else criteria.limit
+        )
         return np.pi * radius**2, np.pi * (radius + margin) ** 2
     wide, high = criteria.half_width, criteria.half_height
     if world.geographic:
         across, along = metres_per_degree(criteria.y)
         wide, high = wide * across, high * along
-    return np.where(np.isnan(criteria.x), np.nan, 4 * wide * high), 4 * (wide + margin) * (high + margin)
+    return np.where(np.isnan(criteria.x), np.nan, 4 * wide * high), 4 * (
+        wide + margin
+    ) * (high + margin)

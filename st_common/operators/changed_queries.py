@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from st_common.operators.registered import Queries, queries_from_arrays, queries_to_arrays
+from st_common.operators.registered import (
+    Queries,
+    queries_from_arrays,
+    queries_to_arrays,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +40,14 @@ class ChangedQueries:
     def after(self, before: Queries) -> Queries:
         """The queries now, of those before."""
         queries = list(before)
-        for number, live, layer in zip(self.numbers.tolist(), self.live.tolist(), self.layer.tolist(), strict=True):
-            queries[number] = replace(before[number], live=bool(live), layer_version=None if layer < 0 else layer)
+        for number, live, layer in zip(
+            self.numbers.tolist(), self.live.tolist(), self.layer.tolist(), strict=True
+        ):
+            queries[number] = replace(
+                before[number],
+                live=bool(live),
+                layer_version=None if layer < 0 else layer,
+            )
         return (*queries, *self.added)
 
 
@@ -55,11 +65,17 @@ def changed_queries(before: Queries, after: Queries) -> ChangedQueries | None:
     is_new = np.fromiter(map(operator.is_not, before, earlier), bool, len(before))
     numbers = np.flatnonzero(is_new)
     changed = [earlier[number] for number in numbers.tolist()]
-    for was, now in zip((before[number] for number in numbers.tolist()), changed, strict=True):
+    for was, now in zip(
+        (before[number] for number in numbers.tolist()), changed, strict=True
+    ):
         if replace(was, live=now.live, layer_version=now.layer_version) != now:
             return None
-    versions = [-1 if one.layer_version is None else one.layer_version for one in changed]
+    versions = [
+        -1 if one.layer_version is None else one.layer_version for one in changed
+    ]
     return ChangedQueries(
-        numbers=numbers, live=np.array([one.live for one in changed], np.int8), layer=np.array(versions, np.int64),
+        numbers=numbers,
+        live=np.array([one.live for one in changed], np.int8),
+        layer=np.array(versions, np.int64),
         added=after[len(before) :],
-    )  # fmt: skip
+    )

@@ -18,20 +18,29 @@ _META = b"fairway"
 _ARROW = "attribute/"  # arrays that stay Arrow, for they may hold nulls
 
 
-def to_blob(arrays: Arrays, meta: Mapping[str, Any], *, compressed: bool = False) -> bytes:
+def to_blob(
+    arrays: Arrays, meta: Mapping[str, Any], *, compressed: bool = False
+) -> bytes:
     """The arrays and the JSON values of `meta` as bytes; those that are not compressed are read without copying."""
     columns, names = [], []
     for name, values in arrays.items():
         array = values if isinstance(values, pa.Array) else pa.array(values)
-        array = array if len(array) else pa.array([], array.type)  # nothing of a million texts writes all their offsets
+        array = (
+            array if len(array) else pa.array([], array.type)
+        )  # nothing of a million texts writes all their offsets
         offsets = pa.array([0, len(array)], pa.int64())
         columns.append(pa.LargeListArray.from_arrays(offsets, array))
         names.append(name)
     columns.append(pa.array([0], pa.int8()))  # a batch needs one column
     names.append("_")
-    schema = pa.schema([pa.field(n, c.type) for n, c in zip(names, columns, strict=True)], {_META: json.dumps(meta)})
+    schema = pa.schema(
+        [pa.field(n, c.type) for n, c in zip(names, columns, strict=True)],
+        {_META: json.dumps(meta)},
+    )
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema, options=PACKED if compressed else None) as writer:
+    with pa.ipc.new_stream(
+        sink, schema, options=PACKED if compressed else None
+    ) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
     return bytes(sink.getvalue())
 
@@ -45,14 +54,21 @@ def from_blob(blob: bytes) -> tuple[dict[str, np.ndarray | pa.Array], dict[str, 
         if name == "_":
             continue
         values = column.values
-        is_number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
-        arrays[name] = values.to_numpy() if is_number and not name.startswith(_ARROW) else values
+        is_number = pa.types.is_integer(values.type) or pa.types.is_floating(
+            values.type
+        )
+        arrays[name] = (
+            values.to_numpy() if is_number and not name.startswith(_ARROW) else values
+        )
     return arrays, json.loads((batch.schema.metadata or {})[_META])
 
 
 def flat(prefix: str, columns: Any) -> dict[str, np.ndarray]:
     """The arrays of a dataclass of arrays, named by a prefix."""
-    return {f"{prefix}/{name}": getattr(columns, name) for name in columns.__dataclass_fields__}
+    return {
+        f"{prefix}/{name}": getattr(columns, name)
+        for name in columns.__dataclass_fields__
+    }
 
 
 def unflat(prefix: str, kind: type[T], arrays: Arrays) -> T:
@@ -68,4 +84,8 @@ def flat_attributes(attributes: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
 
 def attributes_of(arrays: Arrays) -> dict[str, pa.Array]:
     """The attributes among the arrays of a blob."""
-    return {name.removeprefix(_ARROW): values for name, values in arrays.items() if name.startswith(_ARROW)}
+    return {
+        name.removeprefix(_ARROW): values
+        for name, values in arrays.items()
+        if name.startswith(_ARROW)
+    }

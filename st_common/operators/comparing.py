@@ -57,10 +57,19 @@ def steps_of(plan: Plan) -> Steps:
         elif step.kind == "key":
             keys[step.text or ""] = None
         elif step.kind == "filter":
-            filters[Filtering(name=step.name or "", text=step.text, growth=growth)] = None
+            filters[Filtering(name=step.name or "", text=step.text, growth=growth)] = (
+                None
+            )
     if plan.compare is not None:
-        meetings.append(Meeting(box=plan.compare.box, growth=growth, negative=plan.compare.negative))
-    return Steps(meetings=tuple(meetings), keys=tuple(keys), filters=tuple(filters), growth=growth)
+        meetings.append(
+            Meeting(box=plan.compare.box, growth=growth, negative=plan.compare.negative)
+        )
+    return Steps(
+        meetings=tuple(meetings),
+        keys=tuple(keys),
+        filters=tuple(filters),
+        growth=growth,
+    )
 
 
 def _grown(growth: Growth, step: Transform) -> Growth:
@@ -71,7 +80,9 @@ def _grown(growth: Growth, step: Transform) -> Growth:
     return growth.by_metres(step.amount) if step.kind == "metres" else growth
 
 
-def looked_at(plan: Plan, steps: Steps, *, geographic: bool) -> tuple[Region | None, tuple[Meeting, ...]]:
+def looked_at(
+    plan: Plan, steps: Steps, *, geographic: bool
+) -> tuple[Region | None, tuple[Meeting, ...]]:
     """The region in which a plan's fixes lie, and the meetings that must be tested beside it.
 
     Where the extents do not depend on the latitude, what must be met is one box, which is exact; else it is a box that
@@ -80,21 +91,31 @@ def looked_at(plan: Plan, steps: Steps, *, geographic: bool) -> tuple[Region | N
     if len(steps.keys) > 1:
         return _NOWHERE, ()
     positive = [meeting for meeting in steps.meetings if not meeting.negative]
-    exact = [meeting for meeting in positive if meeting.growth.stands(geographic=geographic)]
-    left = tuple(meeting for meeting in steps.meetings if meeting.negative or meeting not in exact)
+    exact = [
+        meeting for meeting in positive if meeting.growth.stands(geographic=geographic)
+    ]
+    left = tuple(
+        meeting
+        for meeting in steps.meetings
+        if meeting.negative or meeting not in exact
+    )
     if not positive:
         return plan.inside, left
     if plan.inside is not None and not isinstance(plan.inside, Box):
         return plan.inside, steps.meetings
     reached_by = [_reached(meeting, geographic=geographic) for meeting in positive]
-    if geographic and any(box.minx < -_HALF_TURN or box.maxx > _HALF_TURN for box in reached_by):
+    if geographic and any(
+        box.minx < -_HALF_TURN or box.maxx > _HALF_TURN for box in reached_by
+    ):
         return plan.inside, steps.meetings  # what lies beyond 180 degrees is no one box
     alpha = () if plan.inside is None else (plan.inside,)
     return _common([*alpha, *reached_by]), left
 
 
 def _reached(meeting: Meeting, *, geographic: bool) -> Box:
-    edges = reached(np.array([edges_of(meeting.box)]), meeting.growth, geographic=geographic)
+    edges = reached(
+        np.array([edges_of(meeting.box)]), meeting.growth, geographic=geographic
+    )
     minx, miny, maxx, maxy = edges[0].tolist()
     return Box(minx=minx, miny=miny, maxx=maxx, maxy=maxy)
 
@@ -107,6 +128,8 @@ def edges_of(box: Box) -> tuple[float, float, float, float]:
 def _common(boxes: list[Box]) -> Box:
     """What boxes have in common; where that is nothing, a box with its corners in the wrong order, which is empty."""
     return Box(
-        minx=max(box.minx for box in boxes), miny=max(box.miny for box in boxes),
-        maxx=min(box.maxx for box in boxes), maxy=min(box.maxy for box in boxes),
-    )  # fmt: skip
+        minx=max(box.minx for box in boxes),
+        miny=max(box.miny for box in boxes),
+        maxx=min(box.maxx for box in boxes),
+        maxy=min(box.maxy for box in boxes),
+    )

@@ -7,11 +7,21 @@ import pyarrow as pa
 
 from st_common.operators.fixes import NEVER
 from st_common.operators.flags import flags_of
-from st_common.operators.frame_specs import FrameSpecs, compile_frames, is_restricted, who_counts
+from st_common.operators.frame_specs import (
+    FrameSpecs,
+    compile_frames,
+    is_restricted,
+    who_counts,
+)
 from st_common.operators.intern import hashes_of
 from st_common.operators.kind_queries import KindQueries, kind_queries
 from st_common.operators.match import QuerySet, compile_queries
-from st_common.operators.pair_specs import Moving, PairSpecs, compile_moving, compile_pairs
+from st_common.operators.pair_specs import (
+    Moving,
+    PairSpecs,
+    compile_moving,
+    compile_pairs,
+)
 from st_common.operators.placing import Placed, Source, placed, placed_anew
 from st_common.operators.registered import Queries
 from st_common.operators.settings import Settings
@@ -22,7 +32,9 @@ from st_common.query.region import MovingBox, MovingCircle
 
 def kind_of(plan: Plan) -> str | None:
     """The kind of the skeleton that judges a plan, or `pairs`; None where it stands still and has no neighbours."""
-    if plan.pairs is not None or (plan.join is not None and isinstance(plan.inside, MovingBox | MovingCircle)):
+    if plan.pairs is not None or (
+        plan.join is not None and isinstance(plan.inside, MovingBox | MovingCircle)
+    ):
         return "pairs"
     if plan.neighbours is not None:
         if isinstance(plan.neighbours, Nearest):
@@ -76,12 +88,33 @@ class Compiled:
     @property
     def ticking(self) -> bool:
         """Whether any query is judged at ticks."""
-        moving = bool(self.kinds) or bool(len(self.pairs.numbers)) or bool(self.moving_joins.kinds)
-        return moving or not self.still.empty or not self.windows.empty or bool(len(self.frames.numbers))
+        moving = (
+            bool(self.kinds)
+            or bool(len(self.pairs.numbers))
+            or bool(self.moving_joins.kinds)
+        )
+        return (
+            moving
+            or not self.still.empty
+            or not self.windows.empty
+            or bool(len(self.frames.numbers))
+        )
 
 
-_FLAGS = ("every", "grouped", "windowed", "framed", "retelling", "selecting", "valid_until", "paired", "function",
-          "window_us", "window_tuples", "since")  # fmt: skip
+_FLAGS = (
+    "every",
+    "grouped",
+    "windowed",
+    "framed",
+    "retelling",
+    "selecting",
+    "valid_until",
+    "paired",
+    "function",
+    "window_us",
+    "window_tuples",
+    "since",
+)
 
 _HOLDS = 64
 """For how many fixes an order of operators holds, for each reading that it was estimated on."""
@@ -109,7 +142,14 @@ def compiled(queries: Queries, settings: Settings, source: Source) -> Compiled:
     `source` only suggest which operator comes first. That is looked at again after 64 fixes for each reading that it
     was estimated on, later and later: soon where little was known, as of a query that was there before all fixes.
     """
-    entry = next((entry for entry in _seen if entry.queries is queries and entry.settings == settings), None)
+    entry = next(
+        (
+            entry
+            for entry in _seen
+            if entry.queries is queries and entry.settings == settings
+        ),
+        None,
+    )
     if entry is None:
         entry = _Entry(queries, settings, compile_shard(queries, settings, source))
         _seen.insert(0, entry)
@@ -124,28 +164,51 @@ def compiled(queries: Queries, settings: Settings, source: Source) -> Compiled:
 
 def order_now(queries: Queries, settings: Settings) -> Placed | None:
     """The order of operators in which queries that were compiled lately run now; None for others."""
-    return next((e.known.order for e in _seen if e.queries is queries and e.settings == settings), None)
+    return next(
+        (
+            e.known.order
+            for e in _seen
+            if e.queries is queries and e.settings == settings
+        ),
+        None,
+    )
 
 
 def _renew(entry: _Entry) -> None:
-    entry.holds = min(max(_HOLDS * entry.known.order.readings, 2 * entry.holds), _HOLDS_MOST)
+    entry.holds = min(
+        max(_HOLDS * entry.known.order.readings, 2 * entry.holds), _HOLDS_MOST
+    )
     entry.fixes = entry.holds
 
 
 def _placed_anew(entry: _Entry, source: Source) -> Compiled:
     """The same queries with the order of operators that these fixes suggest; caches at ticks go by the same kinds."""
     known, settings = entry.known, entry.settings
-    order = placed_anew(entry.queries, known.order, source, geographic=settings.geographic)
+    order = placed_anew(
+        entry.queries, known.order, source, geographic=settings.geographic
+    )
     if order.below == known.order.below:
         return replace(known, order=order)
     new = compile_shard(entry.queries, settings, source)
-    kept = {name: getattr(known, name) for name in ("kinds", "pairs", "moving_joins", "following")}
+    kept = {
+        name: getattr(known, name)
+        for name in ("kinds", "pairs", "moving_joins", "following")
+    }
     return replace(new, **kept)
 
 
-def compile_shard(queries: Queries, settings: Settings, source: Source, only: frozenset[int] | None = None) -> Compiled:
+def compile_shard(
+    queries: Queries,
+    settings: Settings,
+    source: Source,
+    only: frozenset[int] | None = None,
+) -> Compiled:
     """The live ones of the queries (of those in `only`), compiled for one shard."""
-    live = [n for n in (range(len(queries)) if only is None else sorted(only)) if queries[n].live]
+    live = [
+        n
+        for n in (range(len(queries)) if only is None else sorted(only))
+        if queries[n].live
+    ]
     mine, flags = _owned(queries, settings), flags_of(queries)
     ticks = flags.ticking.tolist()
     fixwise = [n for n in live if not ticks[n]]
@@ -153,28 +216,57 @@ def compile_shard(queries: Queries, settings: Settings, source: Source, only: fr
     windows = [n for n in ticking if queries[n].plan.window is not None]
     frames = [n for n in ticking if queries[n].plan.frame is not None]
     below = _below_frames(queries, frames)
-    rest = [n for n in ticking if queries[n].plan.window is None and _has_members(queries[n].plan)]
+    rest = [
+        n
+        for n in ticking
+        if queries[n].plan.window is None and _has_members(queries[n].plan)
+    ]
     kinds: dict[str, list[int]] = {}
     for number in rest:
         plan = below[number].plan
         kinds.setdefault(kind_of(plan) or "still", []).append(number)
     parts = (fixwise, kinds.pop("still", []), windows)
-    order = placed(below, [n for part in parts for n in part], source, geographic=settings.geographic)
-    sets = [compile_queries(below, of, geographic=settings.geographic, below=order.below) for of in parts]
+    order = placed(
+        below,
+        [n for part in parts for n in part],
+        source,
+        geographic=settings.geographic,
+    )
+    sets = [
+        compile_queries(below, of, geographic=settings.geographic, below=order.below)
+        for of in parts
+    ]
     joined = kinds.pop("pairs", [])
     paired = [n for n in joined if below[n].plan.pairs is not None]
     joining = [n for n in joined if below[n].plan.pairs is None]
     return Compiled(
-        fixwise=sets[0], still=sets[1], windows=sets[2],
-        pairs=compile_pairs(below, paired, spread=[n for n in paired if is_spread(queries[n].plan)],
-                             geographic=settings.geographic),
+        fixwise=sets[0],
+        still=sets[1],
+        windows=sets[2],
+        pairs=compile_pairs(
+            below,
+            paired,
+            spread=[n for n in paired if is_spread(queries[n].plan)],
+            geographic=settings.geographic,
+        ),
         moving_joins=compile_moving(below, joining, geographic=settings.geographic),
-        following=kind_queries(below, [n for n in joined if below[n].plan.focals], geographic=settings.geographic),
-        kinds={name: kind_queries(below, of, geographic=settings.geographic) for name, of in kinds.items()},
+        following=kind_queries(
+            below,
+            [n for n in joined if below[n].plan.focals],
+            geographic=settings.geographic,
+        ),
+        kinds={
+            name: kind_queries(below, of, geographic=settings.geographic)
+            for name, of in kinds.items()
+        },
         frames=compile_frames(queries, frames, geographic=settings.geographic),
-        mine=mine, order=order, **{name: getattr(flags, name) for name in _FLAGS},
-        early=np.array([n for n in ticking if mine[n] and queries[n].since == NEVER], np.int64),
-    )  # fmt: skip
+        mine=mine,
+        order=order,
+        **{name: getattr(flags, name) for name in _FLAGS},
+        early=np.array(
+            [n for n in ticking if mine[n] and queries[n].since == NEVER], np.int64
+        ),
+    )
 
 
 def _has_members(plan: Plan) -> bool:
@@ -187,7 +279,10 @@ def _below_frames(queries: Queries, frames: list[int]) -> Queries:
     if not frames:
         return queries
     mine = frozenset(frames)
-    return tuple(replace(q, plan=who_counts(q.plan)) if n in mine else q for n, q in enumerate(queries))
+    return tuple(
+        replace(q, plan=who_counts(q.plan)) if n in mine else q
+        for n, q in enumerate(queries)
+    )
 
 
 def _owned(queries: Queries, settings: Settings) -> np.ndarray:

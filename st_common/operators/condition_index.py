@@ -47,7 +47,9 @@ class ConditionIndex:
     numbers: tuple[_Ranges, ...]
 
 
-def index_conditions(conditions: Conditions, queries: np.ndarray, condition: np.ndarray) -> ConditionIndex | None:
+def index_conditions(
+    conditions: Conditions, queries: np.ndarray, condition: np.ndarray
+) -> ConditionIndex | None:
     """An index of some queries by their conditions (their places); None where none of them has a simple one."""
     chosen = _chosen(conditions)
     atom = np.append(chosen, -1)[condition]
@@ -63,7 +65,10 @@ def index_conditions(conditions: Conditions, queries: np.ndarray, condition: np.
         if number.any():
             numbers.append(_ranges(conditions, column, queries[number], atom[number]))
     return ConditionIndex(
-        queries=np.sort(queries), condition=np.unique(condition), texts=tuple(texts), numbers=tuple(numbers)
+        queries=np.sort(queries),
+        condition=np.unique(condition),
+        texts=tuple(texts),
+        numbers=tuple(numbers),
     )
 
 
@@ -78,7 +83,9 @@ def found(index: ConditionIndex, truth: Truth, chosen: np.ndarray) -> Pairs:
         points.append(np.repeat(chosen, count))
         queries.append(part.query[ranges(start, count)])
     for of in index.numbers:
-        point, row = of.index.probe(truth.column(of.column)[0][chosen], np.zeros(len(chosen)))
+        point, row = of.index.probe(
+            truth.column(of.column)[0][chosen], np.zeros(len(chosen))
+        )
         points.append(chosen[point])
         queries.append(of.query[row])
     return np.concatenate(points), np.concatenate(queries)
@@ -87,7 +94,10 @@ def found(index: ConditionIndex, truth: Truth, chosen: np.ndarray) -> Pairs:
 def _chosen(conditions: Conditions) -> np.ndarray:
     """The atom by which each condition is found, or -1: that which shares what it asks for with the fewest others."""
     crowd = _crowds(conditions)
-    best, least = np.full(len(conditions.texts), -1), np.full(len(conditions.texts), np.inf)
+    best, least = (
+        np.full(len(conditions.texts), -1),
+        np.full(len(conditions.texts), np.inf),
+    )
     for atoms in conditions.rounds:
         of = np.where(atoms >= 0, np.append(crowd, np.inf)[atoms], np.inf)
         better = of < least
@@ -99,21 +109,30 @@ def _crowds(conditions: Conditions) -> np.ndarray:
     """About how many conditions are met together with each atom: f64[a]."""
     total = float(len(conditions.texts))
     names = np.array([max(len(of), 1) for of in conditions.names], float)
-    asked = np.bincount(conditions.column[conditions.asked >> SHIFT], minlength=len(names))
+    asked = np.bincount(
+        conditions.column[conditions.asked >> SHIFT], minlength=len(names)
+    )
     two_ends = np.isfinite(conditions.low) & np.isfinite(conditions.high)
     of_range = np.where(two_ends, total / _OVERLAP, total)
     return np.where(conditions.is_text, (asked / names)[conditions.column], of_range)
 
 
-def _texts(conditions: Conditions, column: int, queries: np.ndarray, atom: np.ndarray) -> _Texts:
+def _texts(
+    conditions: Conditions, column: int, queries: np.ndarray, atom: np.ndarray
+) -> _Texts:
     start = np.searchsorted(conditions.asked, atom << SHIFT)
     count = np.searchsorted(conditions.asked, (atom + 1) << SHIFT) - start
-    code, query = conditions.asked[ranges(start, count)] & MASK, np.repeat(queries, count)
+    code, query = (
+        conditions.asked[ranges(start, count)] & MASK,
+        np.repeat(queries, count),
+    )
     order = np.argsort(code, kind="stable")
     return _Texts(column=column, code=code[order], query=query[order])
 
 
-def _ranges(conditions: Conditions, column: int, queries: np.ndarray, atom: np.ndarray) -> _Ranges:
+def _ranges(
+    conditions: Conditions, column: int, queries: np.ndarray, atom: np.ndarray
+) -> _Ranges:
     one = np.ones(len(atom))
     boxes = np.stack([conditions.low[atom], -one, conditions.high[atom], one], axis=1)
     return _Ranges(column=column, index=BoxIndex(boxes), query=queries)

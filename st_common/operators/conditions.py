@@ -47,27 +47,51 @@ class Conditions:
 def compile_conditions(texts: Sequence[str]) -> Conditions:
     """Some different conditions."""
     found = [atoms_of(text) for text in texts]
-    ends = values_of([end for atoms in found for atom in atoms for end in (atom.low, atom.high) if end])
-    found = [atoms if all(_is_known(atom, ends) for atom in atoms) else () for atoms in found]
+    ends = values_of(
+        [
+            end
+            for atoms in found
+            for atom in atoms
+            for end in (atom.low, atom.high)
+            if end
+        ]
+    )
+    found = [
+        atoms if all(_is_known(atom, ends) for atom in atoms) else () for atoms in found
+    ]
     flat = [(number, atom) for number, atoms in enumerate(found) for atom in atoms]
-    columns = {name: place for place, name in enumerate(dict.fromkeys(atom.column for _, atom in flat))}
+    columns = {
+        name: place
+        for place, name in enumerate(dict.fromkeys(atom.column for _, atom in flat))
+    }
     column = np.array([columns[atom.column] for _, atom in flat], np.int64)
     names = [dict[str, int]() for _ in columns]
     asked = [
         (place << SHIFT) | names[at].setdefault(text, len(names[at]))
-        for place, ((_, atom), at) in enumerate(zip(flat, column.tolist(), strict=True)) for text in atom.texts
-    ]  # fmt: skip
+        for place, ((_, atom), at) in enumerate(zip(flat, column.tolist(), strict=True))
+        for text in atom.texts
+    ]
     return Conditions(
-        texts=tuple(texts), simple=np.array([bool(atoms) for atoms in found], bool),
-        rounds=_rounds(found), columns=tuple(columns), column=column,
-        low=np.array([ends[atom.low] if atom.low else -np.inf for _, atom in flat], float),
-        high=np.array([ends[atom.high] if atom.high else np.inf for _, atom in flat], float),
+        texts=tuple(texts),
+        simple=np.array([bool(atoms) for atoms in found], bool),
+        rounds=_rounds(found),
+        columns=tuple(columns),
+        column=column,
+        low=np.array(
+            [ends[atom.low] if atom.low else -np.inf for _, atom in flat], float
+        ),
+        high=np.array(
+            [ends[atom.high] if atom.high else np.inf for _, atom in flat], float
+        ),
         open_low=np.array([atom.open_low for _, atom in flat], bool),
         open_high=np.array([atom.open_high for _, atom in flat], bool),
-        whole=np.array([is_whole(atom.low) and is_whole(atom.high) for _, atom in flat], bool),
+        whole=np.array(
+            [is_whole(atom.low) and is_whole(atom.high) for _, atom in flat], bool
+        ),
         is_text=np.array([bool(atom.texts) for _, atom in flat], bool),
-        names=tuple(pa.array(list(of), pa.string()) for of in names), asked=np.unique(np.array(asked, np.int64)),
-    )  # fmt: skip
+        names=tuple(pa.array(list(of), pa.string()) for of in names),
+        asked=np.unique(np.array(asked, np.int64)),
+    )
 
 
 def _is_known(atom: Atom, ends: dict[str, float | None]) -> bool:
@@ -78,7 +102,10 @@ def _rounds(found: Sequence[tuple[Atom, ...]]) -> tuple[np.ndarray, ...]:
     """The places of the atoms of each condition among all, dealt into columns."""
     counts = np.array([len(atoms) for atoms in found], np.int64)
     start = np.cumsum(counts) - counts
-    return tuple(np.where(counts > number, start + number, -1) for number in range(int(counts.max(initial=0))))
+    return tuple(
+        np.where(counts > number, start + number, -1)
+        for number in range(int(counts.max(initial=0)))
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +124,15 @@ class Seen:
 class Truth:
     """Which of some points satisfy which conditions; what is asked for is found then."""
 
-    def __init__(self, conditions: Conditions, readings: Readings, ids: pa.Array, dense: Dense, *, geographic: bool):
+    def __init__(
+        self,
+        conditions: Conditions,
+        readings: Readings,
+        ids: pa.Array,
+        dense: Dense,
+        *,
+        geographic: bool,
+    ):
         self._conditions, self._size = conditions, len(readings)
         self._seen = seen_of(conditions, readings, ids, geographic=geographic)
         self.is_simple = are_simple(conditions, self._seen.fits)
@@ -105,7 +140,9 @@ class Truth:
         self._row = np.full(len(conditions.texts), -1)
         self._row[others] = np.arange(len(others))
         texts = [conditions.texts[number] for number in others.tolist()]
-        self._bits = asked_together(len(texts), self._size, lambda start, end: dense(texts[start:end]))
+        self._bits = asked_together(
+            len(texts), self._size, lambda start, end: dense(texts[start:end])
+        )
 
     def of(self, number: int) -> np.ndarray:
         """bool[n]: the points that satisfy one condition."""
@@ -139,7 +176,9 @@ def are_simple(conditions: Conditions, fits: np.ndarray) -> np.ndarray:
     return simple
 
 
-def hold(conditions: Conditions, seen: Seen, number: np.ndarray, point: np.ndarray) -> np.ndarray:
+def hold(
+    conditions: Conditions, seen: Seen, number: np.ndarray, point: np.ndarray
+) -> np.ndarray:
     """bool[p]: whether each point satisfies the simple condition beside it."""
     out = np.ones(len(number), bool)
     for atoms in conditions.rounds:
@@ -150,18 +189,24 @@ def hold(conditions: Conditions, seen: Seen, number: np.ndarray, point: np.ndarr
     return out
 
 
-def _holds(known: Conditions, seen: Seen, atom: np.ndarray, point: np.ndarray) -> np.ndarray:
+def _holds(
+    known: Conditions, seen: Seen, atom: np.ndarray, point: np.ndarray
+) -> np.ndarray:
     column, is_text = known.column[atom], known.is_text[atom]
     value, low, high = seen.numbers[column, point], known.low[atom], known.high[atom]
     keep = np.where(known.open_low[atom], value > low, value >= low)
     keep &= np.where(known.open_high[atom], value < high, value <= high)
     if is_text.any():
         code = seen.texts[column, point]
-        keep = np.where(is_text, (code >= 0) & is_in(packed(atom, code), known.asked), keep)
+        keep = np.where(
+            is_text, (code >= 0) & is_in(packed(atom, code), known.asked), keep
+        )
     return np.asarray(keep)
 
 
-def seen_of(conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool) -> Seen:
+def seen_of(
+    conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool
+) -> Seen:
     """The columns of some points that conditions name."""
     columns = _columns_of(conditions, readings, ids, geographic=geographic)
     shape = (len(columns), len(readings))
@@ -172,22 +217,30 @@ def seen_of(conditions: Conditions, readings: Readings, ids: pa.Array, *, geogra
         if pa.types.is_floating(values.type):
             numbers[place] = _decimals(values)
         elif pa.types.is_integer(values.type):
-            numbers[place] = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            numbers[place] = values.cast(pa.float64(), safe=False).to_numpy(
+                zero_copy_only=False
+            )
         elif pa.types.is_string(values.type):
             at = pc.index_in(values, value_set=conditions.names[place])
             texts[place] = at.fill_null(-1).to_numpy(zero_copy_only=False)
     return Seen(numbers=numbers, texts=texts, fits=_fits(conditions, columns))
 
 
-def fits_of(conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool) -> np.ndarray:
+def fits_of(
+    conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool
+) -> np.ndarray:
     """Bool per atom: whether the columns of some points have values that can be compared so; `readings` may be long."""
-    return _fits(conditions, _columns_of(conditions, readings, ids, geographic=geographic))
+    return _fits(
+        conditions, _columns_of(conditions, readings, ids, geographic=geographic)
+    )
 
 
 def _columns_of(
     conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool
 ) -> list[pa.Array | None]:
-    return [readings.column(name, ids, geographic=geographic) for name in conditions.columns]
+    return [
+        readings.column(name, ids, geographic=geographic) for name in conditions.columns
+    ]
 
 
 def _fits(conditions: Conditions, columns: Sequence[pa.Array | None]) -> np.ndarray:
@@ -195,9 +248,15 @@ def _fits(conditions: Conditions, columns: Sequence[pa.Array | None]) -> np.ndar
     for place, values in enumerate(columns):
         if values is not None:
             whole = pa.types.is_integer(values.type) and _are_exact(values)
-            kinds[:, place] = pa.types.is_floating(values.type), whole, pa.types.is_string(values.type)
+            kinds[:, place] = (
+                pa.types.is_floating(values.type),
+                whole,
+                pa.types.is_string(values.type),
+            )
     decimal, whole, text = kinds[:, conditions.column]
-    fits: np.ndarray = np.where(conditions.is_text, text, decimal | (whole & conditions.whole))
+    fits: np.ndarray = np.where(
+        conditions.is_text, text, decimal | (whole & conditions.whole)
+    )
     return fits
 
 
@@ -211,5 +270,7 @@ def _decimals(values: pa.Array) -> np.ndarray:
     """As doubles: NaN for null. What is no number is greater than every number, as DuckDB has it."""
     found: np.ndarray = values.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
     if values.null_count < np.count_nonzero(np.isnan(found)):
-        found[np.isnan(found) & values.is_valid().to_numpy(zero_copy_only=False)] = np.inf
+        found[np.isnan(found) & values.is_valid().to_numpy(zero_copy_only=False)] = (
+            np.inf
+        )
     return found

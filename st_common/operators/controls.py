@@ -31,10 +31,14 @@ def parts(rows: list[Row]) -> Iterator[list[Row]]:
     """The rows in order, cut into what can be done at once: registrations, and drops, that follow each other."""
     for op, group in groupby(rows, key=lambda row: row[1]["op"]):
         batch = list(group)
-        yield from [batch] if op in ("register", "drop", "fail") else [[row] for row in batch]
+        yield from (
+            [batch] if op in ("register", "drop", "fail") else [[row] for row in batch]
+        )
 
 
-def control(state: State, rows: list[Row], settings: Settings, layer_of: LayerOf) -> Outcome:
+def control(
+    state: State, rows: list[Row], settings: Settings, layer_of: LayerOf
+) -> Outcome:
     """The outcome of one of the `parts`.
 
     Raises:
@@ -42,13 +46,30 @@ def control(state: State, rows: list[Row], settings: Settings, layer_of: LayerOf
     """
     op = rows[0][1]["op"]
     if op in _SWAPS:
-        return swap(state, _SWAPS[op](state, _in_coordinates(rows, settings)), settings, layer_of)
+        return swap(
+            state,
+            _SWAPS[op](state, _in_coordinates(rows, settings)),
+            settings,
+            layer_of,
+        )
     if op in ("clock", "end"):
-        return evaluate(state, _clock_run(state, *rows[0], settings), settings, layer_of)
-    if op in ("export", "reading"):  # a place in the log; what engines and decoders do there is no matter of answers
+        return evaluate(
+            state, _clock_run(state, *rows[0], settings), settings, layer_of
+        )
+    if op in (
+        "export",
+        "reading",
+    ):  # a place in the log; what engines and decoders do there is no matter of answers
         nothing = Delta(next_segment=state.next_segment, max_event=state.max_event)
-        return Outcome(delta=nothing, changes=SHARD_SCHEMA.empty_table(), counters=Counters(), memo=state.memo)
-    raise LogError(f"a control row asks for {op!r}", hint="the log was written by a newer version")
+        return Outcome(
+            delta=nothing,
+            changes=SHARD_SCHEMA.empty_table(),
+            counters=Counters(),
+            memo=state.memo,
+        )
+    raise LogError(
+        f"a control row asks for {op!r}", hint="the log was written by a newer version"
+    )
 
 
 def _in_coordinates(rows: list[Row], settings: Settings) -> list[Row]:
@@ -59,12 +80,19 @@ def _in_coordinates(rows: list[Row], settings: Settings) -> list[Row]:
     def converted(row: dict[str, Any]) -> dict[str, Any]:
         if "plan" not in row:
             return row
-        return {**row, "plan": in_coordinates(Plan.from_json(row["plan"]), settings.unit_m).to_json()}
+        return {
+            **row,
+            "plan": in_coordinates(
+                Plan.from_json(row["plan"]), settings.unit_m
+            ).to_json(),
+        }
 
     return [(at, converted(row)) for at, row in rows]
 
 
-def _clock_run(state: State, position: int, row: dict[str, Any], settings: Settings) -> Run:
+def _clock_run(
+    state: State, position: int, row: dict[str, Any], settings: Settings
+) -> Run:
     """A run without fixes that moves the clock: to a time, or at the end of a replay past every fix that is held."""
     if row["op"] == "clock":
         highest = int(row["ts"])
@@ -83,7 +111,11 @@ def _clock_run(state: State, position: int, row: dict[str, Any], settings: Setti
         clock_position=np.array([position]),
         clock_max=np.array([highest]),
     )
-    final = Final(position=position, ts=state.newest_event) if row["op"] == "end" and state.max_event != NEVER else None
+    final = (
+        Final(position=position, ts=state.newest_event)
+        if row["op"] == "end" and state.max_event != NEVER
+        else None
+    )
     return Run(rows=rows, next_segment=state.next_segment, final=final)
 
 
@@ -108,10 +140,16 @@ def _register(state: State, rows: list[Row]) -> Swap:
 
 def _registered(state: State, row: dict[str, Any]) -> Registered:
     plan, version = Plan.from_json(row["plan"]), None
-    if plan.join is not None:  # the log's newest version of the layer, else the one that was there at registration
+    if (
+        plan.join is not None
+    ):  # the log's newest version of the layer, else the one that was there at registration
         version = state.layers.get(plan.join.layer, row.get("layer_version"))
     return Registered(
-        name=row["query"], version=row["version"], plan=plan, layer_version=version, since=state.max_event
+        name=row["query"],
+        version=row["version"],
+        plan=plan,
+        layer_version=version,
+        since=state.max_event,
     )
 
 
@@ -127,9 +165,11 @@ def _fail(state: State, rows: list[Row]) -> Swap:
     """Queries that cannot be judged; one that was replaced since the row was meant for its older version goes on."""
     live = _live(state.queries)
     meant = [
-        (at, row) for at, row in rows
-        if row["query"] in live and state.queries[live[row["query"]]].version == row["version"]
-    ]  # fmt: skip
+        (at, row)
+        for at, row in rows
+        if row["query"] in live
+        and state.queries[live[row["query"]]].version == row["version"]
+    ]
     return _ended(state, meant, "failed")
 
 
@@ -173,7 +213,9 @@ def _replace(state: State, rows: list[Row]) -> Swap:
 def _layer(state: State, rows: list[Row]) -> Swap:
     (at, row), queries = rows[0], list(state.queries)
     on_layer = [
-        n for n, q in enumerate(queries) if q.live and q.plan.join is not None and q.plan.join.layer == row["layer"]
+        n
+        for n, q in enumerate(queries)
+        if q.live and q.plan.join is not None and q.plan.join.layer == row["layer"]
     ]
     for number in on_layer:
         queries[number] = replace(queries[number], layer_version=row["version"])
@@ -190,4 +232,10 @@ def _layer(state: State, rows: list[Row]) -> Swap:
     )
 
 
-_SWAPS = {"register": _register, "drop": _drop, "replace": _replace, "layer": _layer, "fail": _fail}
+_SWAPS = {
+    "register": _register,
+    "drop": _drop,
+    "replace": _replace,
+    "layer": _layer,
+    "fail": _fail,
+}

@@ -52,7 +52,9 @@ class Course:
     before_x: np.ndarray
     before_y: np.ndarray
 
-    def __init__(self, turn: Turn, fixes: Present, moments: Sequence[Moment], members: np.ndarray) -> None:
+    def __init__(
+        self, turn: Turn, fixes: Present, moments: Sequence[Moment], members: np.ndarray
+    ) -> None:
         event, event_tick = _joined([moment.events for moment in moments])
         also, also_tick = _joined([moment.also for moment in moments])
         events = turn.events.object[event]
@@ -63,9 +65,15 @@ class Course:
         who = np.concatenate([self.objects, also, events])
         tick = np.concatenate([np.full(here, BEFORE), also_tick, event_tick])
         after = np.concatenate([np.full(here, -1), nothing, event])
-        order = np.lexsort((tick, who))  # stable: of one tick, events come last, in their order
+        order = np.lexsort(
+            (tick, who)
+        )  # stable: of one tick, events come last, in their order
         who, tick, after = who[order], tick[order], after[order]
-        last = np.append((who[1:] != who[:-1]) | (tick[1:] != tick[:-1]), True) if len(who) else np.empty(0, bool)
+        last = (
+            np.append((who[1:] != who[:-1]) | (tick[1:] != tick[:-1]), True)
+            if len(who)
+            else np.empty(0, bool)
+        )
         self.object, self.tick = who[last], tick[last]
         for name, column in fixes.columns_after(self.object, after[last]).items():
             setattr(self, name, column)
@@ -80,7 +88,9 @@ class Course:
         number = np.arange(len(self.object))
         self.column = np.cumsum(self.tick == BEFORE) - 1
         follows = np.append(self.tick[1:] != BEFORE, False)[: len(number)]
-        self.until = np.where(follows, np.append(self.tick[1:], 0)[: len(number)], self.ticks)
+        self.until = np.where(
+            follows, np.append(self.tick[1:], 0)[: len(number)], self.ticks
+        )
         self.follows = follows
         new = np.flatnonzero(self.tick != BEFORE)
         self.changed = np.zeros((self.ticks, len(self.objects)), bool)
@@ -110,12 +120,20 @@ class Course:
     def at_ticks(self, objects: np.ndarray, ticks: np.ndarray) -> np.ndarray:
         """The versions of objects at ticks (their places); -1 where they are not looked at."""
         column = self.columns_of(objects)
-        return np.where(column >= 0, self.at[ticks, column], -1) if len(self.objects) else column
+        return (
+            np.where(column >= 0, self.at[ticks, column], -1)
+            if len(self.objects)
+            else column
+        )
 
     def status_at(self, objects: np.ndarray, ticks: np.ndarray) -> np.ndarray:
         """The status of objects at ticks; ALIVE for -1: what is not known never ended."""
         version = self.at_ticks(objects, ticks)
-        status = np.where(objects >= 0, self._fixes.status[objects] if len(self._fixes) else ALIVE, ALIVE)
+        status = np.where(
+            objects >= 0,
+            self._fixes.status[objects] if len(self._fixes) else ALIVE,
+            ALIVE,
+        )
         return np.where(version >= 0, np.append(self.status, ALIVE)[version], status)
 
     def versions_within(
@@ -135,14 +153,22 @@ class Course:
         attributes = taken(self._fixes.attributes, self.place[versions])
         return Readings(object=self.object[versions], attributes=attributes, **columns)
 
-    def masks(self, texts: Sequence[str], versions: np.ndarray, *, among: int) -> np.ndarray:
+    def masks(
+        self, texts: Sequence[str], versions: np.ndarray, *, among: int
+    ) -> np.ndarray:
         """bool[e, n]: where each expression is true of some versions; `among` so many (see `Values`)."""
         return self.values.masks(texts, self.place[versions], among=among)
 
     @cached_property
     def world(self) -> World:
         """The versions as objects of a world; an object's versions of other ticks are others there."""
-        return World(x=self.x, y=self.y, alive=self.alive, ids=self._ids, geographic=self._turn.settings.geographic)
+        return World(
+            x=self.x,
+            y=self.y,
+            alive=self.alive,
+            ids=self._ids,
+            geographic=self._turn.settings.geographic,
+        )
 
     @cached_property
     def _ids(self) -> pa.Array:
@@ -158,10 +184,22 @@ class Now:
     ticks = 1
 
     def __init__(self, fixes: Present, objects: np.ndarray) -> None:
-        for name in ("ts", "x", "y", "status", "before_ts", "before_x", "before_y", "place"):
+        for name in (
+            "ts",
+            "x",
+            "y",
+            "status",
+            "before_ts",
+            "before_x",
+            "before_y",
+            "place",
+        ):
             setattr(self, name, getattr(fixes, name))
         self.values, self.object = fixes.values, np.arange(len(fixes))
-        self.tick, self.until = np.full(len(fixes), BEFORE), np.ones(len(fixes), np.int64)
+        self.tick, self.until = (
+            np.full(len(fixes), BEFORE),
+            np.ones(len(fixes), np.int64),
+        )
         self.tick[objects] = 0
         self.changed = (self.tick == 0)[None]
 
@@ -196,4 +234,6 @@ class Now:
 
 def _joined(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of all parts, and of each which part it is of."""
-    return np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    return np.concatenate(parts), np.repeat(
+        np.arange(len(parts)), [len(part) for part in parts]
+    )

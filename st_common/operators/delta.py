@@ -15,7 +15,14 @@ from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.groups import Groups
 from st_common.operators.keys import merged, without
 from st_common.operators.registered import Queries
-from st_common.operators.state import OBJECT_SHIFT, Held, Pending, State, check_format, fixes_from_arrays
+from st_common.operators.state import (
+    OBJECT_SHIFT,
+    Held,
+    Pending,
+    State,
+    check_format,
+    fixes_from_arrays,
+)
 
 FORMAT = 5  # of the bytes of a delta; one of another format is refused
 
@@ -73,26 +80,54 @@ class Delta:
 
     def __post_init__(self) -> None:
         if self.queries is not None and self.changed_queries is None:
-            raise ValueError("queries are known after a delta that does not say how they changed")
+            raise ValueError(
+                "queries are known after a delta that does not say how they changed"
+            )
 
     def to_blob(self) -> bytes:
         """The delta as bytes, for the journal."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        fixes = replace(self.fixes, **LastFixes.nothing_before()) if self.follows else self.fixes
+        fixes = (
+            replace(self.fixes, **LastFixes.nothing_before())
+            if self.follows
+            else self.fixes
+        )
         arrays |= {f"fixes/{name}": values for name, values in fixes.columns().items()}
-        arrays |= flat_attributes({f"fixes/{name}": values for name, values in self.fixes.attributes.items()})
-        arrays |= flat("entries", self.entries_added) | flat("groups", self.groups_added)
+        arrays |= flat_attributes(
+            {f"fixes/{name}": values for name, values in self.fixes.attributes.items()}
+        )
+        arrays |= flat("entries", self.entries_added) | flat(
+            "groups", self.groups_added
+        )
         arrays |= {} if self.held is None else self.held.to_arrays()
-        arrays |= {} if self.changed_queries is None else self.changed_queries.to_arrays()
-        arrays |= flat("frames", self.frame_rows_added) | self.tracks_added.to_arrays("tracks")
+        arrays |= (
+            {} if self.changed_queries is None else self.changed_queries.to_arrays()
+        )
+        arrays |= flat("frames", self.frame_rows_added) | self.tracks_added.to_arrays(
+            "tracks"
+        )
         if self.pending is not None:
-            arrays |= {"pending_objects": self.pending.objects, "pending_ended": self.pending.ended}
-        return to_blob(arrays, {
-            "format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event),
-            "layers": self.layers, "held": self.held is not None, "changed_queries": self.changed_queries is not None,
-            "raised_us": self.raised_us,
-            "pending_tick": None if self.pending is None else int(self.pending.tick), "follows": self.follows,
-        }, compressed=True)  # fmt: skip
+            arrays |= {
+                "pending_objects": self.pending.objects,
+                "pending_ended": self.pending.ended,
+            }
+        return to_blob(
+            arrays,
+            {
+                "format": FORMAT,
+                "next_segment": self.next_segment,
+                "max_event": int(self.max_event),
+                "layers": self.layers,
+                "held": self.held is not None,
+                "changed_queries": self.changed_queries is not None,
+                "raised_us": self.raised_us,
+                "pending_tick": None
+                if self.pending is None
+                else int(self.pending.tick),
+                "follows": self.follows,
+            },
+            compressed=True,
+        )
 
     @staticmethod
     def from_blob(blob: bytes) -> "Delta":
@@ -104,28 +139,54 @@ class Delta:
         arrays, meta = from_blob(blob)
         check_format(meta, FORMAT)
         return Delta(
-            next_segment=meta["next_segment"], max_event=meta["max_event"], follows=meta["follows"],
-            changed_queries=ChangedQueries.from_arrays(arrays) if meta["changed_queries"] else None,
-            layers=meta["layers"], raised_us=meta["raised_us"],
-            held=Held.from_arrays(arrays) if meta["held"] else None, fixes=fixes_from_arrays(arrays),
-            pending=_pending(meta["pending_tick"], arrays), frame_rows_added=unflat("frames", FrameRows, arrays),
-            tracks_added=Tracks.from_arrays("tracks", arrays), frame_rows=None, queries=None,
-            entries_added=unflat("entries", Entries, arrays), groups_added=unflat("groups", Groups, arrays),
+            next_segment=meta["next_segment"],
+            max_event=meta["max_event"],
+            follows=meta["follows"],
+            changed_queries=ChangedQueries.from_arrays(arrays)
+            if meta["changed_queries"]
+            else None,
+            layers=meta["layers"],
+            raised_us=meta["raised_us"],
+            held=Held.from_arrays(arrays) if meta["held"] else None,
+            fixes=fixes_from_arrays(arrays),
+            pending=_pending(meta["pending_tick"], arrays),
+            frame_rows_added=unflat("frames", FrameRows, arrays),
+            tracks_added=Tracks.from_arrays("tracks", arrays),
+            frame_rows=None,
+            queries=None,
+            entries_added=unflat("entries", Entries, arrays),
+            groups_added=unflat("groups", Groups, arrays),
             **{name: arrays[name] for name in _ARRAYS},
-        )  # fmt: skip
+        )
 
 
 _ARRAYS = (
-    "object_ids", "object_hashes", "partner_ids", "partner_hashes", "target_query", "target_partner", "touched",
-    "answer", "answer_minus", "answer_plus", "tick_minus", "tick_plus", "entries_removed", "groups_removed",
-    "frame_rows_removed", "frame_rows_flipped", "tracks_removed",
-)  # fmt: skip
+    "object_ids",
+    "object_hashes",
+    "partner_ids",
+    "partner_hashes",
+    "target_query",
+    "target_partner",
+    "touched",
+    "answer",
+    "answer_minus",
+    "answer_plus",
+    "tick_minus",
+    "tick_plus",
+    "entries_removed",
+    "groups_removed",
+    "frame_rows_removed",
+    "frame_rows_flipped",
+    "tracks_removed",
+)
 
 
 def _pending(tick: int | None, arrays: Mapping[str, Any]) -> Pending | None:
     if tick is None:
         return None
-    return Pending(tick=tick, objects=arrays["pending_objects"], ended=arrays["pending_ended"])
+    return Pending(
+        tick=tick, objects=arrays["pending_objects"], ended=arrays["pending_ended"]
+    )
 
 
 def apply(state: State, delta: Delta) -> State:
@@ -135,7 +196,10 @@ def apply(state: State, delta: Delta) -> State:
     if delta.follows and len(fixes.before_ts) < len(fixes):
         fixes = replace(fixes, **state.fixes.before(delta.touched))
     return replace(
-        state, next_segment=delta.next_segment, max_event=delta.max_event, memo=None,
+        state,
+        next_segment=delta.next_segment,
+        max_event=delta.max_event,
+        memo=None,
         raised_us=state.raised_us if delta.raised_us is None else delta.raised_us,
         fixes=state.fixes.with_rows(delta.touched, fixes, total=total),
         objects=state.objects.with_new(delta.object_hashes, delta.object_ids),
@@ -143,28 +207,40 @@ def apply(state: State, delta: Delta) -> State:
         targets=state.targets.with_new(delta.target_query, delta.target_partner),
         answer=_answer_after(state, delta, total),
         tick_answer=_tick_answer_after(state, delta),
-        entries=state.entries.changed(removed=delta.entries_removed, added=delta.entries_added),
-        groups=state.groups.changed(removed=delta.groups_removed, added=delta.groups_added),
+        entries=state.entries.changed(
+            removed=delta.entries_removed, added=delta.entries_added
+        ),
+        groups=state.groups.changed(
+            removed=delta.groups_removed, added=delta.groups_added
+        ),
         frame_rows=_frame_rows_after(state, delta),
-        tracks=state.tracks.changed(removed=delta.tracks_removed, added=delta.tracks_added),
+        tracks=state.tracks.changed(
+            removed=delta.tracks_removed, added=delta.tracks_added
+        ),
         pending=state.pending if delta.pending is None else delta.pending,
         held=state.held if delta.held is None else delta.held,
         queries=_queries_after(state, delta),
         layers=state.layers if delta.layers is None else delta.layers,
-    )  # fmt: skip
+    )
 
 
 def _queries_after(state: State, delta: Delta) -> Queries:
     if delta.queries is not None:
         return delta.queries
-    return state.queries if delta.changed_queries is None else delta.changed_queries.after(state.queries)
+    return (
+        state.queries
+        if delta.changed_queries is None
+        else delta.changed_queries.after(state.queries)
+    )
 
 
 def _frame_rows_after(state: State, delta: Delta) -> FrameRows:
     if delta.frame_rows is not None:
         return delta.frame_rows
     return state.frame_rows.changed(
-        removed=delta.frame_rows_removed, flipped=delta.frame_rows_flipped, added=delta.frame_rows_added
+        removed=delta.frame_rows_removed,
+        flipped=delta.frame_rows_flipped,
+        added=delta.frame_rows_added,
     )
 
 

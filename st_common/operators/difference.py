@@ -46,15 +46,21 @@ class Changed:
     @staticmethod
     def since(state: State) -> "Changed":
         """Nothing changed yet."""
-        return Changed(_Before(
-            objects=len(state.objects), partners=len(state.partners), targets=len(state.targets),
-            **{name: getattr(state, name) for name in _COMPARED},
-        ))  # fmt: skip
+        return Changed(
+            _Before(
+                objects=len(state.objects),
+                partners=len(state.partners),
+                targets=len(state.targets),
+                **{name: getattr(state, name) for name in _COMPARED},
+            )
+        )
 
     def add(self, deltas: Iterable[Delta]) -> None:
         """Takes note of what deltas touched."""
         for delta in deltas:
-            self.touched.append(delta.touched.copy())  # it may be a part of something large
+            self.touched.append(
+                delta.touched.copy()
+            )  # it may be a part of something large
             self.waiting += len(delta.touched)
         if self.waiting > _MOST:
             self.touched = [self._objects()]
@@ -67,31 +73,52 @@ class Changed:
             changed = changed_queries(before.queries, state.queries)
             if changed is None:
                 return None
-        if changed is not None or state.layers != before.layers:  # it changed answers of objects that did not report
+        if (
+            changed is not None or state.layers != before.layers
+        ):  # it changed answers of objects that did not report
             keys = np.concatenate(differences(before.answer, state.answer))
             touched = np.union1d(touched, keys >> OBJECT_SHIFT)
         is_touched = np.zeros(len(state.objects), bool)
         is_touched[touched] = True
         minus, plus = differences(before.tick_answer, state.tick_answer)
         return Delta(
-            next_segment=state.next_segment, max_event=state.max_event, raised_us=state.raised_us,
-            object_ids=state.objects.ids.slice(before.objects), object_hashes=state.objects.hashes[before.objects :],
+            next_segment=state.next_segment,
+            max_event=state.max_event,
+            raised_us=state.raised_us,
+            object_ids=state.objects.ids.slice(before.objects),
+            object_hashes=state.objects.hashes[before.objects :],
             partner_ids=state.partners.ids.slice(before.partners),
             partner_hashes=state.partners.hashes[before.partners :],
             target_query=state.targets.query[before.targets :],
             target_partner=state.targets.partner[before.targets :],
-            touched=touched, fixes=state.fixes.take(touched),
-            answer=state.answer[is_touched[state.answer >> OBJECT_SHIFT]], tick_minus=minus, tick_plus=plus,
-            pending=state.pending, held=state.held, changed_queries=changed,
-            layers=None if state.layers == before.layers else state.layers, **_entries(before.entries, state.entries),
-            **_groups(before.groups, state.groups), **_frames(before, state),
-        )  # fmt: skip
+            touched=touched,
+            fixes=state.fixes.take(touched),
+            answer=state.answer[is_touched[state.answer >> OBJECT_SHIFT]],
+            tick_minus=minus,
+            tick_plus=plus,
+            pending=state.pending,
+            held=state.held,
+            changed_queries=changed,
+            layers=None if state.layers == before.layers else state.layers,
+            **_entries(before.entries, state.entries),
+            **_groups(before.groups, state.groups),
+            **_frames(before, state),
+        )
 
     def _objects(self) -> np.ndarray:
         return np.unique(np.concatenate([np.empty(0, np.int64), *self.touched]))
 
 
-_COMPARED = ("answer", "tick_answer", "entries", "groups", "frame_rows", "tracks", "queries", "layers")
+_COMPARED = (
+    "answer",
+    "tick_answer",
+    "entries",
+    "groups",
+    "frame_rows",
+    "tracks",
+    "queries",
+    "layers",
+)
 
 
 def _entries(before: Entries, after: Entries) -> dict[str, Any]:
@@ -103,20 +130,26 @@ def _entries(before: Entries, after: Entries) -> dict[str, Any]:
     begins = after.take(np.arange(min(count, len(after))))
     if not _are_same(kept, begins):
         return {"entries_removed": np.arange(len(before)), "entries_added": after}
-    return {"entries_removed": np.flatnonzero(~stayed), "entries_added": after.take(np.arange(count, len(after)))}
+    return {
+        "entries_removed": np.flatnonzero(~stayed),
+        "entries_added": after.take(np.arange(count, len(after))),
+    }
 
 
 def _marks(entries: Entries) -> np.ndarray:
     """A number for each entry; that two have the same hurts nothing, for what stays is compared."""
-    marks: np.ndarray = entries.position.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + entries.target.astype(
-        np.uint64
-    )
+    marks: np.ndarray = entries.position.astype(np.uint64) * np.uint64(
+        0x9E3779B97F4A7C15
+    ) + entries.target.astype(np.uint64)
     return marks
 
 
 def _are_same(one: Entries, other: Entries) -> bool:
     names = Entries.__dataclass_fields__
-    return all(np.array_equal(_bits(getattr(one, name)), _bits(getattr(other, name))) for name in names)
+    return all(
+        np.array_equal(_bits(getattr(one, name)), _bits(getattr(other, name)))
+        for name in names
+    )
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
@@ -142,7 +175,10 @@ def _frames(before: _Before, after: State) -> dict[str, Any]:
     """Rows and ways of frames, whole where they changed."""
     changed: dict[str, Any] = {}
     if after.frame_rows is not before.frame_rows:
-        changed |= {"frame_rows_removed": np.arange(len(before.frame_rows)), "frame_rows_added": after.frame_rows}
+        changed |= {
+            "frame_rows_removed": np.arange(len(before.frame_rows)),
+            "frame_rows_added": after.frame_rows,
+        }
     if after.tracks is not before.tracks:
         changed |= {"tracks_removed": before.tracks.key, "tracks_added": after.tracks}
     return changed

@@ -21,7 +21,14 @@ from st_common.operators.present import Present
 from st_common.operators.rules import Rules
 from st_common.operators.screens import Asked, satisfied
 from st_common.operators.seen_columns import SeenColumns, seen_columns
-from st_common.operators.selection import EVERYONE, Bools, Ints, Lists, Selection, shortest
+from st_common.operators.selection import (
+    EVERYONE,
+    Bools,
+    Ints,
+    Lists,
+    Selection,
+    shortest,
+)
 from st_common.operators.world import World
 
 
@@ -38,9 +45,14 @@ class Held:
 
 
 def selection_of(
-    known: KindQueries, fixes: Present | Course, world: World, objects: Interner, *, before: Held | None,
+    known: KindQueries,
+    fixes: Present | Course,
+    world: World,
+    objects: Interner,
+    *,
+    before: Held | None,
     changed: np.ndarray,
-) -> tuple[Selection, Held | None]:  # fmt: skip
+) -> tuple[Selection, Held | None]:
     """Which objects satisfy the rules of some queries, and what the next tick can build on.
 
     With that from the tick `before` only the `changed` objects (bool[n]) are looked at anew.
@@ -48,17 +60,33 @@ def selection_of(
     rules = known.rules
     if not rules.all:
         return EVERYONE, None
-    columns = seen_columns(rules.conditions, fixes, objects, geographic=world.geographic)
+    columns = seen_columns(
+        rules.conditions, fixes, objects, geographic=world.geographic
+    )
     asked = _asked(rules, columns)
     if before is not None and not np.array_equal(before.asked, asked):
         before = None
     which = np.flatnonzero(world.alive & (changed if before is not None else True))
-    asking = _Asking(rules=rules, asked=asked, condition=_by_database(rules, columns), fixes=fixes, world=world,
-                     objects=objects)  # fmt: skip
-    held = Held(asked=asked, bits=_bits(asking, which, before), keys=_still_keys(rules, world, which, before, changed))
-    inside = [_inside(name, of, objects, world) for name, of in known.moving_rules.items()]
+    asking = _Asking(
+        rules=rules,
+        asked=asked,
+        condition=_by_database(rules, columns),
+        fixes=fixes,
+        world=world,
+        objects=objects,
+    )
+    held = Held(
+        asked=asked,
+        bits=_bits(asking, which, before),
+        keys=_still_keys(rules, world, which, before, changed),
+    )
+    inside = [
+        _inside(name, of, objects, world) for name, of in known.moving_rules.items()
+    ]
     moving = np.sort(np.concatenate([held.keys[:0], *inside]))
-    return Eligible(rules=rules, fixes=fixes, columns=columns, held=held, moving=moving), held
+    return Eligible(
+        rules=rules, fixes=fixes, columns=columns, held=held, moving=moving
+    ), held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +102,21 @@ class Eligible:
     def holds(self, rule: Ints, obj: Ints) -> Bools:
         """For each pair whether the object satisfies the rule."""
         rules, keep = self.rules, np.ones(len(rule), np.bool_)
-        for has_region, keys in ((rules.stands, self.held.keys), (rules.moves, self.moving)):
+        for has_region, keys in (
+            (rules.stands, self.held.keys),
+            (rules.moves, self.moving),
+        ):
             mine = np.flatnonzero(has_region[rule])
             keep[mine] &= is_in(packed(rule[mine], obj[mine]), keys)
         if len(self.held.asked):
             mine = np.flatnonzero(keep & is_in(rule, self.held.asked))
-            keep[mine] = bit_of(self.held.bits, obj[mine], np.searchsorted(self.held.asked, rule[mine]))
+            keep[mine] = bit_of(
+                self.held.bits, obj[mine], np.searchsorted(self.held.asked, rule[mine])
+            )
         condition = rules.condition[rule]
-        mine = np.flatnonzero(keep & (condition >= 0) & np.append(self.columns.simple, False)[condition])
+        mine = np.flatnonzero(
+            keep & (condition >= 0) & np.append(self.columns.simple, False)[condition]
+        )
         seen, places = self.columns.at(self.fixes, obj[mine])
         keep[mine] = hold(rules.conditions, seen, condition[mine], places)
         return keep
@@ -95,8 +130,12 @@ class Eligible:
         return shortest(
             [
                 list_conditions(self.rules, self.columns.simple, seen, places, objects),
-                list_keys(held.keys[among[held.keys & MASK]], self.rules.stands, objects),
-                list_keys(self.moving[among[self.moving & MASK]], self.rules.moves, objects),
+                list_keys(
+                    held.keys[among[held.keys & MASK]], self.rules.stands, objects
+                ),
+                list_keys(
+                    self.moving[among[self.moving & MASK]], self.rules.moves, objects
+                ),
                 list_bits(held.asked, held.bits, objects, count),
             ]
         )
@@ -111,7 +150,9 @@ def _asked(rules: Rules, columns: SeenColumns) -> np.ndarray:
 
 def _by_database(rules: Rules, columns: SeenColumns) -> np.ndarray:
     """The condition of each rule that only the database can say, -1 without; int64[1 + rules]."""
-    return np.where(np.append(columns.simple, True)[rules.condition], -1, rules.condition)
+    return np.where(
+        np.append(columns.simple, True)[rules.condition], -1, rules.condition
+    )
 
 
 def _bits(of: "_Asking", which: np.ndarray, before: Held | None) -> np.ndarray:
@@ -119,7 +160,11 @@ def _bits(of: "_Asking", which: np.ndarray, before: Held | None) -> np.ndarray:
     bits = np.zeros((len(of.world.x), -(-len(of.asked) // 8)), np.uint8)
     if before is not None:
         bits[: len(before.bits)] = before.bits
-    bits[which] = asked_together(len(of.asked), len(which), lambda start, end: _fresh(of, of.asked[start:end], which))
+    bits[which] = asked_together(
+        len(of.asked),
+        len(which),
+        lambda start, end: _fresh(of, of.asked[start:end], which),
+    )
     return bits
 
 
@@ -137,17 +182,31 @@ class _Asking:
 
 def _fresh(of: _Asking, part: np.ndarray, which: np.ndarray) -> np.ndarray:
     """bool[rules, w]: what conditions and steps of some rules say of some objects."""
-    rules, condition, out = of.rules, of.condition[part], np.ones((len(part), len(which)), bool)
+    rules, condition, out = (
+        of.rules,
+        of.condition[part],
+        np.ones((len(part), len(which)), bool),
+    )
     used, row = np.unique(condition[condition >= 0], return_inverse=True)
     texts = [rules.conditions.texts[number] for number in used.tolist()]
     out[condition >= 0] = of.fixes.masks(texts, which, among=len(of.asked))[row]
     for place in np.flatnonzero(np.isin(part, rules.stepped)).tolist():
-        asked = Asked(readings=of.fixes.readings(which), objects=of.objects, geographic=of.world.geographic)
+        asked = Asked(
+            readings=of.fixes.readings(which),
+            objects=of.objects,
+            geographic=of.world.geographic,
+        )
         out[place] &= satisfied(rules.all[part[place] - 1].steps, asked)
     return out
 
 
-def _still_keys(rules: Rules, world: World, which: np.ndarray, before: Held | None, changed: np.ndarray) -> np.ndarray:
+def _still_keys(
+    rules: Rules,
+    world: World,
+    which: np.ndarray,
+    before: Held | None,
+    changed: np.ndarray,
+) -> np.ndarray:
     """What lies in regions that stand still: of some objects now, of the others as it was before."""
     x, y, fresh = world.x[which], world.y[which], [np.empty(0, np.int64)]
     for numbers, index in rules.still:
@@ -160,11 +219,15 @@ def _still_keys(rules: Rules, world: World, which: np.ndarray, before: Held | No
     return merged(kept, new)
 
 
-def _inside(name: str, queries: KindQueries, objects: Interner, world: World) -> np.ndarray:
+def _inside(
+    name: str, queries: KindQueries, objects: Interner, world: World
+) -> np.ndarray:
     """Keys of what lies in regions that go with an object, without that object; nothing where it does not live."""
     kind, everyone = KINDS[name], replace(world, selection=EVERYONE)
     table = queries.table(queries.find(objects))
     criteria = kind.update_criteria(everyone, table, np.arange(len(queries.numbers)))
-    row, found = kind.in_cache_area(everyone, criteria, np.flatnonzero(world.alive), 0.0)
+    row, found = kind.in_cache_area(
+        everyone, criteria, np.flatnonzero(world.alive), 0.0
+    )
     keep = kind.satisfy(everyone, criteria, row, found)
     return packed(queries.numbers[row[keep]], found[keep])

@@ -26,14 +26,24 @@ class Entries:
     def empty() -> "Entries":
         """No entries."""
         ints = np.empty(0, np.int64)
-        return Entries(target=ints, object=ints, ts=ints, position=ints, tick=ints, group=ints, value=np.empty(0))
+        return Entries(
+            target=ints,
+            object=ints,
+            ts=ints,
+            position=ints,
+            tick=ints,
+            group=ints,
+            value=np.empty(0),
+        )
 
     def __len__(self) -> int:
         return len(self.target)
 
     def take(self, index: np.ndarray) -> "Entries":
         """Some of the entries, by place or by mask."""
-        return Entries(**{name: getattr(self, name)[index] for name in self.__dataclass_fields__})
+        return Entries(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
 
     def changed(self, *, removed: np.ndarray, added: "Entries") -> "Entries":
         """These entries without those at the places `removed`, and more at the end."""
@@ -45,4 +55,9 @@ class Entries:
         if not len(added):
             return kept
         names = self.__dataclass_fields__
-        return Entries(**{name: np.concatenate([getattr(kept, name), getattr(added, name)]) for name in names})
+        return Entries(
+            **{
+                name: np.concatenate([getattr(kept, name), getattr(added, name)])
+                for name in names
+            }
+        )

@@ -25,13 +25,23 @@ from st_common.operators.settings import Settings
 from st_common.operators.state import State
 from st_common.operators.summed import Summed
 from st_common.operators.ticks import Ticked, run_ticks
-from st_common.operators.timeline import EXPIRED, FIX, GONE, Events, Ordered, Rows, order
+from st_common.operators.timeline import (
+    EXPIRED,
+    FIX,
+    GONE,
+    Events,
+    Ordered,
+    Rows,
+    order,
+)
 from st_common.operators.touched import rows_after
 from st_common.operators.turn import Turn
 
 __all__ = ["Counters", "Outcome", "Run", "Settings", "evaluate"]
 
-_LEAVE_CAUSE = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])  # by kind of event
+_LEAVE_CAUSE = np.array(
+    [CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]]
+)  # by kind of event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,16 +101,33 @@ class Run:
 
 def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> Outcome:
     """The outcome of one run; the state is not changed (see `delta.apply`)."""
-    ordered = order(state, run.rows, lateness_us=settings.lateness_us, silence_us=settings.silence_us)
+    ordered = order(
+        state,
+        run.rows,
+        lateness_us=settings.lateness_us,
+        silence_us=settings.silence_us,
+    )
     events = ordered.events
     found = readings.of_events(state.fixes, events, ordered.attributes)
     objects = state.objects.with_new(run.object_hashes, run.object_ids)
-    source = Source(fixes=state.fixes, objects=objects, run=found, run_fixes=np.flatnonzero(events.kind == FIX))
+    source = Source(
+        fixes=state.fixes,
+        objects=objects,
+        run=found,
+        run_fixes=np.flatnonzero(events.kind == FIX),
+    )
     turn = Turn(
-        events=events, readings=found, clock=ordered.clock, objects=objects, queries=state.queries,
-        known=compiled(state.queries, settings, source), settings=settings, layer_of=layer_of,
-        numbering=Numbering(state.partners, state.targets), final=run.final,
-    )  # fmt: skip
+        events=events,
+        readings=found,
+        clock=ordered.clock,
+        objects=objects,
+        queries=state.queries,
+        known=compiled(state.queries, settings, source),
+        settings=settings,
+        layer_of=layer_of,
+        numbering=Numbering(state.partners, state.targets),
+        final=run.final,
+    )
     own = owned(turn.objects, settings)
     hits = _hits(turn, own)
     cases = gpac.judge(events.object, hits.point, hits.target, state.answer)
@@ -108,10 +135,21 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
     ticked = run_ticks(state, turn)
     touched, fixes = rows_after(events, turn.readings, np.arange(len(events)))
     return Outcome(
-        delta=_delta(run, ordered, turn, ticked, cases, touched, fixes, raised_us=_raised_us(state, run, ordered)),
-        changes=pa.concat_tables([*changes, *ticked.changes]), memo=ticked.memo, caches=ticked.caches,
+        delta=_delta(
+            run,
+            ordered,
+            turn,
+            ticked,
+            cases,
+            touched,
+            fixes,
+            raised_us=_raised_us(state, run, ordered),
+        ),
+        changes=pa.concat_tables([*changes, *ticked.changes]),
+        memo=ticked.memo,
+        caches=ticked.caches,
         counters=_counters(run, ordered, own, cases, hits, ticked),
-    )  # fmt: skip
+    )
 
 
 def _raised_us(state: State, run: Run, ordered: Ordered) -> int:
@@ -137,7 +175,12 @@ def _hits(turn: Turn, own: np.ndarray | None) -> Hits:
     fixes = np.flatnonzero(is_meant if own is None else is_meant & own[events.object])
     if queries.empty:
         return Hits(point=fixes[:0], target=fixes[:0], probed=0, matched=0)
-    points = points_of(queries, turn.readings.take(fixes), turn.objects, geographic=turn.settings.geographic)
+    points = points_of(
+        queries,
+        turn.readings.take(fixes),
+        turn.objects,
+        geographic=turn.settings.geographic,
+    )
     hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
     return replace(hits, point=fixes[hits.point])
 
@@ -157,43 +200,86 @@ def _changes(turn: Turn, cases: gpac.Cases) -> pa.Table:
     selecting = turn.known.selecting[query]
     fields = None
     if selecting.any():
-        fields = fields_of(turn.queries, turn.objects, query=query, reading=event, wanted=selecting,
-                           readings=turn.readings, geographic=turn.settings.geographic)  # fmt: skip
-    names = Names(queries=turn.queries, targets=numbering.targets, objects=turn.objects, partners=numbering.partners)
+        fields = fields_of(
+            turn.queries,
+            turn.objects,
+            query=query,
+            reading=event,
+            wanted=selecting,
+            readings=turn.readings,
+            geographic=turn.settings.geographic,
+        )
+    names = Names(
+        queries=turn.queries,
+        targets=numbering.targets,
+        objects=turn.objects,
+        partners=numbering.partners,
+    )
     return change_rows(
-        names, position=events.position[event], event_ts=events.ts[event], fix_ts=events.fix_ts[event],
-        rank=(events.kind[event] != EXPIRED).astype(np.int8), objects=events.object[event], target=target, sign=sign,
-        cause=cause, fields=fields,
-    )  # fmt: skip
+        names,
+        position=events.position[event],
+        event_ts=events.ts[event],
+        fix_ts=events.fix_ts[event],
+        rank=(events.kind[event] != EXPIRED).astype(np.int8),
+        objects=events.object[event],
+        target=target,
+        sign=sign,
+        cause=cause,
+        fields=fields,
+    )
 
 
 def _delta(  # noqa: PLR0917 - what a run found, put together
-    run: Run, ordered: Ordered, turn: Turn, ticked: Ticked, cases: gpac.Cases, touched: np.ndarray, fixes: LastFixes,
-    *, raised_us: int,
-) -> Delta:  # fmt: skip
+    run: Run,
+    ordered: Ordered,
+    turn: Turn,
+    ticked: Ticked,
+    cases: gpac.Cases,
+    touched: np.ndarray,
+    fixes: LastFixes,
+    *,
+    raised_us: int,
+) -> Delta:
     partner_ids, partner_hashes = turn.numbering.new_partners()
     target_query, target_partner = turn.numbering.new_targets()
     return Delta(
-        next_segment=run.next_segment, max_event=ordered.max_event, raised_us=raised_us, held=ordered.held,
-        object_ids=run.object_ids, object_hashes=run.object_hashes,
-        partner_ids=partner_ids, partner_hashes=partner_hashes,
-        target_query=target_query, target_partner=target_partner,
-        touched=touched, fixes=fixes, answer=cases.answer, tick_minus=ticked.minus, tick_plus=ticked.plus,
-        tick_answer=ticked.answer, follows=len(touched) == len(ordered.events) == _count(ordered.events, FIX),
-        entries_removed=ticked.entries_removed, entries_added=ticked.entries_added,
-        groups_removed=ticked.groups_removed, groups_added=ticked.groups_added, pending=ticked.pending,
+        next_segment=run.next_segment,
+        max_event=ordered.max_event,
+        raised_us=raised_us,
+        held=ordered.held,
+        object_ids=run.object_ids,
+        object_hashes=run.object_hashes,
+        partner_ids=partner_ids,
+        partner_hashes=partner_hashes,
+        target_query=target_query,
+        target_partner=target_partner,
+        touched=touched,
+        fixes=fixes,
+        answer=cases.answer,
+        tick_minus=ticked.minus,
+        tick_plus=ticked.plus,
+        tick_answer=ticked.answer,
+        follows=len(touched) == len(ordered.events) == _count(ordered.events, FIX),
+        entries_removed=ticked.entries_removed,
+        entries_added=ticked.entries_added,
+        groups_removed=ticked.groups_removed,
+        groups_added=ticked.groups_added,
+        pending=ticked.pending,
         **_of_frames(ticked.frames),
-    )  # fmt: skip
+    )
 
 
 def _of_frames(closed: Closed | None) -> dict[str, Any]:
     if closed is None:
         return {}
     return {
-        "frame_rows_removed": closed.rows_removed, "frame_rows_flipped": closed.rows_flipped,
-        "frame_rows_added": closed.rows_added, "frame_rows": closed.rows, "tracks_removed": closed.tracks_removed,
+        "frame_rows_removed": closed.rows_removed,
+        "frame_rows_flipped": closed.rows_flipped,
+        "frame_rows_added": closed.rows_added,
+        "frame_rows": closed.rows,
+        "tracks_removed": closed.tracks_removed,
         "tracks_added": closed.tracks_added,
-    }  # fmt: skip
+    }
 
 
 def _count(events: Events, kind: int) -> int:
@@ -201,7 +287,12 @@ def _count(events: Events, kind: int) -> int:
 
 
 def _counters(
-    run: Run, ordered: Ordered, own: np.ndarray | None, cases: gpac.Cases, hits: Hits, ticked: Ticked
+    run: Run,
+    ordered: Ordered,
+    own: np.ndarray | None,
+    cases: gpac.Cases,
+    hits: Hits,
+    ticked: Ticked,
 ) -> Counters:
     events, caches = ordered.events, ticked.caches.values()
 
@@ -209,9 +300,19 @@ def _counters(
         return len(objects) if own is None else int(np.count_nonzero(own[objects]))
 
     return Counters(
-        fixes=count(run.rows.object), late=count(ordered.late), double=count(ordered.double),
-        gone=count(events.object[events.kind == GONE]), expired=count(events.object[events.kind == EXPIRED]),
-        stays=len(cases.stays[0]), leaves=len(cases.leaves[0]), enters=len(cases.enters[0]), probed=hits.probed,
-        matched=hits.matched, ticks=ticked.ticks, touched=ticked.touched, cut=ticked.cut,
-        refills=sum(one.refills for one in caches), misses=sum(one.misses for one in caches),
-    )  # fmt: skip
+        fixes=count(run.rows.object),
+        late=count(ordered.late),
+        double=count(ordered.double),
+        gone=count(events.object[events.kind == GONE]),
+        expired=count(events.object[events.kind == EXPIRED]),
+        stays=len(cases.stays[0]),
+        leaves=len(cases.leaves[0]),
+        enters=len(cases.enters[0]),
+        probed=hits.probed,
+        matched=hits.matched,
+        ticks=ticked.ticks,
+        touched=ticked.touched,
+        cut=ticked.cut,
+        refills=sum(one.refills for one in caches),
+        misses=sum(one.misses for one in caches),
+    )

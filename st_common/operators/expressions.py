@@ -18,7 +18,10 @@ _local = threading.local()
 
 
 def evaluated(
-    expressions: Sequence[str], table: pa.Table, *, of: Sequence[Sequence[str]] | None = None
+    expressions: Sequence[str],
+    table: pa.Table,
+    *,
+    of: Sequence[Sequence[str]] | None = None,
 ) -> list[pa.Array]:
     """The value of each expression for each row; null where it has none or fails for that row.
 
@@ -36,14 +39,21 @@ def evaluated(
     try:
         return _selected(expressions, table)
     except duckdb.OutOfMemoryException as error:
-        raise TransientError(f"expressions need more memory than there is: {_said(error)}") from None
+        raise TransientError(
+            f"expressions need more memory than there is: {_said(error)}"
+        ) from None
     except duckdb.Error:
         parts = of or [(text,) for text in expressions]
-        return [_alone(text, table, texts) for text, texts in zip(expressions, parts, strict=True)]
+        return [
+            _alone(text, table, texts)
+            for text, texts in zip(expressions, parts, strict=True)
+        ]
 
 
 def _selected(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
-    listed = ", ".join(f"TRY({text}) AS c{number}" for number, text in enumerate(expressions))
+    listed = ", ".join(
+        f"TRY({text}) AS c{number}" for number, text in enumerate(expressions)
+    )
     connection = _connection()
     connection.register("fixes", table)
     try:
@@ -61,7 +71,9 @@ def _alone(expression: str, table: pa.Table, texts: Sequence[str]) -> pa.Array:
     error = _error_of(expression, table)
     if error is None:
         return _selected([expression], table)[0]
-    wrong = {text: found for text in texts if (found := _error_of(text, table)) is not None}
+    wrong = {
+        text: found for text in texts if (found := _error_of(text, table)) is not None
+    }
     for text, found in (wrong or dict.fromkeys(texts, error)).items():
         why = f"{text} cannot be evaluated: {_said(found)}"
         hint = "are all attributes that it names declared for the stream?"
@@ -85,12 +97,16 @@ def masks(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
     """bool[e, n]: where each expression is true; null counts as false."""
     if not expressions:
         return np.empty((0, table.num_rows), bool)
-    return np.stack([_true(column, table.num_rows) for column in evaluated(expressions, table)])
+    return np.stack(
+        [_true(column, table.num_rows) for column in evaluated(expressions, table)]
+    )
 
 
 def known(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
     """bool[e, n]: where each expression is not null."""
-    found = evaluated([f"({text}) IS NOT NULL" for text in expressions], table, of=_each(expressions))
+    found = evaluated(
+        [f"({text}) IS NOT NULL" for text in expressions], table, of=_each(expressions)
+    )
     return np.stack([_true(column, table.num_rows) for column in found])
 
 
@@ -99,19 +115,30 @@ def groups(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
 
     So no two groups have one name: a text that is NULL, or that begins with a quote, stands in quotes, as in SQL.
     """
-    return [_group_names(column.cast(pa.string())) for column in values_as_text(expressions, table)]
+    return [
+        _group_names(column.cast(pa.string()))
+        for column in values_as_text(expressions, table)
+    ]
 
 
 def _group_names(texts: pa.Array) -> pa.Array:
     odd = pc.or_(pc.equal(texts, "NULL"), pc.starts_with(texts, "'"))
-    quoted = pc.binary_join_element_wise("'", pc.replace_substring(texts, "'", "''"), "'", "")
+    quoted = pc.binary_join_element_wise(
+        "'", pc.replace_substring(texts, "'", "''"), "'", ""
+    )
     return pc.if_else(odd, quoted, texts)
 
 
 def numbers(expressions: Sequence[str], table: pa.Table) -> list[np.ndarray]:
     """The values as f64, NaN for null."""
-    found = evaluated([f"CAST({text} AS DOUBLE)" for text in expressions], table, of=_each(expressions))
-    return [column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in found]
+    found = evaluated(
+        [f"CAST({text} AS DOUBLE)" for text in expressions],
+        table,
+        of=_each(expressions),
+    )
+    return [
+        column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in found
+    ]
 
 
 def constants(texts: Sequence[str]) -> list[float | None]:
@@ -123,7 +150,9 @@ def constants(texts: Sequence[str]) -> list[float | None]:
             found += _constants(some)
         except duckdb.Error:
             found += [value for text in some for value in _constant(text)]
-    return [value if value is not None and math.isfinite(value) else None for value in found]
+    return [
+        value if value is not None and math.isfinite(value) else None for value in found
+    ]
 
 
 def _constants(texts: Sequence[str]) -> list[float | None]:
@@ -156,7 +185,9 @@ def _text(name: str) -> str:
 def _true(column: pa.Array, rows: int) -> np.ndarray:
     if pa.types.is_null(column.type):
         return np.zeros(rows, bool)
-    values: np.ndarray = pc.fill_null(column.cast(pa.bool_()), fill_value=False).to_numpy(zero_copy_only=False)
+    values: np.ndarray = pc.fill_null(
+        column.cast(pa.bool_()), fill_value=False
+    ).to_numpy(zero_copy_only=False)
     return values
 
 
@@ -170,5 +201,9 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 def values_as_text(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
     """The values as text, null for null: keys of joins."""
-    found = evaluated([f"CAST({text} AS VARCHAR)" for text in expressions], table, of=_each(expressions))
+    found = evaluated(
+        [f"CAST({text} AS VARCHAR)" for text in expressions],
+        table,
+        of=_each(expressions),
+    )
     return [column.cast(pa.string()) for column in found]

@@ -23,19 +23,36 @@ def failed_queries(queries: Queries, noted: Mapping[Key, str]) -> tuple[Failure,
     """The live queries that use what was noted, each once."""
     if not noted:
         return ()
-    found = ((one, next((noted[key] for key in _keys(one) if key in noted), None)) for one in queries if one.live)
-    return tuple(Failure(query=one.name, version=one.version, why=why) for one, why in found if why is not None)
+    found = (
+        (one, next((noted[key] for key in _keys(one) if key in noted), None))
+        for one in queries
+        if one.live
+    )
+    return tuple(
+        Failure(query=one.name, version=one.version, why=why)
+        for one, why in found
+        if why is not None
+    )
 
 
 def _keys(query: Registered) -> Iterator[Key]:
     yield from (("expression", text) for text in _expressions(query.plan))
-    yield from (("filter", one.name, one.text or "") for one in steps_of(query.plan).filters)
+    yield from (
+        ("filter", one.name, one.text or "") for one in steps_of(query.plan).filters
+    )
     if query.plan.join is not None:
         yield ("layer", query.plan.join.layer, str(query.layer_version))
 
 
 def _expressions(plan: Plan) -> Sequence[str]:
-    joined = (plan.join.left if plan.join is not None else None, *(plan.pairs.keys if plan.pairs is not None else ()))
-    above = () if plan.aggregate is None else (plan.aggregate.argument, plan.aggregate.grouped_by)
+    joined = (
+        plan.join.left if plan.join is not None else None,
+        *(plan.pairs.keys if plan.pairs is not None else ()),
+    )
+    above = (
+        ()
+        if plan.aggregate is None
+        else (plan.aggregate.argument, plan.aggregate.grouped_by)
+    )
     shown = [text for _, text in shown_columns(plan)]
     return [text for text in (plan.where, *joined, *above, *shown) if text is not None]

@@ -35,7 +35,9 @@ def note(key: Key, why: str, error: Exception) -> None:
     found.setdefault(key, why)
 
 
-def each_alone(judge: Callable[[np.ndarray], np.ndarray], total: int, raised: list[Exception]) -> np.ndarray:
+def each_alone(
+    judge: Callable[[np.ndarray], np.ndarray], total: int, raised: list[Exception]
+) -> np.ndarray:
     """bool[n] of rows that are judged alone or in parts: false where even a row by itself raises.
 
     `judge` gives bool[k] for k numbers of rows. What it raised for single rows goes into `raised`, in their order. So

@@ -17,13 +17,21 @@ def shown_columns(plan: Plan) -> tuple[tuple[str, str], ...]:
     if plan.emit not in _STREAMS or plan.aggregate is not None:
         return plan.columns
     known = {name.lower() for name, _ in plan.columns}
-    return plan.columns + tuple((name, name) for name in ("x", "y") if name not in known)
+    return plan.columns + tuple(
+        (name, name) for name in ("x", "y") if name not in known
+    )
 
 
 def fields_of(
-    queries: Queries, objects: Interner, *, query: np.ndarray, reading: np.ndarray, wanted: np.ndarray,
-    readings: Readings, geographic: bool,
-) -> pa.Array:  # fmt: skip
+    queries: Queries,
+    objects: Interner,
+    *,
+    query: np.ndarray,
+    reading: np.ndarray,
+    wanted: np.ndarray,
+    readings: Readings,
+    geographic: bool,
+) -> pa.Array:
     """A text per row: the columns of the row's query over its reading; null where none is wanted.
 
     `query`, `reading` and `wanted` are per row of changes: the query's number, the place among `readings`, whether the
@@ -37,6 +45,8 @@ def fields_of(
         mine = rows[np.array([columns == other for other in selected])[at]]
         table = readings.take(reading[mine]).table(objects.ids, geographic=geographic)
         texts = [text for _, text in columns]
-        (found,) = expressions.evaluated([expressions.objects_of(columns)], table, of=[texts])
+        (found,) = expressions.evaluated(
+            [expressions.objects_of(columns)], table, of=[texts]
+        )
         out[mine] = found.to_numpy(zero_copy_only=False)
     return pa.array(out, pa.string())

@@ -11,11 +11,21 @@ from st_common.operators.taken import Attributes, taken
 __all__ = ["ALIVE", "ENDED", "FILLERS", "NEVER", "SILENT", "Attributes", "LastFixes"]
 
 NEVER = np.iinfo(np.int64).min  # event time of an object or a clock that saw no fix
-ENDED, ALIVE, SILENT = 0, 1, 2  # status of an object: gone or never seen, alive, silent for too long
+ENDED, ALIVE, SILENT = (
+    0,
+    1,
+    2,
+)  # status of an object: gone or never seen, alive, silent for too long
 
 FILLERS: dict[str, float] = {
-    "ts": NEVER, "x": np.nan, "y": np.nan, "status": ENDED, "before_ts": NEVER, "before_x": np.nan, "before_y": np.nan,
-}  # fmt: skip
+    "ts": NEVER,
+    "x": np.nan,
+    "y": np.nan,
+    "status": ENDED,
+    "before_ts": NEVER,
+    "before_x": np.nan,
+    "before_y": np.nan,
+}
 
 
 def _ints() -> np.ndarray:
@@ -48,7 +58,9 @@ class LastFixes:
         """The columns that are NumPy arrays, by name."""
         return {name: getattr(self, name) for name in FILLERS}
 
-    def with_rows(self, objects: np.ndarray, rows: "LastFixes", *, total: int) -> "LastFixes":
+    def with_rows(
+        self, objects: np.ndarray, rows: "LastFixes", *, total: int
+    ) -> "LastFixes":
         """These fixes for `total` objects, of which `objects` (sorted, each once) have the given rows."""
         new = total - len(self)
         columns = {}
@@ -57,9 +69,13 @@ class LastFixes:
             grown = np.concatenate([values, np.full(new, filler, values.dtype)])
             grown[objects] = getattr(rows, name)
             columns[name] = grown
-        return LastFixes(**columns, attributes=self._attributes_with(objects, rows.attributes, total))
+        return LastFixes(
+            **columns, attributes=self._attributes_with(objects, rows.attributes, total)
+        )
 
-    def _attributes_with(self, objects: np.ndarray, rows: Attributes, total: int) -> Attributes:
+    def _attributes_with(
+        self, objects: np.ndarray, rows: Attributes, total: int
+    ) -> Attributes:
         if not rows and (not self.attributes or total == len(self)):
             return self.attributes
         place = np.arange(total)
@@ -68,9 +84,13 @@ class LastFixes:
         out = {}
         for name in {**self.attributes, **rows}:
             kind = (rows if name in rows else self.attributes)[name].type
-            mine = self.attributes.get(name, pa.nulls(len(self), kind)).cast(kind, safe=False)
+            mine = self.attributes.get(name, pa.nulls(len(self), kind)).cast(
+                kind, safe=False
+            )
             fresh = rows.get(name, pa.nulls(len(objects), kind))
-            out[name] = pa.concat_arrays([mine, pa.nulls(total - len(mine), kind), fresh]).take(index)
+            out[name] = pa.concat_arrays(
+                [mine, pa.nulls(total - len(mine), kind), fresh]
+            ).take(index)
         return out
 
     @staticmethod
@@ -81,7 +101,11 @@ class LastFixes:
     def before(self, objects: np.ndarray) -> dict[str, Any]:
         """The columns of the reading before of objects (unknown ones too) that report now: their last fix of a stay."""
         known = np.minimum(objects, len(self) - 1)
-        stays = (objects < len(self)) & (self.status[known] == ALIVE) if len(self) else np.zeros(len(objects), bool)
+        stays = (
+            (objects < len(self)) & (self.status[known] == ALIVE)
+            if len(self)
+            else np.zeros(len(objects), bool)
+        )
         out = {}
         for name, filler in (("ts", NEVER), ("x", np.nan), ("y", np.nan)):
             values = getattr(self, name)

@@ -52,7 +52,12 @@ def flags_of(queries: Queries) -> Flags:
 
 def _joined(first: Flags, then: Flags) -> Flags:
     names = [field.name for field in fields(Flags)]
-    return Flags(**{name: np.concatenate([getattr(first, name), getattr(then, name)]) for name in names})
+    return Flags(
+        **{
+            name: np.concatenate([getattr(first, name), getattr(then, name)])
+            for name in names
+        }
+    )
 
 
 def _flags(queries: tuple[Registered, ...]) -> Flags:
@@ -60,14 +65,19 @@ def _flags(queries: tuple[Registered, ...]) -> Flags:
     return Flags(
         every=np.array([plan.emit == "every" for plan in plans], bool),
         grouped=np.array([plan.aggregate is not None for plan in plans], bool),
-        windowed=np.array([plan.window is not None or plan.frame is not None for plan in plans], bool),
+        windowed=np.array(
+            [plan.window is not None or plan.frame is not None for plan in plans], bool
+        ),
         framed=np.array([plan.frame is not None for plan in plans], bool),
         retelling=np.array([plan.emit == "rstream" for plan in plans], bool),
         selecting=np.array([bool(shown_columns(plan)) for plan in plans], bool),
         valid_until=np.array([plan.valid_until for plan in plans], bool),
         paired=np.array([plan.pairs is not None for plan in plans], bool),
         ticking=np.array([plan.by_ticks for plan in plans], bool),
-        function=np.array([plan.aggregate.function if plan.aggregate else None for plan in plans], object),
+        function=np.array(
+            [plan.aggregate.function if plan.aggregate else None for plan in plans],
+            object,
+        ),
         since=np.array([query.since for query in queries], np.int64),
         **_windows(plans),
     )
@@ -78,6 +88,10 @@ def _windows(plans: list[Plan]) -> dict[str, np.ndarray]:
     seconds = [None if window is None else window.seconds for window in windows]
     tuples = [None if window is None else window.tuples for window in windows]
     return {
-        "window_us": np.array([-1 if s is None else round(s * 1e6) for s in seconds], np.int64),
-        "window_tuples": np.array([-1 if count is None else count for count in tuples], np.int64),
+        "window_us": np.array(
+            [-1 if s is None else round(s * 1e6) for s in seconds], np.int64
+        ),
+        "window_tuples": np.array(
+            [-1 if count is None else count for count in tuples], np.int64
+        ),
     }

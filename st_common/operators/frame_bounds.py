@@ -22,11 +22,18 @@ class Bounds:
     @staticmethod
     def unmoved(slots: int, width: int) -> "Bounds":
         """Windows that have not moved yet."""
-        return Bounds(**{name: np.full((slots, width), NEVER) for name in Bounds.__dataclass_fields__})
+        return Bounds(
+            **{
+                name: np.full((slots, width), NEVER)
+                for name in Bounds.__dataclass_fields__
+            }
+        )
 
     def take(self, index: np.ndarray) -> "Bounds":
         """Those of some slots or visits."""
-        return Bounds(**{name: getattr(self, name)[index] for name in self.__dataclass_fields__})
+        return Bounds(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
 
     def put(self, slot: np.ndarray, bounds: "Bounds") -> None:
         """Takes on those of some slots."""
@@ -49,9 +56,12 @@ class Window:
         """The windows with this number of some frames."""
         by = specs.slide_by[frame, window]
         return Window(
-            by=by, slide=specs.slide[frame, window], range_by=specs.range_by[frame, window],
-            size=specs.range[frame, window], origin=np.where(by == TIME, specs.origin[frame], 0),
-        )  # fmt: skip
+            by=by,
+            slide=specs.slide[frame, window],
+            range_by=specs.range_by[frame, window],
+            size=specs.range[frame, window],
+            origin=np.where(by == TIME, specs.origin[frame], 0),
+        )
 
     @property
     def slides_by_time(self) -> np.ndarray:
@@ -62,17 +72,27 @@ class Window:
     def high(self, measure: np.ndarray) -> np.ndarray:
         """How far windows go by whole slides, given how far they could."""
         measure = measure - self.origin
-        return np.where(self.slide > 0, measure - measure % np.maximum(self.slide, 1), measure)
+        return np.where(
+            self.slide > 0, measure - measure % np.maximum(self.slide, 1), measure
+        )
 
     def highs(self, tick: np.ndarray) -> np.ndarray:
         """The same at each of some ticks; int64[n, ticks]. It says something of windows that slide by time alone."""
         each = np.repeat(np.arange(len(self.by)), len(tick))
-        windows = Window(**{name: getattr(self, name)[each] for name in self.__dataclass_fields__})
-        return windows.high(np.tile(tick, len(self.by))).reshape(len(self.by), len(tick))
+        windows = Window(
+            **{name: getattr(self, name)[each] for name in self.__dataclass_fields__}
+        )
+        return windows.high(np.tile(tick, len(self.by))).reshape(
+            len(self.by), len(tick)
+        )
 
 
 def moves(
-    bounds: Bounds, specs: FrameSpecs, visits: Visits, frame: np.ndarray, may_move: np.ndarray
+    bounds: Bounds,
+    specs: FrameSpecs,
+    visits: Visits,
+    frame: np.ndarray,
+    may_move: np.ndarray,
 ) -> tuple[Bounds, np.ndarray]:
     """The bounds at all visits, which are of these frames, given those before; bool[n]: whether a window moves there.
 
@@ -82,18 +102,29 @@ def moves(
     measures = (visits.way, visits.tick, visits.n)
     for number in range(specs.width):
         window, before = Window.of(specs, frame, number), bounds.take(visits.slot)
-        old = {name: np.where(visits.goes_on, getattr(before, name)[:, number], NEVER) for name in _NAMES}
+        old = {
+            name: np.where(visits.goes_on, getattr(before, name)[:, number], NEVER)
+            for name in _NAMES
+        }
         can = (window.by != NONE) & visits.alive & may_move
         high = np.maximum(window.high(_chosen(window.by, measures)), old["high"])
         moving = can & _grows(window, visits, can, high, old["high"])
-        last = np.where(window.range_by == window.by, high + window.origin, _chosen(window.range_by, measures))
+        last = np.where(
+            window.range_by == window.by,
+            high + window.origin,
+            _chosen(window.range_by, measures),
+        )
         low = last - window.size + (window.range_by == ROWS)
-        reached = np.where(window.range_by == TIME, low >= visits.since, last >= window.size)
+        reached = np.where(
+            window.range_by == TIME, low >= visits.since, last >= window.size
+        )
         last = np.where(specs.full[frame] & ~reached, NEVER, last)
         moved_at = filled(moving, visits.stay)
         new = {"high": high, "low": low, "last": last, "seen": visits.n}
         for name in _NAMES:
-            getattr(out, name)[:, number] = np.where(moved_at >= 0, new[name][moved_at], old[name])
+            getattr(out, name)[:, number] = np.where(
+                moved_at >= 0, new[name][moved_at], old[name]
+            )
         moved |= moving
     return out, moved
 
@@ -101,12 +132,18 @@ def moves(
 _NAMES = tuple(Bounds.__dataclass_fields__)
 
 
-def _grows(window: Window, visits: Visits, can: np.ndarray, high: np.ndarray, old: np.ndarray) -> np.ndarray:
+def _grows(
+    window: Window, visits: Visits, can: np.ndarray, high: np.ndarray, old: np.ndarray
+) -> np.ndarray:
     """bool[n]: whether windows go farther than at the visit before of the same stay."""
     before = np.append(-1, filled(can, visits.stay)[:-1])[: len(can)]
     before = np.where(before >= visits.stay, before, -1)
     reached = np.where(before >= 0, high[before], old)
-    reached = np.where((reached == NEVER) & (window.by != TIME), np.where(window.slide > 0, 0, -1), reached)
+    reached = np.where(
+        (reached == NEVER) & (window.by != TIME),
+        np.where(window.slide > 0, 0, -1),
+        reached,
+    )
     # Without a slide a window follows every fix, also that of an object which stands still.
     follows = (window.slide == 0) & (window.by != TIME) & visits.touched
     found: np.ndarray = (high > reached) | follows
@@ -114,7 +151,11 @@ def _grows(window: Window, visits: Visits, can: np.ndarray, high: np.ndarray, ol
 
 
 def by_the_clock(
-    bounds: Bounds, specs: FrameSpecs, frame: np.ndarray, slot: np.ndarray, tick: np.ndarray
+    bounds: Bounds,
+    specs: FrameSpecs,
+    frame: np.ndarray,
+    slot: np.ndarray,
+    tick: np.ndarray,
 ) -> np.ndarray:
     """bool[n, ticks]: the ticks at which windows of some slots, which are of these frames, slide by the clock alone."""
     found = np.zeros((len(slot), len(tick)), bool)
@@ -131,20 +172,31 @@ def slid(specs: FrameSpecs, tick: np.ndarray, tick_us: int) -> np.ndarray:
     found = np.zeros((len(specs.numbers), len(tick)), bool)
     for number in range(specs.width):
         window = Window.of(specs, np.arange(len(specs.numbers)), number)
-        found |= window.slides_by_time[:, None] & (window.highs(tick) > window.highs(tick - tick_us))
+        found |= window.slides_by_time[:, None] & (
+            window.highs(tick) > window.highs(tick - tick_us)
+        )
     return found
 
 
 def inside(
-    bounds: Bounds, specs: FrameSpecs, rows: FrameRows, index: np.ndarray, frame: np.ndarray, slot: np.ndarray
+    bounds: Bounds,
+    specs: FrameSpecs,
+    rows: FrameRows,
+    index: np.ndarray,
+    frame: np.ndarray,
+    slot: np.ndarray,
 ) -> np.ndarray:
     """bool[n]: which of some rows (`index`, of these frames and slots) all windows hold."""
     held = np.ones(len(index), bool)
     for number in range(specs.width):
         range_by = specs.range_by[frame, number]
         measure = measured(rows, index, range_by)
-        seen, low, last = (getattr(bounds, name)[slot, number] for name in ("seen", "low", "last"))
-        held &= (range_by == NONE) | ((rows.n[index] <= seen) & (measure >= low) & (measure <= last))
+        seen, low, last = (
+            getattr(bounds, name)[slot, number] for name in ("seen", "low", "last")
+        )
+        held &= (range_by == NONE) | (
+            (rows.n[index] <= seen) & (measure >= low) & (measure <= last)
+        )
     return held
 
 
@@ -153,6 +205,10 @@ def measured(rows: FrameRows, index: np.ndarray, domain: np.ndarray) -> np.ndarr
     return _chosen(domain, (rows.way[index], rows.ts[index], rows.n[index]))
 
 
-def _chosen(domain: np.ndarray, measures: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
-    chosen: np.ndarray = np.where(domain == SPACE, measures[0], np.where(domain == TIME, measures[1], measures[2]))
+def _chosen(
+    domain: np.ndarray, measures: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> np.ndarray:
+    chosen: np.ndarray = np.where(
+        domain == SPACE, measures[0], np.where(domain == TIME, measures[1], measures[2])
+    )
     return chosen

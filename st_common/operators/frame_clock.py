@@ -17,13 +17,17 @@ class FrameClock:
     window of time without a slide moves: all is told again at each of them, or nothing before windows are full.
     """
 
-    def __init__(self, turn: Turn, specs: FrameSpecs, rows: FrameRows, newest: int) -> None:
+    def __init__(
+        self, turn: Turn, specs: FrameSpecs, rows: FrameRows, newest: int
+    ) -> None:
         self._turn, self._specs, self._rows, self._newest = turn, specs, rows, newest
         self.sliding = ((specs.slide_by == TIME) & (specs.slide > 0)).any(axis=1)
         self._is_loose = (specs.slide_by == TIME) & (specs.slide == 0)
         loose = self._is_loose.any(axis=1)
         self.strict = loose & (turn.known.retelling[specs.numbers] | specs.full)
-        index = np.flatnonzero(np.append(loose, False)[specs.place[rows.query]])  # the last is for NONE
+        index = np.flatnonzero(
+            np.append(loose, False)[specs.place[rows.query]]
+        )  # the last is for NONE
         age = self._first_age(index)
         order = np.argsort(age, kind="stable")
         self._index, self._age = index[order], age[order]
@@ -56,23 +60,40 @@ class FrameClock:
         parts = [np.empty(0, np.int64)]
         for window in range(specs.width):
             mine = self._is_loose[frame, window]
-            parts.append(self._ages(self._index[mine], specs.range[frame[mine], window]))
-        for frame_at, window in np.argwhere((specs.slide_by == TIME) & ~self._is_loose).tolist():
+            parts.append(
+                self._ages(self._index[mine], specs.range[frame[mine], window])
+            )
+        for frame_at, window in np.argwhere(
+            (specs.slide_by == TIME) & ~self._is_loose
+        ).tolist():
             number = int(specs.numbers[frame_at])
-            low, end = np.searchsorted(self._rows.key, [number << SHIFT, (number + 1) << SHIFT])
+            low, end = np.searchsorted(
+                self._rows.key, [number << SHIFT, (number + 1) << SHIFT]
+            )
             if low < end:
-                parts.append(self._slides(frame_at, window, self._rows.ts[low:end], first, until))
+                parts.append(
+                    self._slides(frame_at, window, self._rows.ts[low:end], first, until)
+                )
         ticks = np.unique(np.concatenate(parts))
         return ticks[(ticks >= first) & (ticks < until)]
 
-    def _slides(self, frame: int, window: int, ts: np.ndarray, first: int, until: int) -> np.ndarray:
+    def _slides(
+        self, frame: int, window: int, ts: np.ndarray, first: int, until: int
+    ) -> np.ndarray:
         """The ticks at which a window slides that has rows of these times."""
         specs, tick_us = self._specs, self._turn.settings.tick_us
-        slide, size, origin = int(specs.slide[frame, window]), int(specs.range[frame, window]), int(specs.origin[frame])
+        slide, size, origin = (
+            int(specs.slide[frame, window]),
+            int(specs.range[frame, window]),
+            int(specs.origin[frame]),
+        )
         timed = specs.range_by[frame, window] == TIME
         query = self._turn.queries[specs.numbers[frame]]
         if timed or query.plan.emit != "rstream":  # nothing changes after that
             until = min(until, self._newest + slide + (size if timed else 0) + tick_us)
         start = max(first, int(ts.min())) - origin
-        found: np.ndarray = np.arange(start - start % slide - slide, until - origin + slide, slide) + origin
+        found: np.ndarray = (
+            np.arange(start - start % slide - slide, until - origin + slide, slide)
+            + origin
+        )
         return ticks_of(found, tick_us)

@@ -85,12 +85,17 @@ class FrameRows:
             both[is_old], both[at] = old, new
             return both
 
-        columns = {name: merged(getattr(self, name), getattr(more, name)) for name in _ROW_ARRAYS}
+        columns = {
+            name: merged(getattr(self, name), getattr(more, name))
+            for name in _ROW_ARRAYS
+        }
         order = merged(place, len(self) + np.arange(len(more)))
         fields = _taken(pa.concat_arrays([self.fields, more.fields]), order)
         return FrameRows(**columns, fields=fields), np.where(is_old, order, -1)
 
-    def changed(self, *, removed: np.ndarray, flipped: np.ndarray, added: "FrameRows") -> "FrameRows":
+    def changed(
+        self, *, removed: np.ndarray, flipped: np.ndarray, added: "FrameRows"
+    ) -> "FrameRows":
         """These rows with others: `removed` and `flipped` (whose `held` is the opposite now) are places."""
         if not len(removed) and not len(flipped) and not len(added):
             return self
@@ -100,12 +105,18 @@ class FrameRows:
         keep[removed] = False
         columns = {name: getattr(self, name) for name in _ROW_ARRAYS} | {"held": held}
         whole = FrameRows(**columns, fields=self.fields)
-        return (whole.take(np.flatnonzero(keep)) if len(removed) else whole).joined(added)[0]
+        return (whole.take(np.flatnonzero(keep)) if len(removed) else whole).joined(
+            added
+        )[0]
 
 
 def _taken(fields: pa.Array, index: np.ndarray) -> pa.Array:
     """Some of the texts; where nobody selects columns there are none, and nothing to copy."""
-    return pa.nulls(len(index), pa.string()) if fields.null_count == len(fields) else fields.take(pa.array(index))
+    return (
+        pa.nulls(len(index), pa.string())
+        if fields.null_count == len(fields)
+        else fields.take(pa.array(index))
+    )
 
 
 _ROW_ARRAYS = ("key", "ts", "tick", "n", "way", "group", "value", "held", "begins")
@@ -139,7 +150,9 @@ class Tracks:
 
     def take(self, index: np.ndarray) -> "Tracks":
         """Some of the tracks, by place or by mask."""
-        return Tracks(**{name: getattr(self, name)[index] for name in self.__dataclass_fields__})
+        return Tracks(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
 
     def widened(self, width: int) -> "Tracks":
         """These tracks with room for so many windows, at least for those that they have."""
@@ -148,27 +161,50 @@ class Tracks:
             return self
         none = np.full((len(self), more), NEVER)
         plain = {name: getattr(self, name) for name in ("key", *_WAY)}
-        return Tracks(**plain, **{name: np.concatenate([getattr(self, name), none], axis=1) for name in _BOUNDS})
+        return Tracks(
+            **plain,
+            **{
+                name: np.concatenate([getattr(self, name), none], axis=1)
+                for name in _BOUNDS
+            },
+        )
 
     def changed(self, *, removed: np.ndarray, added: "Tracks") -> "Tracks":
         """These tracks without the keys `removed`, and with others, which replace those of the same key."""
         if not len(removed) and not len(added):
             return self
         width = max(self.high.shape[1], added.high.shape[1])
-        kept = self.take(~np.isin(self.key, np.concatenate([removed, added.key]))).widened(width)
+        kept = self.take(
+            ~np.isin(self.key, np.concatenate([removed, added.key]))
+        ).widened(width)
         added = added.widened(width)
         names = self.__dataclass_fields__
-        both = Tracks(**{name: np.concatenate([getattr(kept, name), getattr(added, name)]) for name in names})
+        both = Tracks(
+            **{
+                name: np.concatenate([getattr(kept, name), getattr(added, name)])
+                for name in names
+            }
+        )
         return both.take(np.argsort(both.key, kind="stable"))
 
     def to_arrays(self, prefix: str) -> dict[str, np.ndarray]:
         """As flat arrays for a blob."""
-        return {f"{prefix}/{name}": np.ravel(getattr(self, name)) for name in self.__dataclass_fields__}
+        return {
+            f"{prefix}/{name}": np.ravel(getattr(self, name))
+            for name in self.__dataclass_fields__
+        }
 
     @staticmethod
     def from_arrays(prefix: str, arrays: Mapping[str, Any]) -> "Tracks":
         """What `to_arrays` gave."""
-        columns = {name: arrays[f"{prefix}/{name}"] for name in Tracks.__dataclass_fields__}
+        columns = {
+            name: arrays[f"{prefix}/{name}"] for name in Tracks.__dataclass_fields__
+        }
         count = len(columns["key"])
         shape = (count, len(columns["high"]) // count if count else 0)
-        return Tracks(**{name: c.reshape(shape) if name in _BOUNDS else c for name, c in columns.items()})
+        return Tracks(
+            **{
+                name: c.reshape(shape) if name in _BOUNDS else c
+                for name, c in columns.items()
+            }
+        )

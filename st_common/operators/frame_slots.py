@@ -48,5 +48,11 @@ def slots_of_objects(about: np.ndarray, objects: int) -> Slots:
 
 def slots_of_events(about: np.ndarray, object_of: np.ndarray) -> Slots:
     """The same among events, given the object of each, ascending."""
-    low, high = np.searchsorted(object_of, about), np.searchsorted(object_of, about, side="right")
-    return Slots(np.where(about >= 0, low, 0), np.where(about >= 0, high, np.where(about == -1, len(object_of), 0)))
+    low, high = (
+        np.searchsorted(object_of, about),
+        np.searchsorted(object_of, about, side="right"),
+    )
+    return Slots(
+        np.where(about >= 0, low, 0),
+        np.where(about >= 0, high, np.where(about == -1, len(object_of), 0)),
+    )

@@ -60,25 +60,50 @@ class FrameSpecs:
         return int(self.slide.shape[1])
 
 
-def compile_frames(queries: Sequence[Registered], numbers: Sequence[int], *, geographic: bool) -> FrameSpecs:
+def compile_frames(
+    queries: Sequence[Registered], numbers: Sequence[int], *, geographic: bool
+) -> FrameSpecs:
     """The frames of some queries."""
-    frames = [(n, frame) for n in numbers if (frame := queries[n].plan.frame) is not None]
+    frames = [
+        (n, frame) for n in numbers if (frame := queries[n].plan.frame) is not None
+    ]
     width = max((len(frame.sliding) for _, frame in frames), default=0)
-    sizes = {name: np.full((len(frames), width), NONE, np.int64) for name in ("slide_by", "slide", "range_by", "range")}
+    sizes = {
+        name: np.full((len(frames), width), NONE, np.int64)
+        for name in ("slide_by", "slide", "range_by", "range")
+    }
     for row, (_, frame) in enumerate(frames):
         for column, window in enumerate(frame.sliding):
-            sizes["range_by"][row, column], sizes["range"][row, column] = _size(window.range)
+            sizes["range_by"][row, column], sizes["range"][row, column] = _size(
+                window.range
+            )
             sizes["slide_by"][row, column], sizes["slide"][row, column] = (
-                (_DOMAIN[window.range.by], 0) if window.slide is None else _size(window.slide)
+                (_DOMAIN[window.range.by], 0)
+                if window.slide is None
+                else _size(window.slide)
             )
     only = [one_object(queries[n].plan.where) for n, _ in frames]
-    ids = {name: at for at, name in enumerate(dict.fromkeys(name for name in only if name is not None))}
+    ids = {
+        name: at
+        for at, name in enumerate(
+            dict.fromkeys(name for name in only if name is not None)
+        )
+    }
     place = np.full(len(queries), NONE)
     place[[n for n, _ in frames]] = np.arange(len(frames))
     plans = {n: _of_rows(queries[n].plan, frame) for n, frame in frames}
-    looked_up = [replace(query, plan=plans.get(n, query.plan)) for n, query in enumerate(queries)] if frames else []
+    looked_up = (
+        [
+            replace(query, plan=plans.get(n, query.plan))
+            for n, query in enumerate(queries)
+        ]
+        if frames
+        else []
+    )
     return FrameSpecs(
-        numbers=np.array([n for n, _ in frames], np.int64), place=place, **sizes,
+        numbers=np.array([n for n, _ in frames], np.int64),
+        place=place,
+        **sizes,
         origin=_column(frames, lambda frame: round(frame.origin_s * 1e6)),
         full=np.array([frame.full for _, frame in frames], bool),
         min_step=_column(frames, lambda frame: round(frame.min_step_m * 1e6)),
@@ -87,9 +112,10 @@ def compile_frames(queries: Sequence[Registered], numbers: Sequence[int], *, geo
         by_object=np.array([_is_by_object(queries[n].plan) for n, _ in frames], bool),
         outlives=np.array([_outlives(frame) for _, frame in frames], bool),
         rows=compile_queries(looked_up, [n for n, _ in frames], geographic=geographic),
-        regions=tuple(frame.regions[1:] for _, frame in frames), ids=Sought(pa.array(list(ids), pa.string())),
+        regions=tuple(frame.regions[1:] for _, frame in frames),
+        ids=Sought(pa.array(list(ids), pa.string())),
         about=np.array([-1 if name is None else ids[name] for name in only], np.int64),
-    )  # fmt: skip
+    )
 
 
 def one_object(where: str | None) -> str | None:
@@ -106,7 +132,9 @@ def is_restricted(plan: Plan) -> bool:
 
 def who_counts(plan: Plan) -> Plan:
     """The plan whose answer at a tick are the objects that count in a frame then."""
-    return replace(plan, frame=None, where=None, aggregate=None, columns=(), emit="changes")
+    return replace(
+        plan, frame=None, where=None, aggregate=None, columns=(), emit="changes"
+    )
 
 
 def _of_rows(plan: Plan, frame: Frame) -> Plan:
@@ -114,24 +142,35 @@ def _of_rows(plan: Plan, frame: Frame) -> Plan:
     only, inside = one_object(plan.where), frame.regions[0] if frame.regions else None
     if only is None:
         return Plan(stream=plan.stream, where=plan.where, inside=inside)
-    return Plan(stream=plan.stream, inside=inside, transforms=(Transform(kind="key", text=only),))
+    return Plan(
+        stream=plan.stream,
+        inside=inside,
+        transforms=(Transform(kind="key", text=only),),
+    )
 
 
 def _outlives(frame: Frame) -> bool:
     """Whether what a frame holds tells of the past alone; ways and regions end with their object (SPEC P1)."""
-    return not frame.regions and all(window.range.by != "space" for window in frame.sliding)
+    return not frame.regions and all(
+        window.range.by != "space" for window in frame.sliding
+    )
 
 
 def _size(extent: Extent) -> tuple[int, int]:
     return _DOMAIN[extent.by], round(extent.amount * _UNITS[extent.by])
 
 
-def _column(frames: list[tuple[int, Frame]], value: Callable[[Frame], int]) -> np.ndarray:
+def _column(
+    frames: list[tuple[int, Frame]], value: Callable[[Frame], int]
+) -> np.ndarray:
     return np.array([value(frame) for _, frame in frames], np.int64)
 
 
 def _seconds(frame: Frame) -> float:
-    return next((window.range.amount for window in frame.sliding if window.range.by == "time"), np.nan)
+    return next(
+        (window.range.amount for window in frame.sliding if window.range.by == "time"),
+        np.nan,
+    )
 
 
 def _is_by_object(plan: Plan) -> bool:

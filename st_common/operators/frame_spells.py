@@ -32,8 +32,12 @@ class Moved:
 
     def take(self, index: np.ndarray) -> "Moved":
         """Some of the visits, by place."""
-        return Moved(visits=self.visits.take(index), frame=self.frame[index], bounds=self.bounds.take(index),
-                     moved=self.moved[index])  # fmt: skip
+        return Moved(
+            visits=self.visits.take(index),
+            frame=self.frame[index],
+            bounds=self.bounds.take(index),
+            moved=self.moved[index],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +59,9 @@ class Lives:
 
     def stays_at(self, look: Moved, place: np.ndarray, visit: np.ndarray) -> np.ndarray:
         """bool[n]: whether rows (by place among these) are of the stay that their object has at visits."""
-        stays: np.ndarray = look.visits.alive[visit] & (self.ts[place] >= look.visits.since[visit])
+        stays: np.ndarray = look.visits.alive[visit] & (
+            self.ts[place] >= look.visits.since[visit]
+        )
         return stays
 
 
@@ -110,10 +116,14 @@ class Held:
         return self.cause < 0
 
 
-def lives_of(look: Moved, specs: FrameSpecs, rows: FrameRows, asked: AskedRows) -> Lives:
+def lives_of(
+    look: Moved, specs: FrameSpecs, rows: FrameRows, asked: AskedRows
+) -> Lives:
     """The lives of some rows."""
     visits, index = look.visits, asked.index
-    first = np.searchsorted(packed(visits.slot, visits.at), packed(asked.slot, asked.known_at(rows, index)))
+    first = np.searchsorted(
+        packed(visits.slot, visits.at), packed(asked.slot, asked.known_at(rows, index))
+    )
     end = np.searchsorted(visits.slot, asked.slot, side="right")
     seen = first < end
     index, first, end = index[seen], first[seen], end[seen]
@@ -123,33 +133,52 @@ def lives_of(look: Moved, specs: FrameSpecs, rows: FrameRows, asked: AskedRows) 
     for number in range(specs.width):
         range_by = specs.range_by[look.frame[first], number]
         exists, measure = range_by != NONE, measured(rows, index, range_by)
-        low, last, known = (getattr(look.bounds, name)[:, number] for name in ("low", "last", "seen"))
-        reached = np.maximum(_first_at_least(last, first, stay_end, measure),
-                             _first_at_least(known, first, stay_end, rows.n[index]))  # fmt: skip
+        low, last, known = (
+            getattr(look.bounds, name)[:, number] for name in ("low", "last", "seen")
+        )
+        reached = np.maximum(
+            _first_at_least(last, first, stay_end, measure),
+            _first_at_least(known, first, stay_end, rows.n[index]),
+        )
         enters = np.where(exists, np.maximum(enters, reached), enters)
         passed = _first_at_least(low, first, stay_end, measure + 1)
         dies = np.where(exists, np.minimum(dies, passed), dies)
     cut = np.minimum(_pushed_out(look, rows, asked, index, first), end)
-    return Lives(index=index, first=first, enters=enters, dies=np.minimum(dies, cut), end=end, cut=cut < dies,
-                 ts=rows.ts[index])  # fmt: skip
+    return Lives(
+        index=index,
+        first=first,
+        enters=enters,
+        dies=np.minimum(dies, cut),
+        end=end,
+        cut=cut < dies,
+        ts=rows.ts[index],
+    )
 
 
-def _pushed_out(look: Moved, rows: FrameRows, asked: AskedRows, index: np.ndarray, first: np.ndarray) -> np.ndarray:
+def _pushed_out(
+    look: Moved, rows: FrameRows, asked: AskedRows, index: np.ndarray, first: np.ndarray
+) -> np.ndarray:
     """The visits at which as many newer rows are known as a slot keeps; LAST without one."""
     most, visits = asked.most, look.visits
     out = np.full(len(index), LAST)
     newer = np.minimum(index + most, len(rows) - 1)
-    full = np.flatnonzero((newer == index + most) & (rows.key[newer] == rows.key[index]))
+    full = np.flatnonzero(
+        (newer == index + most) & (rows.key[newer] == rows.key[index])
+    )
     if not len(full):
         return out
     known = packed(visits.slot[first[full]], asked.known_at(rows, newer[full]))
-    reached = np.maximum(np.searchsorted(packed(visits.slot, visits.at), known), first[full])
+    reached = np.maximum(
+        np.searchsorted(packed(visits.slot, visits.at), known), first[full]
+    )
     touched = np.append(np.flatnonzero(visits.touched), LAST)
     out[full] = touched[np.searchsorted(touched, reached)]
     return out
 
 
-def _first_at_least(values: np.ndarray, low: np.ndarray, high: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _first_at_least(
+    values: np.ndarray, low: np.ndarray, high: np.ndarray, wanted: np.ndarray
+) -> np.ndarray:
     """The first place from `low` to before `high` whose value is at least as large, `high` without one.
 
     The values of each such range are ascending.
@@ -167,43 +196,76 @@ def held_of(look: Moved, lives: Lives, before: np.ndarray, rules: Rules) -> Held
     """What results hold, given which of the rows they held `before` (bool)."""
     place, start, until = _counted(look.visits, lives, rules.counts)
     goes_on = before[place] & (start == lives.first[place])
-    at_once = np.setdiff1d(np.flatnonzero(before), place[goes_on])  # they leave at the first visit
-    place, goes_on = np.append(place, at_once), np.append(goes_on, np.ones(len(at_once), bool))
-    start, until = np.append(start, lives.first[at_once]), np.append(until, lives.first[at_once])
+    at_once = np.setdiff1d(
+        np.flatnonzero(before), place[goes_on]
+    )  # they leave at the first visit
+    place, goes_on = (
+        np.append(place, at_once),
+        np.append(goes_on, np.ones(len(at_once), bool)),
+    )
+    start, until = (
+        np.append(start, lives.first[at_once]),
+        np.append(until, lives.first[at_once]),
+    )
     at, leaves = np.append(look.visits.at, rules.ticks), until < lives.end[place]
     cause = np.full(len(place), -1)
-    cause[leaves] = _causes(look, until[leaves], rules, lives.stays_at(look, place[leaves], until[leaves]))
+    cause[leaves] = _causes(
+        look, until[leaves], rules, lives.stays_at(look, place[leaves], until[leaves])
+    )
     changed = np.append(until[leaves], start[~goes_on])
     again, visit = _again(look, rules, changed, (place, start + ~goes_on, until))
     return Held(
-        row=lives.index[place], start=np.where(goes_on, BEFORE, at[start]),
-        until=np.where(leaves, at[until], rules.ticks), cause=cause,
-        again=lives.index[again], again_at=at[visit], looked=lives.index, ticks=rules.ticks,
-    )  # fmt: skip
+        row=lives.index[place],
+        start=np.where(goes_on, BEFORE, at[start]),
+        until=np.where(leaves, at[until], rules.ticks),
+        cause=cause,
+        again=lives.index[again],
+        again_at=at[visit],
+        looked=lives.index,
+        ticks=rules.ticks,
+    )
 
 
-def _counted(visits: Visits, lives: Lives, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _counted(
+    visits: Visits, lives: Lives, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows by place among those looked at, each as often as it is held: from which visit to before which."""
-    turns = np.append(True, (counts[1:] != counts[:-1]) | (visits.slot[1:] != visits.slot[:-1]))[: len(counts)]
+    turns = np.append(
+        True, (counts[1:] != counts[:-1]) | (visits.slot[1:] != visits.slot[:-1])
+    )[: len(counts)]
     start = np.flatnonzero(turns)
     end = np.append(start[1:], len(counts))[: len(start)]
     start, end = start[counts[start]], end[counts[start]]
-    low, high = np.searchsorted(end, lives.enters, side="right"), np.searchsorted(start, lives.dies)
+    low, high = (
+        np.searchsorted(end, lives.enters, side="right"),
+        np.searchsorted(start, lives.dies),
+    )
     times = np.where(lives.enters < lives.dies, np.maximum(high - low, 0), 0)
     place, run = np.repeat(np.arange(len(times)), times), ranges(low, times)
-    return place, np.maximum(start[run], lives.enters[place]), np.minimum(end[run], lives.dies[place])
+    return (
+        place,
+        np.maximum(start[run], lives.enters[place]),
+        np.minimum(end[run], lives.dies[place]),
+    )
 
 
-def _causes(look: Moved, visit: np.ndarray, rules: Rules, stays: np.ndarray) -> np.ndarray:
+def _causes(
+    look: Moved, visit: np.ndarray, rules: Rules, stays: np.ndarray
+) -> np.ndarray:
     """Why rows leave at visits: their object ended or counts no longer, else they are too old."""
     counts, end = rules.counts[visit], look.visits.end[visit]
     outlived = rules.outlives[look.frame[visit]] & ~counts
     ended = np.where(stays, np.where(outlived, end, 0), np.maximum(end, 1))
-    return np.where(ended > 0, _OF_END[ended], np.where(counts, CAUSE["aged"], CAUSE["leave"]))
+    return np.where(
+        ended > 0, _OF_END[ended], np.where(counts, CAUSE["aged"], CAUSE["leave"])
+    )
 
 
 def _again(
-    look: Moved, rules: Rules, changed: np.ndarray, spells: tuple[np.ndarray, np.ndarray, np.ndarray]
+    look: Moved,
+    rules: Rules,
+    changed: np.ndarray,
+    spells: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows and visits at which they stay in a result that is told again: a window moved, or the result `changed`."""
     is_told = look.moved.copy()

@@ -7,7 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.operators import relational
-from st_common.operators.changes import CAUSE, SHARD_SCHEMA, TICK_RANK, Names, change_rows
+from st_common.operators.changes import (
+    CAUSE,
+    SHARD_SCHEMA,
+    TICK_RANK,
+    Names,
+    change_rows,
+)
 from st_common.operators.course import BEFORE
 from st_common.operators.frame_spells import Held
 from st_common.operators.frames import Frames
@@ -21,7 +27,9 @@ from st_common.operators.telling import Lines, Stretch
 from st_common.operators.turn import Turn
 
 
-def frame_lines(turn: Turn, frames: Frames, held: Held, tick: np.ndarray, position: np.ndarray) -> Lines | None:
+def frame_lines(
+    turn: Turn, frames: Frames, held: Held, tick: np.ndarray, position: np.ndarray
+) -> Lines | None:
     """The fixes that left and entered results, and on request (RSTREAM) those that stay, of queries that do not count.
 
     `tick` and `position` are those of the ticks that are told of. `target` and `place` are the places of the rows of
@@ -35,13 +43,22 @@ def frame_lines(turn: Turn, frames: Frames, held: Held, tick: np.ndarray, positi
     counts = [len(left), len(came), len(held.again)]
     at = np.concatenate([held.until[left], held.start[came], held.again_at])[plain]
     sign = np.repeat([-1, 1, 0], counts)[plain]
-    cause = np.concatenate([held.cause[left], np.repeat([CAUSE["enter"], CAUSE["inside"]], counts[1:])])[plain]
+    cause = np.concatenate(
+        [held.cause[left], np.repeat([CAUSE["enter"], CAUSE["inside"]], counts[1:])]
+    )[plain]
     index = index[plain]
     return Lines(
-        position=position[at], event_ts=tick[at], fix_ts=frames.rows.ts[index], rank=np.full(len(at), TICK_RANK),
-        objects=frames.rows.objects(index), target=index, sign=sign, cause=cause, value=np.full(len(at), np.nan),
+        position=position[at],
+        event_ts=tick[at],
+        fix_ts=frames.rows.ts[index],
+        rank=np.full(len(at), TICK_RANK),
+        objects=frames.rows.objects(index),
+        target=index,
+        sign=sign,
+        cause=cause,
+        value=np.full(len(at), np.nan),
         place=index,
-    )  # fmt: skip
+    )
 
 
 def tell_rows(turn: Turn, frames: Frames, lines: Lines | None) -> pa.Table:
@@ -50,17 +67,25 @@ def tell_rows(turn: Turn, frames: Frames, lines: Lines | None) -> pa.Table:
         return SHARD_SCHEMA.empty_table()
     times, code = np.unique(lines.fix_ts, return_inverse=True)
     names = Names(
-        queries=turn.queries, targets=Targets(frames.rows.queries(lines.target), code), objects=turn.objects,
+        queries=turn.queries,
+        targets=Targets(frames.rows.queries(lines.target), code),
+        objects=turn.objects,
         partners=Interner(times_as_text(times), np.zeros(len(times), np.uint64)),
-    )  # fmt: skip
+    )
     fields = frames.rows.fields.take(pa.array(lines.place))
-    columns = {name: getattr(lines, name) for name in Lines.__dataclass_fields__ if name not in ("target", "place")}
+    columns = {
+        name: getattr(lines, name)
+        for name in Lines.__dataclass_fields__
+        if name not in ("target", "place")
+    }
     return change_rows(names, **columns, target=np.arange(len(lines)), fields=fields)
 
 
 def times_as_text(ts: np.ndarray) -> pa.Array:
     """Times in microseconds since 1970 as `2026-11-22T07:30:50.000000Z`."""
-    text = pc.strftime(pa.array(ts).cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%S")
+    text = pc.strftime(
+        pa.array(ts).cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%S"
+    )
     return pc.binary_join_element_wise(text, pa.scalar("Z"), "")
 
 
@@ -71,14 +96,21 @@ class FrameParts(Parts):
     row: np.ndarray
     frames: Frames
 
-    def reduced(self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray) -> Reduced:
+    def reduced(
+        self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray
+    ) -> Reduced:
         """One value per cell and group; average speeds here, all others as over members."""
         is_speed = function == "avgspd"
         plain, speeds = np.flatnonzero(~is_speed), np.flatnonzero(is_speed)
         found = relational.reduced_cells(
-            function[plain], cell[plain], self.group[spell[plain]], self.value[spell[plain]]
+            function[plain],
+            cell[plain],
+            self.group[spell[plain]],
+            self.value[spell[plain]],
         )
-        return relational.both(found, _speeds(self.frames, cell[speeds], self.row[spell[speeds]]))
+        return relational.both(
+            found, _speeds(self.frames, cell[speeds], self.row[spell[speeds]])
+        )
 
 
 def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts | None:
@@ -93,13 +125,19 @@ def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts 
     row = np.concatenate([row, others])
     start = np.concatenate([start, np.full(len(others), BEFORE)])
     until = np.concatenate([until, np.full(len(others), held.ticks)])
-    holder = holders_of(turn, turn.numbering.targets_of(rows.queries(row), rows.group[row]))
+    holder = holders_of(
+        turn, turn.numbering.targets_of(rows.queries(row), rows.group[row])
+    )
     order = np.lexsort((start, holder))
     row = row[order]
     return FrameParts(
-        spells=Spells(holder[order], start[order], until[order], held.ticks), group=rows.group[row],
-        value=rows.value[row], again=_again(turn, frames, held), row=row, frames=frames,
-    )  # fmt: skip
+        spells=Spells(holder[order], start[order], until[order], held.ticks),
+        group=rows.group[row],
+        value=rows.value[row],
+        again=_again(turn, frames, held),
+        row=row,
+        frames=frames,
+    )
 
 
 def _unseen(turn: Turn, frames: Frames, held: Held, queries: np.ndarray) -> np.ndarray:
@@ -121,7 +159,12 @@ def _again(turn: Turn, frames: Frames, held: Held) -> np.ndarray:
     at = np.concatenate([held.until[left], held.start[came], held.again_at])
     query = frames.rows.queries(row)
     mine = np.flatnonzero((turn.known.retelling & turn.known.grouped)[query])
-    return unique(packed(turn.numbering.targets_of(query[mine], frames.rows.group[row[mine]]), at[mine]))
+    return unique(
+        packed(
+            turn.numbering.targets_of(query[mine], frames.rows.group[row[mine]]),
+            at[mine],
+        )
+    )
 
 
 def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> Reduced:
@@ -137,11 +180,18 @@ def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> Reduced:
     rows, same = frames.rows, np.append(False, cell[1:] == cell[:-1])
     starts = np.flatnonzero(~same)
     follows = same & (np.diff(rows.n[row], prepend=0) == 1) & (rows.begins[row] == 0)
-    way = np.add.reduceat(np.where(follows, np.diff(rows.way[row], prepend=0), 0), starts)
-    time_us = np.add.reduceat(np.where(follows, np.diff(rows.ts[row], prepend=0), 0), starts)
+    way = np.add.reduceat(
+        np.where(follows, np.diff(rows.way[row], prepend=0), 0), starts
+    )
+    time_us = np.add.reduceat(
+        np.where(follows, np.diff(rows.ts[row], prepend=0), 0), starts
+    )
     legs = np.add.reduceat(follows.astype(np.int64), starts)
     window_s = frames.specs.seconds[frames.specs.place[rows.queries(row[starts])]]
     seconds = np.where(np.isnan(window_s), time_us / 1e6, window_s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        speed = np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan) * frames.turn.settings.unit_m
+        speed = (
+            np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan)
+            * frames.turn.settings.unit_m
+        )
     return Reduced(cell=cell[starts], group=rows.group[row[starts]], value=speed)

@@ -33,7 +33,9 @@ class Advances:
     after: np.ndarray
 
 
-def advances_of(moments: Sequence[Moment], events: Events, objects: Slots, among: Slots) -> Advances:
+def advances_of(
+    moments: Sequence[Moment], events: Events, objects: Slots, among: Slots
+) -> Advances:
     """The ways that go on at ticks: what counts is the last event of each object there; by slot and tick."""
     at, event = _joined([moment.events for moment in moments])
     order = np.argsort(event)
@@ -45,7 +47,9 @@ def advances_of(moments: Sequence[Moment], events: Events, objects: Slots, among
     return Advances(slot=slot, at=at[last][place], after=after)
 
 
-def touches_of(moments: Sequence[Moment], events: Events, objects: Slots, pending: Pending) -> Touches:
+def touches_of(
+    moments: Sequence[Moment], events: Events, objects: Slots, pending: Pending
+) -> Touches:
     """The slots of objects that something happened to at ticks."""
     at, who = _joined([moment.objects for moment in moments])
     end = _ends(moments, events, pending, packed(at, who))
@@ -55,12 +59,16 @@ def touches_of(moments: Sequence[Moment], events: Events, objects: Slots, pendin
     return Touches(slot=slot, at=at[place], end=end[place])
 
 
-def _ends(moments: Sequence[Moment], events: Events, pending: Pending, touched: np.ndarray) -> np.ndarray:
+def _ends(
+    moments: Sequence[Moment], events: Events, pending: Pending, touched: np.ndarray
+) -> np.ndarray:
     """By which kind of event stays ended; what was pending came before all else of its tick."""
     ends = np.zeros(len(touched), np.int8)
     at, event = _joined([moment.events for moment in moments])
     over = np.flatnonzero(events.kind[event] != FIX)[::-1]  # the first is written last
-    ends[np.searchsorted(touched, packed(at[over], events.object[event[over]]))] = events.kind[event[over]]
+    ends[np.searchsorted(touched, packed(at[over], events.object[event[over]]))] = (
+        events.kind[event[over]]
+    )
     at, who = _joined([moment.also for moment in moments])
     kind = pending.ended[np.searchsorted(pending.objects, who)]
     place = np.searchsorted(touched, packed(at, who))
@@ -77,4 +85,6 @@ def first_ends(ends: np.ndarray, events: Events, which: np.ndarray) -> None:
 
 def _joined(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The place of the tick of each number, and all numbers."""
-    return np.repeat(np.arange(len(parts)), [len(part) for part in parts]), np.concatenate(parts)
+    return np.repeat(
+        np.arange(len(parts)), [len(part) for part in parts]
+    ), np.concatenate(parts)

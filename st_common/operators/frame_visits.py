@@ -50,7 +50,9 @@ class Visits:
 
     def take(self, index: np.ndarray) -> "Visits":
         """Some of the visits, by place; `stay` still names stays, by a number that no other has."""
-        return Visits(**{name: getattr(self, name)[index] for name in self.__dataclass_fields__})
+        return Visits(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
 
     @property
     def is_first(self) -> np.ndarray:
@@ -68,29 +70,49 @@ class Asked:
     others: Sequence[Pairs]
 
 
-def visits_of(asked: Asked, tick: np.ndarray, tick_us: int, now: Ways, after: Ways) -> Visits:
+def visits_of(
+    asked: Asked, tick: np.ndarray, tick_us: int, now: Ways, after: Ways
+) -> Visits:
     """The visits at some ticks, given the ways before them and after each event."""
     width, touches, advances = 2 * len(tick), asked.touches, asked.advances
     at_touches, at_advances = _codes(touches, width) + 1, _codes(advances, width) + 1
     others = [_codes(pairs, width) + 1 for pairs in asked.others]
-    code = np.unique(np.concatenate([at_touches, at_advances, *others, _codes(asked.late, width)]))
+    code = np.unique(
+        np.concatenate([at_touches, at_advances, *others, _codes(asked.late, width)])
+    )
     slot, at, is_tick = code // width, code % width // 2, code % 2 == 1
-    touched, end, event = np.zeros(len(code), bool), np.zeros(len(code), np.int8), np.full(len(code), -1)
+    touched, end, event = (
+        np.zeros(len(code), bool),
+        np.zeros(len(code), np.int8),
+        np.full(len(code), -1),
+    )
     place = np.searchsorted(code, at_touches)
     touched[place], end[place] = True, touches.end
     event[np.searchsorted(code, at_advances)] = advances.after
     first = np.append(True, slot[1:] != slot[:-1])[: len(code)]
     last = filled(event >= 0, starts(first))
-    ways = {name: _taken(getattr(after, name), event, last, getattr(now, name)[slot]) for name in _READ}
+    ways = {
+        name: _taken(getattr(after, name), event, last, getattr(now, name)[slot])
+        for name in _READ
+    }
     begins = np.zeros(len(code), bool)
     for name in ("alive", "since"):
         column = ways[name]
-        begins |= column != np.where(first, getattr(now, name)[slot], np.append(column[:1], column[:-1]))
+        begins |= column != np.where(
+            first, getattr(now, name)[slot], np.append(column[:1], column[:-1])
+        )
     stay = starts(first | begins)
     return Visits(
-        slot=slot, at=at, tick=tick[at] - np.where(is_tick, 0, tick_us), is_tick=is_tick, touched=touched, end=end,
-        stay=stay, goes_on=~begins[stay], **ways,
-    )  # fmt: skip
+        slot=slot,
+        at=at,
+        tick=tick[at] - np.where(is_tick, 0, tick_us),
+        is_tick=is_tick,
+        touched=touched,
+        end=end,
+        stay=stay,
+        goes_on=~begins[stay],
+        **ways,
+    )
 
 
 def _codes(pairs: Pairs | Touches | Advances, width: int) -> np.ndarray:
@@ -101,7 +123,9 @@ def _codes(pairs: Pairs | Touches | Advances, width: int) -> np.ndarray:
 
 def starts(begins: np.ndarray) -> np.ndarray:
     """The place at which the run of each place begins."""
-    found: np.ndarray = np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
+    found: np.ndarray = np.maximum.accumulate(
+        np.where(begins, np.arange(len(begins)), 0)
+    )
     return found
 
 
@@ -111,7 +135,9 @@ def filled(is_set: np.ndarray, start: np.ndarray) -> np.ndarray:
     return np.where(last >= start, last, -1)
 
 
-def _taken(values: np.ndarray, event: np.ndarray, last: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _taken(
+    values: np.ndarray, event: np.ndarray, last: np.ndarray, other: np.ndarray
+) -> np.ndarray:
     """The values after the last event of each visit, else the others."""
     known = np.flatnonzero(last >= 0)
     other[known] = values[event[last[known]]]

@@ -11,7 +11,9 @@ from st_common.geometry.distance import metres_between
 from st_common.operators.frame_slots import Slots
 from st_common.operators.timeline import FIX, Events
 
-_LONGEST = 1e15  # micrometres of a leg: a million kilometres; thousands of such legs still fit
+_LONGEST = (
+    1e15  # micrometres of a leg: a million kilometres; thousands of such legs still fit
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,7 +34,12 @@ class Ways:
     def empty(shape: int) -> "Ways":
         """No tracks in so many slots."""
         whole = {name: np.zeros(shape, np.int64) for name in ("since", "n", "way")}
-        return Ways(alive=np.zeros(shape, bool), **whole, x=np.full(shape, np.nan), y=np.full(shape, np.nan))
+        return Ways(
+            alive=np.zeros(shape, bool),
+            **whole,
+            x=np.full(shape, np.nan),
+            y=np.full(shape, np.nan),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +59,9 @@ class _Stays:
         fixes = np.flatnonzero(self.is_fix)
         if not len(fixes):
             return self.start
-        found: np.ndarray = fixes[np.minimum(np.searchsorted(fixes, self.start), len(fixes) - 1)]
+        found: np.ndarray = fixes[
+            np.minimum(np.searchsorted(fixes, self.start), len(fixes) - 1)
+        ]
         return found
 
 
@@ -80,24 +89,36 @@ def ways_of(now: Ways, run: Run, min_step: np.ndarray, outlives: np.ndarray) -> 
             _every_fix(out, now, run, plain, lasts=lasts)
     stepped = np.flatnonzero(min_step[frame] > 0)
     if len(stepped):
-        _by_steps(out, now, run, stepped, min_step[frame[stepped]], outlives[frame[stepped]])
+        _by_steps(
+            out, now, run, stepped, min_step[frame[stepped]], outlives[frame[stepped]]
+        )
     return out
 
 
-def begins(now: Ways, after: Ways, run: Run, frame: np.ndarray, event: np.ndarray) -> np.ndarray:
+def begins(
+    now: Ways, after: Ways, run: Run, frame: np.ndarray, event: np.ndarray
+) -> np.ndarray:
     """bool[n]: whether no way leads to some fixes in some frames, by the tracks before a run and after its events."""
     who = run.events.object
     first = (event == 0) | (who[event] != who[event - 1])
     here, before = run.objects.of(frame, who[event]), run.among.of(frame, event - 1)
     goes_on = np.where(first, now.alive[here], after.alive[before])
-    found: np.ndarray = ~goes_on | np.isnan(np.where(first, now.x[here], after.x[before]))
+    found: np.ndarray = ~goes_on | np.isnan(
+        np.where(first, now.x[here], after.x[before])
+    )
     return found
 
 
-def legs(x1: np.ndarray, y1: np.ndarray, x2: np.ndarray, y2: np.ndarray, *, geographic: bool) -> np.ndarray:
+def legs(
+    x1: np.ndarray, y1: np.ndarray, x2: np.ndarray, y2: np.ndarray, *, geographic: bool
+) -> np.ndarray:
     """The lengths between points in micrometres, int64; 0 where one of them is nowhere."""
-    length = metres_between(x1, y1, x2, y2) if geographic else np.hypot(x2 - x1, y2 - y1)
-    return np.rint(np.minimum(np.nan_to_num(length, nan=0.0) * 1e6, _LONGEST)).astype(np.int64)
+    length = (
+        metres_between(x1, y1, x2, y2) if geographic else np.hypot(x2 - x1, y2 - y1)
+    )
+    return np.rint(np.minimum(np.nan_to_num(length, nan=0.0) * 1e6, _LONGEST)).astype(
+        np.int64
+    )
 
 
 def _stays(events: Events, *, lasts: bool) -> _Stays:
@@ -108,48 +129,83 @@ def _stays(events: Events, *, lasts: bool) -> _Stays:
     return _Stays(is_fix=is_fix, start=start, first=first)
 
 
-def _every_fix(out: Ways, now: Ways, run: Run, which: np.ndarray, *, lasts: bool) -> None:
+def _every_fix(
+    out: Ways, now: Ways, run: Run, which: np.ndarray, *, lasts: bool
+) -> None:
     """Where every fix counts, legs are the same for all frames: they are summed once."""
     events = run.events
     stays = _stays(events, lasts=lasts)
-    x, y = np.where(stays.is_fix, events.x, np.nan), np.where(stays.is_fix, events.y, np.nan)
-    leg = legs(np.r_[np.nan, x[:-1]], np.r_[np.nan, y[:-1]], x, y, geographic=run.geographic)
+    x, y = (
+        np.where(stays.is_fix, events.x, np.nan),
+        np.where(stays.is_fix, events.y, np.nan),
+    )
+    leg = legs(
+        np.r_[np.nan, x[:-1]], np.r_[np.nan, y[:-1]], x, y, geographic=run.geographic
+    )
     leg[stays.start == np.arange(len(leg))] = 0
     way, count = np.cumsum(leg), np.cumsum(stays.is_fix)
     at = run.among.number[which]
     start = stays.start[at]
-    since_start, n = way[at] - way[start], count[at] - count[start] + stays.is_fix[start]
+    since_start, n = (
+        way[at] - way[start],
+        count[at] - count[start] + stays.is_fix[start],
+    )
     slot = run.objects.of(run.among.frame[which], events.object[start])
     goes_on = now.alive[slot] & stays.first[start] & (slot >= 0)
-    reach = legs(now.x[slot], now.y[slot], x[start], y[start], geographic=run.geographic)
+    reach = legs(
+        now.x[slot], now.y[slot], x[start], y[start], geographic=run.geographic
+    )
     out.alive[which] = (goes_on | (n > 0)) if lasts else stays.is_fix[at]
     out.way[which] = since_start + np.where(goes_on, now.way[slot] + reach, 0)
     out.n[which] = n + np.where(goes_on, now.n[slot], 0)
-    out.since[which] = np.where(goes_on, now.since[slot], events.ts[stays.first_fix[at]])
+    out.since[which] = np.where(
+        goes_on, now.since[slot], events.ts[stays.first_fix[at]]
+    )
     out.x[which], out.y[which] = x[at], y[at]
 
 
-def _by_steps(out: Ways, now: Ways, run: Run, which: np.ndarray, step: np.ndarray, lasts: np.ndarray) -> None:
+def _by_steps(
+    out: Ways,
+    now: Ways,
+    run: Run,
+    which: np.ndarray,
+    step: np.ndarray,
+    lasts: np.ndarray,
+) -> None:
     """Which fix counts depends on the one that counted before: the n-th fixes of all objects, one n after the other."""
     events, event = run.events, run.among.number[which]
     track = {name: getattr(now, name).copy() for name in Ways.__dataclass_fields__}
     slot = run.objects.of(run.among.frame[which], events.object[event])
     first = np.flatnonzero(np.r_[True, events.object[1:] != events.object[:-1]])
-    rank = (np.arange(len(events)) - np.repeat(first, np.diff(np.r_[first, len(events)])))[event]
+    rank = (
+        np.arange(len(events)) - np.repeat(first, np.diff(np.r_[first, len(events)]))
+    )[event]
     by_rank = np.argsort(rank, kind="stable")
     ends = np.cumsum(np.bincount(rank))
     for part in np.split(by_rank, ends[:-1]):
         at, who = event[part], slot[part]
         is_fix, is_new = events.kind[at] == FIX, ~track["alive"][who]
-        leg = legs(track["x"][who], track["y"][who], events.x[at], events.y[at], geographic=run.geographic)
+        leg = legs(
+            track["x"][who],
+            track["y"][who],
+            events.x[at],
+            events.y[at],
+            geographic=run.geographic,
+        )
         leg[is_new | (leg < step[part]) | ~is_fix] = 0
         counts = is_new | np.isnan(track["x"][who]) | (leg > 0)
-        x, y = np.where(is_fix, events.x[at], np.nan), np.where(is_fix, events.y[at], np.nan)
+        x, y = (
+            np.where(is_fix, events.x[at], np.nan),
+            np.where(is_fix, events.y[at], np.nan),
+        )
         fresh = {
-            "alive": is_fix | (~is_new & lasts[part]), "since": np.where(is_new, events.ts[at], track["since"][who]),
-            "n": np.where(is_new, 0, track["n"][who]) + is_fix, "way": np.where(is_new, 0, track["way"][who]) + leg,
-            "x": np.where(counts | ~is_fix, x, track["x"][who]), "y": np.where(counts | ~is_fix, y, track["y"][who]),
-        }  # fmt: skip
+            "alive": is_fix | (~is_new & lasts[part]),
+            "since": np.where(is_new, events.ts[at], track["since"][who]),
+            "n": np.where(is_new, 0, track["n"][who]) + is_fix,
+            "way": np.where(is_new, 0, track["way"][who]) + leg,
+            "x": np.where(counts | ~is_fix, x, track["x"][who]),
+            "y": np.where(counts | ~is_fix, y, track["y"][who]),
+        }
         for name, values in fresh.items():
             track[name][who] = values
             getattr(out, name)[which[part]] = values

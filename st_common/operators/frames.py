@@ -23,7 +23,15 @@ from st_common.operators.frame_counting import Counting
 from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.frame_slots import slots_of_events, slots_of_objects
 from st_common.operators.frame_specs import NONE
-from st_common.operators.frame_spells import AskedRows, Held, Lives, Moved, Rules, held_of, lives_of
+from st_common.operators.frame_spells import (
+    AskedRows,
+    Held,
+    Lives,
+    Moved,
+    Rules,
+    held_of,
+    lives_of,
+)
 from st_common.operators.frame_touches import Advances, Touches, advances_of, touches_of
 from st_common.operators.frame_visits import Asked, Pairs, visits_of
 from st_common.operators.frame_ways import Run, Ways, begins, ways_of
@@ -82,17 +90,37 @@ class Frames:
         self.turn, self.specs = turn, turn.known.frames
         self._objects, self._state = len(turn.objects), state
         self.cut = 0
-        about = np.append(_known(turn.objects.places_of(self.specs.ids)), -1)[self.specs.about]
-        self.slots, self._among = slots_of_objects(about, self._objects), slots_of_events(about, turn.events.object)
-        self._run = Run(events=turn.events, objects=self.slots, among=self._among, geographic=turn.settings.geographic)
-        self.ways, self.bounds = Ways.empty(self.slots.total), Bounds.unmoved(self.slots.total, self.specs.width)
+        about = np.append(_known(turn.objects.places_of(self.specs.ids)), -1)[
+            self.specs.about
+        ]
+        self.slots, self._among = (
+            slots_of_objects(about, self._objects),
+            slots_of_events(about, turn.events.object),
+        )
+        self._run = Run(
+            events=turn.events,
+            objects=self.slots,
+            among=self._among,
+            geographic=turn.settings.geographic,
+        )
+        self.ways, self.bounds = (
+            Ways.empty(self.slots.total),
+            Bounds.unmoved(self.slots.total, self.specs.width),
+        )
         self._put(state.tracks)
-        self._after = ways_of(self.ways, self._run, self.specs.min_step, self.specs.outlives)
+        self._after = ways_of(
+            self.ways, self._run, self.specs.min_step, self.specs.outlives
+        )
         rows, self._origin = state.frame_rows.joined(self._opened(turn.events, present))
         self.rows = replace(rows, tick=cut_short(rows.tick, turn.final))
         self._cut_short = self.rows.tick != rows.tick
-        self.held, self._live = self.rows.held.astype(bool), np.ones(len(self.rows), bool)
-        newest = int(max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER)))
+        self.held, self._live = (
+            self.rows.held.astype(bool),
+            np.ones(len(self.rows), bool),
+        )
+        newest = int(
+            max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER))
+        )
         self.clock = FrameClock(turn, self.specs, self.rows, newest)
         self._free = ~self.specs.restricted[self.slots.frame]
         self._members = self._members_of(state.tick_answer)
@@ -118,43 +146,85 @@ class Frames:
         if specs.rows.empty or not len(fixes):
             return FrameRows()
         readings = turn.readings.take(fixes)
-        points = points_of(specs.rows, readings, turn.objects, geographic=turn.settings.geographic)
-        hits = match(specs.rows, points, layer_of=turn.layer_of, numbering=turn.numbering)
+        points = points_of(
+            specs.rows, readings, turn.objects, geographic=turn.settings.geographic
+        )
+        hits = match(
+            specs.rows, points, layer_of=turn.layer_of, numbering=turn.numbering
+        )
         query = turn.numbering.targets.query[hits.target]
-        inside = self._in_all_regions(query, readings.x[hits.point], readings.y[hits.point])
+        inside = self._in_all_regions(
+            query, readings.x[hits.point], readings.y[hits.point]
+        )
         point, query, target = hits.point[inside], query[inside], hits.target[inside]
         event = fixes[point]
         order = np.lexsort((event, query))
-        point, query, target, event = point[order], query[order], target[order], event[order]
-        group, value = relational.contributions(turn, present.sample_of_events(fixes), point, target)
+        point, query, target, event = (
+            point[order],
+            query[order],
+            target[order],
+            event[order],
+        )
+        group, value = relational.contributions(
+            turn, present.sample_of_events(fixes), point, target
+        )
         frame, ts = specs.place[query], events.ts[event]
-        before, slot = turn.clock.before(events.position[event]), self._among.of(frame, event)
+        before, slot = (
+            turn.clock.before(events.position[event]),
+            self._among.of(frame, event),
+        )
         return FrameRows(
-            key=packed(query, events.object[event]), ts=ts, n=self._after.n[slot],
-            tick=ticks_of(np.maximum(ts, before), turn.settings.tick_us), way=self._after.way[slot],
-            group=group, value=value, held=np.zeros(len(event), np.int8),
-            begins=begins(self.ways, self._after, self._run, frame, event).astype(np.int8),
+            key=packed(query, events.object[event]),
+            ts=ts,
+            n=self._after.n[slot],
+            tick=ticks_of(np.maximum(ts, before), turn.settings.tick_us),
+            way=self._after.way[slot],
+            group=group,
+            value=value,
+            held=np.zeros(len(event), np.int8),
+            begins=begins(self.ways, self._after, self._run, frame, event).astype(
+                np.int8
+            ),
             fields=self._fields(query, point, readings),
-        )  # fmt: skip
+        )
 
-    def _fields(self, query: np.ndarray, point: np.ndarray, readings: Readings) -> pa.Array:
+    def _fields(
+        self, query: np.ndarray, point: np.ndarray, readings: Readings
+    ) -> pa.Array:
         wanted = self.turn.known.selecting[query]
         if not wanted.any():
             return pa.nulls(len(query), pa.string())
-        return fields_of(self.turn.queries, self.turn.objects, query=query, reading=point, wanted=wanted,
-                         readings=readings, geographic=self.turn.settings.geographic)  # fmt: skip
+        return fields_of(
+            self.turn.queries,
+            self.turn.objects,
+            query=query,
+            reading=point,
+            wanted=wanted,
+            readings=readings,
+            geographic=self.turn.settings.geographic,
+        )
 
-    def _in_all_regions(self, query: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def _in_all_regions(
+        self, query: np.ndarray, x: np.ndarray, y: np.ndarray
+    ) -> np.ndarray:
         inside = np.ones(len(query), bool)
         for frame, regions in enumerate(self.specs.regions):
-            mine = np.flatnonzero(query == self.specs.numbers[frame]) if regions else query[:0]
+            mine = (
+                np.flatnonzero(query == self.specs.numbers[frame])
+                if regions
+                else query[:0]
+            )
             for region in regions:
-                inside[mine] &= region_mask(region, x[mine], y[mine], geographic=self.turn.settings.geographic)
+                inside[mine] &= region_mask(
+                    region, x[mine], y[mine], geographic=self.turn.settings.geographic
+                )
         return inside
 
     def rows_of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The places of the rows of some slots that are still remembered, and the place of each one's slot."""
-        key = packed(self.specs.numbers[self.slots.frame[slots]], self.slots.number[slots])
+        key = packed(
+            self.specs.numbers[self.slots.frame[slots]], self.slots.number[slots]
+        )
         first = np.searchsorted(self.rows.key, key)
         counts = np.searchsorted(self.rows.key, key, side="right") - first
         index, at = ranges(first, counts), np.repeat(np.arange(len(slots)), counts)
@@ -162,7 +232,9 @@ class Frames:
         return index[live], at[live]
 
     def _slots_of_rows(self, index: np.ndarray) -> np.ndarray:
-        return self.slots.of(self.specs.place[self.rows.queries(index)], self.rows.objects(index))
+        return self.slots.of(
+            self.specs.place[self.rows.queries(index)], self.rows.objects(index)
+        )
 
     def _members_of(self, answer: np.ndarray) -> np.ndarray:
         """How many members of the query below each slot's object is, by the answers of these."""
@@ -179,27 +251,49 @@ class Frames:
     def judge(self, moments: Sequence[Moment], turns: Turns) -> Held | None:
         """What results hold over some ticks, given what comes and goes in the answers below; None: nothing changes."""
         tick = np.array([moment.tick for moment in moments])
-        counting = Counting(self._members, self._free, self._slots_of_keys(turns.key), turns)
+        counting = Counting(
+            self._members, self._free, self._slots_of_keys(turns.key), turns
+        )
         touches = touches_of(moments, self.turn.events, self.slots, self._state.pending)
         advances = advances_of(moments, self.turn.events, self.slots, self._among)
-        others = [*self._by_the_clock(tick, advances), Pairs(slot=counting.slot, at=counting.at)]
+        others = [
+            *self._by_the_clock(tick, advances),
+            Pairs(slot=counting.slot, at=counting.at),
+        ]
         everywhere = np.ones((len(self.specs.numbers), len(tick)), bool)
-        due = Due(tick=tick, touches=touches, advances=advances, others=others, asked=everywhere)
+        due = Due(
+            tick=tick,
+            touches=touches,
+            advances=advances,
+            others=others,
+            asked=everywhere,
+        )
         found = self._found(due, counting)
         if self.clock.strict.any():
-            due = self._strict(due, found, np.array([len(moment.objects) > 0 for moment in moments]))
+            due = self._strict(
+                due, found, np.array([len(moment.objects) > 0 for moment in moments])
+            )
             found = self._found(due, counting)
         self._take(advances, found.every)
         self.clock.forget(int(tick[-1]))
-        return self._held(found, counting, len(tick)) if len(found.lives.index) else None
+        return (
+            self._held(found, counting, len(tick)) if len(found.lives.index) else None
+        )
 
     def _by_the_clock(self, tick: np.ndarray, advances: Advances) -> list[Pairs]:
         """The slots that the clock alone changes: windows slide, and rows get too old."""
         slot = self._living(self.clock.sliding, advances)
-        place, at = np.nonzero(frame_bounds.by_the_clock(self.bounds, self.specs, self.slots.frame[slot], slot, tick))
+        place, at = np.nonzero(
+            frame_bounds.by_the_clock(
+                self.bounds, self.specs, self.slots.frame[slot], slot, tick
+            )
+        )
         aging, _, aging_at = self.clock.aging(tick)
         live = self._live[aging]
-        return [Pairs(slot=slot[place], at=at), Pairs(slot=self._slots_of_rows(aging[live]), at=aging_at[live])]
+        return [
+            Pairs(slot=slot[place], at=at),
+            Pairs(slot=self._slots_of_rows(aging[live]), at=aging_at[live]),
+        ]
 
     def _living(self, frames: np.ndarray, advances: Advances) -> np.ndarray:
         """The slots of some frames (bool[f]) of objects that are there, or come at some ticks."""
@@ -217,7 +311,11 @@ class Frames:
         gets too old that was there until then.
         """
         strict, lives = self.clock.strict, found.lives
-        asked = ~strict[:, None] | happened | frame_bounds.slid(self.specs, due.tick, self.turn.settings.tick_us)
+        asked = (
+            ~strict[:, None]
+            | happened
+            | frame_bounds.slid(self.specs, due.tick, self.turn.settings.tick_us)
+        )
         aging, age, at = self.clock.aging(due.tick)
         died_at = np.full(len(self.rows), -1)
         dies = np.where(lives.dies < lives.end, lives.dies, -1)
@@ -226,21 +324,32 @@ class Frames:
         asked[self.specs.place[self.rows.queries(aging[own])], at[own]] = True
         slot = self._living(strict, due.advances)
         place, at = np.nonzero(asked[self.slots.frame[slot]])
-        return replace(due, asked=asked, others=[*due.others, Pairs(slot=slot[place], at=at)])
+        return replace(
+            due, asked=asked, others=[*due.others, Pairs(slot=slot[place], at=at)]
+        )
 
     def _moved(self, due: Due) -> Moved:
         """Where windows are at each visit, and whether they moved there."""
         advances, tick_us = due.advances, self.turn.settings.tick_us
         late = self.clock.sliding[self.slots.frame[advances.slot]]
-        asked = Asked(touches=due.touches, advances=advances, others=due.others,
-                      late=Pairs(slot=advances.slot[late], at=advances.at[late]))  # fmt: skip
+        asked = Asked(
+            touches=due.touches,
+            advances=advances,
+            others=due.others,
+            late=Pairs(slot=advances.slot[late], at=advances.at[late]),
+        )
         visits = visits_of(asked, due.tick, tick_us, self.ways, self._after)
         # Not a way that began in the tick that is open.
-        is_late = np.where(visits.is_first, (self.bounds.high[visits.slot] != NEVER).any(axis=1),
-                           visits.tick > np.append(NEVER, visits.tick[:-1])[: len(visits)])  # fmt: skip
+        is_late = np.where(
+            visits.is_first,
+            (self.bounds.high[visits.slot] != NEVER).any(axis=1),
+            visits.tick > np.append(NEVER, visits.tick[:-1])[: len(visits)],
+        )
         frame = self.slots.frame[visits.slot]
         may_move = np.where(visits.is_tick, due.asked[frame, visits.at], is_late)
-        bounds, moved = frame_bounds.moves(self.bounds, self.specs, visits, frame, may_move)
+        bounds, moved = frame_bounds.moves(
+            self.bounds, self.specs, visits, frame, may_move
+        )
         return Moved(visits=visits, frame=frame, bounds=bounds, moved=moved)
 
     def _found(self, due: Due, counting: Counting) -> Found:
@@ -248,18 +357,26 @@ class Frames:
         every, most = self._moved(due), self.turn.settings.window_rows
         visits, pair = every.visits, packed(every.visits.slot, every.visits.at)
         ended = (visits.end > 0) | self._unbound[every.frame] | (visits.n > most)
-        looked = every.moved | (visits.touched & ended) | is_in(pair, packed(counting.slot, counting.at))
+        looked = (
+            every.moved
+            | (visits.touched & ended)
+            | is_in(pair, packed(counting.slot, counting.at))
+        )
         look = every.take(np.flatnonzero(visits.is_tick & looked))
         slots = unique(look.visits.slot)
         index, at = self.rows_of(slots)
         asked = AskedRows(index=index, slot=slots[at], tick=due.tick, most=most)
-        return Found(every=every, look=look, lives=lives_of(look, self.specs, self.rows, asked))
+        return Found(
+            every=every, look=look, lives=lives_of(look, self.specs, self.rows, asked)
+        )
 
     def _take(self, advances: Advances, every: Moved) -> None:
         """Takes on ways and windows to after all visits."""
         visits = every.visits
         for name in _WAYS:
-            getattr(self.ways, name)[advances.slot] = getattr(self._after, name)[advances.after]
+            getattr(self.ways, name)[advances.slot] = getattr(self._after, name)[
+                advances.after
+            ]
         last = np.flatnonzero(np.append(visits.is_first[1:], True)[: len(visits)])
         self.bounds.put(visits.slot[last], every.bounds.take(last))
 
@@ -267,9 +384,11 @@ class Frames:
         """What results hold, and which rows are remembered and held after that."""
         visits, lives = found.look.visits, found.lives
         rules = Rules(
-            counts=counting.counts(visits.slot, visits.at), outlives=self.specs.outlives,
-            retelling=self.turn.known.retelling[self.specs.numbers], ticks=ticks,
-        )  # fmt: skip
+            counts=counting.counts(visits.slot, visits.at),
+            outlives=self.specs.outlives,
+            retelling=self.turn.known.retelling[self.specs.numbers],
+            ticks=ticks,
+        )
         held = held_of(found.look, lives, self.held[lives.index], rules)
         self.held[lives.index] = False
         self.held[held.row[held.stays]] = True
@@ -286,51 +405,82 @@ class Frames:
         index, at = self.rows_of(slots)
         slot, was = slots[at], self.held[index]
         stays = self.ways.alive[slot] & (self.rows.ts[index] >= self.ways.since[slot])
-        is_in_all = frame_bounds.inside(self.bounds, self.specs, self.rows, index, self.slots.frame[slot], slot)
+        is_in_all = frame_bounds.inside(
+            self.bounds, self.specs, self.rows, index, self.slots.frame[slot], slot
+        )
         now = counts[slot] & ((is_in_all & stays) | was)
         self.held[index] = now
         changes = np.zeros(len(slots), bool)
         changes[at[was != now]] = True
         row, again = np.flatnonzero(was | now), index[was & now & changes[at]]
         return Held(
-            row=index[row], start=np.where(was[row], BEFORE, 0), until=np.where(now[row], 1, 0),
-            cause=np.where(now[row], -1, CAUSE["leave"]), again=again, again_at=np.zeros(len(again), np.int64),
-            looked=index, ticks=1,
-        )  # fmt: skip
+            row=index[row],
+            start=np.where(was[row], BEFORE, 0),
+            until=np.where(now[row], 1, 0),
+            cause=np.where(now[row], -1, CAUSE["leave"]),
+            again=again,
+            again_at=np.zeros(len(again), np.int64),
+            looked=index,
+            ticks=1,
+        )
 
     def closed(self, left: np.ndarray, tick: int) -> "Closed":
         """What the run changes in the state; the events `left` belong to a tick that is not judged yet."""
         if len(left):
             self._go_on(left, tick)
         old, held = self._origin >= 0, self.held.astype(np.int8)
-        old &= ~self._cut_short  # those of a tick that an end mark cut short are stored anew
+        old &= (
+            ~self._cut_short
+        )  # those of a tick that an end mark cut short are stored anew
         flipped = old & self._live & (held != self.rows.held)
         rows = replace(self.rows, held=held)
         tracks, known = self._tracks(), self._state.tracks.key
         mine = known[self.specs.place[known >> SHIFT] != NONE]
-        touched = np.isin(tracks.key & MASK, self.turn.events.object) | self._differ(tracks)
+        touched = np.isin(tracks.key & MASK, self.turn.events.object) | self._differ(
+            tracks
+        )
         return Closed(
-            rows_removed=self._origin[(self._origin >= 0) & ~(old & self._live)], rows_flipped=self._origin[flipped],
+            rows_removed=self._origin[(self._origin >= 0) & ~(old & self._live)],
+            rows_flipped=self._origin[flipped],
             rows_added=rows.take(np.flatnonzero(~old & self._live)),
             rows=rows if self._live.all() else rows.take(np.flatnonzero(self._live)),
-            tracks_removed=mine[~np.isin(mine, tracks.key)], tracks_added=tracks.take(touched),
-        )  # fmt: skip
+            tracks_removed=mine[~np.isin(mine, tracks.key)],
+            tracks_added=tracks.take(touched),
+        )
 
     def _go_on(self, left: np.ndarray, tick: int) -> None:
         """Takes the ways on to after events of a tick that is not judged yet."""
         nobody = left[:0]
-        moments = [Moment(tick=tick, position=0, events=np.sort(left), also=nobody, objects=nobody)]
+        moments = [
+            Moment(
+                tick=tick, position=0, events=np.sort(left), also=nobody, objects=nobody
+            )
+        ]
         advances = advances_of(moments, self.turn.events, self.slots, self._among)
         touches = Touches(slot=nobody, at=nobody, end=nobody.astype(np.int8))
         nowhere = np.zeros((len(self.specs.numbers), 1), bool)
-        due = Due(tick=np.array([tick]), touches=touches, advances=advances, others=[], asked=nowhere)
+        due = Due(
+            tick=np.array([tick]),
+            touches=touches,
+            advances=advances,
+            others=[],
+            asked=nowhere,
+        )
         self._take(advances, self._moved(due))
 
     def _tracks(self) -> Tracks:
         slot = np.flatnonzero(self.ways.alive)
-        key = packed(self.specs.numbers[self.slots.frame[slot]], self.slots.number[slot])
-        ways = {name: getattr(self.ways, name)[slot] for name in ("since", "n", "way", "x", "y")}
-        bounds = {name: getattr(self.bounds, name)[slot] for name in Bounds.__dataclass_fields__}
+        key = packed(
+            self.specs.numbers[self.slots.frame[slot]], self.slots.number[slot]
+        )
+        ways = {
+            name: getattr(self.ways, name)[slot]
+            for name in ("since", "n", "way", "x", "y")
+        }
+        bounds = {
+            name: getattr(self.bounds, name)[slot]
+            for name in Bounds.__dataclass_fields__
+        }
         return Tracks(key=key, **ways, **bounds)
 
     def _differ(self, tracks: Tracks) -> np.ndarray:
@@ -339,7 +489,11 @@ class Frames:
         if not len(old) or tracks.high.shape[1] != old.high.shape[1]:
             return np.ones(len(tracks), bool)
         at = np.minimum(np.searchsorted(old.key, tracks.key), len(old) - 1)
-        same = (old.key[at] == tracks.key)[:, None] & (old.high[at] == tracks.high) & (old.last[at] == tracks.last)
+        same = (
+            (old.key[at] == tracks.key)[:, None]
+            & (old.high[at] == tracks.high)
+            & (old.last[at] == tracks.last)
+        )
         moved: np.ndarray = ~same.all(axis=1)
         return moved
 

@@ -32,7 +32,12 @@ class Cases:
     answer: np.ndarray
 
 
-def judge(objects: np.ndarray, hit_event: np.ndarray, hit_target: np.ndarray, answer: np.ndarray) -> Cases:
+def judge(
+    objects: np.ndarray,
+    hit_event: np.ndarray,
+    hit_target: np.ndarray,
+    answer: np.ndarray,
+) -> Cases:
     """The four cases for events sorted by object and order of effect.
 
     Args:
@@ -41,32 +46,55 @@ def judge(objects: np.ndarray, hit_event: np.ndarray, hit_target: np.ndarray, an
         hit_target: see `hit_event`.
         answer: the sorted keys `object << 32 | target` of all answers before the events.
     """
-    first = np.flatnonzero(np.r_[True, objects[1:] != objects[:-1]]) if len(objects) else np.empty(0, np.int64)
+    first = (
+        np.flatnonzero(np.r_[True, objects[1:] != objects[:-1]])
+        if len(objects)
+        else np.empty(0, np.int64)
+    )
     touched = objects[first]
     group = np.zeros(len(objects), np.int64)
     group[first[1:]] = 1
     group = np.cumsum(group)
     slot_of_event = np.arange(len(objects)) + group + 1
-    before_slot, before_target = _answers_of(touched, first + np.arange(len(first)), answer)
+    before_slot, before_target = _answers_of(
+        touched, first + np.arange(len(first)), answer
+    )
     slots = len(objects) + len(touched)
     event_of_slot = np.full(slots + 1, -1, np.int64)
     event_of_slot[slot_of_event] = np.arange(len(objects))
     width = 1 + int(max(hit_target.max(initial=0), before_target.max(initial=0)))
-    key = np.concatenate([before_slot * width + before_target, slot_of_event[hit_event] * width + hit_target])
+    key = np.concatenate(
+        [
+            before_slot * width + before_target,
+            slot_of_event[hit_event] * width + hit_target,
+        ]
+    )
     key.sort()
     slot, target = np.divmod(key, width)
     comes, goes = _alone(key, width)
-    return _cases(slot, target, comes, goes, event_of_slot, touched, np.r_[first, len(objects)][1:] - 1)
+    return _cases(
+        slot,
+        target,
+        comes,
+        goes,
+        event_of_slot,
+        touched,
+        np.r_[first, len(objects)][1:] - 1,
+    )
 
 
-def _answers_of(touched: np.ndarray, slot: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _answers_of(
+    touched: np.ndarray, slot: np.ndarray, answer: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The targets of the touched objects' answers, each with the slot before its object's first event."""
     start = np.searchsorted(answer, touched << OBJECT_SHIFT)
     count = np.searchsorted(answer, (touched + 1) << OBJECT_SHIFT) - start
     if not count.any():
         return slot[:0], slot[:0]
     offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    return np.repeat(slot, count), answer[np.repeat(start, count) + offset] & TARGET_MASK
+    return np.repeat(slot, count), answer[
+        np.repeat(start, count) + offset
+    ] & TARGET_MASK
 
 
 def _alone(key: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -81,12 +109,19 @@ def _alone(key: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cases(  # noqa: PLR0917 - arrays of one table, used here alone
-    slot: np.ndarray, target: np.ndarray, comes: np.ndarray, goes: np.ndarray,
-    event_of_slot: np.ndarray, touched: np.ndarray, last_event: np.ndarray,
-) -> Cases:  # fmt: skip
+    slot: np.ndarray,
+    target: np.ndarray,
+    comes: np.ndarray,
+    goes: np.ndarray,
+    event_of_slot: np.ndarray,
+    touched: np.ndarray,
+    last_event: np.ndarray,
+) -> Cases:
     event = event_of_slot[slot]
     is_event = event >= 0
-    is_last = event_of_slot[slot + 1] < 0  # the next slot is another object's, or there is none
+    is_last = (
+        event_of_slot[slot + 1] < 0
+    )  # the next slot is another object's, or there is none
     leaves = goes & ~is_last
     enters, stays = is_event & comes, is_event & ~comes
     group = np.searchsorted(last_event, event[is_last])
@@ -94,6 +129,7 @@ def _cases(  # noqa: PLR0917 - arrays of one table, used here alone
         stays=(event[stays], target[stays]),
         leaves=(event_of_slot[slot[leaves] + 1], target[leaves]),
         enters=(event[enters], target[enters]),
-        touched=touched, last_event=last_event,
+        touched=touched,
+        last_event=last_event,
         answer=(touched[group] << OBJECT_SHIFT) | target[is_last],
-    )  # fmt: skip
+    )

@@ -32,4 +32,7 @@ class Groups:
         kept = ~np.isin(self.target, removed)
         target = np.concatenate([self.target[kept], added.target])
         order = np.argsort(target, kind="stable")
-        return Groups(target=target[order], value=np.concatenate([self.value[kept], added.value])[order])
+        return Groups(
+            target=target[order],
+            value=np.concatenate([self.value[kept], added.value])[order],
+        )

@@ -29,7 +29,11 @@ def guarded(layer_of: LayerOf) -> LayerOf:
 
 
 def _note(name: str, version: int, error: LayerError) -> None:
-    note(("layer", name, str(version)), f"version {version} of layer {name} cannot be read: {error.message}", error)
+    note(
+        ("layer", name, str(version)),
+        f"version {version} of layer {name} cannot be read: {error.message}",
+        error,
+    )
 
 
 class _Guarded:
@@ -38,23 +42,51 @@ class _Guarded:
     __slots__ = ("_layer", "_name", "_version", "fids")
 
     def __init__(self, layer: Layer, name: str, version: int) -> None:
-        self._layer, self._name, self._version, self.fids = layer, name, version, layer.fids
+        self._layer, self._name, self._version, self.fids = (
+            layer,
+            name,
+            version,
+            layer.fids,
+        )
 
     def match(
-        self, x: np.ndarray, y: np.ndarray, *, distance_m: float | None = None, kinds: tuple[str, ...] = (),
-        tags: Tags = (), within: bool = False, growth: Growth = POINT,
-    ) -> _Pairs:  # fmt: skip
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+        within: bool = False,
+        growth: Growth = POINT,
+    ) -> _Pairs:
         return self._asked(
             lambda rows: self._layer.match(
-                x[rows], y[rows], distance_m=distance_m, kinds=kinds, tags=tags, within=within, growth=growth
+                x[rows],
+                y[rows],
+                distance_m=distance_m,
+                kinds=kinds,
+                tags=tags,
+                within=within,
+                growth=growth,
             ),
             len(x),
         )
 
-    def keyed(self, values: pa.Array, column: str, *, kinds: tuple[str, ...] = (), tags: Tags = ()) -> _Pairs:
+    def keyed(
+        self,
+        values: pa.Array,
+        column: str,
+        *,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+    ) -> _Pairs:
         return self._asked(
             lambda rows: self._layer.keyed(
-                values if isinstance(rows, slice) else values.take(pa.array(rows)), column, kinds=kinds, tags=tags
+                values if isinstance(rows, slice) else values.take(pa.array(rows)),
+                column,
+                kinds=kinds,
+                tags=tags,
             ),
             len(values),
         )

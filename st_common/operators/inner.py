@@ -52,7 +52,12 @@ class Inner:
 
 
 def inner_answer(
-    turn: Turn, fixes: Present, answer: np.ndarray, memo: Memo, changed: np.ndarray, but: frozenset[str] = frozenset()
+    turn: Turn,
+    fixes: Present,
+    answer: np.ndarray,
+    memo: Memo,
+    changed: np.ndarray,
+    but: frozenset[str] = frozenset(),
 ) -> Inner:
     """What leaves and enters the spatial answers when `changed` objects (bool[n]) have the last `fixes`.
 
@@ -68,7 +73,9 @@ def inner_answer(
     for name, queries in known.kinds.items():
         if name in but:
             continue
-        kinds[name], looked, counted = _kind(scope, turn, fixes, world, name, queries, memo.kinds.get(name))
+        kinds[name], looked, counted = _kind(
+            scope, turn, fixes, world, name, queries, memo.kinds.get(name)
+        )
         touched += looked
         if counted is not None:
             caches[name] = counted
@@ -77,7 +84,9 @@ def inner_answer(
     if known.moving_joins.kinds and JOINS not in but:
         touched += moving_joins.judge_moving_joins(scope, turn, fixes, world)
     minus, plus = scope.differences(len(turn.numbering.targets))
-    return Inner(minus=minus, plus=plus, memo=Memo(kinds=kinds), touched=touched, caches=caches)
+    return Inner(
+        minus=minus, plus=plus, memo=Memo(kinds=kinds), touched=touched, caches=caches
+    )
 
 
 def with_ahead(inner: Inner, ahead: Ahead, at: int) -> Inner:
@@ -86,20 +95,32 @@ def with_ahead(inner: Inner, ahead: Ahead, at: int) -> Inner:
         return inner
     minus, plus = ahead.turns.at(at)
     looked = ahead.touched if at == 0 else 0
-    return replace(inner, minus=merged(inner.minus, minus), plus=merged(inner.plus, plus),
-                   touched=inner.touched + looked)  # fmt: skip
+    return replace(
+        inner,
+        minus=merged(inner.minus, minus),
+        plus=merged(inner.plus, plus),
+        touched=inner.touched + looked,
+    )
 
 
 def world_of(turn: Turn, fixes: Present) -> World:
     """All objects as their last fixes say, with nothing selected; velocities only where a query asks for them."""
-    return World(x=fixes.x, y=fixes.y, alive=fixes.alive, ids=turn.objects.ids, geographic=turn.settings.geographic)
+    return World(
+        x=fixes.x,
+        y=fixes.y,
+        alive=fixes.alive,
+        ids=turn.objects.ids,
+        geographic=turn.settings.geographic,
+    )
 
 
 def _still(scope: Scope, turn: Turn, fixes: Present, world: World) -> None:
     """Regions that stand still and layers: the changed objects alone are looked at."""
     queries = turn.known.still
     objects = np.flatnonzero(world.alive & scope.changed)
-    points = points_at(queries, fixes, objects, turn.objects, geographic=world.geographic)
+    points = points_at(
+        queries, fixes, objects, turn.objects, geographic=world.geographic
+    )
     hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
     scope.found(hits.target, objects[hits.point])
     mine = np.zeros(len(turn.queries), bool)
@@ -109,13 +130,25 @@ def _still(scope: Scope, turn: Turn, fixes: Present, world: World) -> None:
 
 
 def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
-    scope: Scope, turn: Turn, fixes: Present, world: World, name: str, queries: KindQueries, memo: KindMemo | None
+    scope: Scope,
+    turn: Turn,
+    fixes: Present,
+    world: World,
+    name: str,
+    queries: KindQueries,
+    memo: KindMemo | None,
 ) -> tuple[KindMemo, int, CacheCounts | None]:
     if memo is not None and memo.known is not queries:
         memo = None
     found = fixes.lookups.focals(queries)
-    selection, held = selection_of(queries, fixes, world, turn.objects, before=memo.held if memo else None,
-                                   changed=scope.changed)  # fmt: skip
+    selection, held = selection_of(
+        queries,
+        fixes,
+        world,
+        turn.objects,
+        before=memo.held if memo else None,
+        changed=scope.changed,
+    )
     target = fixes.lookups.targets(queries)
     row_of = np.full(len(turn.numbering.targets), -1)
     row_of[target] = np.arange(len(target))
@@ -123,11 +156,15 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     mine = member_row >= 0
     kind = KINDS[name]
     tick = Tick(
-        world=replace(world, selection=selection), table=fixes.lookups.table(queries),
-        moved=queries.moved(found, scope.changed), changed=scope.changed,
-        member_row=member_row[mine], member_object=scope.object[mine],
-        margin=_margin(turn, queries), refills=turn.settings.refills,
-    )  # fmt: skip
+        world=replace(world, selection=selection),
+        table=fixes.lookups.table(queries),
+        moved=queries.moved(found, scope.changed),
+        changed=scope.changed,
+        member_row=member_row[mine],
+        member_object=scope.object[mine],
+        margin=_margin(turn, queries),
+        refills=turn.settings.refills,
+    )
     done = judge(kind, tick, memo.kept if memo else None)
     scope.found(target[done.row], done.object)
     scope.whole(target[done.whole])

@@ -31,7 +31,9 @@ class Sought:
     """Ids that are looked for again and again; they are hashed once for each key."""
 
     ids: pa.Array
-    _hashes: dict[str, np.ndarray] = field(default_factory=dict, compare=False, repr=False)
+    _hashes: dict[str, np.ndarray] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -70,7 +72,11 @@ class _Places:
         at = self.index.get_indexer(pd.Index(hashes)).astype(np.int64)
         if self.numbers is not None:
             return np.append(self.numbers, -1)[at]
-        return at + self.start if self.start == 0 else np.where(at < 0, -1, at + self.start)
+        return (
+            at + self.start
+            if self.start == 0
+            else np.where(at < 0, -1, at + self.start)
+        )
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,11 @@ class Interner:
         """The numbers of ids that share their hash with one of a lesser number; hardly ever any."""
         large, small = self._large, self._small
         again = large.find(self.hashes[large.end :]) >= 0
-        return np.unique(np.concatenate([large.repeated, small.repeated, large.end + np.flatnonzero(again)]))
+        return np.unique(
+            np.concatenate(
+                [large.repeated, small.repeated, large.end + np.flatnonzero(again)]
+            )
+        )
 
     def find(self, hashes: np.ndarray, ids: pa.Array) -> np.ndarray:
         """The number of each id, -1 where it has none; int64[n].
@@ -131,8 +141,12 @@ class Interner:
 
     def _among_repeated(self, ids: pa.Array) -> np.ndarray:
         numbers = self._repeated
-        at = pc.index_in(ids.cast(pa.string()), value_set=self.ids.take(pa.array(numbers)))
-        found: np.ndarray = np.append(numbers, -1)[at.fill_null(-1).to_numpy(zero_copy_only=False)]
+        at = pc.index_in(
+            ids.cast(pa.string()), value_set=self.ids.take(pa.array(numbers))
+        )
+        found: np.ndarray = np.append(numbers, -1)[
+            at.fill_null(-1).to_numpy(zero_copy_only=False)
+        ]
         return found
 
     def places_of(self, sought: Sought) -> np.ndarray:
@@ -148,7 +162,9 @@ class Interner:
         if not len(hashes):
             return self
         together = pa.concat_arrays([self.ids, ids.cast(pa.string())])
-        return Interner(together, np.concatenate([self.hashes, hashes]), self.key, self._built())
+        return Interner(
+            together, np.concatenate([self.hashes, hashes]), self.key, self._built()
+        )
 
     def under(self, key: str) -> "Interner":
         """This interner, which is said to have its hashes by that key."""

@@ -49,8 +49,13 @@ class KindQueries:
     def table(self, found: np.ndarray) -> Table:
         """The table, for focal objects with the given numbers."""
         numbers = np.append(found, -1)
-        return Table(focal=numbers[self.focal], eligible=self.eligible, place_row=self.place_row,
-                     place_focal=numbers[self.place_focal], **self.columns)  # fmt: skip
+        return Table(
+            focal=numbers[self.focal],
+            eligible=self.eligible,
+            place_row=self.place_row,
+            place_focal=numbers[self.place_focal],
+            **self.columns,
+        )
 
     def moved(self, found: np.ndarray, changed: np.ndarray) -> np.ndarray:
         """Which queries have a focal object among the changed ones (bool per object); bool[m]."""
@@ -61,64 +66,117 @@ class KindQueries:
         return moved
 
 
-def kind_queries(queries: Queries, numbers: list[int], *, geographic: bool) -> KindQueries:
+def kind_queries(
+    queries: Queries, numbers: list[int], *, geographic: bool
+) -> KindQueries:
     """The columns of some queries of one kind."""
     plans = [queries[n].plan for n in numbers]
     ids = tuple(dict.fromkeys(focal for plan in plans for focal in plan.focals))
     at = {focal: number for number, focal in enumerate(ids)}
-    goes_with = [(row, at[focal]) for row, plan in enumerate(plans) for focal in plan.focals]
-    places = [(row, place) for row, plan in enumerate(plans) for place in _group_places(plan)]
-    rules = tuple(dict.fromkeys(rule for plan in plans if (rule := _rule(plan)) != Rule()))
+    goes_with = [
+        (row, at[focal]) for row, plan in enumerate(plans) for focal in plan.focals
+    ]
+    places = [
+        (row, place) for row, plan in enumerate(plans) for place in _group_places(plan)
+    ]
+    rules = tuple(
+        dict.fromkeys(rule for plan in plans if (rule := _rule(plan)) != Rule())
+    )
     ruled = {rule: number for number, rule in enumerate(rules, 1)}
     return KindQueries(
-        numbers=np.array(numbers, np.int64), ids=Sought(pa.array(ids, pa.string())),
-        rules=compile_rules(rules, geographic=geographic), moving_rules=_moving(queries, rules, geographic=geographic),
-        focal=np.array([-1 if (focal := _focal(plan)) is None else at[focal] for plan in plans], np.int64),
+        numbers=np.array(numbers, np.int64),
+        ids=Sought(pa.array(ids, pa.string())),
+        rules=compile_rules(rules, geographic=geographic),
+        moving_rules=_moving(queries, rules, geographic=geographic),
+        focal=np.array(
+            [-1 if (focal := _focal(plan)) is None else at[focal] for plan in plans],
+            np.int64,
+        ),
         place_row=np.array([row for row, _ in places], np.int64),
-        place_focal=np.array([-1 if place.focal is None else at[place.focal] for _, place in places], np.int64),
+        place_focal=np.array(
+            [-1 if place.focal is None else at[place.focal] for _, place in places],
+            np.int64,
+        ),
         focal_row=np.array([row for row, _ in goes_with], np.int64),
         focal_at=np.array([focal for _, focal in goes_with], np.int64),
         eligible=np.array([ruled.get(_rule(plan), 0) for plan in plans], np.int64),
         columns=_columns(plans, [place for _, place in places]),
-    )  # fmt: skip
+    )
 
 
-def _moving(queries: Queries, rules: Sequence[Rule], *, geographic: bool) -> dict[str, KindQueries]:
+def _moving(
+    queries: Queries, rules: Sequence[Rule], *, geographic: bool
+) -> dict[str, KindQueries]:
     """The rules whose region goes with an object, by kind of region."""
     kinds: dict[str, list[int]] = {}
     for number, rule in enumerate(rules, 1):
         if rule.moves:
-            kinds.setdefault("moving_box" if isinstance(rule.region, MovingBox) else "moving_circle", []).append(number)
+            kinds.setdefault(
+                "moving_box" if isinstance(rule.region, MovingBox) else "moving_circle",
+                [],
+            ).append(number)
     if not kinds:
         return {}
-    bare = [replace(queries[0], plan=Plan(stream=queries[0].plan.stream, inside=rule.region)) for rule in rules]
+    bare = [
+        replace(
+            queries[0], plan=Plan(stream=queries[0].plan.stream, inside=rule.region)
+        )
+        for rule in rules
+    ]
     by_number = (bare[0], *bare)  # of 0 nobody asks
-    return {name: kind_queries(by_number, of, geographic=geographic) for name, of in kinds.items()}
+    return {
+        name: kind_queries(by_number, of, geographic=geographic)
+        for name, of in kinds.items()
+    }
 
 
 def _columns(plans: list[Plan], places: list[Place]) -> dict[str, Any]:
-    regions, neighbours = [plan.inside for plan in plans], [plan.neighbours for plan in plans]
+    regions, neighbours = (
+        [plan.inside for plan in plans],
+        [plan.neighbours for plan in plans],
+    )
     single = [_single(plan) for plan in plans]
     counts = [n.k if isinstance(n, Nearest | GroupNearest) else 1 for n in neighbours]
-    totals = [_TOTALS[n.total] if isinstance(n, GroupNearest) else 0 for n in neighbours]
+    totals = [
+        _TOTALS[n.total] if isinstance(n, GroupNearest) else 0 for n in neighbours
+    ]
     return {
-        "x": _standing(single, "x"), "y": _standing(single, "y"),
-        "width": np.array([r.width if isinstance(r, MovingBox) else 0.0 for r in regions]),
-        "height": np.array([r.height if isinstance(r, MovingBox) else 0.0 for r in regions]),
-        "metres": np.array([isinstance(r, MovingBox) and r.metres for r in regions], bool),
-        "radius": np.array([r.radius_m if isinstance(r, MovingCircle) else 0.0 for r in regions]),
-        "k": np.array(counts, np.int64), "total": np.array(totals, np.int8),
-        "place_x": _standing(places, "x"), "place_y": _standing(places, "y"),
-    }  # fmt: skip
+        "x": _standing(single, "x"),
+        "y": _standing(single, "y"),
+        "width": np.array(
+            [r.width if isinstance(r, MovingBox) else 0.0 for r in regions]
+        ),
+        "height": np.array(
+            [r.height if isinstance(r, MovingBox) else 0.0 for r in regions]
+        ),
+        "metres": np.array(
+            [isinstance(r, MovingBox) and r.metres for r in regions], bool
+        ),
+        "radius": np.array(
+            [r.radius_m if isinstance(r, MovingCircle) else 0.0 for r in regions]
+        ),
+        "k": np.array(counts, np.int64),
+        "total": np.array(totals, np.int8),
+        "place_x": _standing(places, "x"),
+        "place_y": _standing(places, "y"),
+    }
 
 
 def _standing(places: list[Place], axis: str) -> np.ndarray:
     """A coordinate of places that stand still; NaN of others: without their focal object they are nowhere."""
-    return np.array([np.nan if place.focal is not None else getattr(place, axis) for place in places], float)
+    return np.array(
+        [
+            np.nan if place.focal is not None else getattr(place, axis)
+            for place in places
+        ],
+        float,
+    )
 
 
 def _group_places(plan: Plan) -> tuple[Place, ...]:
-    return places_of(plan.neighbours) if isinstance(plan.neighbours, GroupNearest) else ()
+    return (
+        places_of(plan.neighbours) if isinstance(plan.neighbours, GroupNearest) else ()
+    )
 
 
 def _single(plan: Plan) -> Place:

@@ -20,15 +20,22 @@ def few_of(objects: int) -> int:
     return int(FEW * np.sqrt(objects)) + 1
 
 
-def list_conditions(rules: Rules, simple: np.ndarray, seen: Seen, places: np.ndarray, objects: np.ndarray) -> Lists:
+def list_conditions(
+    rules: Rules,
+    simple: np.ndarray,
+    seen: Seen,
+    places: np.ndarray,
+    objects: np.ndarray,
+) -> Lists:
     """By simple conditions: for each the objects of that one of its atoms that has the fewest."""
     conditions, parts, members, first = rules.conditions, [], [objects[:0]], 0
     for column in range(len(conditions.columns)):
         atoms = np.flatnonzero(conditions.column == column)
         is_text = conditions.is_text[atoms]
         for of, runs_of, values in (
-            (atoms[~is_text], _in_ranges, seen.numbers[column]), (atoms[is_text], _with_texts, seen.texts[column])
-        ):  # fmt: skip
+            (atoms[~is_text], _in_ranges, seen.numbers[column]),
+            (atoms[is_text], _with_texts, seen.texts[column]),
+        ):
             if len(of):
                 (owner, start, count), order = runs_of(conditions, of, values[places])
                 parts.append((owner, start + first, count))
@@ -38,11 +45,22 @@ def list_conditions(rules: Rules, simple: np.ndarray, seen: Seen, places: np.nda
     size = np.bincount(owner, weights=count, minlength=len(conditions.column))
     best = np.where(simple, _fewest(conditions, size), -1)
     of_rule = np.append(best, -1)[rules.condition]
-    most = np.where(of_rule < 0, len(objects), np.append(size, 0)[of_rule]).astype(np.int64)
-    return Lists(of_rule=of_rule, size=most, owner=owner, start=start, count=count, members=np.concatenate(members))
+    most = np.where(of_rule < 0, len(objects), np.append(size, 0)[of_rule]).astype(
+        np.int64
+    )
+    return Lists(
+        of_rule=of_rule,
+        size=most,
+        owner=owner,
+        start=start,
+        count=count,
+        members=np.concatenate(members),
+    )
 
 
-def _in_ranges(conditions: Conditions, atoms: np.ndarray, values: np.ndarray) -> tuple[Runs, np.ndarray]:
+def _in_ranges(
+    conditions: Conditions, atoms: np.ndarray, values: np.ndarray
+) -> tuple[Runs, np.ndarray]:
     order = np.argsort(values)
     ordered = values[order][: len(values) - int(np.count_nonzero(np.isnan(values)))]
     start = np.searchsorted(ordered, conditions.low[atoms], side="left")
@@ -50,25 +68,36 @@ def _in_ranges(conditions: Conditions, atoms: np.ndarray, values: np.ndarray) ->
     return (atoms, start, np.maximum(end - start, 0)), order
 
 
-def _with_texts(conditions: Conditions, atoms: np.ndarray, codes: np.ndarray) -> tuple[Runs, np.ndarray]:
+def _with_texts(
+    conditions: Conditions, atoms: np.ndarray, codes: np.ndarray
+) -> tuple[Runs, np.ndarray]:
     order = np.argsort(codes, kind="stable")
     first = np.searchsorted(conditions.asked, atoms << SHIFT)
     asked = np.searchsorted(conditions.asked, (atoms + 1) << SHIFT) - first
     code = conditions.asked[ranges(first, asked)] & MASK
     start = np.searchsorted(codes[order], code, side="left")
-    return (np.repeat(atoms, asked), start, np.searchsorted(codes[order], code, side="right") - start), order
+    return (
+        np.repeat(atoms, asked),
+        start,
+        np.searchsorted(codes[order], code, side="right") - start,
+    ), order
 
 
 def _by_owner(parts: list[Runs]) -> Runs:
     none = np.empty(0, np.int64)
-    owner, start, count = (np.concatenate([none, *(part[n] for part in parts)]) for n in range(3))
+    owner, start, count = (
+        np.concatenate([none, *(part[n] for part in parts)]) for n in range(3)
+    )
     order = np.argsort(owner, kind="stable")
     return owner[order], start[order], count[order]
 
 
 def _fewest(conditions: Conditions, size: np.ndarray) -> np.ndarray:
     """The atom of each condition that has the fewest objects, -1 without any."""
-    best, least = np.full(len(conditions.texts), -1), np.full(len(conditions.texts), np.inf)
+    best, least = (
+        np.full(len(conditions.texts), -1),
+        np.full(len(conditions.texts), np.inf),
+    )
     for atoms in conditions.rounds:
         of = np.where(atoms >= 0, np.append(size, np.inf)[atoms], np.inf)
         better = of < least
@@ -81,16 +110,32 @@ def list_keys(keys: np.ndarray, has_region: np.ndarray, objects: np.ndarray) -> 
     rule = np.flatnonzero(has_region)
     start = np.searchsorted(keys, rule << SHIFT)
     count = np.searchsorted(keys, (rule + 1) << SHIFT) - start
-    of_rule, size = np.where(has_region, np.arange(len(has_region)), -1), np.full(len(has_region), len(objects))
+    of_rule, size = (
+        np.where(has_region, np.arange(len(has_region)), -1),
+        np.full(len(has_region), len(objects)),
+    )
     size[rule] = count
-    return Lists(of_rule=of_rule, size=size, owner=rule, start=start, count=count, members=keys & MASK)
+    return Lists(
+        of_rule=of_rule,
+        size=size,
+        owner=rule,
+        start=start,
+        count=count,
+        members=keys & MASK,
+    )
 
 
-def list_bits(asked: np.ndarray, bits: np.ndarray, objects: np.ndarray, rules: int) -> Lists:
+def list_bits(
+    asked: np.ndarray, bits: np.ndarray, objects: np.ndarray, rules: int
+) -> Lists:
     """By bits, of which each of the rules `asked` has one per object: lists where they are short, else their sizes."""
     if not len(asked):
         return no_lists(rules, objects)
-    size, of_rule, keys = np.full(rules, len(objects)), np.full(rules, -1), [objects[:0]]
+    size, of_rule, keys = (
+        np.full(rules, len(objects)),
+        np.full(rules, -1),
+        [objects[:0]],
+    )
     for start in range(0, bits.shape[1], _BYTES):
         held = np.unpackbits(bits[objects, start : start + _BYTES], axis=1)
         part = asked[start * 8 : (start + _BYTES) * 8]
@@ -101,5 +146,11 @@ def list_bits(asked: np.ndarray, bits: np.ndarray, objects: np.ndarray, rules: i
         column, row = np.nonzero(held[:, short].T)
         keys.append((part[short][column] << SHIFT) | objects[row])
     found = list_keys(np.concatenate(keys), of_rule >= 0, objects)
-    return Lists(of_rule=of_rule, size=size, owner=found.owner, start=found.start, count=found.count,
-                 members=found.members)  # fmt: skip
+    return Lists(
+        of_rule=of_rule,
+        size=size,
+        owner=found.owner,
+        start=found.start,
+        count=found.count,
+        members=found.members,
+    )

@@ -18,7 +18,9 @@ class Lookups:
         self._focals: dict[int, np.ndarray] = {}
         self._tables: dict[int, Table] = {}
         self._targets: dict[int, np.ndarray] = {}
-        self._partner_of = np.full(len(objects), -1)  # by object, -1 as long as nobody asked
+        self._partner_of = np.full(
+            len(objects), -1
+        )  # by object, -1 as long as nobody asked
         self._object_of = np.empty(0, np.int64)  # by partner
 
     def focals(self, queries: KindQueries) -> np.ndarray:
@@ -37,7 +39,9 @@ class Lookups:
         """The target of each of the queries, without a partner; numbers never change."""
         if id(queries) not in self._targets:
             none = np.full(len(queries.numbers), NO_PARTNER)
-            self._targets[id(queries)] = self._numbering.targets_of(queries.numbers, none)
+            self._targets[id(queries)] = self._numbering.targets_of(
+                queries.numbers, none
+            )
         return self._targets[id(queries)]
 
     def partners(self, objects: np.ndarray) -> np.ndarray:
@@ -46,7 +50,9 @@ class Lookups:
         asked[objects] = True
         new = np.flatnonzero(asked & (self._partner_of < 0))
         if len(new):
-            self._partner_of[new] = self._numbering.partners_of(self._objects.ids.take(pa.array(new)))
+            self._partner_of[new] = self._numbering.partners_of(
+                self._objects.ids.take(pa.array(new))
+            )
         found: np.ndarray = self._partner_of[objects]
         return found
 
@@ -54,6 +60,8 @@ class Lookups:
         """The number of the object that each partner is, -1 for what is no object; by the partner's number."""
         partners, known = self._numbering.partners, len(self._object_of)
         if known < len(partners):
-            more = self._objects.find(partners.hashes[known:], partners.ids.slice(known))
+            more = self._objects.find(
+                partners.hashes[known:], partners.ids.slice(known)
+            )
             self._object_of = np.concatenate([self._object_of, more])
         return self._object_of

@@ -18,7 +18,13 @@ from st_common.operators.conditions import Conditions, Truth, compile_conditions
 from st_common.operators.filters.protocol import Features
 from st_common.operators.numbering import Numbering
 from st_common.operators.registered import Registered
-from st_common.operators.screens import Asked, Screens, compile_screens, objects_of, passes
+from st_common.operators.screens import (
+    Asked,
+    Screens,
+    compile_screens,
+    objects_of,
+    passes,
+)
 from st_common.operators.targets import NO_PARTNER
 from st_common.query.plan import LayerJoin, Region
 from st_common.query.region import Area, Box, Circle
@@ -37,13 +43,25 @@ class Layer(Protocol):
     fids: np.ndarray
 
     def match(
-        self, x: np.ndarray, y: np.ndarray, *, distance_m: float | None = None, kinds: tuple[str, ...] = (),
-        tags: Tags = (), within: bool = False, growth: Growth = POINT,
-    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+        within: bool = False,
+        growth: Growth = POINT,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of a point, or of the box around it, and a feature, each once, sorted."""
 
     def keyed(
-        self, values: pa.Array, column: str, *, kinds: tuple[str, ...] = (), tags: Tags = ()
+        self,
+        values: pa.Array,
+        column: str,
+        *,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
     ) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of a value (its place, nulls match nothing) and a feature whose `column` has it as text."""
 
@@ -97,7 +115,9 @@ class JoinGroup:
     @property
     def queries(self) -> np.ndarray:
         """The numbers of all the queries."""
-        return np.concatenate([self.everywhere, *(numbers for numbers, _ in self.parts)])
+        return np.concatenate(
+            [self.everywhere, *(numbers for numbers, _ in self.parts)]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +137,13 @@ class Indexes:
     @property
     def numbers(self) -> np.ndarray:
         """The numbers of all the queries."""
-        return np.concatenate([self.everywhere, *(n for n, _ in self.parts), *(group.queries for group in self.joins)])
+        return np.concatenate(
+            [
+                self.everywhere,
+                *(n for n, _ in self.parts),
+                *(group.queries for group in self.joins),
+            ]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,13 +167,21 @@ class QuerySet:
 
 
 def compile_queries(
-    queries: Sequence[Registered], which: Sequence[int], *, geographic: bool, below: frozenset[int] = frozenset()
+    queries: Sequence[Registered],
+    which: Sequence[int],
+    *,
+    geographic: bool,
+    below: frozenset[int] = frozenset(),
 ) -> QuerySet:
     """The queries with the numbers `which`, compiled; those in `below` have the selection below the spatial operator.
 
     Queries whose region moves are compiled as if they looked everywhere: their kind does the rest.
     """
-    predicates = tuple(dict.fromkeys(queries[n].plan.where or "" for n in which if queries[n].plan.where))
+    predicates = tuple(
+        dict.fromkeys(
+            queries[n].plan.where or "" for n in which if queries[n].plan.where
+        )
+    )
     numbered = {text: number for number, text in enumerate(predicates)}
     predicate = np.full(len(queries), -1, np.int32)
     by_unit: dict[int, list[int]] = {}
@@ -155,22 +189,47 @@ def compile_queries(
         where = queries[number].plan.where
         if where:
             predicate[number] = numbered[where]
-        by_unit.setdefault(int(predicate[number]) if number in below else -1, []).append(number)
+        by_unit.setdefault(
+            int(predicate[number]) if number in below else -1, []
+        ).append(number)
     joins = (queries[n].plan.join for n in which)
-    steps = {n: steps_of(plan) for n in which if (plan := queries[n].plan).transforms or plan.compare is not None}
-    looked = {n: looked_at(queries[n].plan, of, geographic=geographic) for n, of in steps.items()}
+    steps = {
+        n: steps_of(plan)
+        for n in which
+        if (plan := queries[n].plan).transforms or plan.compare is not None
+    }
+    looked = {
+        n: looked_at(queries[n].plan, of, geographic=geographic)
+        for n, of in steps.items()
+    }
     views = _Views(
-        queries=queries, steps=steps, regions={n: region for n, (region, _) in looked.items()}, geographic=geographic
+        queries=queries,
+        steps=steps,
+        regions={n: region for n, (region, _) in looked.items()},
+        geographic=geographic,
     )
-    screens = compile_screens(len(queries), steps, {n: left for n, (_, left) in looked.items()})
+    screens = compile_screens(
+        len(queries), steps, {n: left for n, (_, left) in looked.items()}
+    )
     conditions = compile_conditions(predicates)
     found_by = np.where(screens.key < 0, predicate, -1)
     return QuerySet(
-        units=tuple(_indexes(unit, views, numbers, conditions, found_by) for unit, numbers in by_unit.items()),
+        units=tuple(
+            _indexes(unit, views, numbers, conditions, found_by)
+            for unit, numbers in by_unit.items()
+        ),
         screens=screens,
-        conditions=conditions, predicate=predicate, geographic=geographic,
-        keys=tuple(dict.fromkeys(join.left for join in joins if join is not None and join.left is not None)),
-    )  # fmt: skip
+        conditions=conditions,
+        predicate=predicate,
+        geographic=geographic,
+        keys=tuple(
+            dict.fromkeys(
+                join.left
+                for join in joins
+                if join is not None and join.left is not None
+            )
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,56 +242,99 @@ class _Views:
     geographic: bool
 
     def region(self, number: int) -> Region | None:
-        return self.regions[number] if number in self.regions else self.queries[number].plan.inside
+        return (
+            self.regions[number]
+            if number in self.regions
+            else self.queries[number].plan.inside
+        )
 
     def growth(self, number: int) -> Growth:
         return self.steps[number].growth if number in self.steps else POINT
 
 
-def _indexes(below: int, views: _Views, numbers: list[int], conditions: Conditions, found_by: np.ndarray) -> Indexes:
+def _indexes(
+    below: int,
+    views: _Views,
+    numbers: list[int],
+    conditions: Conditions,
+    found_by: np.ndarray,
+) -> Indexes:
     kinds: dict[type, list[int]] = {}
     groups: dict[tuple[LayerJoin, int, Growth], list[int]] = {}
     for number in numbers:
-        join, version = views.queries[number].plan.join, views.queries[number].layer_version
+        join, version = (
+            views.queries[number].plan.join,
+            views.queries[number].layer_version,
+        )
         if join is None:
             kinds.setdefault(type(views.region(number)), []).append(number)
         elif version is not None:
             groups.setdefault((join, version, views.growth(number)), []).append(number)
     everywhere = _without_index(kinds)
     return Indexes(
-        below=below, parts=_parts(kinds, views), everywhere=everywhere,
-        conditions=None if below >= 0 else index_conditions(conditions, everywhere, found_by[everywhere]),
-        joins=tuple(_join_group(join, version, growth, views, of) for (join, version, growth), of in groups.items()),
-    )  # fmt: skip
+        below=below,
+        parts=_parts(kinds, views),
+        everywhere=everywhere,
+        conditions=None
+        if below >= 0
+        else index_conditions(conditions, everywhere, found_by[everywhere]),
+        joins=tuple(
+            _join_group(join, version, growth, views, of)
+            for (join, version, growth), of in groups.items()
+        ),
+    )
 
 
-def _join_group(join: LayerJoin, version: int, growth: Growth, views: "_Views", numbers: list[int]) -> JoinGroup:
+def _join_group(
+    join: LayerJoin, version: int, growth: Growth, views: "_Views", numbers: list[int]
+) -> JoinGroup:
     kinds: dict[type, list[int]] = {}
     for number in numbers:
         kinds.setdefault(type(views.region(number)), []).append(number)
-    return JoinGroup(join=join, version=version, growth=growth, everywhere=_without_index(kinds),
-                     parts=_parts(kinds, views))  # fmt: skip
+    return JoinGroup(
+        join=join,
+        version=version,
+        growth=growth,
+        everywhere=_without_index(kinds),
+        parts=_parts(kinds, views),
+    )
 
 
-def _parts(kinds: dict[type, list[int]], views: "_Views") -> tuple[tuple[np.ndarray, Index], ...]:
+def _parts(
+    kinds: dict[type, list[int]], views: "_Views"
+) -> tuple[tuple[np.ndarray, Index], ...]:
     """The numbers of queries whose regions have an index, by type of region, with it."""
     return tuple(
-        (np.array(of, np.int64), index_of([views.region(n) for n in of], geographic=views.geographic))
-        for kind, of in kinds.items() if kind in _INDEX
-    )  # fmt: skip
+        (
+            np.array(of, np.int64),
+            index_of([views.region(n) for n in of], geographic=views.geographic),
+        )
+        for kind, of in kinds.items()
+        if kind in _INDEX
+    )
 
 
 def _without_index(kinds: dict[type, list[int]]) -> np.ndarray:
-    return np.array([n for kind, of in kinds.items() if kind not in _INDEX for n in of], np.int64)
+    return np.array(
+        [n for kind, of in kinds.items() if kind not in _INDEX for n in of], np.int64
+    )
 
 
 def _boxes(boxes: list[Box], *, geographic: bool) -> Index:  # noqa: ARG001 - one signature for all
-    columns = ([b.minx for b in boxes], [b.miny for b in boxes], [b.maxx for b in boxes], [b.maxy for b in boxes])
+    columns = (
+        [b.minx for b in boxes],
+        [b.miny for b in boxes],
+        [b.maxx for b in boxes],
+        [b.maxy for b in boxes],
+    )
     return BoxIndex(np.array(columns, float).T)
 
 
 def _circles(circles: list[Circle], *, geographic: bool) -> Index:
-    x, y, radius_m = (np.array([getattr(c, name) for c in circles], float) for name in ("x", "y", "radius_m"))
+    x, y, radius_m = (
+        np.array([getattr(c, name) for c in circles], float)
+        for name in ("x", "y", "radius_m")
+    )
     return CircleIndex(x, y, radius_m, geographic=geographic)
 
 
@@ -248,7 +350,14 @@ def index_of(regions: Sequence[Any], *, geographic: bool) -> Index:
     return _INDEX[type(regions[0])](regions, geographic=geographic)
 
 
-def match(queries: QuerySet, points: Points, *, layer_of: LayerOf, numbering: Numbering, first: int = 0) -> Hits:
+def match(
+    queries: QuerySet,
+    points: Points,
+    *,
+    layer_of: LayerOf,
+    numbering: Numbering,
+    first: int = 0,
+) -> Hits:
     """All pairs of a point and what it satisfies. Points with NaN satisfy nothing; borders are closed.
 
     `first` is the number of the first query of the set.
@@ -257,7 +366,12 @@ def match(queries: QuerySet, points: Points, *, layer_of: LayerOf, numbering: Nu
     probed = 0
     for unit in queries.units:
         chosen = np.flatnonzero(
-            ~np.isnan(points.x) & (points.truth.of(unit.below) if points.truth and unit.below >= 0 else True)
+            ~np.isnan(points.x)
+            & (
+                points.truth.of(unit.below)
+                if points.truth and unit.below >= 0
+                else True
+            )
         )
         probed += len(chosen)
         found += _unit(unit, queries, points, chosen, layer_of, numbering)
@@ -266,7 +380,12 @@ def match(queries: QuerySet, points: Points, *, layer_of: LayerOf, numbering: Nu
     if points.truth is not None and matched:
         true = points.truth.pairs(queries.predicate[number], point)
         point, number, partner = point[true], number[true], partner[true]
-    return Hits(point=point, target=numbering.targets_of(number + first, partner), probed=probed, matched=matched)
+    return Hits(
+        point=point,
+        target=numbering.targets_of(number + first, partner),
+        probed=probed,
+        matched=matched,
+    )
 
 
 def _concat(parts: list[np.ndarray]) -> np.ndarray:
@@ -274,33 +393,59 @@ def _concat(parts: list[np.ndarray]) -> np.ndarray:
 
 
 def _unit(
-    unit: Indexes, queries: QuerySet, points: Points, chosen: np.ndarray, layer_of: LayerOf, numbering: Numbering
+    unit: Indexes,
+    queries: QuerySet,
+    points: Points,
+    chosen: np.ndarray,
+    layer_of: LayerOf,
+    numbering: Numbering,
 ) -> list[Triples]:
     whole = len(chosen) == len(points.x)
     x, y = (points.x, points.y) if whole else (points.x[chosen], points.y[chosen])
     out = []
     for numbers, index in unit.parts:
         point, row = index.probe(x, y)
-        out.append(_screened(queries, points, point if whole else chosen[point], numbers[row]))
+        out.append(
+            _screened(queries, points, point if whole else chosen[point], numbers[row])
+        )
     if len(unit.everywhere):
         out += _everywhere(unit, queries, points, chosen)
     alone = [(point, query, np.full(len(point), NO_PARTNER)) for point, query in out]
-    return alone + [_join(group, queries, points, chosen, layer_of(group.join.layer, group.version), numbering)
-                    for group in unit.joins]  # fmt: skip
+    return alone + [
+        _join(
+            group,
+            queries,
+            points,
+            chosen,
+            layer_of(group.join.layer, group.version),
+            numbering,
+        )
+        for group in unit.joins
+    ]
 
 
-def _screened(queries: QuerySet, points: Points, point: np.ndarray, query: np.ndarray) -> Pairs:
+def _screened(
+    queries: QuerySet, points: Points, point: np.ndarray, query: np.ndarray
+) -> Pairs:
     if queries.screens.empty or not len(point):
         return point, query
     keep = passes(queries.screens, points.asked, point, query)
     return point[keep], query[keep]
 
 
-def _everywhere(unit: Indexes, queries: QuerySet, points: Points, chosen: np.ndarray) -> list[Pairs]:
+def _everywhere(
+    unit: Indexes, queries: QuerySet, points: Points, chosen: np.ndarray
+) -> list[Pairs]:
     """Queries without a region: found by their conditions, about one object each, or about all, piece by piece."""
     numbers, out = unit.everywhere, list[Pairs]()
-    if unit.conditions is not None and points.truth is not None and points.truth.all_simple(unit.conditions.condition):
-        out.append(_screened(queries, points, *found(unit.conditions, points.truth, chosen)))
+    if (
+        unit.conditions is not None
+        and points.truth is not None
+        and points.truth.all_simple(unit.conditions.condition)
+    ):
+        out.append(
+            _screened(queries, points, *found(unit.conditions, points.truth, chosen))
+        )
         numbers = np.setdiff1d(numbers, unit.conditions.queries)
     wanted = np.full(len(numbers), -1)
     if len(queries.screens.ids):
@@ -309,21 +454,39 @@ def _everywhere(unit: Indexes, queries: QuerySet, points: Points, chosen: np.nda
         objects, wanted = points.asked.readings.object[chosen], wanted[order]
         start = np.searchsorted(wanted, objects, side="left")
         count = np.searchsorted(wanted, objects, side="right") - start
-        out.append(_screened(queries, points, np.repeat(chosen, count), numbers[order[ranges(start, count)]]))
+        out.append(
+            _screened(
+                queries,
+                points,
+                np.repeat(chosen, count),
+                numbers[order[ranges(start, count)]],
+            )
+        )
         numbers = numbers[order]
     free = numbers[wanted == -1]
-    for piece in blocks(np.full(len(chosen), len(free)), _MOST_PAIRS) if len(free) else ():
+    for piece in (
+        blocks(np.full(len(chosen), len(free)), _MOST_PAIRS) if len(free) else ()
+    ):
         point = np.tile(chosen[piece], len(free))
-        out.append(_screened(queries, points, point, np.repeat(free, len(chosen[piece]))))
+        out.append(
+            _screened(queries, points, point, np.repeat(free, len(chosen[piece])))
+        )
     return out
 
 
 def _join(
-    group: JoinGroup, queries: QuerySet, points: Points, chosen: np.ndarray, layer: Layer, numbering: Numbering
+    group: JoinGroup,
+    queries: QuerySet,
+    points: Points,
+    chosen: np.ndarray,
+    layer: Layer,
+    numbering: Numbering,
 ) -> Triples:
     met = _met(group, points, chosen, layer)
     near = np.unique(met[0])
-    found = [(np.tile(near, len(group.everywhere)), np.repeat(group.everywhere, len(near)))]
+    found = [
+        (np.tile(near, len(group.everywhere)), np.repeat(group.everywhere, len(near)))
+    ]
     for numbers, index in group.parts:
         point, row = index.probe(points.x[near], points.y[near])
         found.append((near[point], numbers[row]))
@@ -332,7 +495,12 @@ def _join(
 
 
 def join_pairs(
-    group: JoinGroup, queries: QuerySet, points: Points, layer: Layer, numbering: Numbering, pairs: Pairs
+    group: JoinGroup,
+    queries: QuerySet,
+    points: Points,
+    layer: Layer,
+    numbering: Numbering,
+    pairs: Pairs,
 ) -> Triples:
     """Pairs of a point and a query of the group, each with the features that the point joins."""
     met = _met(group, points, np.unique(pairs[0]), layer)
@@ -340,18 +508,37 @@ def join_pairs(
 
 
 def _with_features(  # noqa: PLR0917 - the parts of one join
-    met: Pairs, queries: QuerySet, points: Points, layer: Layer, numbering: Numbering, point: np.ndarray,
+    met: Pairs,
+    queries: QuerySet,
+    points: Points,
+    layer: Layer,
+    numbering: Numbering,
+    point: np.ndarray,
     query: np.ndarray,
-) -> Triples:  # fmt: skip
+) -> Triples:
     near, features = met
     start = np.searchsorted(near, point)
     count = np.searchsorted(near, point, side="right") - start
-    feature, point, query = features[ranges(start, count)], np.repeat(point, count), np.repeat(query, count)
+    feature, point, query = (
+        features[ranges(start, count)],
+        np.repeat(point, count),
+        np.repeat(query, count),
+    )
     if not queries.screens.empty and len(point):
-        keep = passes(queries.screens, points.asked, point, query, Features(layer=layer, feature=feature))
+        keep = passes(
+            queries.screens,
+            points.asked,
+            point,
+            query,
+            Features(layer=layer, feature=feature),
+        )
         point, query, feature = point[keep], query[keep], feature[keep]
     used, at = np.unique(feature, return_inverse=True)
-    return point, query, numbering.partners_of(pa.array(layer.fids[used], pa.string()))[at]
+    return (
+        point,
+        query,
+        numbering.partners_of(pa.array(layer.fids[used], pa.string()))[at],
+    )
 
 
 def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> Pairs:
@@ -359,17 +546,26 @@ def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> 
     join = group.join
     if join.predicate == "equals":
         keys = points.keys[join.left or ""].take(pa.array(chosen))
-        point, feature = layer.keyed(keys, join.right or "fid", kinds=join.kinds, tags=join.tags)
+        point, feature = layer.keyed(
+            keys, join.right or "fid", kinds=join.kinds, tags=join.tags
+        )
     else:
         point, feature = layer.match(
-            points.x[chosen], points.y[chosen], kinds=join.kinds, tags=join.tags, growth=group.growth,
-            distance_m=join.distance_m if join.predicate == "dwithin" else None, within=join.predicate == "within",
-        )  # fmt: skip
+            points.x[chosen],
+            points.y[chosen],
+            kinds=join.kinds,
+            tags=join.tags,
+            growth=group.growth,
+            distance_m=join.distance_m if join.predicate == "dwithin" else None,
+            within=join.predicate == "within",
+        )
     order = np.argsort(point, kind="stable")
     return chosen[point[order]], feature[order]
 
 
-def region_mask(region: Region, x: np.ndarray, y: np.ndarray, *, geographic: bool) -> np.ndarray:
+def region_mask(
+    region: Region, x: np.ndarray, y: np.ndarray, *, geographic: bool
+) -> np.ndarray:
     """Which points lie in one region that stands still; bool[n]."""
     mask = np.zeros(len(x), bool)
     point, _ = _index_of_one(region, geographic=geographic).probe(x, y)

@@ -23,21 +23,30 @@ def judge_moving_joins(scope: Scope, turn: Turn, fixes: Present, world: World) -
     if not len(found.object):
         return 0
     who, point = np.unique(found.object, return_inverse=True)
-    points = points_at(moving.screened, fixes, who, turn.objects, geographic=world.geographic)
+    points = points_at(
+        moving.screened, fixes, who, turn.objects, geographic=world.geographic
+    )
     keep = selected(moving, points, point, found.query)
     point, query = point[keep], found.query[keep]
     for group in (group for unit in moving.screened.units for group in unit.joins):
         mine = np.isin(query, group.queries)
         layer = turn.layer_of(group.join.layer, group.version)
-        joined, of, partner = join_pairs(group, moving.screened, points, layer, numbering, (point[mine], query[mine]))
+        joined, of, partner = join_pairs(
+            group, moving.screened, points, layer, numbering, (point[mine], query[mine])
+        )
         scope.found(numbering.targets_of(of, partner), who[joined])
     return len(found.object)
 
 
 def _decide(scope: Scope, turn: Turn, moved: np.ndarray) -> None:
-    is_mine, has_moved = np.zeros(len(turn.queries), bool), np.zeros(len(turn.queries), bool)
+    is_mine, has_moved = (
+        np.zeros(len(turn.queries), bool),
+        np.zeros(len(turn.queries), bool),
+    )
     for queries in turn.known.moving_joins.kinds.values():
         is_mine[queries.numbers] = True
     has_moved[moved] = True
-    scope.by_object(np.flatnonzero((is_mine & ~has_moved)[turn.numbering.targets.query]))
+    scope.by_object(
+        np.flatnonzero((is_mine & ~has_moved)[turn.numbering.targets.query])
+    )
     scope.whole(np.flatnonzero(has_moved[turn.numbering.targets.query]))

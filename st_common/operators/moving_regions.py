@@ -20,7 +20,9 @@ class Inside:
     moved: np.ndarray
 
 
-def inside(moving: Moving, fixes: Present, world: World, few: np.ndarray, changed: np.ndarray) -> Inside:
+def inside(
+    moving: Moving, fixes: Present, world: World, few: np.ndarray, changed: np.ndarray
+) -> Inside:
     """Who is inside: of all living objects where the region moved, of the `few` living ones where it did not."""
     none = np.empty(0, np.int64)
     query, objects, moved = [none], [none], [none]
@@ -35,16 +37,24 @@ def inside(moving: Moving, fixes: Present, world: World, few: np.ndarray, change
                 row, found = _members(KINDS[name], world, criteria, who)
                 query.append(queries.numbers[rows[row]])
                 objects.append(found)
-    return Inside(query=np.concatenate(query), object=np.concatenate(objects), moved=np.concatenate(moved))
+    return Inside(
+        query=np.concatenate(query),
+        object=np.concatenate(objects),
+        moved=np.concatenate(moved),
+    )
 
 
-def _members(kind: Kind, world: World, criteria: Criteria, who: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _members(
+    kind: Kind, world: World, criteria: Criteria, who: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     row, found = kind.in_cache_area(world, criteria, who, 0.0)
     keep = kind.satisfy(world, criteria, row, found)
     return row[keep], found[keep]
 
 
-def selected(moving: Moving, points: Points, point: np.ndarray, query: np.ndarray) -> np.ndarray:
+def selected(
+    moving: Moving, points: Points, point: np.ndarray, query: np.ndarray
+) -> np.ndarray:
     """Which pairs of a point and a query satisfy the query's selection; bool[n]."""
     queries = moving.screened
     if points.truth is None:

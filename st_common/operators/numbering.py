@@ -29,7 +29,9 @@ class Numbering:
         missing = found < 0
         if missing.any():
             found[missing] = len(self.partners) + np.arange(int(missing.sum()))
-            self.partners = self.partners.with_new(hashes[missing], names.filter(pa.array(missing)))
+            self.partners = self.partners.with_new(
+                hashes[missing], names.filter(pa.array(missing))
+            )
         return found
 
     def partner_of(self, name: str) -> int:

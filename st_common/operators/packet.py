@@ -71,17 +71,36 @@ class Packet:
     def to_blob(self) -> bytes:
         """The packet as bytes."""
         meta = {name: getattr(self, name) for name in _META}
-        return to_blob({n: getattr(self, n) for n in _ARRAYS} | flat_attributes(self.attributes), meta)
+        return to_blob(
+            {n: getattr(self, n) for n in _ARRAYS} | flat_attributes(self.attributes),
+            meta,
+        )
 
     @staticmethod
     def from_blob(blob: bytes) -> "Packet":
         """The packet that `to_blob` gave."""
         arrays, meta = from_blob(blob)
         fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS} | meta
-        return Packet(**{**fields, "controls": tuple(meta["controls"])}, attributes=attributes_of(arrays))
+        return Packet(
+            **{**fields, "controls": tuple(meta["controls"])},
+            attributes=attributes_of(arrays),
+        )
 
 
-_ARRAYS = ("objects", "hashes", "row", "code", "ts", "x", "y", "gone", "clock_row", "clock_max", "at", "clock_at")
+_ARRAYS = (
+    "objects",
+    "hashes",
+    "row",
+    "code",
+    "ts",
+    "x",
+    "y",
+    "gone",
+    "clock_row",
+    "clock_max",
+    "at",
+    "clock_at",
+)
 _META = ("segment", "rows", "rejects", "controls", "nulled", "segments")
 _OWN_COLUMNS = frozenset({"row", "object", "event_ts", "x", "y", "gone"})
 
@@ -93,10 +112,21 @@ def control_packet(segment: int, payload: bytes) -> Packet:
         controls = tuple(json.loads(b"[" + b",".join(lines) + b"]"))
     empty = np.empty(0, np.int64)
     return Packet(
-        segment=segment, rows=len(controls), rejects=0, controls=controls, objects=pa.array([], pa.string()),
-        hashes=np.empty(0, np.uint64), row=empty.astype(np.int32), code=empty.astype(np.int32), ts=empty,
-        x=np.empty(0), y=np.empty(0), gone=empty.astype(np.int8), clock_row=empty.astype(np.int32), clock_max=empty,
-    )  # fmt: skip
+        segment=segment,
+        rows=len(controls),
+        rejects=0,
+        controls=controls,
+        objects=pa.array([], pa.string()),
+        hashes=np.empty(0, np.uint64),
+        row=empty.astype(np.int32),
+        code=empty.astype(np.int32),
+        ts=empty,
+        x=np.empty(0),
+        y=np.empty(0),
+        gone=empty.astype(np.int8),
+        clock_row=empty.astype(np.int32),
+        clock_max=empty,
+    )
 
 
 def nulled_in(packets: Iterable[Packet]) -> dict[str, int]:
@@ -108,10 +138,18 @@ def nulled_in(packets: Iterable[Packet]) -> dict[str, int]:
 
 
 def pack(
-    segment: int, fixes: pa.Table, *, rows: int, rejects: int, shards: int, moving: bool = True,
+    segment: int,
+    fixes: pa.Table,
+    *,
+    rows: int,
+    rejects: int,
+    shards: int,
+    moving: bool = True,
     nulled: Mapping[str, int] | None = None,
-    id_key: str = PUBLIC_ID_KEY, segments: int = 1, at: np.ndarray | None = None,
-) -> list[Packet]:  # fmt: skip
+    id_key: str = PUBLIC_ID_KEY,
+    segments: int = 1,
+    at: np.ndarray | None = None,
+) -> list[Packet]:
     """One packet per shard for the decoded fixes of data segments; an object's shard is its hash modulo `shards`.
 
     With `moving` every shard gets all fixes (the same packet), without it only its own. `id_key` is that of the hashes.
@@ -126,13 +164,32 @@ def pack(
     grows = _rising(ts)
     place = np.empty(0, np.int32) if at is None else at
     whole = Packet(
-        segment=segment, rows=rows, rejects=rejects, controls=(), objects=ids, hashes=hashes, row=row,
-        code=objects.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False), ts=ts,
-        x=fixes["x"].to_numpy(), y=fixes["y"].to_numpy(), gone=fixes["gone"].to_numpy().astype(np.int8),
-        clock_row=row[grows], clock_max=ts[grows], nulled=dict(nulled or {}), segments=segments,
-        at=place, clock_at=place[grows] if len(place) else place,
-        attributes={name: _one(fixes[name]) for name in fixes.column_names if name not in _OWN_COLUMNS},
-    )  # fmt: skip
+        segment=segment,
+        rows=rows,
+        rejects=rejects,
+        controls=(),
+        objects=ids,
+        hashes=hashes,
+        row=row,
+        code=objects.indices.to_numpy(zero_copy_only=False).astype(
+            np.int32, copy=False
+        ),
+        ts=ts,
+        x=fixes["x"].to_numpy(),
+        y=fixes["y"].to_numpy(),
+        gone=fixes["gone"].to_numpy().astype(np.int8),
+        clock_row=row[grows],
+        clock_max=ts[grows],
+        nulled=dict(nulled or {}),
+        segments=segments,
+        at=place,
+        clock_at=place[grows] if len(place) else place,
+        attributes={
+            name: _one(fixes[name])
+            for name in fixes.column_names
+            if name not in _OWN_COLUMNS
+        },
+    )
     if moving or shards == 1:
         return [whole] * shards
     shard_of = (hashes % np.uint64(shards)).astype(np.int32)
@@ -145,16 +202,28 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 def _part(whole: Packet, shard_of: np.ndarray, shard: int) -> Packet:
     mine, local, own = _own(shard_of, whole.code, shard)
-    kept = {name: getattr(whole, name)[mine] for name in ("row", "ts", "x", "y", "gone")}
+    kept = {
+        name: getattr(whole, name)[mine] for name in ("row", "ts", "x", "y", "gone")
+    }
     kept |= {"at": whole.at[mine]} if len(whole.at) else {}
     attributes = whole.attributes
     if not isinstance(mine, slice):
-        attributes = {name: values.filter(pa.array(mine)) for name, values in attributes.items()}
-    return replace(whole, objects=whole.objects.filter(pa.array(own)), hashes=whole.hashes[own],
-                   code=local[whole.code][mine], attributes=attributes, **kept)  # fmt: skip
+        attributes = {
+            name: values.filter(pa.array(mine)) for name, values in attributes.items()
+        }
+    return replace(
+        whole,
+        objects=whole.objects.filter(pa.array(own)),
+        hashes=whole.hashes[own],
+        code=local[whole.code][mine],
+        attributes=attributes,
+        **kept,
+    )
 
 
-def _own(shard_of: np.ndarray, code: np.ndarray, shard: int) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
+def _own(
+    shard_of: np.ndarray, code: np.ndarray, shard: int
+) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
     """Which fixes are of the shard, the ids' numbers within the shard, and which ids are of the shard."""
     own = shard_of == shard
     local = (np.cumsum(own) - 1).astype(np.int32)

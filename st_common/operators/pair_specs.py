@@ -49,11 +49,20 @@ def moves(plan: Plan) -> bool:
 
 
 def compile_pairs(
-    queries: Sequence[Registered], numbers: list[int], *, spread: Sequence[int], geographic: bool
+    queries: Sequence[Registered],
+    numbers: list[int],
+    *,
+    spread: Sequence[int],
+    geographic: bool,
 ) -> PairSpecs:
     """The queries of `numbers`, of which those in `spread` are judged by all shards."""
     joins = {n: join for n in numbers if (join := queries[n].plan.pairs) is not None}
-    keys = {keys: place for place, keys in enumerate(dict.fromkeys(join.keys for join in joins.values() if join.keys))}
+    keys = {
+        keys: place
+        for place, keys in enumerate(
+            dict.fromkeys(join.keys for join in joins.values() if join.keys)
+        )
+    }
     distance_m, key = np.full(len(queries), np.nan), np.full(len(queries), -1)
     for number, join in joins.items():
         distance_m[number] = np.nan if join.distance_m is None else join.distance_m
@@ -62,22 +71,39 @@ def compile_pairs(
     is_spread[list(spread)] = True
     still = [n for n in numbers if not moves(queries[n].plan)]
     return PairSpecs(
-        numbers=np.array(numbers, np.int64), still=compile_queries(queries, still, geographic=geographic),
-        moving=compile_moving(queries, [n for n in numbers if moves(queries[n].plan)], geographic=geographic),
-        distance_m=distance_m, key=key, keys=tuple(keys), spread=is_spread,
-    )  # fmt: skip
+        numbers=np.array(numbers, np.int64),
+        still=compile_queries(queries, still, geographic=geographic),
+        moving=compile_moving(
+            queries,
+            [n for n in numbers if moves(queries[n].plan)],
+            geographic=geographic,
+        ),
+        distance_m=distance_m,
+        key=key,
+        keys=tuple(keys),
+        spread=is_spread,
+    )
 
 
-def compile_moving(queries: Sequence[Registered], numbers: list[int], *, geographic: bool) -> Moving:
+def compile_moving(
+    queries: Sequence[Registered], numbers: list[int], *, geographic: bool
+) -> Moving:
     """The queries of `numbers`, whose regions move: each of the two parts without what the other says."""
     kinds: dict[str, list[int]] = {}
     bare, still = list(queries), list(queries)
     for number in numbers:
         plan = queries[number].plan
-        kinds.setdefault("moving_box" if isinstance(plan.inside, MovingBox) else "moving_circle", []).append(number)
-        bare[number] = replace(queries[number], plan=Plan(stream=plan.stream, inside=plan.inside))
+        kinds.setdefault(
+            "moving_box" if isinstance(plan.inside, MovingBox) else "moving_circle", []
+        ).append(number)
+        bare[number] = replace(
+            queries[number], plan=Plan(stream=plan.stream, inside=plan.inside)
+        )
         still[number] = replace(queries[number], plan=replace(plan, inside=None))
     return Moving(
-        kinds={name: kind_queries(tuple(bare), of, geographic=geographic) for name, of in kinds.items()},
+        kinds={
+            name: kind_queries(tuple(bare), of, geographic=geographic)
+            for name, of in kinds.items()
+        },
         screened=compile_queries(still, numbers, geographic=geographic),
-    )  # fmt: skip
+    )

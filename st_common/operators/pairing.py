@@ -46,8 +46,10 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     within = inside(specs.moving, fixes, world, few, scope.changed)
     firsts = _firsts(scope, turn, fixes, few, within)
     alive = np.flatnonzero(world.alive)
-    found = [_partners(turn, world, codes, firsts, which, among)
-             for which, among in ((firsts.anyone, alive), (~firsts.anyone, changed))]  # fmt: skip
+    found = [
+        _partners(turn, world, codes, firsts, which, among)
+        for which, among in ((firsts.anyone, alive), (~firsts.anyone, changed))
+    ]
     query, one, other = (np.concatenate([part[n] for part in found]) for n in range(3))
     _decide(scope, turn, fixes, within.moved)
     partner = fixes.lookups.partners(other)
@@ -55,52 +57,84 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     return sum(part[3] for part in found)
 
 
-def _firsts(scope: Scope, turn: Turn, fixes: Present, few: np.ndarray, within: Inside) -> _Firsts:
+def _firsts(
+    scope: Scope, turn: Turn, fixes: Present, few: np.ndarray, within: Inside
+) -> _Firsts:
     """Who may come first: the living objects that satisfy `where` and `inside`, of this shard alone if it is spread."""
     specs, settings = turn.known.pairs, turn.settings
-    query, objects = _screened(turn, fixes, within) if len(within.query) else (within.query, within.object)
+    query, objects = (
+        _screened(turn, fixes, within)
+        if len(within.query)
+        else (within.query, within.object)
+    )
     if not specs.still.empty and len(few):
-        points = points_at(specs.still, fixes, few, turn.objects, geographic=settings.geographic)
-        hits = match(specs.still, points, layer_of=turn.layer_of, numbering=turn.numbering)
+        points = points_at(
+            specs.still, fixes, few, turn.objects, geographic=settings.geographic
+        )
+        hits = match(
+            specs.still, points, layer_of=turn.layer_of, numbering=turn.numbering
+        )
         query = np.append(query, turn.numbering.targets.query[hits.target])
         objects = np.append(objects, few[hits.point])
     if settings.shards > 1:
-        own = turn.objects.hashes[objects] % np.uint64(settings.shards) == settings.shard
+        own = (
+            turn.objects.hashes[objects] % np.uint64(settings.shards) == settings.shard
+        )
         keep = own | ~specs.spread[query]
         query, objects = query[keep], objects[keep]
     has_moved = np.zeros(len(turn.queries), bool)
     has_moved[within.moved] = True
-    return _Firsts(query=query, object=objects, anyone=scope.changed[objects] | has_moved[query])
+    return _Firsts(
+        query=query, object=objects, anyone=scope.changed[objects] | has_moved[query]
+    )
 
 
-def _screened(turn: Turn, fixes: Present, within: Inside) -> tuple[np.ndarray, np.ndarray]:
+def _screened(
+    turn: Turn, fixes: Present, within: Inside
+) -> tuple[np.ndarray, np.ndarray]:
     """What is inside regions that move, as far as it satisfies what else its query asks."""
     moving = turn.known.pairs.moving
     who, at = np.unique(within.object, return_inverse=True)
-    points = points_at(moving.screened, fixes, who, turn.objects, geographic=turn.settings.geographic)
+    points = points_at(
+        moving.screened, fixes, who, turn.objects, geographic=turn.settings.geographic
+    )
     keep = selected(moving, points, at, within.query)
     if not moving.screened.screens.empty:
-        keep[keep] = passes(moving.screened.screens, points.asked, at[keep], within.query[keep])
+        keep[keep] = passes(
+            moving.screened.screens, points.asked, at[keep], within.query[keep]
+        )
     return within.query[keep], within.object[keep]
 
 
-def _near_changed(turn: Turn, world: World, codes: list[np.ndarray], changed: np.ndarray) -> np.ndarray:
+def _near_changed(
+    turn: Turn, world: World, codes: list[np.ndarray], changed: np.ndarray
+) -> np.ndarray:
     """The living objects that may have a changed one as their partner."""
     specs, alive = turn.known.pairs, np.flatnonzero(world.alive)
     if not len(changed):
         return changed
     near = [changed]
     if not np.isnan(specs.most_m):
-        radius = np.full(len(changed), specs.most_m * (_FARTHER if world.geographic else 1.0))
+        radius = np.full(
+            len(changed), specs.most_m * (_FARTHER if world.geographic else 1.0)
+        )
         places = world.x[changed], world.y[changed], radius
-        _, at = points_in_circles(*places, world.x[alive], world.y[alive], geographic=world.geographic)
+        _, at = points_in_circles(
+            *places, world.x[alive], world.y[alive], geographic=world.geographic
+        )
         near.append(alive[at])
     by_key = specs.key[specs.numbers[np.isnan(specs.distance_m[specs.numbers])]]
-    near += [alive[np.isin(codes[key][alive], codes[key][changed])] for key in np.unique(by_key).tolist() if key >= 0]
+    near += [
+        alive[np.isin(codes[key][alive], codes[key][changed])]
+        for key in np.unique(by_key).tolist()
+        if key >= 0
+    ]
     return np.unique(np.concatenate(near))
 
 
-def codes_of(keys: tuple[str, ...], fixes: Present | Course, world: World) -> np.ndarray:
+def codes_of(
+    keys: tuple[str, ...], fixes: Present | Course, world: World
+) -> np.ndarray:
     """A number for every combination of keys among the living objects, -1 where a key is null; int64[n]."""
     alive = np.flatnonzero(world.alive)
     code, is_null = np.zeros(len(alive), np.int64), np.zeros(len(alive), bool)
@@ -119,7 +153,12 @@ Found = tuple[np.ndarray, np.ndarray, np.ndarray, int]
 
 
 def _partners(
-    turn: Turn, world: World, codes: list[np.ndarray], firsts: _Firsts, which: np.ndarray, among: np.ndarray
+    turn: Turn,
+    world: World,
+    codes: list[np.ndarray],
+    firsts: _Firsts,
+    which: np.ndarray,
+    among: np.ndarray,
 ) -> Found:
     """Queries, first objects and their partners among some objects; and how many were tested."""
     specs = turn.known.pairs
@@ -145,21 +184,38 @@ def _partners(
     return query[row], one[row], other[keep], len(keep)
 
 
-def _near(world: World, one: np.ndarray, far: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _near(
+    world: World, one: np.ndarray, far: np.ndarray, among: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Places of first objects, and objects within their distance. What many queries ask alike is looked for once."""
     order = np.lexsort((far, one))
-    circle = np.cumsum(np.r_[False, (one[order][1:] != one[order][:-1]) | (far[order][1:] != far[order][:-1])])
-    first = order[np.flatnonzero(np.r_[True, circle[1:] != circle[:-1]])] if len(order) else order
+    circle = np.cumsum(
+        np.r_[
+            False,
+            (one[order][1:] != one[order][:-1]) | (far[order][1:] != far[order][:-1]),
+        ]
+    )
+    first = (
+        order[np.flatnonzero(np.r_[True, circle[1:] != circle[:-1]])]
+        if len(order)
+        else order
+    )
     found, at = points_in_circles(
-        world.x[one[first]], world.y[one[first]], far[first], world.x[among], world.y[among],
+        world.x[one[first]],
+        world.y[one[first]],
+        far[first],
+        world.x[among],
+        world.y[among],
         geographic=world.geographic,
-    )  # fmt: skip
+    )
     start = np.searchsorted(found, circle)
     count = np.searchsorted(found, circle, side="right") - start
     return np.repeat(order, count), among[at[ranges(start, count)]]
 
 
-def _alike(codes: np.ndarray, one: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _alike(
+    codes: np.ndarray, one: np.ndarray, among: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Places of first objects, and objects with the same code."""
     ordered = among[np.argsort(codes[among], kind="stable")]
     start = np.searchsorted(codes[ordered], codes[one], side="left")
@@ -171,10 +227,15 @@ def _alike(codes: np.ndarray, one: np.ndarray, among: np.ndarray) -> tuple[np.nd
 def _decide(scope: Scope, turn: Turn, fixes: Present, moved: np.ndarray) -> None:
     """Says what is decided anew: all of queries that moved, and all pairs that a changed object takes part in."""
     targets = turn.numbering.targets
-    is_mine, has_moved = np.zeros(len(turn.queries), bool), np.zeros(len(turn.queries), bool)
+    is_mine, has_moved = (
+        np.zeros(len(turn.queries), bool),
+        np.zeros(len(turn.queries), bool),
+    )
     is_mine[turn.known.pairs.numbers], has_moved[moved] = True, True
     mine = np.flatnonzero(is_mine[targets.query] & (targets.partner != NO_PARTNER))
     scope.by_object(mine)
-    objects = fixes.lookups.objects_of_partners()[targets.partner[mine]]  # -1: the name of a group above the pairs
+    objects = fixes.lookups.objects_of_partners()[
+        targets.partner[mine]
+    ]  # -1: the name of a group above the pairs
     with_changed = (objects >= 0) & np.append(scope.changed, False)[objects]
     scope.whole(mine[with_changed | has_moved[targets.query[mine]]])

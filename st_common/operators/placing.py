@@ -68,41 +68,82 @@ class Placed:
     @property
     def below(self) -> frozenset[int]:
         """The numbers of the queries whose selection stands below the spatial operator."""
-        chosen = {n for n, of in self.shares.items() if choose(of.where, of.space) == "select_first"}
+        chosen = {
+            n
+            for n, of in self.shares.items()
+            if choose(of.where, of.space) == "select_first"
+        }
         return self.fixed | chosen
 
 
-def placed(queries: Queries, numbers: list[int], source: Source, *, geographic: bool) -> Placed:
+def placed(
+    queries: Queries, numbers: list[int], source: Source, *, geographic: bool
+) -> Placed:
     """The order of operators of the queries `numbers`; without a reading the spatial operator comes first."""
-    fixed = frozenset(n for n in numbers if queries[n].plan.where and queries[n].plan.order == "select_first")
-    undecided = [n for n in numbers if queries[n].plan.where and queries[n].plan.order == "auto"
-                 and queries[n].plan.inside is not None and queries[n].plan.join is None]  # fmt: skip
+    fixed = frozenset(
+        n
+        for n in numbers
+        if queries[n].plan.where and queries[n].plan.order == "select_first"
+    )
+    undecided = [
+        n
+        for n in numbers
+        if queries[n].plan.where
+        and queries[n].plan.order == "auto"
+        and queries[n].plan.inside is not None
+        and queries[n].plan.join is None
+    ]
     if len({queries[n].plan.where for n in undecided}) > _MOST_PREDICATES:
         undecided = []
-    return placed_anew(queries, Placed(fixed=fixed, open=tuple(undecided)), source, geographic=geographic)
+    return placed_anew(
+        queries,
+        Placed(fixed=fixed, open=tuple(undecided)),
+        source,
+        geographic=geographic,
+    )
 
 
-def placed_anew(queries: Queries, before: Placed, source: Source, *, geographic: bool) -> Placed:
+def placed_anew(
+    queries: Queries, before: Placed, source: Source, *, geographic: bool
+) -> Placed:
     """The same choice, made on what is known now; without a reading it stays as it was."""
     sample = source.sample() if before.open else None
     if sample is None or not len(sample):
         return before
-    shares = _shares(queries, before.open, sample, source.objects, geographic=geographic)
+    shares = _shares(
+        queries, before.open, sample, source.objects, geographic=geographic
+    )
     return replace(before, shares=shares, readings=len(sample))
 
 
 def _shares(
-    queries: Queries, numbers: Sequence[int], sample: readings.Readings, objects: Interner, *, geographic: bool
+    queries: Queries,
+    numbers: Sequence[int],
+    sample: readings.Readings,
+    objects: Interner,
+    *,
+    geographic: bool,
 ) -> dict[int, Shares]:
     texts = list(dict.fromkeys(queries[n].plan.where or "" for n in numbers))
     masks = expressions.masks(texts, sample.table(objects.ids, geographic=geographic))
     where = dict(zip(texts, masks.mean(axis=1).tolist(), strict=True))
     space = _shares_inside(queries, numbers, sample, geographic=geographic)
-    return {n: Shares(where=where[queries[n].plan.where or ""], space=space[n], readings=len(sample)) for n in numbers}
+    return {
+        n: Shares(
+            where=where[queries[n].plan.where or ""],
+            space=space[n],
+            readings=len(sample),
+        )
+        for n in numbers
+    }
 
 
 def _shares_inside(
-    queries: Queries, numbers: Sequence[int], sample: readings.Readings, *, geographic: bool
+    queries: Queries,
+    numbers: Sequence[int],
+    sample: readings.Readings,
+    *,
+    geographic: bool,
 ) -> dict[int, float]:
     """The share of the sample that lies in each query's region."""
     kinds: dict[type, list[int]] = {}

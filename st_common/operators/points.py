@@ -15,33 +15,58 @@ from st_common.operators.readings import Readings
 from st_common.operators.screens import Asked
 
 
-def points_of(queries: QuerySet, readings: Readings, objects: Interner, *, geographic: bool) -> Points:
+def points_of(
+    queries: QuerySet, readings: Readings, objects: Interner, *, geographic: bool
+) -> Points:
     """The readings as points for a set of queries; expressions are evaluated once for all of them."""
     asked = Asked(readings=readings, objects=objects, geographic=geographic)
     table = lru_cache(lambda: readings.table(objects.ids, geographic=geographic))
     keys = expressions.values_as_text(queries.keys, table()) if queries.keys else []
     return Points(
-        x=readings.x, y=readings.y, keys=dict(zip(queries.keys, keys, strict=True)), asked=asked,
+        x=readings.x,
+        y=readings.y,
+        keys=dict(zip(queries.keys, keys, strict=True)),
+        asked=asked,
         truth=_truth(queries, asked, lambda texts: expressions.masks(texts, table())),
-    )  # fmt: skip
+    )
 
 
 def points_at(
-    queries: QuerySet, fixes: Present | Course, of: np.ndarray, objects: Interner, *, geographic: bool
+    queries: QuerySet,
+    fixes: Present | Course,
+    of: np.ndarray,
+    objects: Interner,
+    *,
+    geographic: bool,
 ) -> Points:
     """The last fixes of some objects (`of`) at a tick as points for a set of queries."""
     asked = Asked(readings=fixes.readings(of), objects=objects, geographic=geographic)
     return Points(
-        x=asked.readings.x, y=asked.readings.y, asked=asked,
-        truth=_truth(queries, asked, lambda texts: fixes.masks(texts, of, among=len(queries.conditions.texts))),
-        keys={text: _texts(*fixes.values.texts(text, fixes.place[of])) for text in queries.keys},
-    )  # fmt: skip
+        x=asked.readings.x,
+        y=asked.readings.y,
+        asked=asked,
+        truth=_truth(
+            queries,
+            asked,
+            lambda texts: fixes.masks(texts, of, among=len(queries.conditions.texts)),
+        ),
+        keys={
+            text: _texts(*fixes.values.texts(text, fixes.place[of]))
+            for text in queries.keys
+        },
+    )
 
 
 def _truth(queries: QuerySet, asked: Asked, dense: Dense) -> Truth | None:
     if not queries.conditions.texts:
         return None
-    return Truth(queries.conditions, asked.readings, asked.objects.ids, dense, geographic=asked.geographic)
+    return Truth(
+        queries.conditions,
+        asked.readings,
+        asked.objects.ids,
+        dense,
+        geographic=asked.geographic,
+    )
 
 
 def _texts(codes: np.ndarray, names: pa.Array) -> pa.Array:

@@ -44,7 +44,9 @@ class Sample:
 
     def groups(self, text: str, numbering: Numbering) -> np.ndarray:
         """The numbers, as partners, of the names of the groups that an expression makes; that of null is NULL."""
-        return self.values.partners(text, self.place, numbering, null="NULL", form="group")
+        return self.values.partners(
+            text, self.place, numbering, null="NULL", form="group"
+        )
 
     def known(self, text: str) -> np.ndarray:
         """Where an expression is not null; bool[n]."""
@@ -70,15 +72,27 @@ class Present:
         known, total = len(fixes), len(turn.objects)
         for name, filler in FILLERS.items():
             column = getattr(fixes, name)
-            setattr(self, name, np.concatenate([column, np.full(total - known, filler, column.dtype)]))
+            setattr(
+                self,
+                name,
+                np.concatenate([column, np.full(total - known, filler, column.dtype)]),
+            )
         self.alive = self.status == ALIVE
         self.place = np.where(np.arange(total) < known, np.arange(total), -1)
         self._turn, self._known, self._status = turn, known, _STATUS[turn.events.kind]
         self._after = _after(turn)
-        self._attributes = Joined(fixes.attributes, known, turn.readings.attributes, len(turn.events))
+        self._attributes = Joined(
+            fixes.attributes, known, turn.readings.attributes, len(turn.events)
+        )
         self.lookups = Lookups(turn.objects, turn.numbering)
         before = readings.of_objects(fixes, np.arange(known))
-        self.values = Values(before, self._after, self._attributes, turn.objects, geographic=turn.settings.geographic)
+        self.values = Values(
+            before,
+            self._after,
+            self._attributes,
+            turn.objects,
+            geographic=turn.settings.geographic,
+        )
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -86,7 +100,9 @@ class Present:
     def advance(self, events: np.ndarray) -> None:
         """Takes the last fixes on to after some events of the run (their places, sorted by object and effect)."""
         objects = self._turn.events.object[events]
-        last = events[np.r_[objects[1:] != objects[:-1], True]] if len(events) else events
+        last = (
+            events[np.r_[objects[1:] != objects[:-1], True]] if len(events) else events
+        )
         who = self._turn.events.object[last]
         for name in _READ:
             getattr(self, name)[who] = getattr(self._after, name)[last]
@@ -99,13 +115,19 @@ class Present:
         """The attributes of the fixes at all places."""
         return self._attributes
 
-    def columns_after(self, objects: np.ndarray, events: np.ndarray) -> dict[str, np.ndarray]:
+    def columns_after(
+        self, objects: np.ndarray, events: np.ndarray
+    ) -> dict[str, np.ndarray]:
         """The last fixes of some objects after an event of the run each, as they are now where that is -1; columns."""
         old = np.flatnonzero(events < 0)
-        columns = {name: getattr(self._after, name) for name in _READ} | {"status": self._status}
+        columns = {name: getattr(self._after, name) for name in _READ} | {
+            "status": self._status
+        }
         out = {}
         for name, column in columns.items():
-            values = column[events] if len(column) else np.empty(len(events), column.dtype)
+            values = (
+                column[events] if len(column) else np.empty(len(events), column.dtype)
+            )
             values[old] = getattr(self, name)[objects[old]]
             out[name] = values
         place = self._known + events
@@ -119,7 +141,11 @@ class Present:
     def readings(self, objects: np.ndarray) -> Readings:
         """The last readings of some objects."""
         columns = {name: getattr(self, name)[objects] for name in _READ}
-        return Readings(object=objects, attributes=taken(self._attributes, self.place[objects]), **columns)
+        return Readings(
+            object=objects,
+            attributes=taken(self._attributes, self.place[objects]),
+            **columns,
+        )
 
     def sample(self, objects: np.ndarray) -> Sample:
         """The last fixes of some objects, to be asked about."""
@@ -127,9 +153,15 @@ class Present:
 
     def sample_of_events(self, events: np.ndarray) -> Sample:
         """The fixes of some events of the run, to be asked about."""
-        return Sample(values=self.values, place=self._known + events, object=self._turn.events.object[events])
+        return Sample(
+            values=self.values,
+            place=self._known + events,
+            object=self._turn.events.object[events],
+        )
 
-    def masks(self, texts: Sequence[str], objects: np.ndarray, *, among: int) -> np.ndarray:
+    def masks(
+        self, texts: Sequence[str], objects: np.ndarray, *, among: int
+    ) -> np.ndarray:
         """bool[e, n]: where each expression is true of the last fixes of objects; `among` so many (see `Values`)."""
         return self.values.masks(texts, self.place[objects], among=among)
 
@@ -138,6 +170,12 @@ def _after(turn: Turn) -> Readings:
     """The reading of its object after each event of the run."""
     events, found = turn.events, turn.readings
     return Readings(
-        object=events.object, ts=events.fix_ts, x=events.x, y=events.y, attributes=found.attributes,
-        before_ts=found.before_ts, before_x=found.before_x, before_y=found.before_y,
-    )  # fmt: skip
+        object=events.object,
+        ts=events.fix_ts,
+        x=events.x,
+        y=events.y,
+        attributes=found.attributes,
+        before_ts=found.before_ts,
+        before_x=found.before_x,
+        before_y=found.before_y,
+    )

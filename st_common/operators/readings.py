@@ -40,12 +40,18 @@ class Readings:
         nowhere = np.isnan(self.x)
         if not nowhere.any():
             return self
-        return replace(self, x=np.where(nowhere, self.before_x, self.x), y=np.where(nowhere, self.before_y, self.y))
+        return replace(
+            self,
+            x=np.where(nowhere, self.before_x, self.x),
+            y=np.where(nowhere, self.before_y, self.y),
+        )
 
     def elapsed_s(self) -> np.ndarray:
         """Seconds since the reading before, NaN without one (SPEC P5)."""
         known = self.before_ts != NEVER
-        return np.where(known, (self.ts - np.where(known, self.before_ts, 0)) / 1e6, np.nan)
+        return np.where(
+            known, (self.ts - np.where(known, self.before_ts, 0)) / 1e6, np.nan
+        )
 
     def speed_mps(self, *, geographic: bool) -> np.ndarray:
         """Metres (or units of a plane) per second since the reading before, NaN without one."""
@@ -61,7 +67,11 @@ class Readings:
 
         Times are not among them.
         """
-        found = [known for known in (*self.attributes, *_BUILTIN) if known.casefold() == name.casefold()]
+        found = [
+            known
+            for known in (*self.attributes, *_BUILTIN)
+            if known.casefold() == name.casefold()
+        ]
         if len(found) != 1:
             return None
         if found[0] not in _BUILTIN:
@@ -71,18 +81,27 @@ class Readings:
         if found[0] == "elapsed_s":
             values = self.elapsed_s()
         else:
-            values = self.speed_mps(geographic=geographic) if found[0] == "speed_mps" else getattr(self, found[0])
+            values = (
+                self.speed_mps(geographic=geographic)
+                if found[0] == "speed_mps"
+                else getattr(self, found[0])
+            )
         return pa.array(values, from_pandas=True)
 
     def table(self, ids: pa.Array, *, geographic: bool) -> pa.Table:
         """The columns that expressions may use; `ids` are the ids of all objects."""
         elapsed, speed = self.elapsed_s(), self.speed_mps(geographic=geographic)
-        return pa.table({
-            **self.attributes, "object": ids.take(pa.array(self.object)),
-            "event_ts": pa.array(self.ts).cast(pa.timestamp("us")), "x": pa.array(self.x, from_pandas=True),
-            "y": pa.array(self.y, from_pandas=True),
-            "elapsed_s": pa.array(elapsed, from_pandas=True), "speed_mps": pa.array(speed, from_pandas=True),
-        })  # fmt: skip
+        return pa.table(
+            {
+                **self.attributes,
+                "object": ids.take(pa.array(self.object)),
+                "event_ts": pa.array(self.ts).cast(pa.timestamp("us")),
+                "x": pa.array(self.x, from_pandas=True),
+                "y": pa.array(self.y, from_pandas=True),
+                "elapsed_s": pa.array(elapsed, from_pandas=True),
+                "speed_mps": pa.array(speed, from_pandas=True),
+            }
+        )
 
 
 _BUILTIN = ("object", "x", "y", "elapsed_s", "speed_mps")
@@ -105,11 +124,15 @@ def of_events(fixes: LastFixes, events: Events, attributes: Attributes) -> Readi
     is_fix, before = events.kind == FIX, _before(fixes, events)
     kept = before.alive | ~is_fix
     return Readings(
-        object=events.object, ts=events.fix_ts, x=events.x, y=events.y,
+        object=events.object,
+        ts=events.fix_ts,
+        x=events.x,
+        y=events.y,
         before_ts=np.where(is_fix & before.alive, before.ts, NEVER),
-        before_x=np.where(kept, before.x, np.nan), before_y=np.where(kept, before.y, np.nan),
+        before_x=np.where(kept, before.x, np.nan),
+        before_y=np.where(kept, before.y, np.nan),
         attributes=_attributes(fixes, events, attributes, before.place),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +154,9 @@ def _before(fixes: LastFixes, events: Events) -> _Before:
     numbers = np.arange(count)
     first = np.r_[True, events.object[1:] != events.object[:-1]][:count]
     start = np.maximum.accumulate(np.where(first, numbers, 0))
-    newest = np.r_[-1, np.maximum.accumulate(np.where(is_fix, numbers, -1))][:count]  # of any object
+    newest = np.r_[-1, np.maximum.accumulate(np.where(is_fix, numbers, -1))][
+        :count
+    ]  # of any object
     place = np.where(newest >= start, newest, -1)
     old = np.flatnonzero((place < 0) & (events.object < len(fixes)))
     who = events.object[old]
@@ -140,14 +165,24 @@ def _before(fixes: LastFixes, events: Events) -> _Before:
     alive[old] |= lives & first[old]
     columns = {}
     for name, filler in (("ts", NEVER), ("x", np.nan), ("y", np.nan)):
-        values = np.where(place >= 0, getattr(events, name)[place], filler) if count else getattr(events, name)
+        values = (
+            np.where(place >= 0, getattr(events, name)[place], filler)
+            if count
+            else getattr(events, name)
+        )
         own = getattr(fixes, name)[who]
-        values[old] = own if name == "ts" else np.where(lives, own, getattr(fixes, f"before_{name}")[who])
+        values[old] = (
+            own
+            if name == "ts"
+            else np.where(lives, own, getattr(fixes, f"before_{name}")[who])
+        )
         columns[name] = values
     return _Before(place=place, alive=alive, **columns)
 
 
-def _attributes(fixes: LastFixes, events: Events, attributes: Attributes, place: np.ndarray) -> Attributes:
+def _attributes(
+    fixes: LastFixes, events: Events, attributes: Attributes, place: np.ndarray
+) -> Attributes:
     """The attributes of each event's fix: of one that ends a stay those of the last fix before it."""
     ends = np.flatnonzero(events.kind != FIX)
     if not len(ends):
@@ -155,8 +190,12 @@ def _attributes(fixes: LastFixes, events: Events, attributes: Attributes, place:
     source, here = events.source.copy(), ends[place[ends] >= 0]
     source[here] = events.source[place[here]]
     old = ends[(place[ends] < 0) & (events.object[ends] < len(fixes))]
-    rows = next((len(column) for column in attributes.values()), int(source.max(initial=-1)) + 1)
-    both = Joined(attributes, rows, taken(fixes.attributes, events.object[old]), len(old))
+    rows = next(
+        (len(column) for column in attributes.values()), int(source.max(initial=-1)) + 1
+    )
+    both = Joined(
+        attributes, rows, taken(fixes.attributes, events.object[old]), len(old)
+    )
     source[np.setdiff1d(ends, here)] = -1
     source[old] = rows + np.arange(len(old))
     return taken(both, source)

@@ -48,7 +48,9 @@ def queries_from_blob(blob: bytes) -> Queries:
     """What `queries_to_blob` gave; the same bytes give the same tuple, for shards of one stream share their queries."""
     digest = hashlib.sha256(blob).digest()
     found = _known.get(digest)
-    return _remember(digest, queries_from_arrays(from_blob(blob)[0]) if found is None else found)
+    return _remember(
+        digest, queries_from_arrays(from_blob(blob)[0]) if found is None else found
+    )
 
 
 def _remember(digest: bytes, queries: Queries) -> Queries:
@@ -82,11 +84,22 @@ def queries_to_arrays(queries: Queries) -> dict[str, Any]:
 def queries_from_arrays(arrays: Mapping[str, Any]) -> Queries:
     """The queries that `queries_to_arrays` gave."""
     rows = zip(
-        arrays["query_name"].to_pylist(), arrays["query_plan"].to_pylist(), arrays["query_version"].tolist(),
-        arrays["query_layer"].tolist(), arrays["query_live"].tolist(), arrays["query_since"].tolist(), strict=True,
-    )  # fmt: skip
+        arrays["query_name"].to_pylist(),
+        arrays["query_plan"].to_pylist(),
+        arrays["query_version"].tolist(),
+        arrays["query_layer"].tolist(),
+        arrays["query_live"].tolist(),
+        arrays["query_since"].tolist(),
+        strict=True,
+    )
     return tuple(
-        Registered(name=name, version=version, plan=Plan.from_json(json.loads(plan)), live=bool(live), since=since,
-                   layer_version=None if layer < 0 else layer)
+        Registered(
+            name=name,
+            version=version,
+            plan=Plan.from_json(json.loads(plan)),
+            live=bool(live),
+            since=since,
+            layer_version=None if layer < 0 else layer,
+        )
         for name, plan, version, layer, live, since in rows
-    )  # fmt: skip
+    )

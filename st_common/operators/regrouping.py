@@ -32,9 +32,13 @@ class Parts:
     value: np.ndarray
     again: np.ndarray | None = None
 
-    def reduced(self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray) -> relational.Reduced:
+    def reduced(
+        self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray
+    ) -> relational.Reduced:
         """One value per cell and group, given the spells of cells and the aggregate of each."""
-        return relational.reduced_cells(function, cell, self.group[spell], self.value[spell])
+        return relational.reduced_cells(
+            function, cell, self.group[spell], self.value[spell]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,30 +75,45 @@ def parts_of_members(stretch: Stretch) -> Parts:
     turn, members = stretch.turn, stretch.members
     spells = members.spells
     mine = np.flatnonzero((turn.known.grouped & ~turn.known.windowed)[spells.query])
-    spells = Spells(spells.query[mine], spells.start[mine], spells.until[mine], spells.ticks)
+    spells = Spells(
+        spells.query[mine], spells.start[mine], spells.until[mine], spells.ticks
+    )
     query, at = spells.decided()
     soonest = np.full(len(turn.queries), spells.ticks)
     soonest[query[::-1]] = at[::-1]  # the first of a query is written last
     seen = np.flatnonzero(spells.until > soonest[spells.query])
     version, point = np.unique(members.version[mine[seen]], return_inverse=True)
     course = stretch.course
-    sample = Sample(values=course.values, place=course.place[version], object=course.object[version])
+    sample = Sample(
+        values=course.values, place=course.place[version], object=course.object[version]
+    )
     group, value = np.full(len(mine), NO_PARTNER), np.ones(len(mine))
     if len(seen):
-        group[seen], value[seen] = relational.contributions(turn, sample, point, members.key[mine[seen]] >> SHIFT)
+        group[seen], value[seen] = relational.contributions(
+            turn, sample, point, members.key[mine[seen]] >> SHIFT
+        )
     return Parts(spells=spells, group=group, value=value)
 
 
-def regroup(stretch: Stretch, parts: Parts, groups: Groups) -> tuple[Lines | None, Groups]:
+def regroup(
+    stretch: Stretch, parts: Parts, groups: Groups
+) -> tuple[Lines | None, Groups]:
     """What is told of groups at some ticks, and all groups after them."""
     turn, cells = stretch.turn, _cells(stretch.turn, parts)
     if not len(cells.holder):
         return None, groups
     old = np.flatnonzero(is_in(holders_of(turn, groups.target), cells.holder))
-    run = _run(turn, cells, _values(turn, parts, cells), groups.target[old], groups.value[old])
+    run = _run(
+        turn, cells, _values(turn, parts, cells), groups.target[old], groups.value[old]
+    )
     lines = _lines(stretch, cells, run, parts.again)
-    stays = np.flatnonzero((run.cell == cells.last[np.maximum(run.cell, 0)]) & ~run.is_old)
-    after = groups.changed(removed=groups.target[old], added=Groups(target=run.target[stays], value=run.value[stays]))
+    stays = np.flatnonzero(
+        (run.cell == cells.last[np.maximum(run.cell, 0)]) & ~run.is_old
+    )
+    after = groups.changed(
+        removed=groups.target[old],
+        added=Groups(target=run.target[stays], value=run.value[stays]),
+    )
     return lines, after
 
 
@@ -110,11 +129,20 @@ def _cells(turn: Turn, parts: Parts) -> Cells:
     holder, at = parts.spells.decided()
     if parts.again is not None:
         more = holders_of(turn, parts.again >> SHIFT)
-        decided = unique(np.concatenate([packed(holder, at), packed(more, parts.again & MASK)]))
+        decided = unique(
+            np.concatenate([packed(holder, at), packed(more, parts.again & MASK)])
+        )
         holder, at = decided >> SHIFT, decided & MASK
     queries = len(turn.queries)
-    query = np.where(holder < queries, holder, turn.numbering.targets.query[np.maximum(holder - queries, 0)])
-    first, end = np.searchsorted(holder, holder), np.searchsorted(holder, holder, side="right")
+    query = np.where(
+        holder < queries,
+        holder,
+        turn.numbering.targets.query[np.maximum(holder - queries, 0)],
+    )
+    first, end = (
+        np.searchsorted(holder, holder),
+        np.searchsorted(holder, holder, side="right"),
+    )
     return Cells(holder=holder, query=query, at=at, first=first, last=end - 1)
 
 
@@ -131,27 +159,59 @@ def _values(turn: Turn, parts: Parts, cells: Cells) -> relational.Reduced:
     empty = np.flatnonzero(~has_value & relational.counting(turn, different)[of])
     if len(empty):
         star = np.full(len(empty), turn.numbering.partner_of(relational.ALL))
-        found.append(relational.Reduced(cell=empty, group=star, value=np.zeros(len(empty))))
+        found.append(
+            relational.Reduced(cell=empty, group=star, value=np.zeros(len(empty)))
+        )
     columns = relational.Reduced.__dataclass_fields__
-    return relational.Reduced(**{name: np.concatenate([getattr(one, name) for one in found]) for name in columns})
+    return relational.Reduced(
+        **{
+            name: np.concatenate([getattr(one, name) for one in found])
+            for name in columns
+        }
+    )
 
 
-def _run(turn: Turn, cells: Cells, found: relational.Reduced, target: np.ndarray, value: np.ndarray) -> _Run:
+def _run(
+    turn: Turn,
+    cells: Cells,
+    found: relational.Reduced,
+    target: np.ndarray,
+    value: np.ndarray,
+) -> _Run:
     """The values at all cells, and those from before them."""
     fresh = turn.numbering.targets_of(cells.query[found.cell], found.group)
     before = np.searchsorted(cells.holder, holders_of(turn, target)) - 1
     cell = np.concatenate([before, found.cell])
-    target, value = np.concatenate([target, fresh]), np.concatenate([value, found.value])
+    target, value = (
+        np.concatenate([target, fresh]),
+        np.concatenate([value, found.value]),
+    )
     is_old = np.arange(len(target)) < len(target) - len(fresh)
     order = np.lexsort((cell, target))
-    target, cell, value, is_old = target[order], cell[order], value[order], is_old[order]
-    follows = np.append(False, (target[1:] == target[:-1]) & (cell[1:] == cell[:-1] + 1))[: len(target)]
+    target, cell, value, is_old = (
+        target[order],
+        cell[order],
+        value[order],
+        is_old[order],
+    )
+    follows = np.append(
+        False, (target[1:] == target[:-1]) & (cell[1:] == cell[:-1] + 1)
+    )[: len(target)]
     other = np.append(np.nan, value[:-1])[: len(value)]
     same = (other == value) | (np.isnan(other) & np.isnan(value))
-    return _Run(target=target, cell=cell, value=value, is_old=is_old, follows=follows, differs=follows & ~same)
+    return _Run(
+        target=target,
+        cell=cell,
+        value=value,
+        is_old=is_old,
+        follows=follows,
+        differs=follows & ~same,
+    )
 
 
-def _lines(stretch: Stretch, cells: Cells, run: _Run, again: np.ndarray | None) -> Lines | None:
+def _lines(
+    stretch: Stretch, cells: Cells, run: _Run, again: np.ndarray | None
+) -> Lines | None:
     """Groups that came, went or have another value: - with the old one, + with the new one; 0 for those told again."""
     update = np.flatnonzero(run.differs)
     comes = np.flatnonzero(~run.is_old & ~run.follows)
@@ -167,8 +227,18 @@ def _lines(stretch: Stretch, cells: Cells, run: _Run, again: np.ndarray | None) 
         return None
     counts = [len(goes), len(update), len(comes), len(update), len(same)]
     cell = run.cell[row] + np.repeat([1, 1, 0, 0, 0], counts)
-    cause = np.repeat([CAUSE[name] for name in ("leave", "value", "enter", "value", "inside")], counts)
-    return _told(stretch, cells, cell, run.target[row], run.value[row], np.repeat([-1, -1, 1, 1, 0], counts), cause)
+    cause = np.repeat(
+        [CAUSE[name] for name in ("leave", "value", "enter", "value", "inside")], counts
+    )
+    return _told(
+        stretch,
+        cells,
+        cell,
+        run.target[row],
+        run.value[row],
+        np.repeat([-1, -1, 1, 1, 0], counts),
+        cause,
+    )
 
 
 def _end(cells: Cells, run: _Run, rows: np.ndarray) -> np.ndarray:
@@ -178,17 +248,28 @@ def _end(cells: Cells, run: _Run, rows: np.ndarray) -> np.ndarray:
 
 
 def _told(  # noqa: PLR0917 - columns of lines
-    stretch: Stretch, cells: Cells, cell: np.ndarray, target: np.ndarray, value: np.ndarray, sign: np.ndarray,
+    stretch: Stretch,
+    cells: Cells,
+    cell: np.ndarray,
+    target: np.ndarray,
+    value: np.ndarray,
+    sign: np.ndarray,
     cause: np.ndarray,
-) -> Lines:  # fmt: skip
+) -> Lines:
     numbering, at = stretch.turn.numbering, cells.at[cell]
     query, ticks = numbering.targets.query[target], stretch.tick[at]
     return Lines(
-        position=stretch.position[at], event_ts=ticks, fix_ts=ticks, rank=np.full(len(at), TICK_RANK),
+        position=stretch.position[at],
+        event_ts=ticks,
+        fix_ts=ticks,
+        rank=np.full(len(at), TICK_RANK),
         objects=numbering.targets.partner[target],
-        target=numbering.targets_of(query, np.full(len(query), NO_PARTNER)), sign=sign, cause=cause, value=value,
+        target=numbering.targets_of(query, np.full(len(query), NO_PARTNER)),
+        sign=sign,
+        cause=cause,
+        value=value,
         place=np.full(len(at), -1),
-    )  # fmt: skip
+    )
 
 
 def _again(stretch: Stretch, cells: Cells) -> np.ndarray:
@@ -197,7 +278,9 @@ def _again(stretch: Stretch, cells: Cells) -> np.ndarray:
     again: np.ndarray = turn.known.retelling[cells.query].copy()
     if again.any():
         differs = packed(turn.numbering.targets.query[turns.key >> SHIFT], turns.tick)
-        counts = stretch.counts(cells.query, cells.at) | turn.known.windowed[cells.query]
+        counts = (
+            stretch.counts(cells.query, cells.at) | turn.known.windowed[cells.query]
+        )
         again &= counts | np.isin(packed(cells.query, cells.at), differs)
     return again
 
@@ -205,10 +288,12 @@ def _again(stretch: Stretch, cells: Cells) -> np.ndarray:
 def joined(one: Parts, other: Parts) -> Parts:
     """Both, in the order of spells."""
     query, start, until = (
-        np.concatenate([getattr(one.spells, name), getattr(other.spells, name)]) for name in ("query", "start", "until")
+        np.concatenate([getattr(one.spells, name), getattr(other.spells, name)])
+        for name in ("query", "start", "until")
     )
     order = np.lexsort((start, query))
     return Parts(
         spells=Spells(query[order], start[order], until[order], one.spells.ticks),
-        group=np.concatenate([one.group, other.group])[order], value=np.concatenate([one.value, other.value])[order],
-    )  # fmt: skip
+        group=np.concatenate([one.group, other.group])[order],
+        value=np.concatenate([one.value, other.value])[order],
+    )

@@ -48,7 +48,9 @@ class Regrouped:
     added: Groups
 
 
-def groups_of_members(turn: Turn, fixes: Present, answer: np.ndarray, dirty: np.ndarray) -> Groups:
+def groups_of_members(
+    turn: Turn, fixes: Present, answer: np.ndarray, dirty: np.ndarray
+) -> Groups:
     """The groups of some queries over their members' last fixes."""
     if not len(dirty):
         return Groups.empty()
@@ -61,20 +63,30 @@ def groups_of_members(turn: Turn, fixes: Present, answer: np.ndarray, dirty: np.
     return reduced(turn, turn.numbering.targets.query[target], group, value)
 
 
-def contributions(turn: Turn, of: Sample, point: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def contributions(
+    turn: Turn, of: Sample, point: np.ndarray, target: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """What each pair of a fix and a target adds to the target's query: the number of its group, and a value."""
     query = turn.numbering.targets.query[target]
     group, value = np.full(len(point), NO_PARTNER), np.ones(len(point))
     used = np.unique(query)
-    specs = {n: spec for n in used.tolist() if (spec := turn.queries[n].plan.aggregate) is not None}
+    specs = {
+        n: spec
+        for n in used.tolist()
+        if (spec := turn.queries[n].plan.aggregate) is not None
+    }
     for spec in dict.fromkeys(specs.values()):
-        mine = np.flatnonzero(np.isin(query, [n for n, other in specs.items() if other == spec]))
+        mine = np.flatnonzero(
+            np.isin(query, [n for n, other in specs.items() if other == spec])
+        )
         group[mine] = _group_numbers(turn, spec, of, point[mine], target[mine])
         value[mine] = _values(turn, spec, of, point[mine])
     return group, value
 
 
-def _group_numbers(turn: Turn, spec: Aggregate, of: Sample, point: np.ndarray, target: np.ndarray) -> np.ndarray:
+def _group_numbers(
+    turn: Turn, spec: Aggregate, of: Sample, point: np.ndarray, target: np.ndarray
+) -> np.ndarray:
     numbering = turn.numbering
     if spec.grouped_by is None:
         return np.full(len(point), numbering.partner_of(ALL))
@@ -82,13 +94,19 @@ def _group_numbers(turn: Turn, spec: Aggregate, of: Sample, point: np.ndarray, t
         partner: np.ndarray = numbering.targets.partner[target]
         return partner
     is_text = spec.function != "avgspd"  # that tells of objects, by their ids
-    found = of.groups(spec.grouped_by, numbering) if is_text else of.partners(spec.grouped_by, numbering, null="")
+    found = (
+        of.groups(spec.grouped_by, numbering)
+        if is_text
+        else of.partners(spec.grouped_by, numbering, null="")
+    )
     numbers: np.ndarray = found[point]
     return numbers
 
 
 def _values(turn: Turn, spec: Aggregate, of: Sample, point: np.ndarray) -> np.ndarray:
-    if spec.function in ("distinct", "avgspd") or (spec.argument is None and spec.function == "count"):
+    if spec.function in ("distinct", "avgspd") or (
+        spec.argument is None and spec.function == "count"
+    ):
         return np.ones(len(point))
     per_fix = of.object.astype(float)
     if spec.argument is not None and len(of):
@@ -103,7 +121,11 @@ def _argument(turn: Turn, function: str, argument: str, of: Sample) -> np.ndarra
         return np.where(of.known(argument), 1.0, np.nan)
     if function == "count_distinct":
         is_null = of.texts(argument)[0] < 0
-        return np.where(is_null, np.nan, of.partners(argument, turn.numbering, null="").astype(float))
+        return np.where(
+            is_null,
+            np.nan,
+            of.partners(argument, turn.numbering, null="").astype(float),
+        )
     return of.numbers(argument)
 
 
@@ -119,10 +141,17 @@ class Reduced:
 def both(one: Reduced, other: Reduced) -> Reduced:
     """The values of different cells together."""
     names = Reduced.__dataclass_fields__
-    return Reduced(**{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names})
+    return Reduced(
+        **{
+            name: np.concatenate([getattr(one, name), getattr(other, name)])
+            for name in names
+        }
+    )
 
 
-def reduced(turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray) -> Groups:
+def reduced(
+    turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray
+) -> Groups:
     """One value per query and group; NaN for distinct."""
     found = reduced_cells(turn.known.function[query], query, group, value)
     target = turn.numbering.targets_of(found.cell, found.group)
@@ -130,13 +159,23 @@ def reduced(turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray)
     return Groups(target=target[order], value=found.value[order])
 
 
-def reduced_cells(function: np.ndarray, cell: np.ndarray, group: np.ndarray, value: np.ndarray) -> Reduced:
+def reduced_cells(
+    function: np.ndarray, cell: np.ndarray, group: np.ndarray, value: np.ndarray
+) -> Reduced:
     """One value per cell and group, by the aggregate of each row. Sums are taken in the order of the values."""
     order = np.lexsort((value, group, cell))
-    function, cell, group, value = function[order], cell[order], group[order], value[order]
+    function, cell, group, value = (
+        function[order],
+        cell[order],
+        group[order],
+        value[order],
+    )
     used = [name for name in _REDUCE if (function == name).any()]
     rows = [np.flatnonzero(function == name) for name in used]
-    parts = [_reduced(name, cell[of], group[of], value[of]) for name, of in zip(used, rows, strict=True)]
+    parts = [
+        _reduced(name, cell[of], group[of], value[of])
+        for name, of in zip(used, rows, strict=True)
+    ]
     none = np.empty(0, np.int64)
     return Reduced(
         cell=np.concatenate([none, *(part.cell for part in parts)]),
@@ -145,31 +184,48 @@ def reduced_cells(function: np.ndarray, cell: np.ndarray, group: np.ndarray, val
     )
 
 
-def _reduced(function: str, cell: np.ndarray, group: np.ndarray, value: np.ndarray) -> Reduced:
-    starts = np.flatnonzero(np.r_[True, (cell[1:] != cell[:-1]) | (group[1:] != group[:-1])])
+def _reduced(
+    function: str, cell: np.ndarray, group: np.ndarray, value: np.ndarray
+) -> Reduced:
+    starts = np.flatnonzero(
+        np.r_[True, (cell[1:] != cell[:-1]) | (group[1:] != group[:-1])]
+    )
     known = ~np.isnan(value)
     count = np.add.reduceat(known.astype(np.int64), starts)
     values = _REDUCE[function](value, known, starts, count)
     keep = (count > 0) | (function in ("count", "count_distinct", "distinct"))
-    return Reduced(cell=cell[starts][keep], group=group[starts][keep], value=values[keep])
+    return Reduced(
+        cell=cell[starts][keep], group=group[starts][keep], value=values[keep]
+    )
 
 
-def _distinct_count(value: np.ndarray, known: np.ndarray, starts: np.ndarray, count: np.ndarray) -> np.ndarray:
+def _distinct_count(
+    value: np.ndarray, known: np.ndarray, starts: np.ndarray, count: np.ndarray
+) -> np.ndarray:
     row = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(value)]))
     pairs = np.unique(np.stack([row[known].astype(float), value[known]]), axis=1)
     return np.bincount(pairs[0].astype(np.int64), minlength=len(count)).astype(float)
 
 
-_REDUCE: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+_REDUCE: dict[
+    str, Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+] = {
     "count": lambda value, known, starts, count: count.astype(float),  # noqa: ARG005 - one signature for all
     "count_distinct": _distinct_count,
-    "sum": lambda value, known, starts, count: np.add.reduceat(np.where(known, value, 0.0), starts),  # noqa: ARG005
+    "sum": lambda value, known, starts, count: np.add.reduceat(  # noqa: ARG005
+        np.where(known, value, 0.0), starts
+    ),
     "avg": lambda value, known, starts, count: (
-        np.add.reduceat(np.where(known, value, 0.0), starts) / np.maximum(count, 1)),
-    "min": lambda value, known, starts, count: np.minimum.reduceat(np.where(known, value, np.inf), starts),  # noqa: ARG005
-    "max": lambda value, known, starts, count: np.maximum.reduceat(np.where(known, value, -np.inf), starts),  # noqa: ARG005
+        np.add.reduceat(np.where(known, value, 0.0), starts) / np.maximum(count, 1)
+    ),
+    "min": lambda value, known, starts, count: np.minimum.reduceat(  # noqa: ARG005
+        np.where(known, value, np.inf), starts
+    ),
+    "max": lambda value, known, starts, count: np.maximum.reduceat(  # noqa: ARG005
+        np.where(known, value, -np.inf), starts
+    ),
     "distinct": lambda value, known, starts, count: np.full(len(starts), np.nan),  # noqa: ARG005
-}  # fmt: skip
+}
 
 
 def joined(*parts: Groups) -> Groups:
@@ -180,12 +236,18 @@ def joined(*parts: Groups) -> Groups:
     return found
 
 
-def regrouped(turn: Turn, before: Groups, dirty: np.ndarray, fresh: Groups) -> Regrouped:
+def regrouped(
+    turn: Turn, before: Groups, dirty: np.ndarray, fresh: Groups
+) -> Regrouped:
     """What changes when the groups of the `dirty` queries become `fresh`; counts without groups never vanish."""
     fresh = joined(fresh, zeros(turn, dirty, fresh))
     is_dirty = np.zeros(len(turn.queries), bool)
     is_dirty[dirty] = True
-    return regrouped_targets(before, before.target[is_dirty[turn.numbering.targets.query[before.target]]], fresh)
+    return regrouped_targets(
+        before,
+        before.target[is_dirty[turn.numbering.targets.query[before.target]]],
+        fresh,
+    )
 
 
 def regrouped_targets(before: Groups, targets: np.ndarray, fresh: Groups) -> Regrouped:
@@ -195,9 +257,14 @@ def regrouped_targets(before: Groups, targets: np.ndarray, fresh: Groups) -> Reg
     same = np.zeros(len(fresh), bool)
     if len(old):
         one, other = old.value[at], fresh.value
-        same = (old.target[at] == fresh.target) & ((one == other) | (np.isnan(one) & np.isnan(other)))
+        same = (old.target[at] == fresh.target) & (
+            (one == other) | (np.isnan(one) & np.isnan(other))
+        )
     removed = old.target[~np.isin(old.target, fresh.target[same])]
-    return Regrouped(removed=removed, added=Groups(target=fresh.target[~same], value=fresh.value[~same]))
+    return Regrouped(
+        removed=removed,
+        added=Groups(target=fresh.target[~same], value=fresh.value[~same]),
+    )
 
 
 def untold(turn: Turn, groups: Groups) -> Groups:
@@ -205,12 +272,18 @@ def untold(turn: Turn, groups: Groups) -> Groups:
     early = turn.known.early[turn.known.grouped[turn.known.early]]
     if not len(early):
         return Groups.empty()
-    return zeros(turn, np.setdiff1d(early, turn.numbering.targets.query[groups.target]), Groups.empty())
+    return zeros(
+        turn,
+        np.setdiff1d(early, turn.numbering.targets.query[groups.target]),
+        Groups.empty(),
+    )
 
 
 def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
     """Counts of nothing, for queries that count without groups and have no value."""
-    query = np.setdiff1d(dirty[counting(turn, dirty)], turn.numbering.targets.query[fresh.target])
+    query = np.setdiff1d(
+        dirty[counting(turn, dirty)], turn.numbering.targets.query[fresh.target]
+    )
     if not len(query):
         return Groups.empty()
     star = turn.numbering.partner_of(ALL)
@@ -222,5 +295,12 @@ def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
 def counting(turn: Turn, queries: np.ndarray) -> np.ndarray:
     """bool[n]: which of some queries count without groups."""
     specs = [turn.queries[n].plan.aggregate for n in queries.tolist()]
-    return np.array([spec is not None and spec.group is None and spec.function in ("count", "count_distinct")
-                     for spec in specs], bool)  # fmt: skip
+    return np.array(
+        [
+            spec is not None
+            and spec.group is None
+            and spec.function in ("count", "count_distinct")
+            for spec in specs
+        ],
+        bool,
+    )

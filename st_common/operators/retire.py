@@ -33,8 +33,14 @@ class _Used:
 
     def worth(self, least: int) -> bool:
         """Whether there is enough that nothing names."""
-        spare = [(int(np.count_nonzero(~used)), len(used)) for used in (self.objects, self.queries, self.targets)]
-        return any(count > max(least, total // _SHARE if least else 0) for count, total in spare)
+        spare = [
+            (int(np.count_nonzero(~used)), len(used))
+            for used in (self.objects, self.queries, self.targets)
+        ]
+        return any(
+            count > max(least, total // _SHARE if least else 0)
+            for count, total in spare
+        )
 
 
 def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
@@ -45,39 +51,71 @@ def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
     query_of = np.where(used.queries, np.cumsum(used.queries) - 1, -1)
     object_of = np.where(used.objects, np.cumsum(used.objects) - 1, -1)
     rows, tracks, pending = state.frame_rows, state.tracks, state.pending
-    queries = tuple(query for query, is_used in zip(state.queries, used.queries, strict=True) if is_used)
+    queries = tuple(
+        query
+        for query, is_used in zip(state.queries, used.queries, strict=True)
+        if is_used
+    )
     kept = replace(
-        state, queries=state.queries if used.queries.all() else queries,
+        state,
+        queries=state.queries if used.queries.all() else queries,
         targets=Targets(query_of[state.targets.query], state.targets.partner),
         frame_rows=replace(rows, key=packed(query_of[rows.query], rows.object)),
-        tracks=replace(tracks, key=packed(query_of[tracks.key >> SHIFT], tracks.key & MASK)),
-    )  # fmt: skip
-    numbering = Numbering(replace(Interner.empty(), key=settings.id_key), Targets.empty())
+        tracks=replace(
+            tracks, key=packed(query_of[tracks.key >> SHIFT], tracks.key & MASK)
+        ),
+    )
+    numbering = Numbering(
+        replace(Interner.empty(), key=settings.id_key), Targets.empty()
+    )
     found = renumbered(kept, numbering, object_of)
     return replace(
         with_own_objects(kept, used.objects, object_of),
-        pending=Pending(tick=pending.tick, objects=object_of[pending.objects], ended=pending.ended),
-        partners=numbering.partners, targets=numbering.targets, memo=None, answer=found.answer,
-        tick_answer=found.tick_answer, entries=found.entries, groups=found.groups, frame_rows=found.frame_rows,
+        pending=Pending(
+            tick=pending.tick, objects=object_of[pending.objects], ended=pending.ended
+        ),
+        partners=numbering.partners,
+        targets=numbering.targets,
+        memo=None,
+        answer=found.answer,
+        tick_answer=found.tick_answer,
+        entries=found.entries,
+        groups=found.groups,
+        frame_rows=found.frame_rows,
         tracks=found.tracks,
-    )  # fmt: skip
+    )
 
 
 def _used(state: State, settings: Settings) -> _Used:
     targets = np.zeros(len(state.targets), bool)
-    for numbers in (state.answer & MASK, state.tick_answer >> SHIFT, state.entries.target, state.groups.target):
+    for numbers in (
+        state.answer & MASK,
+        state.tick_answer >> SHIFT,
+        state.entries.target,
+        state.groups.target,
+    ):
         targets[numbers] = True
     queries = np.array([query.live for query in state.queries], bool)
-    for numbers in (state.targets.query[targets], state.frame_rows.query, state.tracks.key >> SHIFT):
+    for numbers in (
+        state.targets.query[targets],
+        state.frame_rows.query,
+        state.tracks.key >> SHIFT,
+    ):
         queries[numbers] = True
-    return _Used(objects=_named(state, targets) | ~_forgotten(state, settings), queries=queries, targets=targets)
+    return _Used(
+        objects=_named(state, targets) | ~_forgotten(state, settings),
+        queries=queries,
+        targets=targets,
+    )
 
 
 def _forgotten(state: State, settings: Settings) -> np.ndarray:
     """Which objects have left and lie so far back that no fix to come is judged by their last one; bool[objects]."""
     fixes = state.fixes
     left = fixes.status != ALIVE
-    if state.max_event == NEVER or not (settings.lateness_us or settings.silence_us is not None):
+    if state.max_event == NEVER or not (
+        settings.lateness_us or settings.silence_us is not None
+    ):
         return np.zeros(len(left), bool)
     clock = state.max_event - settings.lateness_us
     horizon = clock if settings.lateness_us else clock - (settings.silence_us or 0)
@@ -89,14 +127,25 @@ def _named(state: State, targets: np.ndarray) -> np.ndarray:
     """Which objects stand in an answer, a window, a frame, what is held or pending, or are gone with or joined."""
     named = np.zeros(len(state.objects), bool)
     for numbers in (
-        state.answer >> SHIFT, state.tick_answer & MASK, state.entries.object, state.frame_rows.object,
-        state.tracks.key & MASK, state.pending.objects, state.held.object, *counted_objects(state),
-    ):  # fmt: skip
+        state.answer >> SHIFT,
+        state.tick_answer & MASK,
+        state.entries.object,
+        state.frame_rows.object,
+        state.tracks.key & MASK,
+        state.pending.objects,
+        state.held.object,
+        *counted_objects(state),
+    ):
         named[numbers] = True
     partners = np.unique(state.targets.partner[targets])
     partners = partners[partners != NO_PARTNER]
-    focals = {focal for query in state.queries if query.live for focal in query.plan.focals}
-    for names in (state.partners.ids.take(pa.array(partners)), pa.array(sorted(focals), pa.string())):
+    focals = {
+        focal for query in state.queries if query.live for focal in query.plan.focals
+    }
+    for names in (
+        state.partners.ids.take(pa.array(partners)),
+        pa.array(sorted(focals), pa.string()),
+    ):
         found = state.objects.places_of(Sought(names))
         named[found[found >= 0]] = True
     return named

@@ -45,18 +45,36 @@ class Rules:
 
 def compile_rules(rules: Sequence[Rule], *, geographic: bool) -> Rules:
     """Some different rules."""
-    texts = {text: number for number, text in enumerate(dict.fromkeys(rule.where for rule in rules if rule.where))}
+    texts = {
+        text: number
+        for number, text in enumerate(
+            dict.fromkeys(rule.where for rule in rules if rule.where)
+        )
+    }
     moves = np.array([False, *(rule.moves for rule in rules)], bool)
-    stands = np.array([False, *(rule.region is not None for rule in rules)], bool) & ~moves
+    stands = (
+        np.array([False, *(rule.region is not None for rule in rules)], bool) & ~moves
+    )
     kinds: dict[type, list[int]] = {}
     for number in np.flatnonzero(stands).tolist():
         kinds.setdefault(type(rules[number - 1].region), []).append(number)
     return Rules(
-        all=tuple(rules), conditions=compile_conditions(tuple(texts)), stands=stands, moves=moves,
-        condition=np.array([-1, *(texts.get(rule.where or "", -1) for rule in rules)], np.int64),
+        all=tuple(rules),
+        conditions=compile_conditions(tuple(texts)),
+        stands=stands,
+        moves=moves,
+        condition=np.array(
+            [-1, *(texts.get(rule.where or "", -1) for rule in rules)], np.int64
+        ),
         still=tuple(
-            (np.array(of, np.int64), index_of([rules[n - 1].region for n in of], geographic=geographic))
+            (
+                np.array(of, np.int64),
+                index_of([rules[n - 1].region for n in of], geographic=geographic),
+            )
             for of in kinds.values()
         ),
-        stepped=np.array([number for number, rule in enumerate(rules, 1) if rule.steps != NO_STEPS], np.int64),
-    )  # fmt: skip
+        stepped=np.array(
+            [number for number, rule in enumerate(rules, 1) if rule.steps != NO_STEPS],
+            np.int64,
+        ),
+    )

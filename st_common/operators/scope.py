@@ -40,5 +40,7 @@ class Scope:
                 is_meant = np.zeros(targets, bool)
                 is_meant[np.concatenate(parts)] = True
                 meant = is_meant[self.target]
-                decided |= (meant & self.changed[self.object]) if only_changed else meant
+                decided |= (
+                    (meant & self.changed[self.object]) if only_changed else meant
+                )
         return decided

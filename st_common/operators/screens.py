@@ -57,9 +57,13 @@ class Asked:
     geographic: bool
 
 
-def compile_screens(total: int, steps: Mapping[int, Steps], left: Mapping[int, tuple[Meeting, ...]]) -> Screens:
+def compile_screens(
+    total: int, steps: Mapping[int, Steps], left: Mapping[int, tuple[Meeting, ...]]
+) -> Screens:
     """The screens of some of `total` queries by their numbers; `left` are the meetings that no index answers."""
-    flat = [(number, meeting) for number, meetings in left.items() for meeting in meetings]
+    flat = [
+        (number, meeting) for number, meetings in left.items() for meeting in meetings
+    ]
     found = dict.fromkeys(one for of in steps.values() for one in of.filters)
     numbered = {one: place for place, one in enumerate(found)}
     key = np.full(total, -1, np.int32)
@@ -68,15 +72,27 @@ def compile_screens(total: int, steps: Mapping[int, Steps], left: Mapping[int, t
     for number, name in keyed.items():
         key[number] = ids[name]
     return Screens(
-        boxes=np.array([edges_of(meeting.box) for _, meeting in flat], float).reshape(-1, 4).T.copy(),
+        boxes=np.array([edges_of(meeting.box) for _, meeting in flat], float)
+        .reshape(-1, 4)
+        .T.copy(),
         value=np.array([meeting.growth.value for _, meeting in flat], float),
         metres=np.array([meeting.growth.metres for _, meeting in flat], float),
         negative=np.array([meeting.negative for _, meeting in flat], bool),
-        meetings=_rounds(total, [(number, place) for place, (number, _) in enumerate(flat)]),
+        meetings=_rounds(
+            total, [(number, place) for place, (number, _) in enumerate(flat)]
+        ),
         filters=tuple(found),
-        filtered=_rounds(total, [(number, numbered[one]) for number, of in steps.items() for one in of.filters]),
-        key=key, ids=Sought(pa.array(list(ids), pa.string())),
-    )  # fmt: skip
+        filtered=_rounds(
+            total,
+            [
+                (number, numbered[one])
+                for number, of in steps.items()
+                for one in of.filters
+            ],
+        ),
+        key=key,
+        ids=Sought(pa.array(list(ids), pa.string())),
+    )
 
 
 def _rounds(total: int, pairs: list[tuple[int, int]]) -> tuple[np.ndarray, ...]:
@@ -92,7 +108,11 @@ def _rounds(total: int, pairs: list[tuple[int, int]]) -> tuple[np.ndarray, ...]:
 
 
 def passes(
-    screens: Screens, asked: Asked, point: np.ndarray, query: np.ndarray, features: Features | None = None
+    screens: Screens,
+    asked: Asked,
+    point: np.ndarray,
+    query: np.ndarray,
+    features: Features | None = None,
 ) -> np.ndarray:
     """Which pairs of a point (its place among the readings) and a query satisfy the query's screen; bool[p].
 
@@ -102,16 +122,26 @@ def passes(
     if len(screens.ids):
         keep &= _keyed(screens, asked, point, query)
     if screens.meetings and len(point):
-        scale = scales(asked.readings.y, geographic=asked.geographic) if screens.metres.any() else None
+        scale = (
+            scales(asked.readings.y, geographic=asked.geographic)
+            if screens.metres.any()
+            else None
+        )
         for start in range(0, len(point), _MOST_PAIRS):
             part = slice(start, start + _MOST_PAIRS)
             for places in screens.meetings:
-                _meet(screens, asked, scale, places[query[part]], point[part], keep[part])
+                _meet(
+                    screens, asked, scale, places[query[part]], point[part], keep[part]
+                )
     for places in screens.filtered:
         held = np.flatnonzero(keep)
         for number, at in _grouped(places[query[held]]):
             of = held[at]
-            chosen = None if features is None else replace(features, feature=features.feature[of])
+            chosen = (
+                None
+                if features is None
+                else replace(features, feature=features.feature[of])
+            )
             keep[of] = _let_through(screens.filters[number], asked, point[of], chosen)
     return keep
 
@@ -123,16 +153,22 @@ def objects_of(screens: Screens, objects: Interner) -> np.ndarray:
     return wanted
 
 
-def _keyed(screens: Screens, asked: Asked, point: np.ndarray, query: np.ndarray) -> np.ndarray:
+def _keyed(
+    screens: Screens, asked: Asked, point: np.ndarray, query: np.ndarray
+) -> np.ndarray:
     wanted = objects_of(screens, asked.objects)[query]
     keep: np.ndarray = (wanted == -1) | (wanted == asked.readings.object[point])
     return keep
 
 
 def _meet(
-    screens: Screens, asked: Asked, scale: tuple[np.ndarray, np.ndarray] | None, place: np.ndarray, point: np.ndarray,
+    screens: Screens,
+    asked: Asked,
+    scale: tuple[np.ndarray, np.ndarray] | None,
+    place: np.ndarray,
+    point: np.ndarray,
     keep: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     """Takes out of `keep` the pairs whose box does not meet what it must, or meets what it must not."""
     held = np.flatnonzero(keep & (place >= 0))
     if not len(held):
@@ -143,8 +179,16 @@ def _meet(
     if scale is None:
         half = value / 2, value / 2
     else:
-        half = half_sides(value, screens.metres.take(place), (scale[0].take(point), scale[1].take(point)))
-    boxes, x, y = screens.boxes.take(place, axis=1), asked.readings.x.take(point), asked.readings.y.take(point)
+        half = half_sides(
+            value,
+            screens.metres.take(place),
+            (scale[0].take(point), scale[1].take(point)),
+        )
+    boxes, x, y = (
+        screens.boxes.take(place, axis=1),
+        asked.readings.x.take(point),
+        asked.readings.y.take(point),
+    )
     found = meets(boxes, half, x, y)
     if asked.geographic and (np.abs(x) + half[0] > _TURN / 2).any():
         found |= meets(boxes, half, x - np.copysign(_TURN, x), y)
@@ -155,36 +199,50 @@ def _grouped(numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """The numbers from 0 on that occur, each with its places."""
     order = np.argsort(numbers, kind="stable")
     order = order[int(np.count_nonzero(numbers < 0)) :]
-    starts = np.flatnonzero(np.r_[True, np.diff(numbers[order]) > 0]) if len(order) else order
+    starts = (
+        np.flatnonzero(np.r_[True, np.diff(numbers[order]) > 0])
+        if len(order)
+        else order
+    )
     for start, end in zip(starts, [*starts[1:], len(order)], strict=False):
         yield int(numbers[order[start]]), order[start:end]
 
 
-def _let_through(one: Filtering, asked: Asked, point: np.ndarray, features: Features | None) -> np.ndarray:
+def _let_through(
+    one: Filtering, asked: Asked, point: np.ndarray, features: Features | None
+) -> np.ndarray:
     """What a filter says of pairs; without features each fix is asked about once."""
     if features is not None:
         chosen = features
 
         def of_pairs(rows: np.ndarray) -> np.ndarray:
             of = replace(chosen, feature=chosen.feature[rows])
-            return FILTERS[one.name].filter_pairs(_fixes(one, asked, point[rows]), of, one.text)
+            return FILTERS[one.name].filter_pairs(
+                _fixes(one, asked, point[rows]), of, one.text
+            )
 
         return _judged(one, of_pairs, len(point))
     points, at = np.unique(point, return_inverse=True)
 
     def of_fixes(rows: np.ndarray) -> np.ndarray:
-        return FILTERS[one.name].filter_fixes(_fixes(one, asked, points[rows]), one.text)
+        return FILTERS[one.name].filter_fixes(
+            _fixes(one, asked, points[rows]), one.text
+        )
 
     return _judged(one, of_fixes, len(points))[at]
 
 
-def _judged(one: Filtering, judge: Callable[[np.ndarray], np.ndarray], total: int) -> np.ndarray:
+def _judged(
+    one: Filtering, judge: Callable[[np.ndarray], np.ndarray], total: int
+) -> np.ndarray:
     """What a filter says; a row for which it raises does not pass, and that is noted."""
 
     def checked(rows: np.ndarray) -> np.ndarray:
         found = np.asarray(judge(rows))
         if found.dtype != np.bool_ or found.shape != rows.shape:
-            raise TypeError(f"it gives {found.dtype}{list(found.shape)} for {len(rows)} rows, not a bool for each")
+            raise TypeError(
+                f"it gives {found.dtype}{list(found.shape)} for {len(rows)} rows, not a bool for each"
+            )
         return found
 
     raised: list[Exception] = []
@@ -199,7 +257,13 @@ def _judged(one: Filtering, judge: Callable[[np.ndarray], np.ndarray], total: in
 def _fixes(one: Filtering, asked: Asked, point: np.ndarray) -> Fixes:
     readings = asked.readings.take(point)
     half_x, half_y = one.growth.half_sides(readings.y, geographic=asked.geographic)
-    return Fixes(readings=readings, ids=asked.objects.ids, geographic=asked.geographic, half_x=half_x, half_y=half_y)
+    return Fixes(
+        readings=readings,
+        ids=asked.objects.ids,
+        geographic=asked.geographic,
+        half_x=half_x,
+        half_y=half_y,
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from st_common.operators.conditions import Conditions, Seen, are_simple, fits_of, seen_of
+from st_common.operators.conditions import (
+    Conditions,
+    Seen,
+    are_simple,
+    fits_of,
+    seen_of,
+)
 from st_common.operators.course import Course
 from st_common.operators.intern import Interner
 from st_common.operators.present import Present
@@ -13,18 +19,35 @@ from st_common.operators.present import Present
 class SeenColumns:
     """Columns by the places of fixes in a run; the last place is for none. `simple` conditions need no database."""
 
-    def __init__(self, conditions: Conditions, fixes: Present | Course, objects: Interner, *, geographic: bool) -> None:
+    def __init__(
+        self,
+        conditions: Conditions,
+        fixes: Present | Course,
+        objects: Interner,
+        *,
+        geographic: bool,
+    ) -> None:
         values, nobody = fixes.values, np.empty(0, np.int64)
         whole = replace(fixes.readings(nobody), attributes=values.attributes)
         fits = fits_of(conditions, whole, objects.ids, geographic=geographic)
         self.simple = are_simple(conditions, fits)
-        self._conditions, self._objects, self._geographic = conditions, objects, geographic
+        self._conditions, self._objects, self._geographic = (
+            conditions,
+            objects,
+            geographic,
+        )
         shape = (len(conditions.columns), values.places + 1)
-        self._seen = Seen(numbers=np.full(shape, np.nan), texts=np.full(shape, -1, np.int64), fits=fits)
+        self._seen = Seen(
+            numbers=np.full(shape, np.nan),
+            texts=np.full(shape, -1, np.int64),
+            fits=fits,
+        )
         self._known = np.zeros(values.places + 1, bool)
         self._known[-1] = True
 
-    def at(self, fixes: Present | Course, objects: np.ndarray) -> tuple[Seen, np.ndarray]:
+    def at(
+        self, fixes: Present | Course, objects: np.ndarray
+    ) -> tuple[Seen, np.ndarray]:
         """The columns, known for the last fixes of some objects, and the places where these stand."""
         places = fixes.place[objects]
         new = np.flatnonzero(~self._known[places])
@@ -33,18 +56,32 @@ class SeenColumns:
             is_new[objects[new]] = True
             who = np.flatnonzero(is_new)
             wanted, readings = fixes.place[who], fixes.readings(who)
-            found = seen_of(self._conditions, readings, self._objects.ids, geographic=self._geographic)
-            self._seen.numbers[:, wanted], self._seen.texts[:, wanted] = found.numbers, found.texts
+            found = seen_of(
+                self._conditions,
+                readings,
+                self._objects.ids,
+                geographic=self._geographic,
+            )
+            self._seen.numbers[:, wanted], self._seen.texts[:, wanted] = (
+                found.numbers,
+                found.texts,
+            )
             self._known[wanted] = True
         return self._seen, places
 
 
 def seen_columns(
-    conditions: Conditions, fixes: Present | Course, objects: Interner, *, geographic: bool
+    conditions: Conditions,
+    fixes: Present | Course,
+    objects: Interner,
+    *,
+    geographic: bool,
 ) -> SeenColumns:
     """The columns that conditions name, as far as they are known in this run."""
     known = fixes.values.columns
     if id(conditions) not in known:
-        known[id(conditions)] = SeenColumns(conditions, fixes, objects, geographic=geographic)
+        known[id(conditions)] = SeenColumns(
+            conditions, fixes, objects, geographic=geographic
+        )
     found: SeenColumns = known[id(conditions)]
     return found

@@ -61,7 +61,9 @@ class Lists:
         """Pairs of a place in `rule` and an object of that rule's list, sorted by place; none without a list."""
         of = self.of_rule[rule]
         first = np.searchsorted(self.owner, of, side="left")
-        runs = np.where(of < 0, 0, np.searchsorted(self.owner, of, side="right") - first)
+        runs = np.where(
+            of < 0, 0, np.searchsorted(self.owner, of, side="right") - first
+        )
         place, run = np.repeat(np.arange(len(rule)), runs), ranges(first, runs)
         count = self.count[run]
         return np.repeat(place, count), self.members[ranges(self.start[run], count)]
@@ -71,21 +73,38 @@ def no_lists(rules: int, objects: Ints) -> Lists:
     """No list of any of so many rules."""
     none = np.empty(0, np.int64)
     size = np.full(rules, len(objects))
-    return Lists(of_rule=np.full(rules, -1), size=size, owner=none, start=none, count=none, members=none)
+    return Lists(
+        of_rule=np.full(rules, -1),
+        size=size,
+        owner=none,
+        start=none,
+        count=none,
+        members=none,
+    )
 
 
 def shortest(parts: Sequence[Lists]) -> Lists:
     """For each rule the shortest of the lists that several parts have for it."""
     counts = np.array([part.owner.max(initial=-1) + 1 for part in parts])
-    lists, places = (np.cumsum(of) - of for of in (counts, np.array([len(part.members) for part in parts])))
+    lists, places = (
+        np.cumsum(of) - of
+        for of in (counts, np.array([len(part.members) for part in parts]))
+    )
     sizes = np.stack([np.where(part.of_rule < 0, np.inf, part.size) for part in parts])
     best, rules = sizes.argmin(axis=0), np.arange(sizes.shape[1])
     listed = np.isfinite(sizes[best, rules])
-    of_rule = np.stack([part.of_rule + first for part, first in zip(parts, lists, strict=True)])
+    of_rule = np.stack(
+        [part.of_rule + first for part, first in zip(parts, lists, strict=True)]
+    )
     return Lists(
-        of_rule=np.where(listed, of_rule[best, rules], -1), size=np.min([part.size for part in parts], axis=0),
-        owner=np.concatenate([part.owner + first for part, first in zip(parts, lists, strict=True)]),
-        start=np.concatenate([part.start + first for part, first in zip(parts, places, strict=True)]),
+        of_rule=np.where(listed, of_rule[best, rules], -1),
+        size=np.min([part.size for part in parts], axis=0),
+        owner=np.concatenate(
+            [part.owner + first for part, first in zip(parts, lists, strict=True)]
+        ),
+        start=np.concatenate(
+            [part.start + first for part, first in zip(parts, places, strict=True)]
+        ),
         count=np.concatenate([part.count for part in parts]),
         members=np.concatenate([part.members for part in parts]),
-    )  # fmt: skip
+    )

@@ -195,7 +195,11 @@ class _Parser:
         parts = [value for _, value in self._tokens[start : self._at]]
         if not parts or depth:
             raise _OtherError
-        return parts[0] + parts[1] if len(parts) == 2 and parts[0] == "-" else " ".join(parts)
+        return (
+            parts[0] + parts[1]
+            if len(parts) == 2 and parts[0] == "-"
+            else " ".join(parts)
+        )
 
 
 def _compared(name: str, sign: str, constant: str) -> Atom:

@@ -67,7 +67,11 @@ def judge(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
     caches = tick.margin > 0 and (not kind.is_dynamic or hasattr(kind, "update_from"))
     if not caches:
         return _judged(kind, tick, kept)
-    judged = _judged_from_caches(kind, tick, kept) if tick.refills else _judged_beside_caches(kind, tick, kept)
+    judged = (
+        _judged_from_caches(kind, tick, kept)
+        if tick.refills
+        else _judged_beside_caches(kind, tick, kept)
+    )
     return replace(judged, caches=_counted(tick, kept, judged))
 
 
@@ -103,9 +107,17 @@ def _judged_beside_caches(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
     """The answers without caches; these go on as in the paper, and what they miss is counted."""
     judged = _judged(kind, tick, kept)
     before, criteria = kept.cache if kept else None, judged.kept.criteria
-    cache = followed(kind, tick.world, before, criteria, judged.whole, tick.changed, tick.margin)
-    missed = misses(cache, judged.row, judged.object, packed(tick.member_row, tick.member_object))
-    return replace(judged, kept=Kept(criteria=criteria, cache=cache), caches=CacheCounts(misses=missed))
+    cache = followed(
+        kind, tick.world, before, criteria, judged.whole, tick.changed, tick.margin
+    )
+    missed = misses(
+        cache, judged.row, judged.object, packed(tick.member_row, tick.member_object)
+    )
+    return replace(
+        judged,
+        kept=Kept(criteria=criteria, cache=cache),
+        caches=CacheCounts(misses=missed),
+    )
 
 
 def _judged(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
@@ -115,17 +127,33 @@ def _judged(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
     fresh = kind.update_criteria(tick.world, tick.table, which)
     criteria = fresh if kept is None else kept.criteria.with_rows(which, fresh)
     alive = np.flatnonzero(tick.world.alive)
-    row, found, count = _members(kind, tick.world, fresh, alive) if len(which) else (which, which, 0)
+    row, found, count = (
+        _members(kind, tick.world, fresh, alive) if len(which) else (which, which, 0)
+    )
     row = which[row]
     if not kind.is_dynamic and len(which) < len(whole):
-        others, mine = np.flatnonzero(~whole), np.flatnonzero(tick.world.alive & tick.changed)
+        others, mine = (
+            np.flatnonzero(~whole),
+            np.flatnonzero(tick.world.alive & tick.changed),
+        )
         more, objects, tested = _members(kind, tick.world, criteria.take(others), mine)
-        row, found = np.concatenate([row, others[more]]), np.concatenate([found, objects])
+        row, found = (
+            np.concatenate([row, others[more]]),
+            np.concatenate([found, objects]),
+        )
         looked += tested
-    return Judged(whole=whole, row=row, object=found, kept=Kept(criteria=criteria, cache=None), touched=count + looked)
+    return Judged(
+        whole=whole,
+        row=row,
+        object=found,
+        kept=Kept(criteria=criteria, cache=None),
+        touched=count + looked,
+    )
 
 
-def _members(kind: Kind, world: World, criteria: Criteria, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+def _members(
+    kind: Kind, world: World, criteria: Criteria, objects: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int]:
     row, found = kind.in_cache_area(world, criteria, objects, 0.0)
     satisfied = kind.satisfy(world, criteria, row, found)
     return row[satisfied], found[satisfied], len(objects) + len(row)
@@ -145,7 +173,9 @@ def _touched(kind: Kind, tick: Tick, criteria: Criteria) -> tuple[np.ndarray, in
     return touched, len(mine) + len(found)
 
 
-def _anticipated(kind: Kind, tick: Tick, kept: Kept | None, criteria: Criteria, whole: np.ndarray) -> Judged:
+def _anticipated(
+    kind: Kind, tick: Tick, kept: Kept | None, criteria: Criteria, whole: np.ndarray
+) -> Judged:
     """Members from the caches alone."""
     world = tick.world
     now = _caches(kind, tick, kept, criteria)
@@ -156,21 +186,33 @@ def _anticipated(kind: Kind, tick: Tick, kept: Kept | None, criteria: Criteria, 
     more, objects = cache.row[sure], cache.object[sure]
     allowed = admitted(world, criteria, more, objects)
     return Judged(
-        whole=whole, row=np.concatenate([row[satisfied], more[allowed]]),
-        object=np.concatenate([found[satisfied], objects[allowed]]), kept=Kept(criteria=criteria, cache=cache),
-        touched=now.touched + len(row), caches=CacheCounts(refills=now.refills),
-    )  # fmt: skip
+        whole=whole,
+        row=np.concatenate([row[satisfied], more[allowed]]),
+        object=np.concatenate([found[satisfied], objects[allowed]]),
+        kept=Kept(criteria=criteria, cache=cache),
+        touched=now.touched + len(row),
+        caches=CacheCounts(refills=now.refills),
+    )
 
 
-def _anticipated_nearest(kind: FromCache, tick: Tick, kept: Kept | None, which: np.ndarray, looked: int) -> Judged:
+def _anticipated_nearest(
+    kind: FromCache, tick: Tick, kept: Kept | None, which: np.ndarray, looked: int
+) -> Judged:
     """Members of some queries for neighbours from their caches, which are filled anew where they are not enough."""
     world = tick.world
     if kept is None or kept.cache is None:
         criteria = kind.update_criteria(world, tick.table, which)
         now = seeded(kind, world, criteria, tick.margin)
     else:
-        fresh, now = advanced_nearest(kind, world, tick.table, kept.cache, which=which, changed=tick.changed,
-                                      margin=tick.margin)  # fmt: skip
+        fresh, now = advanced_nearest(
+            kind,
+            world,
+            tick.table,
+            kept.cache,
+            which=which,
+            changed=tick.changed,
+            margin=tick.margin,
+        )
         criteria = kept.criteria.with_rows(which, fresh)
     whole = np.zeros(len(tick.moved), bool)
     whole[which] = True
@@ -178,11 +220,19 @@ def _anticipated_nearest(kind: FromCache, tick: Tick, kept: Kept | None, which: 
     row, found = now.cache.row[asked], now.cache.object[asked]
     satisfied = kind.satisfy(world, criteria, row, found)
     kept = Kept(criteria=criteria, cache=now.cache)
-    return Judged(whole=whole, row=row[satisfied], object=found[satisfied], kept=kept, touched=now.touched + looked,
-                  caches=CacheCounts(refills=now.refills))  # fmt: skip
+    return Judged(
+        whole=whole,
+        row=row[satisfied],
+        object=found[satisfied],
+        kept=kept,
+        touched=now.touched + looked,
+        caches=CacheCounts(refills=now.refills),
+    )
 
 
 def _caches(kind: Kind, tick: Tick, kept: Kept | None, criteria: Criteria) -> Advanced:
     if kept is None or kept.cache is None:
         return seeded(kind, tick.world, criteria, tick.margin)
-    return advanced(kind, tick.world, kept.cache, criteria, changed=tick.changed, margin=tick.margin)
+    return advanced(
+        kind, tick.world, kept.cache, criteria, changed=tick.changed, margin=tick.margin
+    )

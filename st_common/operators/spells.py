@@ -20,7 +20,9 @@ class Spells:
     They are sorted by query and start.
     """
 
-    def __init__(self, query: np.ndarray, start: np.ndarray, until: np.ndarray, ticks: int) -> None:
+    def __init__(
+        self, query: np.ndarray, start: np.ndarray, until: np.ndarray, ticks: int
+    ) -> None:
         self.query, self.start, self.until, self.ticks = query, start, until, ticks
         self._width = ticks + 2
         self._begins = self._packed(query, start)
@@ -33,28 +35,42 @@ class Spells:
     def at(self, query: np.ndarray, tick: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The spells of queries at ticks: the place of the pair of both, and that of the spell."""
         wanted = self._packed(query, tick)
-        low, high = np.searchsorted(self._reach, wanted, side="right"), np.searchsorted(self._begins, wanted, "right")
+        low, high = (
+            np.searchsorted(self._reach, wanted, side="right"),
+            np.searchsorted(self._begins, wanted, "right"),
+        )
         counts = np.maximum(high - low, 0)
         spell, cell = ranges(low, counts), np.repeat(np.arange(len(query)), counts)
         held = self.until[spell] > tick[cell]
         return cell[held], spell[held]
 
-    def parts_at(self, query: np.ndarray, tick: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def parts_at(
+        self, query: np.ndarray, tick: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The same in parts, each with all spells of its pairs, so that there are never many at once."""
         wanted = self._packed(query, tick)
-        low, high = np.searchsorted(self._reach, wanted, side="right"), np.searchsorted(self._begins, wanted, "right")
+        low, high = (
+            np.searchsorted(self._reach, wanted, side="right"),
+            np.searchsorted(self._begins, wanted, "right"),
+        )
         part = np.cumsum(np.maximum(high - low, 0)) // _MOST
-        ends = np.flatnonzero(np.r_[part[1:] != part[:-1], True]) + 1 if len(part) else part
+        ends = (
+            np.flatnonzero(np.r_[part[1:] != part[:-1], True]) + 1
+            if len(part)
+            else part
+        )
         for first, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False):
             cell, spell = self.at(query[first:end], tick[first:end])
             yield first + cell, spell
 
     def decided(self) -> tuple[np.ndarray, np.ndarray]:
         """The queries and ticks, each pair once and in their order, at which a spell begins or ends."""
-        packed = np.concatenate([
-            self._packed(self.query, self.start)[self.start >= 0],
-            self._packed(self.query, self.until)[self.until < self.ticks],
-        ])  # fmt: skip
+        packed = np.concatenate(
+            [
+                self._packed(self.query, self.start)[self.start >= 0],
+                self._packed(self.query, self.until)[self.until < self.ticks],
+            ]
+        )
         found = np.unique(packed)
         return found // self._width, found % self._width - 1
 
@@ -71,31 +87,48 @@ class Members:
     @property
     def anew(self) -> np.ndarray:
         """bool[n]: where something happened to an object that was a member already and stays one."""
-        found: np.ndarray = (self.spells.start > self.since) & (self.spells.start < self.spells.until)
+        found: np.ndarray = (self.spells.start > self.since) & (
+            self.spells.start < self.spells.until
+        )
         return found
 
 
-def members_of(turn: Turn, course: Course | Now, before: np.ndarray, turns: Turns, wanted: np.ndarray) -> Members:
+def members_of(
+    turn: Turn,
+    course: Course | Now,
+    before: np.ndarray,
+    turns: Turns,
+    wanted: np.ndarray,
+) -> Members:
     """The members of the `wanted` queries (bool[q]) over several ticks, given those before and who comes and goes."""
     of_target = turn.numbering.targets.query
     before = before[wanted[of_target[before >> SHIFT]]]
     mine = wanted[of_target[turns.key >> SHIFT]]
-    key, since, until = _stays(before, turns.tick[mine], turns.key[mine], turns.comes[mine], course.ticks)
+    key, since, until = _stays(
+        before, turns.tick[mine], turns.key[mine], turns.comes[mine], course.ticks
+    )
     spell, version = course.versions_within(key & MASK, since, until)
     start = np.maximum(since[spell], course.tick[version])
     end = np.minimum(until[spell], course.until[version])
     query = of_target[key[spell] >> SHIFT]
     order = np.lexsort((start, query))
     spell = spell[order]
-    return Members(spells=Spells(query[order], start[order], end[order], course.ticks), key=key[spell],
-                   since=since[spell], version=version[order])  # fmt: skip
+    return Members(
+        spells=Spells(query[order], start[order], end[order], course.ticks),
+        key=key[spell],
+        since=since[spell],
+        version=version[order],
+    )
 
 
 def _stays(
     before: np.ndarray, tick: np.ndarray, key: np.ndarray, comes: np.ndarray, ticks: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Keys, and from which tick to before which one each is there."""
-    key, tick = np.concatenate([before, key]), np.concatenate([np.full(len(before), BEFORE), tick])
+    key, tick = (
+        np.concatenate([before, key]),
+        np.concatenate([np.full(len(before), BEFORE), tick]),
+    )
     comes = np.concatenate([np.ones(len(before), bool), comes])
     order = np.lexsort((tick, key))
     key, tick, comes = key[order], tick[order], comes[order]

@@ -43,7 +43,9 @@ class Step:
 
 
 @uncollected()
-def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: LayerOf) -> Step:
+def step(
+    state: State, packets: Iterable[Packet], settings: Settings, layer_of: LayerOf
+) -> Step:
     """Folds a batch of packets into a state.
 
     The packets are sorted by segment first. However the log is cut into batches, the changes are the same (SPEC X1).
@@ -63,12 +65,18 @@ def step(state: State, packets: Iterable[Packet], settings: Settings, layer_of: 
                 state = replace(apply(state, outcome.delta), memo=outcome.memo)
                 failures |= dict.fromkeys(failed_queries(state.queries, noted))
     return Step(
-        state=state, deltas=tuple(outcome.delta for outcome in outcomes),
-        changes=pa.concat_tables([*(o.changes for o in outcomes if len(o.changes)), SHARD_SCHEMA.empty_table()]),
+        state=state,
+        deltas=tuple(outcome.delta for outcome in outcomes),
+        changes=pa.concat_tables(
+            [
+                *(o.changes for o in outcomes if len(o.changes)),
+                SHARD_SCHEMA.empty_table(),
+            ]
+        ),
         counters=sum((outcome.counters for outcome in outcomes), Counters()),
         failures=tuple({(one.query, one.version): one for one in failures}.values()),
         caches=summed(outcome.caches for outcome in outcomes),
-    )  # fmt: skip
+    )
 
 
 def _keyed(state: State, settings: Settings) -> State:
@@ -79,8 +87,10 @@ def _keyed(state: State, settings: Settings) -> State:
     """
     key, first = settings.id_key, state.objects.hashes[:1]
     if not np.array_equal(first, hashes_of(state.objects.ids.slice(0, 1), key)):
-        raise StateError("the ids of the state are hashed by another key than the stream's",
-                         hint="restore the stream's `topology.json`: it holds the key")  # fmt: skip
+        raise StateError(
+            "the ids of the state are hashed by another key than the stream's",
+            hint="restore the stream's `topology.json`: it holds the key",
+        )
     return state.of_key(key)
 
 
@@ -90,42 +100,70 @@ def _in_order(state: State, packets: Iterable[Packet]) -> list[Packet]:
     for packet in ordered:
         if packet.segment != expected:
             what = "is missing" if packet.segment > expected else "comes twice"
-            raise LogError(f"segment {min(packet.segment, expected)} {what}", hint="the log must be dense and in order")
+            raise LogError(
+                f"segment {min(packet.segment, expected)} {what}",
+                hint="the log must be dense and in order",
+            )
         expected += packet.segments
     return ordered
 
 
 def _runs(packets: list[Packet]) -> Iterator[list[Packet]]:
     """Data packets that follow each other are one run; a control packet is one by itself."""
-    for _, group in groupby(packets, key=lambda packet: packet.segment if packet.controls else -1):
+    for _, group in groupby(
+        packets, key=lambda packet: packet.segment if packet.controls else -1
+    ):
         yield list(group)
 
 
-def _outcomes(state: State, packets: list[Packet], settings: Settings, layer_of: LayerOf) -> Iterator[Outcome]:
+def _outcomes(
+    state: State, packets: list[Packet], settings: Settings, layer_of: LayerOf
+) -> Iterator[Outcome]:
     packet = packets[0]
     if not packet.controls:
         yield evaluate(state, _run(state, packets), settings, layer_of)
         return
-    rows = [(position_of(packet.segment, row), control_row) for row, control_row in enumerate(packet.controls)]
+    rows = [
+        (position_of(packet.segment, row), control_row)
+        for row, control_row in enumerate(packet.controls)
+    ]
     for part in parts(rows):
         outcome = control(state, part, settings, layer_of)
         yield outcome
         state = replace(apply(state, outcome.delta), memo=outcome.memo)
     end = Delta(next_segment=packet.segment + 1, max_event=state.max_event)
-    yield Outcome(delta=end, changes=SHARD_SCHEMA.empty_table(), counters=Counters(), memo=state.memo)
+    yield Outcome(
+        delta=end,
+        changes=SHARD_SCHEMA.empty_table(),
+        counters=Counters(),
+        memo=state.memo,
+    )
 
 
 def _run(state: State, packets: list[Packet]) -> Run:
     """The packets' fixes as rows in log order, their objects numbered; unknown ones from the state's number on."""
     numbers, ids, hashes = _numbered(state, packets)
-    position, clock = [p.positions() for p in packets], [p.clock_positions() for p in packets]
+    position, clock = (
+        [p.positions() for p in packets],
+        [p.clock_positions() for p in packets],
+    )
     rows = Rows(
-        position=np.concatenate(position), object=np.concatenate(numbers), clock_position=np.concatenate(clock),
-        clock_max=np.concatenate([p.clock_max for p in packets]), ts=np.concatenate([p.ts for p in packets]),
-        x=np.concatenate([p.x for p in packets]), y=np.concatenate([p.y for p in packets]),
-        gone=np.concatenate([p.gone for p in packets]), attributes=_attributes(packets),
-    )  # fmt: skip
-    return Run(rows=rows, next_segment=packets[-1].segment + packets[-1].segments, object_ids=ids, object_hashes=hashes)
+        position=np.concatenate(position),
+        object=np.concatenate(numbers),
+        clock_position=np.concatenate(clock),
+        clock_max=np.concatenate([p.clock_max for p in packets]),
+        ts=np.concatenate([p.ts for p in packets]),
+        x=np.concatenate([p.x for p in packets]),
+        y=np.concatenate([p.y for p in packets]),
+        gone=np.concatenate([p.gone for p in packets]),
+        attributes=_attributes(packets),
+    )
+    return Run(
+        rows=rows,
+        next_segment=packets[-1].segment + packets[-1].segments,
+        object_ids=ids,
+        object_hashes=hashes,
+    )
 
 
 def _attributes(packets: list[Packet]) -> Attributes:
@@ -134,14 +172,20 @@ def _attributes(packets: list[Packet]) -> Attributes:
     out = {}
     for name in names:
         kind = next(p.attributes[name].type for p in packets if name in p.attributes)
-        out[name] = pa.concat_arrays([
-            p.attributes[name].cast(kind, safe=False) if name in p.attributes else pa.nulls(len(p.ts), kind)
-            for p in packets
-        ])  # fmt: skip
+        out[name] = pa.concat_arrays(
+            [
+                p.attributes[name].cast(kind, safe=False)
+                if name in p.attributes
+                else pa.nulls(len(p.ts), kind)
+                for p in packets
+            ]
+        )
     return out
 
 
-def _numbered(state: State, packets: list[Packet]) -> tuple[list[np.ndarray], pa.Array, np.ndarray]:
+def _numbered(
+    state: State, packets: list[Packet]
+) -> tuple[list[np.ndarray], pa.Array, np.ndarray]:
     """The object numbers of each packet's fixes, and the ids and hashes of the objects that are new."""
     interner = state.objects
     numbers = []
@@ -149,7 +193,9 @@ def _numbered(state: State, packets: list[Packet]) -> tuple[list[np.ndarray], pa
         found = interner.find(packet.hashes, packet.objects)
         missing = found < 0
         found[missing] = len(interner) + np.arange(int(missing.sum()))
-        interner = interner.with_new(packet.hashes[missing], packet.objects.filter(pa.array(missing)))
+        interner = interner.with_new(
+            packet.hashes[missing], packet.objects.filter(pa.array(missing))
+        )
         numbers.append(found[packet.code])
     start = len(state.objects)
     return numbers, interner.ids.slice(start), interner.hashes[start:]

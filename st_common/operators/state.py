@@ -8,7 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.errors import StateError
-from st_common.operators.codec import attributes_of, flat, flat_attributes, from_blob, to_blob, unflat
+from st_common.operators.codec import (
+    attributes_of,
+    flat,
+    flat_attributes,
+    from_blob,
+    to_blob,
+    unflat,
+)
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER, Attributes, LastFixes
 from st_common.operators.frame_rows import FrameRows, Tracks
@@ -16,10 +23,24 @@ from st_common.operators.groups import Groups
 from st_common.operators.intern import Interner
 from st_common.operators.keys import MASK as TARGET_MASK
 from st_common.operators.keys import SHIFT as OBJECT_SHIFT
-from st_common.operators.registered import Queries, Registered, queries_from_arrays, queries_to_arrays
+from st_common.operators.registered import (
+    Queries,
+    Registered,
+    queries_from_arrays,
+    queries_to_arrays,
+)
 from st_common.operators.targets import Targets
 
-__all__ = ["NEVER", "OBJECT_SHIFT", "TARGET_MASK", "Held", "Pending", "Registered", "State", "check_format"]
+__all__ = [
+    "NEVER",
+    "OBJECT_SHIFT",
+    "TARGET_MASK",
+    "Held",
+    "Pending",
+    "Registered",
+    "State",
+    "check_format",
+]
 
 FORMAT = 4  # of the bytes of a state; a state of another format is refused
 
@@ -40,21 +61,36 @@ class Held:
     def empty() -> "Held":
         """No fixes."""
         ints = np.empty(0, np.int64)
-        return Held(position=ints, object=ints, ts=ints, x=np.empty(0), y=np.empty(0), gone=np.empty(0, np.int8))
+        return Held(
+            position=ints,
+            object=ints,
+            ts=ints,
+            x=np.empty(0),
+            y=np.empty(0),
+            gone=np.empty(0, np.int8),
+        )
 
     def __len__(self) -> int:
         return len(self.position)
 
     def to_arrays(self) -> dict[str, np.ndarray | pa.Array]:
         """As arrays for a blob."""
-        attributes = {f"held/{name}": values for name, values in self.attributes.items()}
-        return {f"held/{name}": getattr(self, name) for name in _HELD} | flat_attributes(attributes)
+        attributes = {
+            f"held/{name}": values for name, values in self.attributes.items()
+        }
+        return {
+            f"held/{name}": getattr(self, name) for name in _HELD
+        } | flat_attributes(attributes)
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray | pa.Array]) -> "Held":
         """What `to_arrays` gave."""
         attributes = attributes_of(arrays)
-        mine = {n.removeprefix("held/"): values for n, values in attributes.items() if n.startswith("held/")}
+        mine = {
+            n.removeprefix("held/"): values
+            for n, values in attributes.items()
+            if n.startswith("held/")
+        }
         return Held(**{name: arrays[f"held/{name}"] for name in _HELD}, attributes=mine)
 
 
@@ -112,24 +148,50 @@ class State:
 
     def of_key(self, key: str) -> "State":
         """The state, whose ids are said to be hashed by that key."""
-        return replace(self, objects=self.objects.under(key), partners=self.partners.under(key))
+        return replace(
+            self, objects=self.objects.under(key), partners=self.partners.under(key)
+        )
 
     def to_blob(self, *, queries: bool = True) -> bytes:
         """The whole state as bytes: the base that later deltas build on; the queries may be stored by themselves."""
-        arrays: dict[str, np.ndarray | pa.Array] = {"answer": self.answer, "tick_answer": self.tick_answer}
+        arrays: dict[str, np.ndarray | pa.Array] = {
+            "answer": self.answer,
+            "tick_answer": self.tick_answer,
+        }
         for name in ("objects", "partners"):
             interner = getattr(self, name)
             arrays |= {f"{name}_ids": interner.ids, f"{name}_hashes": interner.hashes}
-        arrays |= {f"fixes/{name}": values for name, values in self.fixes.columns().items()}
-        arrays |= flat_attributes({f"fixes/{name}": values for name, values in self.fixes.attributes.items()})
-        arrays |= self.held.to_arrays() | flat("entries", self.entries) | flat("groups", self.groups)
-        arrays |= {"target_query": self.targets.query, "target_partner": self.targets.partner}
+        arrays |= {
+            f"fixes/{name}": values for name, values in self.fixes.columns().items()
+        }
+        arrays |= flat_attributes(
+            {f"fixes/{name}": values for name, values in self.fixes.attributes.items()}
+        )
+        arrays |= (
+            self.held.to_arrays()
+            | flat("entries", self.entries)
+            | flat("groups", self.groups)
+        )
+        arrays |= {
+            "target_query": self.targets.query,
+            "target_partner": self.targets.partner,
+        }
         arrays |= flat("frames", self.frame_rows) | self.tracks.to_arrays("tracks")
-        arrays |= {"pending_objects": self.pending.objects, "pending_ended": self.pending.ended}
+        arrays |= {
+            "pending_objects": self.pending.objects,
+            "pending_ended": self.pending.ended,
+        }
         arrays |= queries_to_arrays(self.queries) if queries else {}
-        meta = {"format": FORMAT, "next_segment": self.next_segment, "max_event": int(self.max_event)}
+        meta = {
+            "format": FORMAT,
+            "next_segment": self.next_segment,
+            "max_event": int(self.max_event),
+        }
         meta |= {"raised_us": int(self.raised_us)}
-        return to_blob(arrays, {**meta, "pending_tick": int(self.pending.tick), "layers": self.layers})
+        return to_blob(
+            arrays,
+            {**meta, "pending_tick": int(self.pending.tick), "layers": self.layers},
+        )
 
     @staticmethod
     def from_blob(blob: bytes, queries: Queries | None = None) -> "State":
@@ -141,20 +203,28 @@ class State:
         arrays, meta = from_blob(blob)
         check_format(meta)
         return State(
-            next_segment=meta["next_segment"], max_event=meta["max_event"], layers=meta["layers"],
+            next_segment=meta["next_segment"],
+            max_event=meta["max_event"],
+            layers=meta["layers"],
             raised_us=meta.get("raised_us", 0),
-            queries=queries_from_arrays(arrays) if queries is None else queries, answer=arrays["answer"],
+            queries=queries_from_arrays(arrays) if queries is None else queries,
+            answer=arrays["answer"],
             tick_answer=arrays["tick_answer"],
             objects=Interner(arrays["objects_ids"], arrays["objects_hashes"]),
             partners=Interner(arrays["partners_ids"], arrays["partners_hashes"]),
-            targets=Targets(arrays["target_query"], arrays["target_partner"]), fixes=fixes_from_arrays(arrays),
+            targets=Targets(arrays["target_query"], arrays["target_partner"]),
+            fixes=fixes_from_arrays(arrays),
             pending=Pending(
-                tick=meta["pending_tick"], objects=arrays["pending_objects"], ended=arrays["pending_ended"]
+                tick=meta["pending_tick"],
+                objects=arrays["pending_objects"],
+                ended=arrays["pending_ended"],
             ),
-            held=Held.from_arrays(arrays), entries=unflat("entries", Entries, arrays),
-            groups=unflat("groups", Groups, arrays), frame_rows=unflat("frames", FrameRows, arrays),
+            held=Held.from_arrays(arrays),
+            entries=unflat("entries", Entries, arrays),
+            groups=unflat("groups", Groups, arrays),
+            frame_rows=unflat("frames", FrameRows, arrays),
             tracks=Tracks.from_arrays("tracks", arrays),
-        )  # fmt: skip
+        )
 
 
 def fixes_from_arrays(arrays: Mapping[str, np.ndarray | pa.Array]) -> LastFixes:
@@ -164,7 +234,10 @@ def fixes_from_arrays(arrays: Mapping[str, np.ndarray | pa.Array]) -> LastFixes:
         for name, values in attributes_of(arrays).items()
         if name.startswith("fixes/")
     }
-    return LastFixes(**{name: arrays[f"fixes/{name}"] for name in LastFixes().columns()}, attributes=attributes)
+    return LastFixes(
+        **{name: arrays[f"fixes/{name}"] for name in LastFixes().columns()},
+        attributes=attributes,
+    )
 
 
 def check_format(meta: dict[str, Any], wanted: int = FORMAT) -> None:

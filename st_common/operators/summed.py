@@ -11,5 +11,7 @@ class Summed:
 
     def __add__(self, other: Self) -> Self:
         names = [field.name for field in fields(self)]  # type: ignore[arg-type]
-        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
+        sums: dict[str, Any] = {
+            name: getattr(self, name) + getattr(other, name) for name in names
+        }
         return type(self)(**sums)

@@ -46,31 +46,58 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     """The outcome of a swap: - for what no longer holds, + for what now does, the answers after it."""
     turn = _turn(state, change, settings, layer_of)
     numbering = turn.numbering
-    fixed = _swapped(state.answer, state.answer & MASK, _fixwise(state, turn, settings), change, turn)
+    fixed = _swapped(
+        state.answer, state.answer & MASK, _fixwise(state, turn, settings), change, turn
+    )
     present = Present(state.fixes, turn)
-    fresh = inner_answer(turn, present, state.tick_answer[:0], Memo(), present.alive).plus
-    ticking = _swapped(state.tick_answer, state.tick_answer >> SHIFT, fresh, change, turn)
-    at = At(tick=_now(state, settings), position=change.position, minus=change.minus, plus=change.plus)
+    fresh = inner_answer(
+        turn, present, state.tick_answer[:0], Memo(), present.alive
+    ).plus
+    ticking = _swapped(
+        state.tick_answer, state.tick_answer >> SHIFT, fresh, change, turn
+    )
+    at = At(
+        tick=_now(state, settings),
+        position=change.position,
+        minus=change.minus,
+        plus=change.plus,
+    )
     groups = _groups(state, turn, change, ticking, present)
     told = [_tell(present, turn, fixed, ticking, at)]
-    told.append(tell_groups(turn, group_lines(turn, state.groups, _told_groups(turn, groups), at)))
+    told.append(
+        tell_groups(
+            turn, group_lines(turn, state.groups, _told_groups(turn, groups), at)
+        )
+    )
     said = said_at_once(turn, present, ticking.plus, at.tick)
-    framed = swap_frames(state, turn, present, change, merged(ticking.kept, ticking.plus), at)
+    framed = swap_frames(
+        state, turn, present, change, merged(ticking.kept, ticking.plus), at
+    )
     told.append(framed.changes)
-    dropped = np.flatnonzero(np.isin(numbering.targets.query[state.entries.target], change.before))
+    dropped = np.flatnonzero(
+        np.isin(numbering.targets.query[state.entries.target], change.before)
+    )
     partner_ids, partner_hashes = numbering.new_partners()
     target_query, target_partner = numbering.new_targets()
     delta = Delta(
-        next_segment=state.next_segment, max_event=state.max_event, queries=change.queries, layers=change.layers,
+        next_segment=state.next_segment,
+        max_event=state.max_event,
+        queries=change.queries,
+        layers=change.layers,
         changed_queries=changed_queries(state.queries, change.queries),
-        answer_minus=fixed.minus, answer_plus=fixed.plus,
-        tick_minus=ticking.minus, tick_plus=ticking.plus,
-        entries_removed=dropped if not change.keeps else dropped[:0], **framed.changed,
+        answer_minus=fixed.minus,
+        answer_plus=fixed.plus,
+        tick_minus=ticking.minus,
+        tick_plus=ticking.plus,
+        entries_removed=dropped if not change.keeps else dropped[:0],
+        **framed.changed,
         groups_removed=np.union1d(groups.removed, framed.groups.removed),
         groups_added=relational.joined(groups.added, framed.groups.added, said),
-        partner_ids=partner_ids, partner_hashes=partner_hashes, target_query=target_query,
+        partner_ids=partner_ids,
+        partner_hashes=partner_hashes,
+        target_query=target_query,
         target_partner=target_partner,
-    )  # fmt: skip
+    )
     counters = Counters(leaves=len(fixed.minus), enters=len(fixed.plus))
     return Outcome(delta=delta, changes=pa.concat_tables(told), counters=counters)
 
@@ -78,55 +105,91 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
 def _turn(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> Turn:
     none, after = Events.empty(), frozenset(change.after.tolist())
     return Turn(
-        events=none, readings=readings.of_events(state.fixes, none, {}), objects=state.objects,
-        clock=Clock(position=np.array([-1]), value=np.array([_now(state, settings)])), queries=change.queries,
-        known=compile_shard(change.queries, settings, Source(fixes=state.fixes, objects=state.objects), after),
-        settings=settings, layer_of=layer_of, numbering=Numbering(state.partners, state.targets),
-    )  # fmt: skip
+        events=none,
+        readings=readings.of_events(state.fixes, none, {}),
+        objects=state.objects,
+        clock=Clock(position=np.array([-1]), value=np.array([_now(state, settings)])),
+        queries=change.queries,
+        known=compile_shard(
+            change.queries,
+            settings,
+            Source(fixes=state.fixes, objects=state.objects),
+            after,
+        ),
+        settings=settings,
+        layer_of=layer_of,
+        numbering=Numbering(state.partners, state.targets),
+    )
 
 
 def _fixwise(state: State, turn: Turn, settings: Settings) -> np.ndarray:
     """The keys of what the last fixes of own living objects satisfy now."""
     own = owned(state.objects, settings)
-    alive = np.flatnonzero((state.fixes.status == ALIVE) & (True if own is None else own))
+    alive = np.flatnonzero(
+        (state.fixes.status == ALIVE) & (True if own is None else own)
+    )
     queries = turn.known.fixwise
     if queries.empty:
         return alive[:0]
-    points = points_of(queries, readings.of_objects(state.fixes, alive), state.objects, geographic=settings.geographic)
+    points = points_of(
+        queries,
+        readings.of_objects(state.fixes, alive),
+        state.objects,
+        geographic=settings.geographic,
+    )
     hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
     return np.sort(packed(alive[hits.point], hits.target))
 
 
-def _swapped(answer: np.ndarray, target: np.ndarray, after: np.ndarray, change: Swap, turn: Turn) -> _Keys:
+def _swapped(
+    answer: np.ndarray, target: np.ndarray, after: np.ndarray, change: Swap, turn: Turn
+) -> _Keys:
     mine = np.zeros(len(change.queries), bool)
     mine[change.before] = True
     if change.keeps:
-        mine &= ~turn.known.windowed | turn.known.framed  # what a window holds stays until it is old
+        mine &= (
+            ~turn.known.windowed | turn.known.framed
+        )  # what a window holds stays until it is old
     is_before = mine[turn.numbering.targets.query[target]]
     before = answer[is_before]
-    minus, plus = (without(before, after), without(after, before)) if change.keeps else (before, after)
+    minus, plus = (
+        (without(before, after), without(after, before))
+        if change.keeps
+        else (before, after)
+    )
     return _Keys(minus=minus, plus=plus, kept=without(answer, minus))
 
 
-def _groups(state: State, turn: Turn, change: Swap, ticking: _Keys, present: Present) -> relational.Regrouped:
+def _groups(
+    state: State, turn: Turn, change: Swap, ticking: _Keys, present: Present
+) -> relational.Regrouped:
     """The aggregates of the swapped queries before and after.
 
     Before the stream has a time there are none: also counts of nothing wait for its first tick.
     """
     if state.max_event == NEVER:
         return relational.Regrouped(removed=change.before[:0], added=Groups.empty())
-    counted = turn.known.grouped & ~(turn.known.windowed if change.keeps else np.zeros(len(change.queries), bool))
+    counted = turn.known.grouped & ~(
+        turn.known.windowed if change.keeps else np.zeros(len(change.queries), bool)
+    )
     counted &= turn.known.mine
-    before, after = change.before[counted[change.before]], change.after[counted[change.after]]
+    before, after = (
+        change.before[counted[change.before]],
+        change.after[counted[change.after]],
+    )
     answer = merged(ticking.kept, ticking.plus)
-    fresh = relational.groups_of_members(turn, present, answer, after[~turn.known.windowed[after]])
+    fresh = relational.groups_of_members(
+        turn, present, answer, after[~turn.known.windowed[after]]
+    )
     dirty = np.union1d(before, after)
     changed = relational.regrouped(turn, state.groups, dirty, fresh)
     if change.keeps:
         return changed
     gone = np.isin(turn.numbering.targets.query[state.groups.target], change.before)
-    return relational.Regrouped(removed=state.groups.target[gone],
-                                added=_without_zeros(turn, changed.added, change.before))  # fmt: skip
+    return relational.Regrouped(
+        removed=state.groups.target[gone],
+        added=_without_zeros(turn, changed.added, change.before),
+    )
 
 
 def _told_groups(turn: Turn, groups: relational.Regrouped) -> relational.Regrouped:
@@ -141,7 +204,9 @@ def _without_zeros(turn: Turn, added: Groups, gone: np.ndarray) -> Groups:
     return Groups(target=added.target[keep], value=added.value[keep])
 
 
-def _tell(present: Present, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) -> pa.Table:
+def _tell(
+    present: Present, turn: Turn, fixed: _Keys, ticking: _Keys, at: At
+) -> pa.Table:
     known, of_target = turn.known, turn.numbering.targets.query
     minus = np.concatenate([_swapped_halves(fixed.minus), ticking.minus])
     plus = np.concatenate([_swapped_halves(fixed.plus), ticking.plus])
@@ -153,17 +218,29 @@ def _tell(present: Present, turn: Turn, fixed: _Keys, ticking: _Keys, at: At) ->
     selecting, fields = known.selecting[query], None
     if selecting.any():
         fields = fields_of(
-            turn.queries, turn.objects, query=query, reading=who, wanted=selecting, geographic=turn.settings.geographic,
+            turn.queries,
+            turn.objects,
+            query=query,
+            reading=who,
+            wanted=selecting,
+            geographic=turn.settings.geographic,
             readings=present.readings(np.arange(len(present))),
-        )  # fmt: skip
+        )
     value, comes = np.full(len(keys), np.nan), sign > 0
     value[comes] = valid_from(turn, present, query[comes], who[comes], at.tick)
     return change_rows(
-        names_of(turn), position=at.rows(query), event_ts=np.full(len(keys), at.tick), fix_ts=present.ts[who],
-        rank=np.ones(len(keys)), objects=who, target=target, sign=sign,
+        names_of(turn),
+        position=at.rows(query),
+        event_ts=np.full(len(keys), at.tick),
+        fix_ts=present.ts[who],
+        rank=np.ones(len(keys)),
+        objects=who,
+        target=target,
+        sign=sign,
         cause=np.repeat([CAUSE[at.minus or ""], CAUSE[at.plus or ""]], counts),
-        value=value, fields=fields,
-    )  # fmt: skip
+        value=value,
+        fields=fields,
+    )
 
 
 def _swapped_halves(keys: np.ndarray) -> np.ndarray:

@@ -27,11 +27,17 @@ class Swapped:
     """The rows of changes, groups that change, and the parts of a delta about frames."""
 
     changes: pa.Table = field(default_factory=SHARD_SCHEMA.empty_table)
-    groups: Regrouped = field(default_factory=lambda: Regrouped(removed=np.empty(0, np.int64), added=Groups.empty()))
+    groups: Regrouped = field(
+        default_factory=lambda: Regrouped(
+            removed=np.empty(0, np.int64), added=Groups.empty()
+        )
+    )
     changed: dict[str, Any] = field(default_factory=dict)
 
 
-def swap_frames(state: State, turn: Turn, present: Present, change: Swap, answer: np.ndarray, at: At) -> Swapped:
+def swap_frames(
+    state: State, turn: Turn, present: Present, change: Swap, answer: np.ndarray, at: At
+) -> Swapped:
     """The part of a swap about frames, given the answers below them after it.
 
     Queries that stop lose their rows and ways; groups are told elsewhere. With another version of a layer, windows stay
@@ -52,12 +58,15 @@ def swap_frames(state: State, turn: Turn, present: Present, change: Swap, answer
         tell_groups(turn, group_lines(turn, state.groups, groups, at)),
     ]
     return Swapped(
-        changes=pa.concat_tables(told), groups=groups,
+        changes=pa.concat_tables(told),
+        groups=groups,
         changed={"frame_rows_flipped": closed.rows_flipped, "frame_rows": closed.rows},
-    )  # fmt: skip
+    )
 
 
-def _regrouped(turn: Turn, present: Present, frames: Frames, held: Held, before: Groups, at: At) -> Regrouped:
+def _regrouped(
+    turn: Turn, present: Present, frames: Frames, held: Held, before: Groups, at: At
+) -> Regrouped:
     """What changes among the groups over frames."""
     stretch = one_tick(turn, present, at.tick)
     parts = parts_of_frames(stretch, frames, held)
@@ -73,7 +82,12 @@ def _told(turn: Turn, frames: Frames, held: Held, at: At) -> pa.Table:
         if at.minus is not None:
             cause[lines.sign < 0] = CAUSE[at.minus]
         rank = np.full(len(lines), TICK_RANK if at.plus is None else 1)
-        lines = replace(lines, position=at.rows(frames.rows.queries(lines.target)), rank=rank, cause=cause)
+        lines = replace(
+            lines,
+            position=at.rows(frames.rows.queries(lines.target)),
+            rank=rank,
+            cause=cause,
+        )
     return tell_rows(turn, frames, lines)
 
 
@@ -82,11 +96,20 @@ def _stopped(state: State, turn: Turn, change: Swap, frames: Frames, at: At) -> 
     row = rows[state.frame_rows.held[rows] > 0]
     none = row[:0]
     held = Held(
-        row=row, start=np.full(len(row), BEFORE), until=np.zeros(len(row), np.int64),
-        cause=np.full(len(row), CAUSE["leave"]), again=none, again_at=none, looked=row, ticks=1,
-    )  # fmt: skip
+        row=row,
+        start=np.full(len(row), BEFORE),
+        until=np.zeros(len(row), np.int64),
+        cause=np.full(len(row), CAUSE["leave"]),
+        again=none,
+        again_at=none,
+        looked=row,
+        ticks=1,
+    )
     keys = state.tracks.key
     return Swapped(
         changes=_told(turn, frames, held, at),
-        changed={"frame_rows_removed": rows, "tracks_removed": keys[np.isin(keys >> SHIFT, change.before)]},
-    )  # fmt: skip
+        changed={
+            "frame_rows_removed": rows,
+            "tracks_removed": keys[np.isin(keys >> SHIFT, change.before)],
+        },
+    )

@@ -18,7 +18,9 @@ class Taken(Mapping[str, pa.Array]):
 
     def __getitem__(self, name: str) -> pa.Array:
         if name not in self._made:
-            self._made[name] = self._base[name].take(pa.array(self._places, mask=self._places < 0))
+            self._made[name] = self._base[name].take(
+                pa.array(self._places, mask=self._places < 0)
+            )
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -37,16 +39,28 @@ class Joined(Mapping[str, pa.Array]):
 
     __slots__ = ("_counts", "_made", "_parts")
 
-    def __init__(self, before: Attributes, rows: int, after: Attributes, more_rows: int) -> None:
-        self._parts, self._counts, self._made = (before, after), (rows, more_rows), dict[str, pa.Array]()
+    def __init__(
+        self, before: Attributes, rows: int, after: Attributes, more_rows: int
+    ) -> None:
+        self._parts, self._counts, self._made = (
+            (before, after),
+            (rows, more_rows),
+            dict[str, pa.Array](),
+        )
 
     def __getitem__(self, name: str) -> pa.Array:
         if name not in self._made:
-            kind = next(part[name].type for part in reversed(self._parts) if name in part)
-            self._made[name] = pa.concat_arrays([
-                part[name].cast(kind, safe=False) if name in part else pa.nulls(count, kind)
-                for part, count in zip(self._parts, self._counts, strict=True)
-            ])  # fmt: skip
+            kind = next(
+                part[name].type for part in reversed(self._parts) if name in part
+            )
+            self._made[name] = pa.concat_arrays(
+                [
+                    part[name].cast(kind, safe=False)
+                    if name in part
+                    else pa.nulls(count, kind)
+                    for part, count in zip(self._parts, self._counts, strict=True)
+                ]
+            )
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -58,7 +72,11 @@ class Joined(Mapping[str, pa.Array]):
 
 def taken(attributes: Attributes, places: np.ndarray) -> Attributes:
     """The attributes at some places; -1 is null."""
-    return attributes.at(places) if isinstance(attributes, Taken) and _all_known(places) else Taken(attributes, places)
+    return (
+        attributes.at(places)
+        if isinstance(attributes, Taken) and _all_known(places)
+        else Taken(attributes, places)
+    )
 
 
 def _all_known(places: np.ndarray) -> bool:

@@ -45,7 +45,9 @@ class Targets:
         at = np.searchsorted(known, keys)
         return np.where(np.append(known, -1)[at] == keys, np.append(order, -1)[at], -1)
 
-    def number(self, query: np.ndarray, partner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def number(
+        self, query: np.ndarray, partner: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The number of each pair, and the queries and partners of pairs that are new: numbered on from `len(self)`."""
         if not len(query):
             return query, query, query
@@ -54,7 +56,9 @@ class Targets:
         missing = found < 0
         if not missing.any():
             return found, query[:0], partner[:0]
-        _, first, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
+        _, first, inverse = np.unique(
+            keys[missing], return_index=True, return_inverse=True
+        )
         found[missing] = len(self) + inverse
         return found, query[missing][first], partner[missing][first]
 
@@ -62,7 +66,9 @@ class Targets:
         """These targets and more."""
         if not len(query):
             return self
-        return Targets(np.concatenate([self.query, query]), np.concatenate([self.partner, partner]))
+        return Targets(
+            np.concatenate([self.query, query]), np.concatenate([self.partner, partner])
+        )
 
 
 def _keys(query: np.ndarray, partner: np.ndarray) -> np.ndarray:

@@ -8,7 +8,13 @@ import pyarrow as pa
 
 from st_common.geometry.grid import ranges
 from st_common.operators.agenda import ticks_of
-from st_common.operators.changes import CAUSE, SHARD_SCHEMA, TICK_RANK, Names, change_rows
+from st_common.operators.changes import (
+    CAUSE,
+    SHARD_SCHEMA,
+    TICK_RANK,
+    Names,
+    change_rows,
+)
 from st_common.operators.course import Course, Now
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import ALIVE, NEVER, SILENT
@@ -48,7 +54,9 @@ class Lines:
 
     def take(self, index: np.ndarray) -> "Lines":
         """Some of the changes, by place."""
-        return Lines(**{name: getattr(self, name)[index] for name in self.__dataclass_fields__})
+        return Lines(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
 
 
 def joined_lines(parts: Sequence[Lines]) -> Lines:
@@ -56,7 +64,10 @@ def joined_lines(parts: Sequence[Lines]) -> Lines:
     if len(parts) == 1:
         return parts[0]
     return Lines(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in Lines.__dataclass_fields__}
+        **{
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in Lines.__dataclass_fields__
+        }
     )
 
 
@@ -80,7 +91,9 @@ class Stretch:
         """bool[n]: whether the events of ticks came after queries; not in the tick in which one was registered."""
         since, settings = self.turn.known.since[query], self.turn.settings
         known = since != NEVER
-        pending = ticks_of(np.where(known, since - settings.lateness_us, 0), settings.tick_us)
+        pending = ticks_of(
+            np.where(known, since - settings.lateness_us, 0), settings.tick_us
+        )
         counts: np.ndarray = ~known | (pending < self.tick[at])
         return counts
 
@@ -89,16 +102,27 @@ def one_tick(turn: Turn, fixes: Present, tick: int) -> Stretch:
     """A time at which nothing happens to objects, and no answer changes."""
     nothing, turns = np.empty(0, np.int64), Turns.joined([])
     course = Now(fixes, nothing)
-    members = members_of(turn, course, nothing, turns, np.zeros(len(turn.queries), bool))
-    return Stretch(turn=turn, fixes=fixes, course=course, tick=np.array([tick]), position=np.zeros(1, np.int64),
-                   turns=turns, members=members)  # fmt: skip
+    members = members_of(
+        turn, course, nothing, turns, np.zeros(len(turn.queries), bool)
+    )
+    return Stretch(
+        turn=turn,
+        fixes=fixes,
+        course=course,
+        tick=np.array([tick]),
+        position=np.zeros(1, np.int64),
+        turns=turns,
+        members=members,
+    )
 
 
 def wants_members(turn: Turn) -> np.ndarray:
     """bool[q]: the queries of which members are told or counted that neither come nor go."""
     known = turn.known
     fixes = (known.every | known.valid_until) & ~known.windowed
-    return np.where(known.grouped, ~known.windowed, fixes | (known.retelling & ~known.framed))
+    return np.where(
+        known.grouped, ~known.windowed, fixes | (known.retelling & ~known.framed)
+    )
 
 
 def pair_lines(stretch: Stretch) -> Lines | None:
@@ -108,7 +132,10 @@ def pair_lines(stretch: Stretch) -> Lines | None:
     told = ~turn.known.grouped & ~turn.known.framed
     mine = told[of_target[turns.key >> SHIFT]]
     stay_at, stay = _stays(stretch, told)
-    at, key = np.concatenate([turns.tick[mine], stay_at]), np.concatenate([turns.key[mine], stretch.members.key[stay]])
+    at, key = (
+        np.concatenate([turns.tick[mine], stay_at]),
+        np.concatenate([turns.key[mine], stretch.members.key[stay]]),
+    )
     if not len(key):
         return None
     comes = turns.comes[mine]
@@ -118,13 +145,22 @@ def pair_lines(stretch: Stretch) -> Lines | None:
     cause[gone] = _leaving(stretch, key[gone], at[gone])
     query, version = of_target[key >> SHIFT], course.at_ticks(key & MASK, at)
     value, here = np.full(len(key), np.nan), np.flatnonzero(sign >= 0)
-    asked = Asked(query=query[here], row=version[here], at=at[here], at_us=stretch.tick[at[here]])
+    asked = Asked(
+        query=query[here], row=version[here], at=at[here], at_us=stretch.tick[at[here]]
+    )
     value[here] = valid_until(turn, course, asked)
     return Lines(
-        position=stretch.position[at], event_ts=stretch.tick[at], fix_ts=course.ts[version],
-        rank=np.full(len(key), TICK_RANK), objects=key & MASK, target=key >> SHIFT, sign=sign, cause=cause,
-        value=value, place=np.where(turn.known.selecting[query], course.place[version], -1),
-    )  # fmt: skip
+        position=stretch.position[at],
+        event_ts=stretch.tick[at],
+        fix_ts=course.ts[version],
+        rank=np.full(len(key), TICK_RANK),
+        objects=key & MASK,
+        target=key >> SHIFT,
+        sign=sign,
+        cause=cause,
+        value=value,
+        place=np.where(turn.known.selecting[query], course.place[version], -1),
+    )
 
 
 def tell_pairs(turn: Turn, fixes: Present, lines: Lines) -> pa.Table:
@@ -133,14 +169,22 @@ def tell_pairs(turn: Turn, fixes: Present, lines: Lines) -> pa.Table:
 
 
 def _rows(names: Names, lines: Lines, fields: pa.Array | None) -> pa.Table:
-    columns = {name: getattr(lines, name) for name in Lines.__dataclass_fields__ if name != "place"}
+    columns = {
+        name: getattr(lines, name)
+        for name in Lines.__dataclass_fields__
+        if name != "place"
+    }
     return change_rows(names, **columns, fields=fields)
 
 
 def names_of(turn: Turn) -> Names:
     """The names of everything that has a number now."""
-    return Names(queries=turn.queries, targets=turn.numbering.targets, objects=turn.objects,
-                 partners=turn.numbering.partners)  # fmt: skip
+    return Names(
+        queries=turn.queries,
+        targets=turn.numbering.targets,
+        objects=turn.objects,
+        partners=turn.numbering.partners,
+    )
 
 
 def _stays(stretch: Stretch, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -160,11 +204,16 @@ def _with_fixes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
     wanted = (known.every | known.valid_until) & ~known.grouped & ~known.windowed
     member = np.flatnonzero(members.anew & wanted[spells.query])
     at = spells.start[member]
-    if known.valid_until.any():  # how long a member stays depends on what its region goes with as well
+    if (
+        known.valid_until.any()
+    ):  # how long a member stays depends on what its region goes with as well
         query, tick = _focal_changes(stretch)
         cell, more = spells.at(query, tick)
         stays = spells.start[more] < tick[cell]
-        at, member = np.concatenate([at, tick[cell[stays]]]), np.concatenate([member, more[stays]])
+        at, member = (
+            np.concatenate([at, tick[cell[stays]]]),
+            np.concatenate([member, more[stays]]),
+        )
     alive = stretch.course.status[members.version[member]] == ALIVE
     told = alive & stretch.counts(spells.query[member], at)
     return at[told], member[told]
@@ -193,8 +242,12 @@ def _retold(stretch: Stretch, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     had = np.flatnonzero(members.anew & wanted[spells.query])
     had = had[stretch.counts(spells.query[had], spells.start[had])]
     differs = wanted[query]
-    found = np.unique(packed(np.concatenate([spells.query[had], query[differs]]),
-                             np.concatenate([spells.start[had], turns.tick[differs]])))  # fmt: skip
+    found = np.unique(
+        packed(
+            np.concatenate([spells.query[had], query[differs]]),
+            np.concatenate([spells.start[had], turns.tick[differs]]),
+        )
+    )
     tick = found & MASK
     cell, member = spells.at(found >> SHIFT, tick)
     stays = members.since[member] < tick[cell]
@@ -209,15 +262,30 @@ def _leaving(stretch: Stretch, key: np.ndarray, at: np.ndarray) -> np.ndarray:
     partnered = turn.known.paired[query] & (status == ALIVE)
     if partnered.any():
         partner = turn.numbering.targets.partner[target[partnered]]
-        names, hashes = turn.numbering.partners.ids.take(pa.array(partner)), turn.numbering.partners.hashes[partner]
-        status[partnered] = stretch.course.status_at(turn.objects.find(hashes, names), at[partnered])
+        names, hashes = (
+            turn.numbering.partners.ids.take(pa.array(partner)),
+            turn.numbering.partners.hashes[partner],
+        )
+        status[partnered] = stretch.course.status_at(
+            turn.objects.find(hashes, names), at[partnered]
+        )
     for known in (*turn.known.kinds.values(), turn.known.following):
         _by_focal(stretch, known, query, at, status)
-    cause = np.where(status == ALIVE, CAUSE["leave"], np.where(status == SILENT, CAUSE["expired"], CAUSE["gone"]))
+    cause = np.where(
+        status == ALIVE,
+        CAUSE["leave"],
+        np.where(status == SILENT, CAUSE["expired"], CAUSE["gone"]),
+    )
     return np.where(turn.known.windowed[query], CAUSE["aged"], cause)
 
 
-def _by_focal(stretch: Stretch, known: KindQueries, query: np.ndarray, at: np.ndarray, status: np.ndarray) -> None:
+def _by_focal(
+    stretch: Stretch,
+    known: KindQueries,
+    query: np.ndarray,
+    at: np.ndarray,
+    status: np.ndarray,
+) -> None:
     """Writes the status of the first focal object that is not alive, where the member itself is."""
     found = stretch.fixes.lookups.focals(known)
     if not len(found):
@@ -230,7 +298,9 @@ def _by_focal(stretch: Stretch, known: KindQueries, query: np.ndarray, at: np.nd
     counts = np.searchsorted(known.focal_row, row, side="right") - low
     place, of = ranges(low, counts), np.repeat(asked, counts)
     of_focal = stretch.course.status_at(found[known.focal_at[place]], at[of])
-    dead = np.flatnonzero(of_focal != ALIVE)[::-1]  # the first of a query is written last
+    dead = np.flatnonzero(of_focal != ALIVE)[
+        ::-1
+    ]  # the first of a query is written last
     status[of[dead]] = of_focal[dead]
 
 
@@ -240,32 +310,61 @@ def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
         return None
     places, at = np.unique(lines.place, return_inverse=True)
     return fields_of(
-        turn.queries, turn.objects, query=turn.numbering.targets.query[lines.target], reading=at, wanted=wanted,
-        readings=fixes.values.readings(places), geographic=turn.settings.geographic,
-    )  # fmt: skip
+        turn.queries,
+        turn.objects,
+        query=turn.numbering.targets.query[lines.target],
+        reading=at,
+        wanted=wanted,
+        readings=fixes.values.readings(places),
+        geographic=turn.settings.geographic,
+    )
 
 
-def group_lines(turn: Turn, before: Groups, changed: Regrouped, at: At, *, again: Groups | None = None) -> Lines | None:
+def group_lines(
+    turn: Turn,
+    before: Groups,
+    changed: Regrouped,
+    at: At,
+    *,
+    again: Groups | None = None,
+) -> Lines | None:
     """Groups that came, went or have another value: - with the old one, + with the new one; 0 for `again`."""
     removed, added, stays = changed.removed, changed.added, again or Groups.empty()
     old = before.value[np.searchsorted(before.target, removed)]
     target = np.concatenate([removed, added.target, stays.target])
     if not len(target):
         return None
-    query, group = turn.numbering.targets.query[target], turn.numbering.targets.partner[target]
-    is_update = np.concatenate([np.isin(removed, added.target), np.isin(added.target, removed), stays.target < 0])
+    query, group = (
+        turn.numbering.targets.query[target],
+        turn.numbering.targets.partner[target],
+    )
+    is_update = np.concatenate(
+        [
+            np.isin(removed, added.target),
+            np.isin(added.target, removed),
+            stays.target < 0,
+        ]
+    )
     sign = np.repeat([-1, 1, 0], [len(removed), len(added), len(stays)])
-    plain = np.array([CAUSE["inside"], CAUSE["enter"], CAUSE["leave"]])[sign]  # by sign: 0, 1, -1
+    plain = np.array([CAUSE["inside"], CAUSE["enter"], CAUSE["leave"]])[
+        sign
+    ]  # by sign: 0, 1, -1
     cause = np.where(is_update, CAUSE["value"], plain)
     if at.minus is not None and at.plus is not None:
         cause = np.where(sign < 0, CAUSE[at.minus], CAUSE[at.plus])
     ticks = np.full(len(target), at.tick)
     return Lines(
-        position=at.rows(query), event_ts=ticks, fix_ts=ticks,
-        rank=np.full(len(target), TICK_RANK if at.plus is None else 1), objects=group,
-        target=turn.numbering.targets_of(query, np.full(len(query), NO_PARTNER)), sign=sign, cause=cause,
-        value=np.concatenate([old, added.value, stays.value]), place=np.full(len(target), -1),
-    )  # fmt: skip
+        position=at.rows(query),
+        event_ts=ticks,
+        fix_ts=ticks,
+        rank=np.full(len(target), TICK_RANK if at.plus is None else 1),
+        objects=group,
+        target=turn.numbering.targets_of(query, np.full(len(query), NO_PARTNER)),
+        sign=sign,
+        cause=cause,
+        value=np.concatenate([old, added.value, stays.value]),
+        place=np.full(len(target), -1),
+    )
 
 
 def tell_groups(turn: Turn, lines: Lines | None) -> pa.Table:

@@ -7,7 +7,13 @@ import pyarrow as pa
 
 from st_common.operators import frame_telling, relational, windows
 from st_common.operators.agenda import Agenda, agenda_of
-from st_common.operators.ahead import MOST_CELLS, MOST_TICKS, Ahead, ahead_of, all_sources
+from st_common.operators.ahead import (
+    MOST_CELLS,
+    MOST_TICKS,
+    Ahead,
+    ahead_of,
+    all_sources,
+)
 from st_common.operators.cache_counts import Caches, summed
 from st_common.operators.course import Course, Moment, Now
 from st_common.operators.entries import Entries
@@ -67,35 +73,70 @@ def run_ticks(state: State, turn: Turn) -> Ticked:
     present = Present(state.fixes, turn)
     entries = windows.opened(state, turn, present)
     frames = Frames(state, turn, present) if len(turn.known.frames.numbers) else None
-    pending = state.pending.tick if turn.final is None else min(state.pending.tick, turn.final.ts)
+    pending = (
+        state.pending.tick
+        if turn.final is None
+        else min(state.pending.tick, turn.final.ts)
+    )
     aging = windows.aging(entries.all, turn)
     if frames is not None:
         aging = np.union1d(aging, frames.clock.slides(int(turn.clock.value[-1])))
-    agenda = agenda_of(turn.events, turn.clock, turn.settings.tick_us, pending=pending, final=turn.final, aging=aging)
+    agenda = agenda_of(
+        turn.events,
+        turn.clock,
+        turn.settings.tick_us,
+        pending=pending,
+        final=turn.final,
+        aging=aging,
+    )
     held = windows.judged(turn, entries, agenda.due)
-    work = _Work(state=state, turn=turn, fixes=present, held=held, frames=frames, memo=state.memo or Memo())
+    work = _Work(
+        state=state,
+        turn=turn,
+        fixes=present,
+        held=held,
+        frames=frames,
+        memo=state.memo or Memo(),
+    )
     moments, changed = _moments(state, turn, agenda, pending)
     work.run(moments)
     later = np.flatnonzero(~np.isin(agenda.tick, agenda.due))
     return work.ticked(_left(state, agenda, turn, changed, later), later)
 
 
-def _moments(state: State, turn: Turn, agenda: Agenda, pending: int) -> tuple[list[Moment], np.ndarray]:
+def _moments(
+    state: State, turn: Turn, agenda: Agenda, pending: int
+) -> tuple[list[Moment], np.ndarray]:
     """The ticks of a run that are due, and the objects of the pending one if it is not among them."""
     order = np.argsort(agenda.tick, kind="stable")
-    start, end = (np.searchsorted(agenda.tick[order], agenda.due, side=side).tolist() for side in ("left", "right"))
-    changed, none, out = state.pending.objects, state.pending.objects[:0], list[Moment]()
-    for at, (tick, position) in enumerate(zip(agenda.due.tolist(), agenda.position.tolist(), strict=True)):
+    start, end = (
+        np.searchsorted(agenda.tick[order], agenda.due, side=side).tolist()
+        for side in ("left", "right")
+    )
+    changed, none, out = (
+        state.pending.objects,
+        state.pending.objects[:0],
+        list[Moment](),
+    )
+    for at, (tick, position) in enumerate(
+        zip(agenda.due.tolist(), agenda.position.tolist(), strict=True)
+    ):
         events = order[start[at] : end[at]]
         # What happened in the pending tick belongs to it, and it is never later than the first one that is due.
         also, changed = (changed, none) if tick >= pending else (none, changed)
         objects = turn.events.object[events]
         objects = unique(np.concatenate([also, objects]))
-        out.append(Moment(tick=tick, position=position, events=events, also=also, objects=objects))
+        out.append(
+            Moment(
+                tick=tick, position=position, events=events, also=also, objects=objects
+            )
+        )
     return out, changed
 
 
-def _left(state: State, agenda: Agenda, turn: Turn, changed: np.ndarray, later: np.ndarray) -> Pending:
+def _left(
+    state: State, agenda: Agenda, turn: Turn, changed: np.ndarray, later: np.ndarray
+) -> Pending:
     """What stays pending: events of the one tick that the clock has not passed."""
     if not len(changed) and not len(later):
         return Pending()
@@ -112,9 +153,22 @@ class _Work:
     """The state of things from tick to tick of one run."""
 
     def __init__(
-        self, *, state: State, turn: Turn, fixes: Present, held: windows.Judged, frames: Frames | None, memo: Memo
+        self,
+        *,
+        state: State,
+        turn: Turn,
+        fixes: Present,
+        held: windows.Judged,
+        frames: Frames | None,
+        memo: Memo,
     ) -> None:
-        self._state, self._turn, self._fixes, self._windows, self._memo = state, turn, fixes, held, memo
+        self._state, self._turn, self._fixes, self._windows, self._memo = (
+            state,
+            turn,
+            fixes,
+            held,
+            memo,
+        )
         self._frames = frames
         self._answer, self._groups = state.tick_answer, state.groups
         self._pairs: list[Lines | None] = []
@@ -136,7 +190,9 @@ class _Work:
         """How many ticks can be told of at once: few where there are many objects; the first of all alone."""
         slots = 0 if self._frames is None else self._frames.slots.total
         cells = max(len(self._fixes), CELLS_OF_A_SLOT * slots, 1)
-        return min(MOST_TICKS, max(MOST_CELLS // cells, 1)) if self._memo.zeros_told else 1
+        return (
+            min(MOST_TICKS, max(MOST_CELLS // cells, 1)) if self._memo.zeros_told else 1
+        )
 
     def _judge(self, moments: list[Moment], ahead: Ahead, first: int) -> None:
         """Judges some ticks, of which some is known ahead; `first` is the place of theirs."""
@@ -145,25 +201,39 @@ class _Work:
         if all_sources(turn) == ahead.sources:
             turns = self._known(moments, ahead, first)
         else:
-            turns = _turns([self._tick(moment, ahead, first, at) for at, moment in enumerate(moments)])
+            turns = _turns(
+                [
+                    self._tick(moment, ahead, first, at)
+                    for at, moment in enumerate(moments)
+                ]
+            )
         self._ticks += len(moments)
         versions = Now(self._fixes, moments[0].objects) if course is None else course
         stretch = Stretch(
-            turn=turn, fixes=self._fixes, course=versions, turns=turns,
+            turn=turn,
+            fixes=self._fixes,
+            course=versions,
+            turns=turns,
             tick=np.array([moment.tick for moment in moments]),
             position=np.array([moment.position for moment in moments]),
             members=members_of(turn, versions, before, turns, wants_members(turn)),
-        )  # fmt: skip
+        )
         self._tell(stretch, first)
         if self._frames is not None:
             self._tell_frames(self._frames, stretch, moments)
         if not self._memo.zeros_told:
-            self._tell_zeros(relational.At(tick=moments[0].tick, position=moments[0].position))
+            self._tell_zeros(
+                relational.At(tick=moments[0].tick, position=moments[0].position)
+            )
         self._memo = replace(self._memo, zeros_told=True)
 
     def _course(self, moments: list[Moment]) -> Course:
         """The last fixes over some ticks, of all objects that may be told of."""
-        about = [self._answer & MASK, self._windows.entries.all.object, _focals(self._turn, self._fixes)]
+        about = [
+            self._answer & MASK,
+            self._windows.entries.all.object,
+            _focals(self._turn, self._fixes),
+        ]
         return Course(self._turn, self._fixes, moments, np.concatenate(about))
 
     def _known(self, moments: list[Moment], ahead: Ahead, first: int) -> Turns:
@@ -176,12 +246,16 @@ class _Work:
         self._touched += ahead.touched
         return turns
 
-    def _tick(self, moment: Moment, ahead: Ahead, first: int, at: int) -> tuple[np.ndarray, np.ndarray]:
+    def _tick(
+        self, moment: Moment, ahead: Ahead, first: int, at: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Judges one tick, of which some is known ahead: the keys that go and come, those of windows among them."""
         self._fixes.advance(moment.events)
         changed = np.zeros(len(self._turn.objects), bool)
         changed[moment.objects] = True
-        inner = inner_answer(self._turn, self._fixes, self._answer, self._memo, changed, ahead.sources)
+        inner = inner_answer(
+            self._turn, self._fixes, self._answer, self._memo, changed, ahead.sources
+        )
         inner = with_ahead(inner, ahead, at)
         self._memo = replace(inner.memo, zeros_told=self._memo.zeros_told)
         self._touched += inner.touched
@@ -199,15 +273,23 @@ class _Work:
         above = turn.known.grouped & ~turn.known.framed
         if above.any():
             parts = self._windows.parts(above, first, first + len(stretch.tick))
-            lines, self._groups = regroup(stretch, joined(parts_of_members(stretch), parts), self._groups)
+            lines, self._groups = regroup(
+                stretch, joined(parts_of_members(stretch), parts), self._groups
+            )
             self._of_groups.append(lines)
 
-    def _tell_frames(self, frames: Frames, stretch: Stretch, moments: list[Moment]) -> None:
+    def _tell_frames(
+        self, frames: Frames, stretch: Stretch, moments: list[Moment]
+    ) -> None:
         """Judges the results of frames at some ticks, and tells what changes in them and in the groups over them."""
         held = frames.judge(moments, stretch.turns)
         if held is None:
             return
-        self._of_frames.append(frame_telling.frame_lines(stretch.turn, frames, held, stretch.tick, stretch.position))
+        self._of_frames.append(
+            frame_telling.frame_lines(
+                stretch.turn, frames, held, stretch.tick, stretch.position
+            )
+        )
         parts = frame_telling.parts_of_frames(stretch, frames, held)
         if parts is not None:
             lines, self._groups = regroup(stretch, parts, self._groups)
@@ -219,7 +301,9 @@ class _Work:
         if len(zeros):
             changed = relational.Regrouped(removed=zeros.target[:0], added=zeros)
             self._of_groups.append(group_lines(self._turn, self._groups, changed, at))
-            self._groups = self._groups.changed(removed=changed.removed, added=changed.added)
+            self._groups = self._groups.changed(
+                removed=changed.removed, added=changed.added
+            )
 
     def ticked(self, pending: Pending, later: np.ndarray) -> Ticked:
         """What all ticks changed together; the events `later` belong to the one that stays pending."""
@@ -228,18 +312,29 @@ class _Work:
         old, new = self._state.groups, self._groups
         same = old is new
         return Ticked(
-            minus=minus, plus=plus, answer=self._answer, pending=pending, memo=self._memo,
-            entries_removed=removed, entries_added=added,
-            groups_removed=old.target[:0] if same else old.target, groups_added=Groups.empty() if same else new,
+            minus=minus,
+            plus=plus,
+            answer=self._answer,
+            pending=pending,
+            memo=self._memo,
+            entries_removed=removed,
+            entries_added=added,
+            groups_removed=old.target[:0] if same else old.target,
+            groups_added=Groups.empty() if same else new,
             frames=self._frames.closed(later, pending.tick) if self._frames else None,
             cut=self._frames.cut if self._frames else 0,
-            changes=self._told(), ticks=self._ticks, touched=self._touched, caches=summed(self._caches),
-        )  # fmt: skip
+            changes=self._told(),
+            ticks=self._ticks,
+            touched=self._touched,
+            caches=summed(self._caches),
+        )
 
     def _told(self) -> tuple[pa.Table, ...]:
         """The changes of all ticks as rows."""
         pairs, groups, rows = (
-            joined_lines(known) if (known := [part for part in parts if part is not None]) else None
+            joined_lines(known)
+            if (known := [part for part in parts if part is not None])
+            else None
             for parts in (self._pairs, self._of_groups, self._of_frames)
         )
         told = [] if pairs is None else [tell_pairs(self._turn, self._fixes, pairs)]
@@ -263,7 +358,9 @@ def _events(moments: list[Moment], turn: Turn) -> np.ndarray:
 
 def _focals(turn: Turn, fixes: Present) -> np.ndarray:
     """The objects that queries of a kind go with, as far as they are known."""
-    found = np.concatenate([np.empty(0, np.int64), *map(fixes.lookups.focals, turn.known.kinds.values())])
+    found = np.concatenate(
+        [np.empty(0, np.int64), *map(fixes.lookups.focals, turn.known.kinds.values())]
+    )
     return found[found >= 0]
 
 
@@ -272,8 +369,11 @@ def _turns(differs: list[tuple[np.ndarray, np.ndarray]]) -> Turns:
     keys = [key for pair in differs for key in pair]
     counts = [len(key) for key in keys]
     place = np.arange(len(keys))
-    return Turns(tick=np.repeat(place // 2, counts), key=np.concatenate([np.empty(0, np.int64), *keys]),
-                 comes=np.repeat(place % 2 == 1, counts))  # fmt: skip
+    return Turns(
+        tick=np.repeat(place // 2, counts),
+        key=np.concatenate([np.empty(0, np.int64), *keys]),
+        comes=np.repeat(place % 2 == 1, counts),
+    )
 
 
 def _both(one: np.ndarray, other: np.ndarray) -> np.ndarray:

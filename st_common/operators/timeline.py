@@ -50,15 +50,25 @@ class Events:
     def empty() -> "Events":
         """No events."""
         ints, floats = np.empty(0, np.int64), np.empty(0)
-        return Events(position=ints, object=ints, ts=ints, fix_ts=ints, x=floats, y=floats, kind=ints.astype(np.int8),
-                      source=ints)  # fmt: skip
+        return Events(
+            position=ints,
+            object=ints,
+            ts=ints,
+            fix_ts=ints,
+            x=floats,
+            y=floats,
+            kind=ints.astype(np.int8),
+            source=ints,
+        )
 
     def __len__(self) -> int:
         return len(self.position)
 
     def take(self, index: np.ndarray) -> "Events":
         """Some of the events, by place or by mask."""
-        return Events(**{name: getattr(self, name)[index] for name in self.__dataclass_fields__})
+        return Events(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +80,9 @@ class Clock:
 
     def before(self, position: np.ndarray) -> np.ndarray:
         """The clock just before rows of the log."""
-        value: np.ndarray = self.value[np.searchsorted(self.position, position, side="left") - 1]
+        value: np.ndarray = self.value[
+            np.searchsorted(self.position, position, side="left") - 1
+        ]
         return value
 
     def first_past(self, ts: np.ndarray) -> np.ndarray:
@@ -103,7 +115,9 @@ def clock_of(state: State, rows: Rows, lateness_us: int) -> tuple[Clock, int]:
     return Clock(position=position, value=value), int(highest[-1])
 
 
-def order(state: State, rows: Rows, *, lateness_us: int, silence_us: int | None) -> Ordered:
+def order(
+    state: State, rows: Rows, *, lateness_us: int, silence_us: int | None
+) -> Ordered:
     """The events of a run of log rows, in their order of effect.
 
     With no lateness every fix newer than the last of its object is used at its own row. With lateness, fixes are held
@@ -118,17 +132,30 @@ def order(state: State, rows: Rows, *, lateness_us: int, silence_us: int | None)
         fixes, late, double = _newer(state, _immediate(rows), clock, silence_us)
     if silence_us is not None:
         fixes = _with_expiries(state, fixes, clock, silence_us)
-    return Ordered(events=fixes, attributes=attributes, held=held, clock=clock, max_event=max_event, late=late,
-                   double=double)  # fmt: skip
+    return Ordered(
+        events=fixes,
+        attributes=attributes,
+        held=held,
+        clock=clock,
+        max_event=max_event,
+        late=late,
+        double=double,
+    )
 
 
 def _events(fixes: Held | Rows, index: np.ndarray, position: np.ndarray) -> Events:
     gone = fixes.gone[index] != 0
     nan = np.where(gone, np.nan, 0.0)
     return Events(
-        position=position, object=fixes.object[index], ts=fixes.ts[index], fix_ts=fixes.ts[index],
-        x=fixes.x[index] + nan, y=fixes.y[index] + nan, kind=np.where(gone, GONE, FIX).astype(np.int8), source=index,
-    )  # fmt: skip
+        position=position,
+        object=fixes.object[index],
+        ts=fixes.ts[index],
+        fix_ts=fixes.ts[index],
+        x=fixes.x[index] + nan,
+        y=fixes.y[index] + nan,
+        kind=np.where(gone, GONE, FIX).astype(np.int8),
+        source=index,
+    )
 
 
 def _immediate(rows: Rows) -> Events:
@@ -136,7 +163,9 @@ def _immediate(rows: Rows) -> Events:
     return _events(rows, index, rows.position[index])
 
 
-def _newer(state: State, events: Events, clock: Clock, silence_us: int | None) -> tuple[Events, np.ndarray, np.ndarray]:
+def _newer(
+    state: State, events: Events, clock: Clock, silence_us: int | None
+) -> tuple[Events, np.ndarray, np.ndarray]:
     """Only the events that are newer than all earlier ones of their object; the objects of late and double ones.
 
     Those are late as well that come when their object would be silent already: so nothing has to be known of an object
@@ -148,7 +177,9 @@ def _newer(state: State, events: Events, clock: Clock, silence_us: int | None) -
         stale = events.ts + silence_us < clock.before(events.position)
     if not len(events):
         return events, none, none
-    before = _previous_max(events.object, events.ts, _padded(state.fixes.ts, events.object, NEVER))
+    before = _previous_max(
+        events.object, events.ts, _padded(state.fixes.ts, events.object, NEVER)
+    )
     newer = (events.ts > before) & ~stale
     if newer.all():
         return events, none, none
@@ -167,7 +198,9 @@ def _padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
     return out
 
 
-def _previous_max(groups: np.ndarray, ts: np.ndarray, initial: np.ndarray) -> np.ndarray:
+def _previous_max(
+    groups: np.ndarray, ts: np.ndarray, initial: np.ndarray
+) -> np.ndarray:
     """For rows sorted by group: the largest time before each row in its group, `initial` counted in."""
     first = np.r_[True, groups[1:] != groups[:-1]]
     before = np.where(first, initial, np.r_[NEVER, ts[:-1]])
@@ -182,7 +215,9 @@ def _previous_max(groups: np.ndarray, ts: np.ndarray, initial: np.ndarray) -> np
     return np.asarray(values[highest - group * n])
 
 
-def _released(state: State, rows: Rows, clock: Clock) -> tuple[Events, Attributes, Held, np.ndarray, np.ndarray]:
+def _released(
+    state: State, rows: Rows, clock: Clock
+) -> tuple[Events, Attributes, Held, np.ndarray, np.ndarray]:
     on_time = rows.ts >= clock.before(rows.position)
     held = _joined(state.held, rows, on_time)
     by_object = np.lexsort((held.position, held.ts, held.object))
@@ -196,8 +231,12 @@ def _released(state: State, rows: Rows, clock: Clock) -> tuple[Events, Attribute
     events = _events(held, single[due], release[due])
     waiting = np.sort(single[~due])
     index = pa.array(waiting)
-    still = Held(**{name: getattr(held, name)[waiting] for name in _HELD},
-                 attributes={name: values.take(index) for name, values in held.attributes.items()})  # fmt: skip
+    still = Held(
+        **{name: getattr(held, name)[waiting] for name in _HELD},
+        attributes={
+            name: values.take(index) for name, values in held.attributes.items()
+        },
+    )
     double = held.object[by_object][1:][same] if len(by_object) else by_object
     return events, held.attributes, still, rows.object[~on_time], double
 
@@ -207,37 +246,69 @@ _HELD = ("position", "object", "ts", "x", "y", "gone")
 
 def _joined(held: Held, rows: Rows, on_time: np.ndarray) -> Held:
     """What was held and what came on time; an attribute that one of them lacks is null there."""
-    columns = {name: np.concatenate([getattr(held, name), getattr(rows, name)[on_time]]) for name in _HELD}
+    columns = {
+        name: np.concatenate([getattr(held, name), getattr(rows, name)[on_time]])
+        for name in _HELD
+    }
     count, mask, attributes = int(np.count_nonzero(on_time)), pa.array(on_time), {}
     for name in {**held.attributes, **rows.attributes}:
-        kind = (rows.attributes if name in rows.attributes else held.attributes)[name].type
-        old = held.attributes.get(name, pa.nulls(len(held), kind)).cast(kind, safe=False)
-        new = rows.attributes[name].filter(mask) if name in rows.attributes else pa.nulls(count, kind)
+        kind = (rows.attributes if name in rows.attributes else held.attributes)[
+            name
+        ].type
+        old = held.attributes.get(name, pa.nulls(len(held), kind)).cast(
+            kind, safe=False
+        )
+        new = (
+            rows.attributes[name].filter(mask)
+            if name in rows.attributes
+            else pa.nulls(count, kind)
+        )
         attributes[name] = pa.concat_arrays([old, new])
     return Held(**columns, attributes=attributes)
 
 
-def _with_expiries(state: State, events: Events, clock: Clock, silence_us: int) -> Events:
+def _with_expiries(
+    state: State, events: Events, clock: Clock, silence_us: int
+) -> Events:
     """The events, with an EXPIRED one where an object was silent for longer than `silence_us` (SPEC G7)."""
     alive = _ending(state, events, clock, silence_us)
     objects = np.concatenate([np.flatnonzero(alive), events.object])
     last = np.concatenate([state.fixes.ts[alive], events.ts])
     since = np.concatenate([np.full(len(objects) - len(events), -1), events.position])
-    is_fix = np.concatenate([np.ones(len(objects) - len(events), bool), events.kind == FIX])
+    is_fix = np.concatenate(
+        [np.ones(len(objects) - len(events), bool), events.kind == FIX]
+    )
     by_object = np.lexsort((last, objects))
-    objects, last, is_fix, since = objects[by_object], last[by_object], is_fix[by_object], since[by_object]
-    follows = np.r_[objects[1:] == objects[:-1], False] if len(objects) else np.empty(0, bool)
+    objects, last, is_fix, since = (
+        objects[by_object],
+        last[by_object],
+        is_fix[by_object],
+        since[by_object],
+    )
+    follows = (
+        np.r_[objects[1:] == objects[:-1], False] if len(objects) else np.empty(0, bool)
+    )
     following = np.where(follows, np.r_[last[1:], 0], LAST) if len(objects) else last
-    following_at = np.where(follows, np.r_[since[1:], 0], LAST) if len(objects) else since
+    following_at = (
+        np.where(follows, np.r_[since[1:], 0], LAST) if len(objects) else since
+    )
     end = last + silence_us
     # A fix that comes after the row that ended its object's stay does not keep it, however old it is.
     position = np.maximum(clock.first_past(end), since)
-    expires = is_fix & (position != LAST) & ((following > end) | (following_at > position))
+    expires = (
+        is_fix & (position != LAST) & ((following > end) | (following_at > position))
+    )
     nan = np.full(int(expires.sum()), np.nan)
     expired = Events(
-        position=position[expires], object=objects[expires], ts=end[expires], fix_ts=last[expires], x=nan, y=nan,
-        kind=np.full(len(nan), EXPIRED, np.int8), source=np.full(len(nan), -1),
-    )  # fmt: skip
+        position=position[expires],
+        object=objects[expires],
+        ts=end[expires],
+        fix_ts=last[expires],
+        x=nan,
+        y=nan,
+        kind=np.full(len(nan), EXPIRED, np.int8),
+        source=np.full(len(nan), -1),
+    )
     return _merged(events, expired)
 
 
@@ -254,7 +325,10 @@ def _ending(state: State, events: Events, clock: Clock, silence_us: int) -> np.n
 
 
 def _merged(events: Events, expired: Events) -> Events:
-    both = Events(**{
-        name: np.concatenate([getattr(events, name), getattr(expired, name)]) for name in Events.__dataclass_fields__
-    })  # fmt: skip
+    both = Events(
+        **{
+            name: np.concatenate([getattr(events, name), getattr(expired, name)])
+            for name in Events.__dataclass_fields__
+        }
+    )
     return both.take(np.lexsort((both.ts, both.position, both.object)))

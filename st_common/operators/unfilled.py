@@ -13,9 +13,14 @@ from st_common.operators.world import Criteria, Kind, World
 
 
 def followed(  # noqa: PLR0917 - what the tick is about, then what it finds
-    kind: Kind, world: World, cache: Cache | None, criteria: Criteria, whole: np.ndarray, changed: np.ndarray,
+    kind: Kind,
+    world: World,
+    cache: Cache | None,
+    criteria: Criteria,
+    whole: np.ndarray,
+    changed: np.ndarray,
     margin: float,
-) -> Cache:  # fmt: skip
+) -> Cache:
     """The caches after some objects changed (bool[n]) and the queries in `whole` (bool[m]) got new criteria.
 
     They are filled from the last fixes where there were none, and where the focal object was away.
@@ -23,21 +28,41 @@ def followed(  # noqa: PLR0917 - what the tick is about, then what it finds
     if cache is None:
         return seeded(kind, world, criteria, margin).cache
     back = np.isnan(cache.anchor.x) & ~np.isnan(criteria.x)
-    kept = np.flatnonzero(_stays(kind, world, cache, criteria, whole, margin) & ~changed[cache.object])
+    kept = np.flatnonzero(
+        _stays(kind, world, cache, criteria, whole, margin) & ~changed[cache.object]
+    )
     parts = [(cache.row[kept], cache.object[kept])]
     for rows, objects in ((~back, world.alive & changed), (back, world.alive)):
-        row, found, _ = looked(kind, world, criteria, np.flatnonzero(rows), np.flatnonzero(objects), margin)
+        row, found, _ = looked(
+            kind, world, criteria, np.flatnonzero(rows), np.flatnonzero(objects), margin
+        )
         parts.append((row, found))
     row, found = (np.concatenate([part[i] for part in parts]) for i in range(2))
     return ordered(world, criteria, row, found)
 
 
-def _stays(kind: Kind, world: World, cache: Cache, criteria: Criteria, whole: np.ndarray, margin: float) -> np.ndarray:
+def _stays(
+    kind: Kind,
+    world: World,
+    cache: Cache,
+    criteria: Criteria,
+    whole: np.ndarray,
+    margin: float,
+) -> np.ndarray:
     """Which cached pairs lie in the areas as they are now; bool[c]."""
     stays: np.ndarray = ~whole[cache.row]
     asked = np.flatnonzero(~stays)
-    row, found, _ = looked(kind, world, criteria, np.flatnonzero(whole), np.unique(cache.object[asked]), margin)
-    stays[asked] = np.isin(packed(cache.row[asked], cache.object[asked]), packed(row, found))
+    row, found, _ = looked(
+        kind,
+        world,
+        criteria,
+        np.flatnonzero(whole),
+        np.unique(cache.object[asked]),
+        margin,
+    )
+    stays[asked] = np.isin(
+        packed(cache.row[asked], cache.object[asked]), packed(row, found)
+    )
     return stays
 
 

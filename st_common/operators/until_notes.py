@@ -16,7 +16,9 @@ from st_common.operators.valid import valid_from
 SAME_S = 0.001  # what differs by no more is the same time, found by another way
 
 
-def told_anew(turn: Turn, lines: Lines | None, groups: Groups) -> tuple[Lines | None, Groups]:
+def told_anew(
+    turn: Turn, lines: Lines | None, groups: Groups
+) -> tuple[Lines | None, Groups]:
     """The changes of some ticks without members that stay as long as was said last, and all groups after them.
 
     A query that tells each further fix, or everything again, does so whatever the time is.
@@ -34,7 +36,9 @@ def told_anew(turn: Turn, lines: Lines | None, groups: Groups) -> tuple[Lines | 
     return left if len(left) else None, groups
 
 
-def _one_after_another(lines: Lines, notes: np.ndarray, groups: Groups) -> tuple[np.ndarray, Groups]:
+def _one_after_another(
+    lines: Lines, notes: np.ndarray, groups: Groups
+) -> tuple[np.ndarray, Groups]:
     """Which lines say what was said last of their note (bool[n]), and the groups with what is said after all of them.
 
     What was said last depends on the line before: the n-th lines of all notes, one n after the other.
@@ -51,7 +55,9 @@ def _one_after_another(lines: Lines, notes: np.ndarray, groups: Groups) -> tuple
         same[part] = (stays == 0) & known[of] & _is_same(said[of], value)
         other = ~same[part]
         known[of[other]], said[of[other]] = stays[other] >= 0, value[other]
-    return same, groups.changed(removed=removed, added=Groups(target=different[known], value=said[known]))
+    return same, groups.changed(
+        removed=removed, added=Groups(target=different[known], value=said[known])
+    )
 
 
 def said_at_once(turn: Turn, fixes: Present, keys: np.ndarray, at_us: int) -> Groups:
@@ -87,5 +93,7 @@ def _is_same(said: np.ndarray, value: np.ndarray) -> np.ndarray:
     """Whether two times are the same; bool[n]."""
     finite = np.isfinite(said) & np.isfinite(value)
     apart = np.abs(np.where(finite, said, np.inf) - np.where(finite, value, 0.0))
-    same: np.ndarray = (apart <= SAME_S) | (said == value) | (np.isnan(said) & np.isnan(value))
+    same: np.ndarray = (
+        (apart <= SAME_S) | (said == value) | (np.isnan(said) & np.isnan(value))
+    )
     return same

@@ -54,58 +54,86 @@ def valid_until(turn: Turn, fixes: Placed, asked: Asked) -> np.ndarray:
         rows = wanted[asked.query[wanted] == number]
         region = turn.queries[number].plan.inside
         if region is not None:
-            members, focal = motion_of(fixes, asked.row[rows], turn), _focal(turn, fixes, region, asked.at[rows])
+            members, focal = (
+                motion_of(fixes, asked.row[rows], turn),
+                _focal(turn, fixes, region, asked.at[rows]),
+            )
             out[rows] = _until(region, members, focal, asked.at_us[rows] / 1e6, turn)
     return out
 
 
-def valid_from(turn: Turn, fixes: Placed, query: np.ndarray, who: np.ndarray, at_us: int) -> np.ndarray:
+def valid_from(
+    turn: Turn, fixes: Placed, query: np.ndarray, who: np.ndarray, at_us: int
+) -> np.ndarray:
     """The same for members by their last fixes, all at one time."""
     nothing = np.zeros(len(who), np.int64)
-    return valid_until(turn, fixes, Asked(query=query, row=who, at=nothing, at_us=nothing + at_us))
+    return valid_until(
+        turn, fixes, Asked(query=query, row=who, at=nothing, at_us=nothing + at_us)
+    )
 
 
 def motion_of(fixes: Placed, objects: np.ndarray, turn: Turn) -> Motion:
     """Where objects are and how fast they go, by their last two readings; on degrees the shorter way around."""
     known = fixes.before_ts[objects] != NEVER
     seconds = (fixes.ts[objects] - np.where(known, fixes.before_ts[objects], 0)) / 1e6
-    seconds = np.where(known & (seconds > 0) & (fixes.status[objects] == ALIVE), seconds, np.nan)
+    seconds = np.where(
+        known & (seconds > 0) & (fixes.status[objects] == ALIVE), seconds, np.nan
+    )
     x, y = fixes.x[objects], fixes.y[objects]
     way = _shorter(x - fixes.before_x[objects], turn)
-    return Motion(x=x, y=y, vx=way / seconds, vy=(y - fixes.before_y[objects]) / seconds)
+    return Motion(
+        x=x, y=y, vx=way / seconds, vy=(y - fixes.before_y[objects]) / seconds
+    )
 
 
 def _focal(turn: Turn, fixes: Placed, region: Region, at: np.ndarray) -> Motion:
     if isinstance(region, MovingBox | MovingCircle):
-        return motion_of(fixes, fixes.at_ticks(np.full(len(at), turn.objects.number_of(region.focal)), at), turn)
+        return motion_of(
+            fixes,
+            fixes.at_ticks(np.full(len(at), turn.objects.number_of(region.focal)), at),
+            turn,
+        )
     still = np.zeros(len(at))
     return Motion(x=still, y=still, vx=still, vy=still)
 
 
 def _shorter(way: np.ndarray, turn: Turn) -> np.ndarray:
     """A way along x; across 180 degrees it is a whole turn less."""
-    far = np.abs(way) > _TURN / 2 if turn.settings.geographic else np.zeros(len(way), bool)
+    far = (
+        np.abs(way) > _TURN / 2
+        if turn.settings.geographic
+        else np.zeros(len(way), bool)
+    )
     return np.asarray(np.where(far, way - np.copysign(_TURN, way), way))
 
 
-def _until(region: Region, members: Motion, focal: Motion, at_s: np.ndarray, turn: Turn) -> np.ndarray:
+def _until(
+    region: Region, members: Motion, focal: Motion, at_s: np.ndarray, turn: Turn
+) -> np.ndarray:
     geographic = turn.settings.geographic
     if isinstance(region, Area):
         return _in_area_until(region, members, at_s)
     if isinstance(region, Circle | MovingCircle):
         if isinstance(region, Circle):
-            focal = Motion(x=focal.x + region.x, y=focal.y + region.y, vx=focal.vx, vy=focal.vy)
+            focal = Motion(
+                x=focal.x + region.x, y=focal.y + region.y, vx=focal.vx, vy=focal.vy
+            )
         radius = np.full(len(at_s), region.radius_m)
         return in_circles_until(members, focal, radius, at_s, geographic=geographic)
     if isinstance(region, Box):
         edges = (region.minx, region.miny, region.maxx, region.maxy)
         boxes = np.stack([np.full(len(at_s), edge) for edge in edges])
     else:
-        wide, high = np.full(len(at_s), region.width / 2), np.full(len(at_s), region.height / 2)
+        wide, high = (
+            np.full(len(at_s), region.width / 2),
+            np.full(len(at_s), region.height / 2),
+        )
         if geographic and region.metres:
             across, along = metres_per_degree(focal.y)
             wide, high = wide / across, high / along
-        boxes = np.stack([focal.x - wide, focal.y - high, focal.x + wide, focal.y + high])
+        boxes = np.stack(
+            [focal.x - wide, focal.y - high, focal.x + wide, focal.y + high]
+        )
         members = replace(members, x=focal.x + _shorter(members.x - focal.x, turn))
     return in_boxes_until(members, boxes, focal.vx, focal.vy, at_s)
 
@@ -119,7 +147,10 @@ def _in_area_until(region: Area, members: Motion, at_s: np.ndarray) -> np.ndarra
     moving = np.flatnonzero(speed > 0)
     out = np.where(speed == 0, np.inf, np.nan)
     x, y = members.x[moving], members.y[moving]
-    ends = x + members.vx[moving] / speed[moving] * far, y + members.vy[moving] / speed[moving] * far
+    ends = (
+        x + members.vx[moving] / speed[moving] * far,
+        y + members.vy[moving] / speed[moving] * far,
+    )
     ways = shapely.linestrings(np.stack([np.stack([x, y], 1), np.stack(ends, 1)], 1))
     parts, way = shapely.get_parts(shapely.intersection(ways, area), return_index=True)
     near = shapely.distance(parts, np.asarray(shapely.points(x, y))[way]) <= far * 1e-12

@@ -22,7 +22,9 @@ class Motion:
     vy: Floats
 
 
-def in_boxes_until(point: Motion, boxes: Floats, vx: Floats, vy: Floats, at_s: Floats) -> Floats:
+def in_boxes_until(
+    point: Motion, boxes: Floats, vx: Floats, vy: Floats, at_s: Floats
+) -> Floats:
     """The last moment at which each point is in its box: one box for each point.
 
     Args:
@@ -49,7 +51,9 @@ def _crossed(place: Floats, low: Floats, high: Floats, speed: Floats) -> Floats:
     return after
 
 
-def in_circles_until(point: Motion, centre: Motion, radius_m: Floats, at_s: Floats, *, geographic: bool) -> Floats:
+def in_circles_until(
+    point: Motion, centre: Motion, radius_m: Floats, at_s: Floats, *, geographic: bool
+) -> Floats:
     """The last moment at which each point is in its circle: one circle for each point.
 
     Args:

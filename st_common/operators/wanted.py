@@ -66,7 +66,9 @@ def _sliding(state: State, turn: Turn) -> np.ndarray:
     timed = np.where(specs.range_by == TIME, specs.range, 0) + specs.slide
     longest = int(timed[specs.slide_by == TIME].max(initial=0))
     newest = max(int(state.fixes.ts.max(initial=NEVER)), int(turn.clock.value[0]))
-    return Frames(state, turn, Present(state.fixes, turn)).clock.slides(newest + longest + 2 * turn.settings.tick_us)
+    return Frames(state, turn, Present(state.fixes, turn)).clock.slides(
+        newest + longest + 2 * turn.settings.tick_us
+    )
 
 
 _WAITS = (_held, _silent, _tick, _aging, _sliding)
@@ -76,11 +78,21 @@ def _idle_turn(state: State, settings: Settings) -> Turn:
     """A turn in which nothing happens."""
     none = Events.empty()
     return Turn(
-        events=none, readings=readings.of_events(state.fixes, none, {}), objects=state.objects, queries=state.queries,
-        clock=Clock(position=np.array([-1]), value=np.array([state.max_event - settings.lateness_us])),
-        known=compiled(state.queries, settings, Source(fixes=state.fixes, objects=state.objects)), settings=settings,
-        layer_of=_no_layer, numbering=Numbering(state.partners, state.targets),
-    )  # fmt: skip
+        events=none,
+        readings=readings.of_events(state.fixes, none, {}),
+        objects=state.objects,
+        queries=state.queries,
+        clock=Clock(
+            position=np.array([-1]),
+            value=np.array([state.max_event - settings.lateness_us]),
+        ),
+        known=compiled(
+            state.queries, settings, Source(fixes=state.fixes, objects=state.objects)
+        ),
+        settings=settings,
+        layer_of=_no_layer,
+        numbering=Numbering(state.partners, state.targets),
+    )
 
 
 def _no_layer(layer: str, version: int) -> Layer:

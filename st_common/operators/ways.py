@@ -38,7 +38,11 @@ class Ways:
         """The rows that share a rule, and all living objects that satisfy it."""
         alive = np.flatnonzero(self.world.alive)
         for rule in np.unique(self.eligible[self.shared]).tolist():
-            keep = self.world.selection.holds(np.full(len(alive), rule), alive) if rule else slice(None)
+            keep = (
+                self.world.selection.holds(np.full(len(alive), rule), alive)
+                if rule
+                else slice(None)
+            )
             yield self.shared[self.eligible[self.shared] == rule], alive[keep]
 
     def wanted(self, rows: Ints, k: Ints) -> tuple[Ints, Ints]:
@@ -54,7 +58,9 @@ def ways_of(world: World, eligible: Ints, *, searches: bool = True) -> Ways:
     lists = world.selection.lists(alive)
     rules, of, asking = np.unique(eligible, return_inverse=True, return_counts=True)
     has_list = lists.of_rule[rules] >= 0
-    short = has_list & (lists.size[rules] <= np.where(asking < MANY, few_of(len(alive)), _SHORT))
+    short = has_list & (
+        lists.size[rules] <= np.where(asking < MANY, few_of(len(alive)), _SHORT)
+    )
     shared = ~short & ((asking >= MANY) | (rules == 0))
     if np.count_nonzero(~short & ~shared) <= FEW_RULES:
         shared = ~short
@@ -62,12 +68,18 @@ def ways_of(world: World, eligible: Ints, *, searches: bool = True) -> Ways:
         short = ~shared & has_list
         shared = ~short
     return Ways(
-        world=world, eligible=eligible, lists=lists, shared=np.flatnonzero(shared[of]),
-        listed=np.flatnonzero(short[of]), searched=np.flatnonzero(~(shared | short)[of]),
-    )  # fmt: skip
+        world=world,
+        eligible=eligible,
+        lists=lists,
+        shared=np.flatnonzero(shared[of]),
+        listed=np.flatnonzero(short[of]),
+        searched=np.flatnonzero(~(shared | short)[of]),
+    )
 
 
-def over_lists(lists: Lists, eligible: Ints, rows: Ints) -> Iterator[tuple[Ints, tuple[Ints, Ints]]]:
+def over_lists(
+    lists: Lists, eligible: Ints, rows: Ints
+) -> Iterator[tuple[Ints, tuple[Ints, Ints]]]:
     """Some of these rows, and pairs of their place and an object that may satisfy their rule, piece by piece."""
     for part in blocks(lists.size[eligible[rows]], _MOST_PAIRS):
         yield rows[part], lists.pairs(eligible[rows[part]])

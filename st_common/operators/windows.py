@@ -52,24 +52,35 @@ class Judged:
     def closed(self) -> tuple[np.ndarray, Entries]:
         """The places of old entries that left, and the new ones that stay."""
         entries = self.entries
-        is_new, live = np.arange(len(entries.all)) >= entries.before, self.until == self.ticks
+        is_new, live = (
+            np.arange(len(entries.all)) >= entries.before,
+            self.until == self.ticks,
+        )
         added = entries.all.take(live & (is_new | entries.changed))
         return np.flatnonzero((~live | entries.changed) & ~is_new), added
 
     def parts(self, grouped: np.ndarray, first: int, end: int) -> Parts:
         """What counts above windows at some of the ticks, from one place to before another."""
-        mine = np.flatnonzero(grouped[self.query] & (self.start < end) & (self.until >= first))
+        mine = np.flatnonzero(
+            grouped[self.query] & (self.start < end) & (self.until >= first)
+        )
         start = np.where(self.start[mine] < first, BEFORE, self.start[mine] - first)
         until, query = np.minimum(self.until[mine], end) - first, self.query[mine]
         order = np.lexsort((start, query))
         mine = mine[order]
         spells = Spells(query[order], start[order], until[order], end - first)
-        return Parts(spells=spells, group=self.entries.all.group[mine], value=self.entries.all.value[mine])
+        return Parts(
+            spells=spells,
+            group=self.entries.all.group[mine],
+            value=self.entries.all.value[mine],
+        )
 
 
 def _open(whole: Entries, before: int, turn: Turn) -> Open:
     tick = cut_short(whole.tick, turn.final)
-    return Open(all=replace(whole, tick=tick), before=before, changed=tick != whole.tick)
+    return Open(
+        all=replace(whole, tick=tick), before=before, changed=tick != whole.tick
+    )
 
 
 def opened(state: State, turn: Turn, present: Present) -> Open:
@@ -79,24 +90,37 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
         return _open(state.entries, len(state.entries), turn)
     fixes = np.flatnonzero(events.kind == FIX)
     readings = turn.readings.take(fixes)
-    points = points_of(queries, readings, turn.objects, geographic=turn.settings.geographic)
+    points = points_of(
+        queries, readings, turn.objects, geographic=turn.settings.geographic
+    )
     hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
     event = fixes[hits.point]
     order = np.lexsort((events.object[event], events.position[event]))
     event, target, point = event[order], hits.target[order], hits.point[order]
-    group, value = relational.contributions(turn, present.sample_of_events(fixes), point, target)
+    group, value = relational.contributions(
+        turn, present.sample_of_events(fixes), point, target
+    )
     before_row = turn.clock.before(events.position[event])
     added = Entries(
-        target=target, object=events.object[event], ts=events.ts[event], position=events.position[event],
-        tick=ticks_of(np.maximum(events.ts[event], before_row), turn.settings.tick_us), group=group, value=value,
-    )  # fmt: skip
+        target=target,
+        object=events.object[event],
+        ts=events.ts[event],
+        position=events.position[event],
+        tick=ticks_of(np.maximum(events.ts[event], before_row), turn.settings.tick_us),
+        group=group,
+        value=value,
+    )
     whole = state.entries.changed(removed=event[:0], added=added)
     return _open(whole, len(state.entries), turn)
 
 
 def aging(entries: Entries, turn: Turn) -> np.ndarray:
     """The ticks at which entries are too old."""
-    seconds = turn.known.window_us[turn.numbering.targets.query[entries.target]] if len(entries) else entries.ts
+    seconds = (
+        turn.known.window_us[turn.numbering.targets.query[entries.target]]
+        if len(entries)
+        else entries.ts
+    )
     timed = seconds >= 0
     end = ticks_past(entries.ts[timed] + seconds[timed], turn.settings.tick_us)
     return np.unique(np.maximum(end, entries.tick[timed]))
@@ -110,16 +134,29 @@ def judged(turn: Turn, entries: Open, due: np.ndarray) -> Judged:
     start = np.where(held.tick < due[0], BEFORE, start) if len(due) else start
     seconds = turn.known.window_us[query]
     old = np.searchsorted(due, np.maximum(held.ts + seconds + 1, held.tick))
-    until = _pushed_out(turn, held, query, start, np.where(seconds >= 0, old, len(due)), len(due))
+    until = _pushed_out(
+        turn, held, query, start, np.where(seconds >= 0, old, len(due)), len(due)
+    )
     plain = np.flatnonzero(~turn.known.grouped[query])
     key = packed(held.target[plain], held.object[plain])
     turns = of_entries(key, start[plain], until[plain], len(due))
-    return Judged(entries=entries, query=query, start=start, until=until, ticks=len(due),
-                  turns=ByTick(turns, len(due)))  # fmt: skip
+    return Judged(
+        entries=entries,
+        query=query,
+        start=start,
+        until=until,
+        ticks=len(due),
+        turns=ByTick(turns, len(due)),
+    )
 
 
 def _pushed_out(
-    turn: Turn, held: Entries, query: np.ndarray, start: np.ndarray, until: np.ndarray, ticks: int
+    turn: Turn,
+    held: Entries,
+    query: np.ndarray,
+    start: np.ndarray,
+    until: np.ndarray,
+    ticks: int,
 ) -> np.ndarray:
     """Until when entries are held, given when they are too old: until as many newer ones came as their window holds.
 
@@ -131,12 +168,21 @@ def _pushed_out(
         return until
     ids = turn.objects.ids.take(pa.array(held.object[places]))
     name = pc.rank(ids, tiebreaker="dense").to_numpy().astype(np.int64)
-    places = places[np.lexsort((-name, -held.position[places], -held.ts[places], query[places]))]
-    most, since, of, end = turn.known.window_tuples[query[places]], start[places], query[places], until[places]
+    places = places[
+        np.lexsort((-name, -held.position[places], -held.ts[places], query[places]))
+    ]
+    most, since, of, end = (
+        turn.known.window_tuples[query[places]],
+        start[places],
+        query[places],
+        until[places],
+    )
     for tick in np.unique(np.maximum(since, 0)).tolist():
         here = np.flatnonzero((since <= tick) & (end > tick))
         starts = np.flatnonzero(np.r_[True, of[here][1:] != of[here][:-1]])
-        rank = np.arange(len(here)) - np.repeat(starts, np.diff(np.r_[starts, len(here)]))
+        rank = np.arange(len(here)) - np.repeat(
+            starts, np.diff(np.r_[starts, len(here)])
+        )
         end[here[rank >= most[here]]] = tick
     out = until.copy()
     out[places] = end

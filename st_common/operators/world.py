@@ -106,21 +106,34 @@ class Criteria:
 
     def take(self, rows: Ints) -> "Criteria":
         """The criteria of these rows."""
-        return replace(self, **{name: column[rows] for name, column in _columns(self).items()})
+        return replace(
+            self, **{name: column[rows] for name, column in _columns(self).items()}
+        )
 
     def with_rows(self, rows: Ints, other: "Criteria") -> "Criteria":
         """These criteria with those of `other` in place of these rows, one by one."""
         if not len(rows) and not len(other.gap):
             return self
         theirs = _columns(other)
-        columns = {name: _replaced(column, rows, theirs[name]) for name, column in _columns(self).items()}
+        columns = {
+            name: _replaced(column, rows, theirs[name])
+            for name, column in _columns(self).items()
+        }
         return replace(self, **columns, gap=other.gap)
 
 
 def _columns(criteria: Criteria) -> dict[str, np.ndarray]:
     """The columns that have a row for each query."""
-    columns = {name: getattr(criteria, name) for name in Criteria.__dataclass_fields__ if name != "gap"}
-    return {name: column for name, column in columns.items() if len(column) == len(criteria.query)}
+    columns = {
+        name: getattr(criteria, name)
+        for name in Criteria.__dataclass_fields__
+        if name != "gap"
+    }
+    return {
+        name: column
+        for name, column in columns.items()
+        if len(column) == len(criteria.query)
+    }
 
 
 def _replaced(column: np.ndarray, rows: Ints, values: np.ndarray) -> np.ndarray:
@@ -130,7 +143,9 @@ def _replaced(column: np.ndarray, rows: Ints, values: np.ndarray) -> np.ndarray:
         out[rows] = values
         return out
     width = max(column.shape[1], values.shape[1])
-    out = np.full((len(column), width), -1 if column.dtype.kind == "i" else np.nan, column.dtype)
+    out = np.full(
+        (len(column), width), -1 if column.dtype.kind == "i" else np.nan, column.dtype
+    )
     out[:, : column.shape[1]] = column
     out[rows] = -1 if column.dtype.kind == "i" else np.nan
     out[rows, : values.shape[1]] = values
@@ -152,7 +167,9 @@ class Kind(Protocol):
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """Q.Update(): the criteria of these rows of the table in this world, aligned with `which`."""
 
-    def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
+    def in_cache_area(
+        self, world: World, criteria: Criteria, objects: Ints, margin: float
+    ) -> Pairs:
         """Q.InCacheArea(): pairs of a row of the criteria and one of the objects in the anticipated area.
 
         The area is the query's grown by the margin (metres, or the unit of planar coordinates). With margin 0 the pairs

@@ -35,22 +35,34 @@ def append_alert(home: Home, alert: Alert) -> None:
     On a disk that takes nothing it goes to stderr, where logs are kept.
     """
     text = redacted(alert.text)
-    record = {"ts": alert.ts, "stream": alert.stream, "level": alert.level, "text": text}
+    record = {
+        "ts": alert.ts,
+        "stream": alert.stream,
+        "level": alert.level,
+        "text": text,
+    }
     try:
         append_record(alerts_file(home), record)
     except OSError as error:
-        sys.stderr.write(f"alert: {alert.stream}: {text} (not kept: {refused_at(error, alerts_file(home))})\n")
+        sys.stderr.write(
+            f"alert: {alert.stream}: {text} (not kept: {refused_at(error, alerts_file(home))})\n"
+        )
 
 
 def tell(home: Home, stream: str, text: str, *, level: str = "warning") -> None:
     """Adds an alert of now; see `append_alert`."""
-    append_alert(home, Alert(ts=time.time_ns() // 1000, stream=stream, level=level, text=text))
+    append_alert(
+        home, Alert(ts=time.time_ns() // 1000, stream=stream, level=level, text=text)
+    )
 
 
 def tell_once(home: Home, stream: str, text: str, *, level: str = "warning") -> bool:
     """As `tell`, unless there is such an alert already; True when it was told now."""
     with _one_at_a_time(home):
-        if any((alert.stream, alert.text) == (stream, redacted(text)) for alert in read_alerts(home)):
+        if any(
+            (alert.stream, alert.text) == (stream, redacted(text))
+            for alert in read_alerts(home)
+        ):
             return False
         tell(home, stream, text, level=level)
     return True

@@ -29,7 +29,17 @@ def record_beats(home: Home, streams: Iterable[str], *, now_us: int) -> int:
     if not found:
         return 0
     contract = load_contract("stream_status")
-    schema = pa.schema([field for field in contract.arrow_schema() if field.name != "date"])
-    columns = [pa.array([beat[field.name] for beat in found], field.type) for field in schema]
-    tables.append(path, pa.Table.from_arrays(columns, schema=schema), contract, app=_APP, version=now_us)
+    schema = pa.schema(
+        [field for field in contract.arrow_schema() if field.name != "date"]
+    )
+    columns = [
+        pa.array([beat[field.name] for beat in found], field.type) for field in schema
+    ]
+    tables.append(
+        path,
+        pa.Table.from_arrays(columns, schema=schema),
+        contract,
+        app=_APP,
+        version=now_us,
+    )
     return len(found)

@@ -38,9 +38,17 @@ def by_kind(actions: Iterable[Action]) -> dict[str, list[dict[str, str]]]:
     alerts, done = [], []
     for action in actions:
         if action.kind is ActionKind.ALERT:
-            alerts.append({"stream": action.stream, "level": action.level, "text": action.reason})
+            alerts.append(
+                {"stream": action.stream, "level": action.level, "text": action.reason}
+            )
         else:
-            done.append({"stream": action.stream, "kind": action.kind.value, "reason": action.reason})
+            done.append(
+                {
+                    "stream": action.stream,
+                    "kind": action.kind.value,
+                    "reason": action.reason,
+                }
+            )
     return {"actions": done, "alerts": alerts}
 
 
@@ -82,7 +90,9 @@ class Decision:
     memory: Memory
 
 
-def decide(seen: Observation, memory: Memory, *, now_us: int, limits: Limits) -> Decision:
+def decide(
+    seen: Observation, memory: Memory, *, now_us: int, limits: Limits
+) -> Decision:
     """Compares what should be with what is.
 
     A stream that is not wanted, or that a person's marker holds, is asked to stop and killed after a grace time, if it
@@ -107,9 +117,15 @@ def _act(
     seen: Observation, memory: Memory, health: Health, *, now_us: int, limits: Limits
 ) -> tuple[list[Action], Memory]:
     if seen.running is not None:
-        return _act_on_living(seen, memory, health, now_us=now_us, limits=limits), memory
+        return _act_on_living(
+            seen, memory, health, now_us=now_us, limits=limits
+        ), memory
     held = seen.marker is not None and not seen.marker.by_supervisor
-    clear = [Action(stream=seen.stream, kind=ActionKind.CLEAR, reason="it has stopped")] if _asked(seen) else []
+    clear = (
+        [Action(stream=seen.stream, kind=ActionKind.CLEAR, reason="it has stopped")]
+        if _asked(seen)
+        else []
+    )
     if not seen.wanted or held or memory.tripped or health is not Health.DEAD:
         return clear, memory
     if now_us < _next_start_us(memory, limits):
@@ -119,17 +135,27 @@ def _act(
     return [*clear, start], replace(memory, starts_us=(*memory.starts_us, now_us))
 
 
-def _act_on_living(seen: Observation, memory: Memory, health: Health, *, now_us: int, limits: Limits) -> list[Action]:
+def _act_on_living(
+    seen: Observation, memory: Memory, health: Health, *, now_us: int, limits: Limits
+) -> list[Action]:
     if seen.running is None or not seen.running.launched:
         return []
     if seen.marker is not None:
         if now_us - seen.marker.since_us > limits.stop_grace_s * 1e6:
             return [
-                Action(stream=seen.stream, kind=ActionKind.KILL, reason=f"not stopped in {limits.stop_grace_s:g} s")
+                Action(
+                    stream=seen.stream,
+                    kind=ActionKind.KILL,
+                    reason=f"not stopped in {limits.stop_grace_s:g} s",
+                )
             ]
         return []
     reason = _why_stop(seen, memory, health)
-    return [Action(stream=seen.stream, kind=ActionKind.STOP, reason=reason)] if reason else []
+    return (
+        [Action(stream=seen.stream, kind=ActionKind.STOP, reason=reason)]
+        if reason
+        else []
+    )
 
 
 def _why_stop(seen: Observation, memory: Memory, health: Health) -> str:
@@ -140,12 +166,18 @@ def _why_stop(seen: Observation, memory: Memory, health: Health) -> str:
     return memory.tripped and "it was given up"
 
 
-def _trip(seen: Observation, memory: Memory, health: Health, *, now_us: int, limits: Limits) -> Memory:
+def _trip(
+    seen: Observation, memory: Memory, health: Health, *, now_us: int, limits: Limits
+) -> Memory:
     """Drops starts that are too old to count, and gives the stream up when there is no hope in another one."""
     window_us = int(limits.breaker_window_s * 1e6)
     recent = tuple(start for start in memory.starts_us if now_us - start < window_us)
     tripped = ""
-    if health is Health.DEAD and recent and _ended_since(seen, recent[-1]) == _BAD_CONFIG:
+    if (
+        health is Health.DEAD
+        and recent
+        and _ended_since(seen, recent[-1]) == _BAD_CONFIG
+    ):
         tripped = "bad_config"
     elif health is Health.DEAD and len(recent) >= limits.breaker_starts:
         tripped = "crash_loop"
@@ -168,32 +200,49 @@ def _next_start_us(memory: Memory, limits: Limits) -> int:
     return memory.starts_us[-1] + int(pause_s * 1e6)
 
 
-def _alert(seen: Observation, memory: Memory, health: Health) -> tuple[list[Action], str]:
+def _alert(
+    seen: Observation, memory: Memory, health: Health
+) -> tuple[list[Action], str]:
     """The alert for a changed condition, if it changed, and the condition.
 
     While an engine starts, and while a supervisor's stop is under way, the condition stays what it was: so a stream
     that dies again and again gives one alert and not one for each death.
     """
     condition, level, reason = _condition(seen, memory, health)
-    if condition == memory.condition or (condition in _GOOD and memory.condition in _GOOD):
+    if condition == memory.condition or (
+        condition in _GOOD and memory.condition in _GOOD
+    ):
         return [], condition
     if condition in _GOOD:
         reason = f"no longer {memory.condition}: {reason}"
-    alert = Action(stream=seen.stream, kind=ActionKind.ALERT, reason=f"{condition}: {reason}", level=level)
+    alert = Action(
+        stream=seen.stream,
+        kind=ActionKind.ALERT,
+        reason=f"{condition}: {reason}",
+        level=level,
+    )
     return [alert], condition
 
 
-def _condition(seen: Observation, memory: Memory, health: Health) -> tuple[str, str, str]:
+def _condition(
+    seen: Observation, memory: Memory, health: Health
+) -> tuple[str, str, str]:
     if not seen.wanted:
         return "stopped", "info", "it shall not run"
     if memory.tripped:
         message = seen.ended.message if seen.ended else ""
-        return memory.tripped, "error", message or f"{len(memory.starts_us)} starts did not help"
+        return (
+            memory.tripped,
+            "error",
+            message or f"{len(memory.starts_us)} starts did not help",
+        )
     if seen.marker is not None and not seen.marker.by_supervisor:
         return "stopped", "info", "a stop marker holds it"
     if health is Health.DEAD:
         first = memory.condition == "stopped"
-        return ("ok", "info", "it starts") if first else ("dead", "error", _why_dead(seen))
+        return (
+            ("ok", "info", "it starts") if first else ("dead", "error", _why_dead(seen))
+        )
     if health is Health.STUCK:
         return "stuck", "error", f"at segment {seen.next_segment}, {seen.waiting} wait"
     if health is Health.SLOW:
@@ -211,5 +260,7 @@ def _why_dead(seen: Observation) -> str:
     if seen.status is None:
         return "it has not run yet"
     if seen.ended is not None and seen.ended.owner.pid == seen.status.pid:
-        return f"its process ended with code {seen.ended.code}: {seen.ended.message}".rstrip(": ")
+        return f"its process ended with code {seen.ended.code}: {seen.ended.message}".rstrip(
+            ": "
+        )
     return f"its process {seen.status.pid} is gone"

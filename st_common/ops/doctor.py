@@ -22,15 +22,32 @@ _GIB = 1 << 30
 def findings(load_settings: Callable[[], object]) -> Iterator[tuple[str, str | None]]:
     """What was looked at, each with its problem or None."""
     version = sys.version_info
-    yield f"Python {version.major}.{version.minor}", None if version[:2] == (3, 11) else "Python 3.11 is needed"
+    yield (
+        f"Python {version.major}.{version.minor}",
+        None if version[:2] == (3, 11) else "Python 3.11 is needed",
+    )
     yield "Java", java_problem()
     yield "jars", jars_problem(Path(__file__).resolve().parents[2] / "jars")
-    yield "Spark for Python", None if importlib.util.find_spec("pyspark") else "pyspark is not installed; `make setup`"
+    yield (
+        "Spark for Python",
+        None
+        if importlib.util.find_spec("pyspark")
+        else "pyspark is not installed; `make setup`",
+    )
     memory = psutil.virtual_memory().total
-    yield f"memory {memory / _GIB:.1f} GiB", None if memory >= LEAST_MEMORY_BYTES else "6 GiB are needed"
+    yield (
+        f"memory {memory / _GIB:.1f} GiB",
+        None if memory >= LEAST_MEMORY_BYTES else "6 GiB are needed",
+    )
     free = shutil.disk_usage(Path.cwd()).free
-    yield f"disk {free / _GIB:.1f} GiB free", None if free >= LEAST_DISK_BYTES else "4 GiB are needed"
-    yield "data contracts", _problem(lambda: [load_contract(name) for name in contract_names()])
+    yield (
+        f"disk {free / _GIB:.1f} GiB free",
+        None if free >= LEAST_DISK_BYTES else "4 GiB are needed",
+    )
+    yield (
+        "data contracts",
+        _problem(lambda: [load_contract(name) for name in contract_names()]),
+    )
     yield "settings", _problem(load_settings)
 
 
@@ -39,7 +56,9 @@ def java_problem() -> str | None:
     java = shutil.which("java")
     if java is None:
         return "there is none on PATH; install a JDK or JRE of version 17 or 21"
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=30).stderr  # noqa: S603
+    said = subprocess.run(  # noqa: S603
+        [java, "-version"], capture_output=True, text=True, check=False, timeout=30
+    ).stderr
     found = re.search(r'version "(\d+)', said)
     if found is None or int(found[1]) not in JAVA_VERSIONS:
         return f"version {found[1] if found else 'unknown'}; 17 or 21 is needed"
@@ -48,8 +67,16 @@ def java_problem() -> str | None:
 
 def jars_problem(folder: Path) -> str | None:
     """What is missing among the jars that Spark is given, or None."""
-    missing = [name for name in ("delta-spark", "sedona-spark") if not list(folder.glob(f"{name}*.jar"))]
-    return f"{' and '.join(missing)} missing in {folder}; `make setup` copies them" if missing else None
+    missing = [
+        name
+        for name in ("delta-spark", "sedona-spark")
+        if not list(folder.glob(f"{name}*.jar"))
+    ]
+    return (
+        f"{' and '.join(missing)} missing in {folder}; `make setup` copies them"
+        if missing
+        else None
+    )
 
 
 def _problem(look: Callable[[], object]) -> str | None:

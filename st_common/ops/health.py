@@ -6,7 +6,13 @@ from pathlib import Path
 
 from st_common.capture.log import Log
 from st_common.ops.launcher import Running, find
-from st_common.ops.status import Exit, StreamStatus, read_all_status, read_exit, read_status
+from st_common.ops.status import (
+    Exit,
+    StreamStatus,
+    read_all_status,
+    read_exit,
+    read_status,
+)
 from st_common.ops.stop import StopMarker, read_marker
 from st_common.position import segment_of
 
@@ -88,7 +94,9 @@ def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
     """
     status = read_status(folder)
     log = Log(folder / "log")
-    next_segment = min((segment_of(each.position) for each in read_all_status(folder)), default=0)
+    next_segment = min(
+        (segment_of(each.position) for each in read_all_status(folder)), default=0
+    )
     waiting = max(log.end() - next_segment, 0)
     first = log.segments(next_segment, end=next_segment + 1) if waiting else []
     return Observation(
@@ -116,7 +124,9 @@ def remember(seen: Observation, before: Progress, *, now_us: int) -> Progress:
     )
 
 
-def judge(seen: Observation, progress: Progress, *, now_us: int, limits: Limits) -> Health:
+def judge(
+    seen: Observation, progress: Progress, *, now_us: int, limits: Limits
+) -> Health:
     """How the stream is, given `progress` as `remember` made it from this look.
 
     Nothing waiting is never a fault: a feed may be silent for hours. The patience of `stuck_s` begins when the engine
@@ -132,12 +142,20 @@ def judge(seen: Observation, progress: Progress, *, now_us: int, limits: Limits)
         return Health.STARTING
     if seen.waiting_since_us is None:
         return Health.IDLE
-    if now_us - max(progress.moved_us, seen.waiting_since_us, started_us) > limits.stuck_s * 1e6:
+    if (
+        now_us - max(progress.moved_us, seen.waiting_since_us, started_us)
+        > limits.stuck_s * 1e6
+    ):
         return Health.STUCK
-    if progress.growing_looks >= limits.slow_looks and now_us - seen.waiting_since_us > limits.slow_s * 1e6:
+    if (
+        progress.growing_looks >= limits.slow_looks
+        and now_us - seen.waiting_since_us > limits.slow_s * 1e6
+    ):
         return Health.SLOW
     return Health.HEALTHY
 
 
 def _is_finished(seen: Observation) -> bool:
-    return seen.status is not None and seen.status.state == "finished" and not seen.waiting
+    return (
+        seen.status is not None and seen.status.state == "finished" and not seen.waiting
+    )

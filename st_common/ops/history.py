@@ -37,18 +37,24 @@ class Compaction:
 
     def to_json(self) -> dict[str, Any]:
         """The compaction as JSON values."""
-        return asdict(self) | {"open_since": self.open_since and self.open_since.isoformat()}
+        return asdict(self) | {
+            "open_since": self.open_since and self.open_since.isoformat()
+        }
 
 
 def days_of(path: Path) -> list[date]:
     """The days of a table that is partitioned by `event_date`, oldest first; read from its log alone."""
     if not tables.exists(path):
         return []
-    values = {partition["event_date"] for partition in DeltaTable(str(path)).partitions()}
+    values = {
+        partition["event_date"] for partition in DeltaTable(str(path)).partitions()
+    }
     return sorted(date.fromisoformat(str(value)) for value in values)
 
 
-def compact_history(home: Home, streams: Iterable[str], *, before: date | None = None) -> list[Compaction]:
+def compact_history(
+    home: Home, streams: Iterable[str], *, before: date | None = None
+) -> list[Compaction]:
     """Compacts the closed days of `positions` and `changes` of these streams.
 
     A day that is open for any job of its stream is never touched, whatever `before` says; so a running stream and this
@@ -60,8 +66,16 @@ def compact_history(home: Home, streams: Iterable[str], *, before: date | None =
         streams: The streams' names; those without tables are passed over.
         before: Only days before this one.
     """
-    paths = [(stream, name, home.table(name, stream)) for stream in streams for name in HISTORIES]
-    return [_compact(home, stream, name, path, before) for stream, name, path in paths if tables.exists(path)]
+    paths = [
+        (stream, name, home.table(name, stream))
+        for stream in streams
+        for name in HISTORIES
+    ]
+    return [
+        _compact(home, stream, name, path, before)
+        for stream, name, path in paths
+        if tables.exists(path)
+    ]
 
 
 def compact_beats(home: Home, *, today: date) -> list[Compaction]:
@@ -70,14 +84,24 @@ def compact_beats(home: Home, *, today: date) -> list[Compaction]:
     if not tables.exists(path):
         return []
     done = tables.compact(path, before=today)
-    return [Compaction(table="stream_status", open_since=today, deleted=tables.vacuum(path), **done)]
+    return [
+        Compaction(
+            table="stream_status", open_since=today, deleted=tables.vacuum(path), **done
+        )
+    ]
 
 
-def _compact(home: Home, stream: str, name: str, path: Path, before: date | None) -> Compaction:
+def _compact(
+    home: Home, stream: str, name: str, path: Path, before: date | None
+) -> Compaction:
     since = open_since(home, stream)
     label = f"{name}/{stream}"
     if since is None:
         return Compaction(table=label, open_since=None)
     bound = min(since, before) if before else since
-    done = tables.compact(path, before=bound, zorder=load_contract(name).zorder_by or None)
-    return Compaction(table=label, open_since=bound, deleted=tables.vacuum(path), **done)
+    done = tables.compact(
+        path, before=bound, zorder=load_contract(name).zorder_by or None
+    )
+    return Compaction(
+        table=label, open_since=bound, deleted=tables.vacuum(path), **done
+    )

@@ -43,7 +43,12 @@ def find(folder: Path, *, now_us: int) -> Running | None:
 
 
 def launch(
-    folder: Path, command: Sequence[str], *, now_us: int, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    folder: Path,
+    command: Sequence[str],
+    *,
+    now_us: int,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Owner:
     """Starts `command` in a session of its own, its output in `engine.log`, and records pid and start time.
 
@@ -72,8 +77,12 @@ def launch(
                 env=dict(env) if env is not None else None,
                 start_new_session=True,
             )
-        threading.Thread(target=process.wait, daemon=True).start()  # or it stays a zombie while this process lives
-        owner = owner_of(process.pid) or Owner(host=this_host(), pid=process.pid, started_s=now_us / 1e6)
+        threading.Thread(
+            target=process.wait, daemon=True
+        ).start()  # or it stays a zombie while this process lives
+        owner = owner_of(process.pid) or Owner(
+            host=this_host(), pid=process.pid, started_s=now_us / 1e6
+        )
         _record(folder, owner, command)
         return owner
 
@@ -87,12 +96,16 @@ def _refuse_second(folder: Path, command: Sequence[str], *, now_us: int) -> None
         _record(folder, lost, command)
         running = Running(owner=lost, launched=True)
     raise FencedError(
-        f"{named(folder)} is run by process {running.owner.pid} already", hint="it has one process at a time"
+        f"{named(folder)} is run by process {running.owner.pid} already",
+        hint="it has one process at a time",
     )
 
 
 def _record(folder: Path, owner: Owner, command: Sequence[str]) -> None:
-    write_record(folder / ENGINE_FILE, {**owner.to_json(), "command": list(command), "log": str(folder / LOG_FILE)})
+    write_record(
+        folder / ENGINE_FILE,
+        {**owner.to_json(), "command": list(command), "log": str(folder / LOG_FILE)},
+    )
 
 
 def _open_log(folder: Path) -> FileIO:

@@ -72,12 +72,22 @@ def take(folder: Path, *, now_us: int, force: bool = False) -> Lease:
     with held_lock(folder / ".lease.lock"):
         before = current(folder)
         me = this_process()
-        if before is not None and not force and before.owner != me and is_held(before, now_us=now_us):
+        if (
+            before is not None
+            and not force
+            and before.owner != me
+            and is_held(before, now_us=now_us)
+        ):
             raise FencedError(
                 f"{named(folder)} is run by process {before.owner.pid} on {before.owner.host}",
                 hint="stop that one first; a stream has one engine, a delivery one process",
             )
-        lease = Lease(folder=folder, epoch=before.epoch + 1 if before else 1, owner=me, beat_ts=now_us)
+        lease = Lease(
+            folder=folder,
+            epoch=before.epoch + 1 if before else 1,
+            owner=me,
+            beat_ts=now_us,
+        )
         _write(lease)
         return lease
 
@@ -92,7 +102,9 @@ def check(lease: Lease) -> None:
     if now is not None and now.epoch == lease.epoch and now.owner == lease.owner:
         return
     newer = (
-        f"process {now.owner.pid} on {now.owner.host}, epoch {now.epoch}" if now else "nobody: its lease was removed"
+        f"process {now.owner.pid} on {now.owner.host}, epoch {now.epoch}"
+        if now
+        else "nobody: its lease was removed"
     )
     raise FencedError(
         f"{named(lease.folder)} of epoch {lease.epoch} belongs to {newer}",
@@ -125,5 +137,10 @@ def release(lease: Lease) -> None:
 
 
 def _write(lease: Lease) -> None:
-    record = {"epoch": lease.epoch, **lease.owner.to_json(), "beat_ts": lease.beat_ts, "released": lease.released}
+    record = {
+        "epoch": lease.epoch,
+        **lease.owner.to_json(),
+        "beat_ts": lease.beat_ts,
+        "released": lease.released,
+    }
     write_record(lease.folder / LEASE_FILE, record)

@@ -30,7 +30,9 @@ def presence(folder: Path, status: StreamStatus, *, now_us: int) -> Presence:
     held = lease is not None and is_held(lease, now_us=now_us)
     state = status.state
     if state in _LIVING and not held:
-        state = _ended(folder, lease) if lease is not None and lease.released else "dead"
+        state = (
+            _ended(folder, lease) if lease is not None and lease.released else "dead"
+        )
     spoke = max(status.beat_ts, lease.beat_ts if lease is not None else 0)
     owner = lease.owner if lease is not None and (held or state == "dead") else None
     return Presence(state=state, owner=owner, age_s=max(now_us - spoke, 0) / 1e6)
@@ -38,4 +40,8 @@ def presence(folder: Path, status: StreamStatus, *, now_us: int) -> Presence:
 
 def _ended(folder: Path, lease: Lease) -> str:
     end = read_exit(folder)
-    return "failed" if end is not None and end.owner == lease.owner and end.code else "ended"
+    return (
+        "failed"
+        if end is not None and end.owner == lease.owner and end.code
+        else "ended"
+    )

@@ -105,11 +105,20 @@ def lives(owner: Owner) -> bool:
     now = owner_of(owner.pid)
     if now is None:
         return False
-    return now.ticks == owner.ticks if owner.ticks >= 0 else abs(now.started_s - owner.started_s) < _SAME_START_S
+    return (
+        now.ticks == owner.ticks
+        if owner.ticks >= 0
+        else abs(now.started_s - owner.started_s) < _SAME_START_S
+    )
 
 
 def _start_ticks(pid: int) -> int:
-    fields = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    fields = (
+        (_PROC / str(pid) / "stat")
+        .read_text(encoding="utf-8", errors="replace")
+        .rpartition(")")[2]
+        .split()
+    )
     return int(fields[_START_FIELD])
 
 
@@ -121,7 +130,11 @@ def find_command(arguments: Sequence[str]) -> Owner | None:
     found: list[Owner] = []
     for process in psutil.process_iter(["pid", "cmdline", "status"]):
         info = process.info
-        if info["cmdline"] and info["cmdline"][1:] == list(arguments) and info["status"] != psutil.STATUS_ZOMBIE:
+        if (
+            info["cmdline"]
+            and info["cmdline"][1:] == list(arguments)
+            and info["status"] != psutil.STATUS_ZOMBIE
+        ):
             owner = owner_of(info["pid"])
             found += [owner] if owner is not None else []
     return min(found, key=lambda owner: owner.started_s, default=None)
@@ -141,7 +154,11 @@ def kill_session(owner: Owner) -> int:
     leader = owner_of(owner.pid)
     if leader is not None and not lives(owner):
         return 0
-    members = [pid for pid in psutil.pids() if pid != os.getpid() and (pid == owner.pid or _session(pid) == owner.pid)]
+    members = [
+        pid
+        for pid in psutil.pids()
+        if pid != os.getpid() and (pid == owner.pid or _session(pid) == owner.pid)
+    ]
     return sum(_kill(pid) for pid in members)
 
 

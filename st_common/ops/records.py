@@ -13,7 +13,9 @@ from typing import Any
 from st_common.storage import LocalStorage, make_folder
 
 
-def write_record(path: Path, record: Mapping[str, Any], *, private: bool = False) -> None:
+def write_record(
+    path: Path, record: Mapping[str, Any], *, private: bool = False
+) -> None:
     """Replaces the record, durable when this returns: a reader sees the old one or the new one, whole.
 
     A private one can be read by its owner alone.
@@ -32,7 +34,12 @@ def read_value(path: Path) -> Any:
     """The JSON value in a file, or None when there is none or it is torn."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError, json.JSONDecodeError):
+    except (
+        FileNotFoundError,
+        NotADirectoryError,
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+    ):
         return None
 
 
@@ -48,7 +55,10 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
     make_folder(path.parent)
     line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
     with private_append(path) as file:
-        torn = file.seek(0, os.SEEK_END) > 0 and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n"
+        torn = (
+            file.seek(0, os.SEEK_END) > 0
+            and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n"
+        )
         line = b"\n" * torn + line
         if file.write(line) != len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

@@ -49,7 +49,9 @@ def write_status(folder: Path, status: StreamStatus) -> None:
 
     A job that has seen no fix since it started does not know the clock; the one that it told before still holds.
     """
-    path = folder / (STATUS_FILE if status.job == "engine" else f"status-{status.job}.json")
+    path = folder / (
+        STATUS_FILE if status.job == "engine" else f"status-{status.job}.json"
+    )
     if status.now_ts is None:
         before = _status(read_record(path))
         status = dataclasses.replace(status, now_ts=before.now_ts if before else None)
@@ -71,7 +73,11 @@ def _status(record: Mapping[str, Any] | None) -> StreamStatus | None:
     if record is None:
         return None
     names = {field.name for field in dataclasses.fields(StreamStatus)}
-    known = {name: value for name, value in record.items() if name in names and value is not None}
+    known = {
+        name: value
+        for name, value in record.items()
+        if name in names and value is not None
+    }
     try:
         return StreamStatus(**known)
     except TypeError:
@@ -90,7 +96,9 @@ class Exit:
 def write_exit(folder: Path, *, code: int, message: str) -> None:
     """Leaves behind how this process ends, for whoever looks after the stream."""
     write_record(
-        folder / EXIT_FILE, {**this_process().to_json(), "code": code, "message": redacted(message)}, private=True
+        folder / EXIT_FILE,
+        {**this_process().to_json(), "code": code, "message": redacted(message)},
+        private=True,
     )
 
 
@@ -100,4 +108,8 @@ def read_exit(folder: Path) -> Exit | None:
     owner = Owner.from_json(record) if record else None
     if record is None or owner is None:
         return None
-    return Exit(owner=owner, code=int(record.get("code", 1)), message=str(record.get("message", "")))
+    return Exit(
+        owner=owner,
+        code=int(record.get("code", 1)),
+        message=str(record.get("message", "")),
+    )

@@ -31,7 +31,9 @@ def read_marker(folder: Path) -> StopMarker | None:
         return None
     record = read_record(path) or {}
     by_supervisor = record.get("by") == _SUPERVISOR
-    return StopMarker(by_supervisor=by_supervisor, since_us=int(record.get("since_us", mtime_us)))
+    return StopMarker(
+        by_supervisor=by_supervisor, since_us=int(record.get("since_us", mtime_us))
+    )
 
 
 def place_marker(folder: Path, *, now_us: int) -> None:

@@ -76,12 +76,22 @@ def job_supervisor(home: Home, conf: Path) -> Supervisor:
     places = ["--home", str(home.root.resolve()), "--conf", str(conf.resolve())]
 
     def command(stream: StreamSettings) -> list[str]:
-        return [sys.executable, "-m", "jobs.run_stream", stream.name, *places, "--engine", stream.engine]
+        return [
+            sys.executable,
+            "-m",
+            "jobs.run_stream",
+            stream.name,
+            *places,
+            "--engine",
+            stream.engine,
+        ]
 
     def deliver(name: str) -> list[str]:
         return [sys.executable, "-m", "jobs.deliver", name, *places]
 
-    engines = Engines(command=command, cwd=Path(__file__).resolve().parents[2], deliver=deliver)
+    engines = Engines(
+        command=command, cwd=Path(__file__).resolve().parents[2], deliver=deliver
+    )
     return Supervisor(home=home, engines=engines)
 
 
@@ -111,7 +121,11 @@ def tick(
         if not mine:
             return []
         wards = _wards(supervisor, streams, deliveries or {})
-        return [action for ward in wards for action in _tended(supervisor, ward, now_us=now_us)]
+        return [
+            action
+            for ward in wards
+            for action in _tended(supervisor, ward, now_us=now_us)
+        ]
 
 
 @contextmanager
@@ -119,32 +133,59 @@ def _alone(home: Home, *, now_us: int) -> Iterator[bool]:
     """Holds the lock of ticks; False while another one is at work. Alerts where not even that can be had."""
     with ExitStack() as stack:
         try:
-            mine = stack.enter_context(held_lock(home.root / ".supervisor.lock", wait=False))
+            mine = stack.enter_context(
+                held_lock(home.root / ".supervisor.lock", wait=False)
+            )
         except OSError as error:
-            _say(home, _alert("supervisor", f"nothing is looked after: {refused(error)}"), now_us=now_us)
+            _say(
+                home,
+                _alert("supervisor", f"nothing is looked after: {refused(error)}"),
+                now_us=now_us,
+            )
             raise
         yield mine
 
 
 def _wards(
-    supervisor: Supervisor, streams: Mapping[str, StreamSettings], deliveries: Mapping[str, bool]
+    supervisor: Supervisor,
+    streams: Mapping[str, StreamSettings],
+    deliveries: Mapping[str, bool],
 ) -> Iterator[_Ward]:
     home, engines = supervisor.home, supervisor.engines
     broken = broken_of(streams)
     for name, error in broken.items():
-        yield _Ward(label=name, folder=home.stream(name), wanted=False, command=None, wrong=str(error))
+        yield _Ward(
+            label=name,
+            folder=home.stream(name),
+            wanted=False,
+            command=None,
+            wrong=str(error),
+        )
     known = {*streams, *broken}
-    for name in [*streams, *(name for name in _launched(home, "streams") if name not in known)]:
+    for name in [
+        *streams,
+        *(name for name in _launched(home, "streams") if name not in known),
+    ]:
         stream = streams.get(name)
         command = None if stream is None else partial(engines.command, stream)
-        yield _Ward(label=name, folder=home.stream(name), wanted=stream is not None and stream.running, command=command)
+        yield _Ward(
+            label=name,
+            folder=home.stream(name),
+            wanted=stream is not None and stream.running,
+            command=command,
+        )
     if engines.deliver is None:
         return
-    for name in [*deliveries, *(name for name in _launched(home, "deliveries") if name not in deliveries)]:
+    for name in [
+        *deliveries,
+        *(name for name in _launched(home, "deliveries") if name not in deliveries),
+    ]:
         yield _Ward(
-            label=f"delivery {name}", folder=home.delivery(name), wanted=deliveries.get(name, False),
+            label=f"delivery {name}",
+            folder=home.delivery(name),
+            wanted=deliveries.get(name, False),
             command=partial(engines.deliver, name),
-        )  # fmt: skip
+        )
 
 
 def reset(home: Home, stream: str) -> None:
@@ -154,32 +195,48 @@ def reset(home: Home, stream: str) -> None:
         ConfigError: no supervisor has ever looked at such a stream.
     """
     kind, _, name = stream.rpartition("/")
-    path = (home.delivery(name) if kind == "deliveries" else home.stream(stream)) / MEMORY_FILE
+    path = (
+        home.delivery(name) if kind == "deliveries" else home.stream(stream)
+    ) / MEMORY_FILE
     if not path.exists():
-        raise ConfigError(f"no stream {stream!r} was given up", hint="see the streams in the job's summary")
+        raise ConfigError(
+            f"no stream {stream!r} was given up",
+            hint="see the streams in the job's summary",
+        )
     with held_lock(home.root / ".supervisor.lock"):
         memory = Memory.from_json(read_record(path))
-        write_record(path, replace(memory, tripped="", starts_us=(), condition="stopped").to_json())
+        write_record(
+            path,
+            replace(memory, tripped="", starts_us=(), condition="stopped").to_json(),
+        )
 
 
-def healths(home: Home, streams: Mapping[str, StreamSettings], *, now_us: int) -> dict[str, str]:
+def healths(
+    home: Home, streams: Mapping[str, StreamSettings], *, now_us: int
+) -> dict[str, str]:
     """How each stream is, by name: as the last tick judged it, corrected by whether a process lives now.
 
     Beside the healths there are `stopped` (no process, and none is wanted), `unseen` (its log cannot be read, or no
     tick looked yet) and the reasons for which a stream was given up: `crash_loop`, `bad_config`.
     """
     found = {
-        name: _health_now(home.stream(name), wanted=stream.running, now_us=now_us) for name, stream in streams.items()
+        name: _health_now(home.stream(name), wanted=stream.running, now_us=now_us)
+        for name, stream in streams.items()
     }
     return found | dict.fromkeys(broken_of(streams), _BAD_CONFIG)
 
 
 def all_healths(
-    home: Home, streams: Mapping[str, StreamSettings], deliveries: Mapping[str, bool], *, now_us: int
+    home: Home,
+    streams: Mapping[str, StreamSettings],
+    deliveries: Mapping[str, bool],
+    *,
+    now_us: int,
 ) -> dict[str, dict[str, str]]:
     """How each of the `streams` is, and of the `deliveries`, which say by name whether they shall run."""
     found = {
-        name: _health_now(home.delivery(name), wanted=wanted, now_us=now_us) for name, wanted in deliveries.items()
+        name: _health_now(home.delivery(name), wanted=wanted, now_us=now_us)
+        for name, wanted in deliveries.items()
     }
     return {"streams": healths(home, streams, now_us=now_us), "deliveries": found}
 
@@ -212,18 +269,31 @@ def _tended(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]
 def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
     memory = Memory.from_json(_known(read_record(ward.folder / MEMORY_FILE)))
     if ward.wrong:
-        return _set_aside(supervisor, ward, memory, (_BAD_CONFIG, ward.wrong), now_us=now_us)
+        return _set_aside(
+            supervisor, ward, memory, (_BAD_CONFIG, ward.wrong), now_us=now_us
+        )
     try:
-        seen = replace(observe(ward.folder, wanted=ward.wanted, now_us=now_us), stream=ward.label)
+        seen = replace(
+            observe(ward.folder, wanted=ward.wanted, now_us=now_us), stream=ward.label
+        )
     except (FairwayError, OSError) as error:
-        return _set_aside(supervisor, ward, memory, (_UNSEEN, str(error)), now_us=now_us)
+        return _set_aside(
+            supervisor, ward, memory, (_UNSEEN, str(error)), now_us=now_us
+        )
     decision = decide(seen, memory, now_us=now_us, limits=supervisor.limits)
     for action in decision.actions:
         if action.kind is ActionKind.ALERT:
             _say(supervisor.home, action, now_us=now_us)
     if ward.wanted or ward.folder.exists():
-        write_record(ward.folder / MEMORY_FILE, {**decision.memory.to_json(), "health": decision.health})
-    return [action for action in decision.actions if _apply(supervisor, ward, action, now_us=now_us)]
+        write_record(
+            ward.folder / MEMORY_FILE,
+            {**decision.memory.to_json(), "health": decision.health},
+        )
+    return [
+        action
+        for action in decision.actions
+        if _apply(supervisor, ward, action, now_us=now_us)
+    ]
 
 
 def _known(record: Mapping[str, object] | None) -> dict[str, object]:
@@ -231,7 +301,12 @@ def _known(record: Mapping[str, object] | None) -> dict[str, object]:
 
 
 def _set_aside(
-    supervisor: Supervisor, ward: _Ward, memory: Memory, why: tuple[str, str], *, now_us: int
+    supervisor: Supervisor,
+    ward: _Ward,
+    memory: Memory,
+    why: tuple[str, str],
+    *,
+    now_us: int,
 ) -> list[Action]:
     """Alerts once that something can be neither judged nor tended, for a condition and a reason; it stays as it is."""
     condition, reason = why
@@ -239,7 +314,10 @@ def _set_aside(
         return []
     action = _alert(ward.label, f"{condition}: {reason}")
     _say(supervisor.home, action, now_us=now_us)
-    write_record(ward.folder / MEMORY_FILE, {**replace(memory, condition=condition).to_json(), "health": condition})
+    write_record(
+        ward.folder / MEMORY_FILE,
+        {**replace(memory, condition=condition).to_json(), "health": condition},
+    )
     return [action]
 
 
@@ -248,30 +326,43 @@ def _alert(label: str, text: str) -> Action:
 
 
 def _say(home: Home, action: Action, *, now_us: int) -> None:
-    append_alert(home, Alert(ts=now_us, stream=action.stream, level=action.level, text=action.reason))
+    append_alert(
+        home,
+        Alert(ts=now_us, stream=action.stream, level=action.level, text=action.reason),
+    )
 
 
 def _apply(supervisor: Supervisor, ward: _Ward, action: Action, *, now_us: int) -> bool:
     """Does one thing; False when it turned out that nothing was to be done."""
     match action.kind:
         case ActionKind.START | ActionKind.RESTART:
-            return ward.command is not None and _start(supervisor, ward.folder, ward.command(), now_us=now_us)
+            return ward.command is not None and _start(
+                supervisor, ward.folder, ward.command(), now_us=now_us
+            )
         case ActionKind.STOP:
             place_marker(ward.folder, now_us=now_us)
         case ActionKind.CLEAR:
             clear_marker(ward.folder)
         case ActionKind.KILL:
             running = find(ward.folder, now_us=now_us)
-            return running is not None and running.launched and kill_session(running.owner) > 0
+            return (
+                running is not None
+                and running.launched
+                and kill_session(running.owner) > 0
+            )
         case ActionKind.ALERT:
             pass
     return True
 
 
-def _start(supervisor: Supervisor, folder: Path, command: Sequence[str], *, now_us: int) -> bool:
+def _start(
+    supervisor: Supervisor, folder: Path, command: Sequence[str], *, now_us: int
+) -> bool:
     before = recorded(folder)
     if before is not None:
-        kill_session(before)  # what a killed engine left behind must not work on beside the new one
+        kill_session(
+            before
+        )  # what a killed engine left behind must not work on beside the new one
     try:
         launch(folder, command, now_us=now_us, cwd=supervisor.engines.cwd)
     except FencedError as error:

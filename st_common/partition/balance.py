@@ -11,12 +11,16 @@ Ints = npt.NDArray[np.int64]
 
 def rows_per_region(regions: Regions, x: Floats, y: Floats) -> Ints:
     """How many of the points each region holds, int64, in the order of the regions."""
-    return np.bincount(assign(regions, x, y), minlength=len(regions.region_id)).astype(np.int64)
+    return np.bincount(assign(regions, x, y), minlength=len(regions.region_id)).astype(
+        np.int64
+    )
 
 
 def rows_per_worker(rows: Ints, workers: int) -> Ints:
     """How many rows each worker holds when the regions are dealt out in turn (Figs. 26 and 27 of BBoxDB)."""
-    return np.bincount(np.arange(len(rows)) % workers, weights=rows, minlength=workers).astype(np.int64)
+    return np.bincount(
+        np.arange(len(rows)) % workers, weights=rows, minlength=workers
+    ).astype(np.int64)
 
 
 def std_deviation(rows: Ints) -> float:

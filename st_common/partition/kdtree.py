@@ -40,7 +40,11 @@ def median_split(points: Floats, regions: int) -> Split:
     while todo:
         path, bounds, inside, wanted = todo.pop()
         lower_wanted = wanted // 2
-        cut = _cut(inside, len(path) % dimensions, lower_wanted / wanted) if wanted > 1 else None
+        cut = (
+            _cut(inside, len(path) % dimensions, lower_wanted / wanted)
+            if wanted > 1
+            else None
+        )
         if cut is None:
             leaves.append((path or "0", bounds))
             continue
@@ -50,7 +54,10 @@ def median_split(points: Floats, regions: int) -> Split:
         low = inside[:, axis] < value
         todo.append((path + "1", above, inside[~low], wanted - lower_wanted))
         todo.append((path + "0", below, inside[low], lower_wanted))
-    return Split(paths=[path for path, _ in leaves], bounds=np.array([bounds for _, bounds in leaves]))
+    return Split(
+        paths=[path for path, _ in leaves],
+        bounds=np.array([bounds for _, bounds in leaves]),
+    )
 
 
 def refined(split: Split, points: Floats, regions: int) -> Split:
@@ -62,20 +69,35 @@ def refined(split: Split, points: Floats, regions: int) -> Split:
         return median_split(points, regions)
     half = split.bounds.shape[1] // 2
     paths, bounds = list(split.paths), list(split.bounds)
-    inside = [points[((points >= cell[:half]) & (points < cell[half:])).all(axis=1)] for cell in bounds]
+    inside = [
+        points[((points >= cell[:half]) & (points < cell[half:])).all(axis=1)]
+        for cell in bounds
+    ]
     while len(paths) < regions:
-        fullest = max(range(len(paths)), key=lambda cell: (len(inside[cell]), paths[cell]))
+        fullest = max(
+            range(len(paths)), key=lambda cell: (len(inside[cell]), paths[cell])
+        )
         parts = median_split(inside[fullest], 2)
         if len(parts.paths) < 2:
             break
         outer, path, held = bounds.pop(fullest), paths.pop(fullest), inside.pop(fullest)
         for digit, part in zip(parts.paths, parts.bounds, strict=True):
-            cell = np.concatenate([np.maximum(outer[:half], part[:half]), np.minimum(outer[half:], part[half:])])
+            cell = np.concatenate(
+                [
+                    np.maximum(outer[:half], part[:half]),
+                    np.minimum(outer[half:], part[half:]),
+                ]
+            )
             bounds.append(cell)
             paths.append(path + digit)
-            inside.append(held[((held >= cell[:half]) & (held < cell[half:])).all(axis=1)])
+            inside.append(
+                held[((held >= cell[:half]) & (held < cell[half:])).all(axis=1)]
+            )
     order = sorted(range(len(paths)), key=paths.__getitem__)
-    return Split(paths=[paths[cell] for cell in order], bounds=np.array([bounds[cell] for cell in order]))
+    return Split(
+        paths=[paths[cell] for cell in order],
+        bounds=np.array([bounds[cell] for cell in order]),
+    )
 
 
 def _cut(points: Floats, first_axis: int, share: float) -> tuple[int, float] | None:
@@ -92,7 +114,10 @@ def _cut(points: Floats, first_axis: int, share: float) -> tuple[int, float] | N
 def _nearest_step(values: Floats, wanted: int) -> float:
     """The smallest value of the upper part, cut between two different values as near to the wanted place as can be."""
     value = values[min(max(wanted, 1), len(values) - 1)]
-    start, end = np.searchsorted(values, value), np.searchsorted(values, value, side="right")
+    start, end = (
+        np.searchsorted(values, value),
+        np.searchsorted(values, value, side="right"),
+    )
     if start == 0 or (end < len(values) and end - wanted < wanted - start):
         return float(values[end])
     return float(values[start])

@@ -29,7 +29,12 @@ class Regions:
 
 def whole(group: str) -> Regions:
     """The partition before any partitioning: version 0, one region "0" that is everything."""
-    return Regions(group=group, version=0, region_id=["0"], bounds=np.array([[-np.inf, -np.inf, np.inf, np.inf]]))
+    return Regions(
+        group=group,
+        version=0,
+        region_id=["0"],
+        bounds=np.array([[-np.inf, -np.inf, np.inf, np.inf]]),
+    )
 
 
 def assign(regions: Regions, x: Floats, y: Floats) -> npt.NDArray[np.int32]:
@@ -48,7 +53,9 @@ def assign(regions: Regions, x: Floats, y: Floats) -> npt.NDArray[np.int32]:
     px, py = x[known], y[known]
     points, cells = BoxIndex(regions.bounds).probe(px, py)
     maxx, maxy = regions.bounds[cells, 2], regions.bounds[cells, 3]
-    inner = ((px[points] < maxx) | np.isposinf(maxx)) & ((py[points] < maxy) | np.isposinf(maxy))
+    inner = ((px[points] < maxx) | np.isposinf(maxx)) & (
+        (py[points] < maxy) | np.isposinf(maxy)
+    )
     points, cells = points[inner], cells[inner]
     if not np.array_equal(points, np.arange(len(known))):
         raise StateError(
@@ -74,7 +81,12 @@ def touching(regions: Regions, boxes: Floats) -> tuple[Ints, Ints]:
     block = max(1, (1 << 22) // len(regions.region_id))
     for start in range(0, len(boxes), block):
         part = boxes[start : start + block]
-        meets = (part[:, :1] <= maxx) & (part[:, 2:3] >= minx) & (part[:, 1:2] <= maxy) & (part[:, 3:4] >= miny)
+        meets = (
+            (part[:, :1] <= maxx)
+            & (part[:, 2:3] >= minx)
+            & (part[:, 1:2] <= maxy)
+            & (part[:, 3:4] >= miny)
+        )
         found.append(np.argwhere(meets) + np.array([start, 0]))
     pairs = np.concatenate(found)
     return pairs[:, 0].copy(), pairs[:, 1].copy()

@@ -7,9 +7,13 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Points = tuple[Floats, Floats]
-PointSource = Callable[[], Iterator[Points]]  # each call reads all points again, in batches of x and y
+PointSource = Callable[
+    [], Iterator[Points]
+]  # each call reads all points again, in batches of x and y
 
-ROWS_PER_REGION = 20  # with fewer sample rows Sedona's tree degenerates or cannot be built
+ROWS_PER_REGION = (
+    20  # with fewer sample rows Sedona's tree degenerates or cannot be built
+)
 _WHOLE = 2.0**64
 
 

@@ -35,13 +35,18 @@ def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
     """
 
     def read() -> Iterator[Points]:
-        options = csv.ConvertOptions(include_columns=[x, y], column_types={x: pa.string(), y: pa.string()})
+        options = csv.ConvertOptions(
+            include_columns=[x, y], column_types={x: pa.string(), y: pa.string()}
+        )
         try:
             for batch in csv.open_csv(file, convert_options=options):
                 yield known(_numbers(batch.column(0)), _numbers(batch.column(1)))
         except (OSError, KeyError, pa.ArrowInvalid, pa.ArrowKeyError) as error:
             message = " ".join(str(error).split())
-            raise ConfigError(f"{file} cannot be read: {message}", hint=f"a CSV with columns {x} and {y}?") from None
+            raise ConfigError(
+                f"{file} cannot be read: {message}",
+                hint=f"a CSV with columns {x} and {y}?",
+            ) from None
 
     return read
 
@@ -62,6 +67,10 @@ _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 
 def _numbers(texts: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     numeric = pc.match_substring_regex(texts, _NUMBER)
-    clean = pc.utf8_trim_whitespace(pc.if_else(numeric, texts, pa.scalar(None, pa.string())))
+    clean = pc.utf8_trim_whitespace(
+        pc.if_else(numeric, texts, pa.scalar(None, pa.string()))
+    )
     clean = pc.replace_substring_regex(clean, r"^\+", "")
-    return np.asarray(pc.cast(clean, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.asarray(
+        pc.cast(clean, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64
+    )

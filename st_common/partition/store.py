@@ -31,7 +31,9 @@ def current(home: Home, group: str) -> Regions:
     )
 
 
-def store(home: Home, regions: Regions, rows: npt.NDArray[np.int64], strategy: str) -> Regions:
+def store(
+    home: Home, regions: Regions, rows: npt.NDArray[np.int64], strategy: str
+) -> Regions:
     """The regions as stored: as the group's next version, whatever version they came with.
 
     Args:

@@ -38,7 +38,10 @@ def split_of(boxes: Floats) -> Split | None:
             inner, outer = frame.copy(), cell.copy()
             inner[edge] = outer[edge] = value
             todo.append((path + digit, inner, outer, inside[part]))
-    return Split(paths=[path for path, _ in leaves], bounds=np.array([cell for _, cell in leaves]))
+    return Split(
+        paths=[path for path, _ in leaves],
+        bounds=np.array([cell for _, cell in leaves]),
+    )
 
 
 def _cut(boxes: Floats) -> tuple[int, float, npt.NDArray[np.bool_]] | None:

@@ -45,23 +45,42 @@ def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
         *_dated(home.table("positions", stream.name), "positions", stream.name, day),
         *_dated(home.table("changes", stream.name), "changes", stream.name, day),
         *_rejects(home, stream.name, day),
-        *_timed(home.table("snapshots", stream.name), "snapshots", "snapshot_ts", stream.name, day),
-        *_timed(home.table("latest", stream.name), "latest", "event_ts", stream.name, day),
+        *_timed(
+            home.table("snapshots", stream.name),
+            "snapshots",
+            "snapshot_ts",
+            stream.name,
+            day,
+        ),
+        *_timed(
+            home.table("latest", stream.name), "latest", "event_ts", stream.name, day
+        ),
         *_counts(counted, stream.name),
     ]
-    return StreamDay(stream=stream.name, day=day, tally=counted, findings=tuple(findings))
+    return StreamDay(
+        stream=stream.name, day=day, tally=counted, findings=tuple(findings)
+    )
 
 
 def _dated(path: Path, contract_name: str, stream: str, day: date) -> list[Finding]:
     return _checked(path, contract_name, stream, [("event_date", "=", day)])
 
 
-def _timed(path: Path, contract_name: str, column: str, stream: str, day: date) -> list[Finding]:
+def _timed(
+    path: Path, contract_name: str, column: str, stream: str, day: date
+) -> list[Finding]:
     start = datetime.combine(day, time(), UTC)
-    return _checked(path, contract_name, stream, [(column, ">=", start), (column, "<", start + timedelta(days=1))])
+    return _checked(
+        path,
+        contract_name,
+        stream,
+        [(column, ">=", start), (column, "<", start + timedelta(days=1))],
+    )
 
 
-def _checked(path: Path, contract_name: str, stream: str, filters: list[tuple[str, str, Any]]) -> list[Finding]:
+def _checked(
+    path: Path, contract_name: str, stream: str, filters: list[tuple[str, str, Any]]
+) -> list[Finding]:
     if not tables.exists(path):
         return []
     contract, label = load_contract(contract_name), f"{contract_name}/{stream}"
@@ -83,7 +102,10 @@ def _rejects(home: Home, stream: str, day: date) -> list[Finding]:
         return found if found is not None else pa.table({})
 
     label = f"rejects/{stream}"
-    return [_schema(path, "rejects", label), *validate(load_contract("rejects"), read, table=label)]
+    return [
+        _schema(path, "rejects", label),
+        *validate(load_contract("rejects"), read, table=label),
+    ]
 
 
 def _schema(path: Path, contract_name: str, label: str) -> Finding:

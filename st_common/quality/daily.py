@@ -37,7 +37,11 @@ class DayReport:
 
 
 def report_days(
-    home: Home, streams: Mapping[str, StreamSettings], day: date | None, *, checked_us: int
+    home: Home,
+    streams: Mapping[str, StreamSettings],
+    day: date | None,
+    *,
+    checked_us: int,
 ) -> list[DayReport]:
     """Checks `day`, or without one every closed day that was not checked yet, and writes reports and results.
 
@@ -50,11 +54,20 @@ def report_days(
     return [_report(home, streams, each, checked_us=checked_us) for each in days]
 
 
-def _report(home: Home, streams: Mapping[str, StreamSettings], day: date, *, checked_us: int) -> DayReport:
-    closed = [stream for stream in streams.values() if is_closed(home, stream.name, day)]
+def _report(
+    home: Home, streams: Mapping[str, StreamSettings], day: date, *, checked_us: int
+) -> DayReport:
+    closed = [
+        stream for stream in streams.values() if is_closed(home, stream.name, day)
+    ]
     if not closed:
-        clocks = (f"{name}: open since {open_since(home, name) or 'ever'}" for name in streams)
-        raise ConfigError(f"{day} is not closed for any stream", hint="; ".join(clocks) or "there is no stream")
+        clocks = (
+            f"{name}: open since {open_since(home, name) or 'ever'}" for name in streams
+        )
+        raise ConfigError(
+            f"{day} is not closed for any stream",
+            hint="; ".join(clocks) or "there is no stream",
+        )
     found = [check_day(home, stream, day) for stream in closed]
     path = write_report(home, day, found)
     return DayReport(

@@ -53,8 +53,18 @@ def validate(contract: Contract, read: Reader, *, table: str) -> list[Finding]:
         rows = read(group)
         own = [rule for rule in rules if columns[rule["meta"]["rule"]] == group]
         distinct = _distinct(rows, own)
-        batch, form = _batch(distinct), _COUNTED if _ALIKE in distinct.column_names else {"result_format": "SUMMARY"}
-        found |= {rule["meta"]["rule"]: _finding(rule, _result(batch, rule, form), table, len(rows)) for rule in own}
+        batch, form = (
+            _batch(distinct),
+            _COUNTED
+            if _ALIKE in distinct.column_names
+            else {"result_format": "SUMMARY"},
+        )
+        found |= {
+            rule["meta"]["rule"]: _finding(
+                rule, _result(batch, rule, form), table, len(rows)
+            )
+            for rule in own
+        }
     return [found[rule["meta"]["rule"]] for rule in rules]
 
 
@@ -66,7 +76,9 @@ def _distinct(rows: pa.Table, rules: Sequence[Mapping[str, Any]]) -> pa.Table:
     counts = rows.column(0).value_counts()
     if len(counts) > _MOST_DISTINCT:
         return rows
-    return pa.table({rows.column_names[0]: counts.field("values"), _ALIKE: counts.field("counts")})
+    return pa.table(
+        {rows.column_names[0]: counts.field("values"), _ALIKE: counts.field("counts")}
+    )
 
 
 def _batch(rows: pa.Table) -> Any:
@@ -75,10 +87,14 @@ def _batch(rows: pa.Table) -> Any:
 
 
 def _result(batch: Any, rule: Mapping[str, Any], form: Mapping[str, Any]) -> Any:
-    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+    from great_expectations.expectations.expectation_configuration import (
+        ExpectationConfiguration,
+    )
 
     expectation = ExpectationConfiguration(**rule).to_domain_obj()
-    return batch.validate(expectation, result_format=_COUNTED if rule["type"] == _SQL else form)
+    return batch.validate(
+        expectation, result_format=_COUNTED if rule["type"] == _SQL else form
+    )
 
 
 def _finding(rule: Mapping[str, Any], result: Any, table: str, rows: int) -> Finding:
@@ -86,9 +102,15 @@ def _finding(rule: Mapping[str, Any], result: Any, table: str, rows: int) -> Fin
     observed = outcome.get("unexpected_count", outcome.get("observed_value"))
     if observed and outcome.get("unexpected_index_list"):
         observed = sum(each[_ALIKE] for each in outcome["unexpected_index_list"])
-    examples = outcome.get("partial_unexpected_list") or outcome.get("details", {}).get("unexpected_rows") or []
+    examples = (
+        outcome.get("partial_unexpected_list")
+        or outcome.get("details", {}).get("unexpected_rows")
+        or []
+    )
     if observed is None:
-        examples = [each["exception_message"] for each in _exceptions(result.exception_info)]
+        examples = [
+            each["exception_message"] for each in _exceptions(result.exception_info)
+        ]
     return Finding(
         table=table,
         rule=meta["rule"],
@@ -104,7 +126,9 @@ def _finding(rule: Mapping[str, Any], result: Any, table: str, rows: int) -> Fin
 def _exceptions(info: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The exceptions of a result, which has either one or one per metric."""
     each = [info] if "exception_message" in info else list(info.values())
-    return [one for one in each if isinstance(one, Mapping) and one.get("raised_exception")]
+    return [
+        one for one in each if isinstance(one, Mapping) and one.get("raised_exception")
+    ]
 
 
 @cache
@@ -124,8 +148,13 @@ def _definition() -> Any:
 
 def _teach_sql() -> None:
     """Lets Great Expectations run a contract's SQL rules on frames: it has SQL for Spark and databases only."""
-    from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
-    from great_expectations.expectations.metrics.metric_provider import MetricProvider, metric_value
+    from great_expectations.execution_engine.pandas_execution_engine import (
+        PandasExecutionEngine,
+    )
+    from great_expectations.expectations.metrics.metric_provider import (
+        MetricProvider,
+        metric_value,
+    )
 
     class _OnFrames(MetricProvider):
         value_keys = ("unexpected_rows_query",)
@@ -135,21 +164,39 @@ def _teach_sql() -> None:
         metric_name = "unexpected_rows_query.table"
 
         @metric_value(engine=PandasExecutionEngine)
-        def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:  # noqa: N805
+        def _pandas(
+            cls,  # noqa: N805
+            execution_engine: Any,
+            metric_domain_kwargs: Any,
+            metric_value_kwargs: Any,
+            **_: Any,
+        ) -> Any:
             query = metric_value_kwargs["unexpected_rows_query"]
-            return _query(execution_engine, metric_domain_kwargs, f"{query} LIMIT {_EXAMPLES}").to_pylist()
+            return _query(
+                execution_engine, metric_domain_kwargs, f"{query} LIMIT {_EXAMPLES}"
+            ).to_pylist()
 
     class NumberOfRowsThatBreakARule(_OnFrames):
         metric_name = "unexpected_rows_query.row_count"
 
         @metric_value(engine=PandasExecutionEngine)
-        def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:  # noqa: N805
+        def _pandas(
+            cls,  # noqa: N805
+            execution_engine: Any,
+            metric_domain_kwargs: Any,
+            metric_value_kwargs: Any,
+            **_: Any,
+        ) -> Any:
             counting = f"SELECT count(*) AS n FROM ({metric_value_kwargs['unexpected_rows_query']})"  # noqa: S608 - a contract's
-            return _query(execution_engine, metric_domain_kwargs, counting)["n"][0].as_py()
+            return _query(execution_engine, metric_domain_kwargs, counting)["n"][
+                0
+            ].as_py()
 
 
 def _query(engine: Any, domain: Any, query: str) -> pa.Table:
     frame, _, _ = engine.get_compute_domain(domain, domain_type="table")
     with duckdb.connect() as connection:
-        connection.register("batch_rows", pa.Table.from_pandas(frame, preserve_index=False))
+        connection.register(
+            "batch_rows", pa.Table.from_pandas(frame, preserve_index=False)
+        )
         return connection.sql(query.format(batch="batch_rows")).to_arrow_table()

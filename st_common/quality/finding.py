@@ -37,6 +37,15 @@ class Finding:
 def as_rows(findings: list[Finding], *, day: date, checked_us: int) -> pa.Table:
     """The findings as rows of the table `quality`; `checked_us` is when they were made, microseconds since 1970."""
     schema = load_contract("quality").arrow_schema()
-    columns = {name: [getattr(finding, name) for finding in findings] for name in Finding.__dataclass_fields__}
-    columns |= {"date": [day] * len(findings), "checked_ts": [checked_us] * len(findings)}
-    return pa.table({field.name: pa.array(columns[field.name], field.type) for field in schema}, schema=schema)
+    columns = {
+        name: [getattr(finding, name) for finding in findings]
+        for name in Finding.__dataclass_fields__
+    }
+    columns |= {
+        "date": [day] * len(findings),
+        "checked_ts": [checked_us] * len(findings),
+    }
+    return pa.table(
+        {field.name: pa.array(columns[field.name], field.type) for field in schema},
+        schema=schema,
+    )

@@ -16,7 +16,11 @@ from st_common.settings import StreamSettings
 def unchecked_days(home: Home, streams: Mapping[str, StreamSettings]) -> list[date]:
     """The days, oldest first, that a stream has positions of, that are closed for it, and that it has no check of."""
     path = home.table("quality")
-    checked = tables.read(path, columns=["date", "table"]).to_pylist() if tables.exists(path) else []
+    checked = (
+        tables.read(path, columns=["date", "table"]).to_pylist()
+        if tables.exists(path)
+        else []
+    )
     done = {(row["date"], row["table"]) for row in checked}
     return sorted(
         {
@@ -28,7 +32,9 @@ def unchecked_days(home: Home, streams: Mapping[str, StreamSettings]) -> list[da
     )
 
 
-def record(home: Home, day: date, found: Sequence[StreamDay], *, checked_us: int) -> int:
+def record(
+    home: Home, day: date, found: Sequence[StreamDay], *, checked_us: int
+) -> int:
     """Puts the findings into the table `quality` in place of earlier ones of that day; gives their number."""
     findings = [finding for stream in found for finding in stream.findings]
     if not findings:
@@ -36,5 +42,7 @@ def record(home: Home, day: date, found: Sequence[StreamDay], *, checked_us: int
     names = ", ".join(sorted({f"'{finding.table}'" for finding in findings}))
     rows = as_rows(findings, day=day, checked_us=checked_us)
     predicate = f"date = '{day.isoformat()}' AND \"table\" IN ({names})"
-    tables.replace(home.table("quality"), rows, load_contract("quality"), predicate=predicate)
+    tables.replace(
+        home.table("quality"), rows, load_contract("quality"), predicate=predicate
+    )
     return len(findings)

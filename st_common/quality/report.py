@@ -38,8 +38,15 @@ def write_report(home: Home, day: date, streams: Sequence[StreamDay]) -> Path:
 def render(day: date, streams: Sequence[StreamDay]) -> str:
     """The report as HTML: per stream what happened to its records, per table every rule with its verdict."""
     breaches = sum(len(stream.breaches) for stream in streams)
-    verdict = _mark("fail", f"{breaches} broken") if breaches else _mark("pass", "all promises kept")
-    body = "".join(_stream(stream) for stream in streams) or "<p>No stream has closed this day.</p>"
+    verdict = (
+        _mark("fail", f"{breaches} broken")
+        if breaches
+        else _mark("pass", "all promises kept")
+    )
+    body = (
+        "".join(_stream(stream) for stream in streams)
+        or "<p>No stream has closed this day.</p>"
+    )
     title = f"Data quality of {day.isoformat()}"
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -55,12 +62,20 @@ def _stream(found: StreamDay) -> str:
         "late": found.tally.late,
         "double": found.tally.double,
         "rejects": sum(found.tally.rejects.values()),
-        **{f"rejects: {reason}": count for reason, count in found.tally.rejects.items()},
+        **{
+            f"rejects: {reason}": count for reason, count in found.tally.rejects.items()
+        },
     }
-    counts = "".join(f'<tr><td>{escape(name)}</td><td class="n">{count:,}</td></tr>' for name, count in named.items())
+    counts = "".join(
+        f'<tr><td>{escape(name)}</td><td class="n">{count:,}</td></tr>'
+        for name, count in named.items()
+    )
     checked = [finding for finding in found.findings if finding.expected != COUNTED]
     names = dict.fromkeys(finding.table for finding in checked)
-    rules = "".join(_table(name, [finding for finding in checked if finding.table == name]) for name in names)
+    rules = "".join(
+        _table(name, [finding for finding in checked if finding.table == name])
+        for name in names
+    )
     return f"<h2>Stream {escape(found.stream)}</h2><table>{counts}</table>{rules}"
 
 
@@ -71,8 +86,14 @@ def _table(name: str, findings: Sequence[Finding]) -> str:
 
 
 def _row(finding: Finding) -> str:
-    verdict = _mark("pass", "kept") if finding.passed else _mark("fail" if finding.is_breach else "warn", "broken")
-    observed = "not measured" if finding.observed is None else f"{finding.observed:,.0f}"
+    verdict = (
+        _mark("pass", "kept")
+        if finding.passed
+        else _mark("fail" if finding.is_breach else "warn", "broken")
+    )
+    observed = (
+        "not measured" if finding.observed is None else f"{finding.observed:,.0f}"
+    )
     return (
         f"<tr><td>{verdict}</td><td>{escape(finding.rule)}</td><td>{escape(finding.expected)}</td>"
         f'<td class="n">{observed}</td><td class="n">{finding.rows:,}</td>'

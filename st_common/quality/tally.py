@@ -71,7 +71,9 @@ def segments_of(home: Home, stream: str, day: date) -> Segments | None:
     return Segments(first=pc.min(own).as_py(), end=None)
 
 
-def read_rejects(home: Home, stream: str, segments: Segments, columns: list[str]) -> pa.Table | None:
+def read_rejects(
+    home: Home, stream: str, segments: Segments, columns: list[str]
+) -> pa.Table | None:
     """The stream's rejects in these segments, with these columns; None when there is no table of rejects yet."""
     path = home.table("rejects")
     if not tables.exists(path):
@@ -91,13 +93,26 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
     """
     segments = segments_of(home, stream.name, day)
     if segments is None:
-        return Tally(fixes=0, objects=0, late=0, double=0, rejects={}, changes=_changes(home, stream.name, day))
+        return Tally(
+            fixes=0,
+            objects=0,
+            late=0,
+            double=0,
+            rejects={},
+            changes=_changes(home, stream.name, day),
+        )
     path = home.table("positions", stream.name)
     own = tables.read(path, columns=_COLUMNS, filters=[("event_date", "=", day)])
     last = pc.max(own["segment"]).as_py()
     # Rows of later days that came before the last of this one: only they can have made one of these late.
-    later = tables.read(path, columns=_COLUMNS, filters=[("event_date", ">", day), ("segment", "<=", last)])
-    late, double = _late_and_double(pa.concat_tables([own, later]), day, round(stream.lateness_s * 1e6))
+    later = tables.read(
+        path,
+        columns=_COLUMNS,
+        filters=[("event_date", ">", day), ("segment", "<=", last)],
+    )
+    late, double = _late_and_double(
+        pa.concat_tables([own, later]), day, round(stream.lateness_s * 1e6)
+    )
     found = read_rejects(home, stream.name, segments, ["reason"])
     reasons = found["reason"].value_counts().to_pylist() if found is not None else []
     return Tally(
@@ -105,23 +120,34 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
         objects=pc.count_distinct(own["object"]).as_py(),
         late=late,
         double=double,
-        rejects={each["values"]: each["counts"] for each in sorted(reasons, key=lambda each: str(each["values"]))},
+        rejects={
+            each["values"]: each["counts"]
+            for each in sorted(reasons, key=lambda each: str(each["values"]))
+        },
         changes=_changes(home, stream.name, day),
     )
 
 
 def _segments_of_day(path: Path, day: date) -> pa.ChunkedArray:
-    return tables.read(path, columns=["segment"], filters=[("event_date", "=", day)])["segment"]
+    return tables.read(path, columns=["segment"], filters=[("event_date", "=", day)])[
+        "segment"
+    ]
 
 
 def _late_and_double(fixes: pa.Table, day: date, lateness_us: int) -> tuple[int, int]:
     with duckdb.connect() as connection:
         connection.register("fixes", fixes)
         given = {"day": day} | ({"lateness_us": lateness_us} if lateness_us else {})
-        row = connection.execute(_BY_CLOCK if lateness_us else _BY_OBJECT, given).fetchone()
+        row = connection.execute(
+            _BY_CLOCK if lateness_us else _BY_OBJECT, given
+        ).fetchone()
     return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
 def _changes(home: Home, stream: str, day: date) -> int:
     path = home.table("changes", stream)
-    return len(tables.read(path, columns=["sign"], filters=[("event_date", "=", day)])) if tables.exists(path) else 0
+    return (
+        len(tables.read(path, columns=["sign"], filters=[("event_date", "=", day)]))
+        if tables.exists(path)
+        else 0
+    )

@@ -57,7 +57,9 @@ class HomeAreas:
     """The areas and the features of a home, for who reads a text (`st_common.query.areas.Areas`); read when asked."""
 
     home: Home
-    _features: dict[tuple[str, str], Area | None] = field(default_factory=dict, repr=False, compare=False)
+    _features: dict[tuple[str, str], Area | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @cached_property
     def _named(self) -> dict[str, NamedArea]:
@@ -65,9 +67,14 @@ class HomeAreas:
 
     @cached_property
     def _layers(self) -> dict[str, int]:
-        from st_common.layers.announce import layer_names, newest_version  # imports Delta: for who names a feature
+        from st_common.layers.announce import (
+            layer_names,
+            newest_version,
+        )  # imports Delta: for who names a feature
 
-        versions = ((name, newest_version(self.home, name)) for name in layer_names(self.home))
+        versions = (
+            (name, newest_version(self.home, name)) for name in layer_names(self.home)
+        )
         return {name: version for name, version in versions if version is not None}
 
     def named(self, name: str) -> Region | None:
@@ -88,11 +95,15 @@ class HomeAreas:
 
         None: there is no such layer or feature, or it is a line or a point, in which nothing can be.
         """
-        chosen = next((name for name in self._layers if name.casefold() == layer.casefold()), None)
+        chosen = next(
+            (name for name in self._layers if name.casefold() == layer.casefold()), None
+        )
         if chosen is None:
             return None
         if (chosen, fid) not in self._features:
-            self._features[chosen, fid] = _surface(self.home, chosen, self._layers[chosen], fid)
+            self._features[chosen, fid] = _surface(
+                self.home, chosen, self._layers[chosen], fid
+            )
         return self._features[chosen, fid]
 
 
@@ -102,7 +113,12 @@ def _surface(home: Home, layer: str, version: int, fid: str) -> Area | None:
     from st_common import tables
 
     filters = [("fid", "=", fid), ("home", "=", True)]
-    found = tables.read(home.table("layers", layer), version=version, columns=["geometry"], filters=filters)
+    found = tables.read(
+        home.table("layers", layer),
+        version=version,
+        columns=["geometry"],
+        filters=filters,
+    )
     if not len(found):
         return None
     shape = shapely.force_2d(shapely.from_wkb(found["geometry"][0].as_py()))

@@ -12,20 +12,36 @@ from st_common.query.grammar.words import quoted
 if TYPE_CHECKING:
     import duckdb
 
-BUILTINS = MappingProxyType({
-    "object": "VARCHAR",
-    "event_ts": "TIMESTAMP",
-    "x": "DOUBLE",
-    "y": "DOUBLE",
-    "elapsed_s": "DOUBLE",
-    "speed_mps": "DOUBLE",
-})  # fmt: skip
+BUILTINS = MappingProxyType(
+    {
+        "object": "VARCHAR",
+        "event_ts": "TIMESTAMP",
+        "x": "DOUBLE",
+        "y": "DOUBLE",
+        "elapsed_s": "DOUBLE",
+        "speed_mps": "DOUBLE",
+    }
+)
 """What every fix has beside its attributes; `elapsed_s` and `speed_mps` are against the reading before."""
 
 PARTNER = "partner"
 _TYPES = {"string": "VARCHAR", "double": "DOUBLE", "long": "BIGINT", "bool": "BOOLEAN"}
-_NUMBERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
-                      "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE"})  # fmt: skip
+_NUMBERS = frozenset(
+    {
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "HUGEINT",
+        "UTINYINT",
+        "USMALLINT",
+        "UINTEGER",
+        "UBIGINT",
+        "UHUGEINT",
+        "FLOAT",
+        "DOUBLE",
+    }
+)
 _AT_ONCE = 100  # expressions in one SELECT: binding them together is five times as fast
 _local = threading.local()
 
@@ -45,13 +61,25 @@ class Bound:
         """What the type is good for."""
         if self.type in _NUMBERS or self.type.startswith("DECIMAL"):
             return "number"
-        return "boolean" if self.type == "BOOLEAN" else "text" if self.type == "VARCHAR" else "other"
+        return (
+            "boolean"
+            if self.type == "BOOLEAN"
+            else "text"
+            if self.type == "VARCHAR"
+            else "other"
+        )
 
 
 def columns_of(attributes: Mapping[str, str], *, partner: bool = False) -> Columns:
     """The columns that an expression may use, with their types in DuckDB; attributes as the settings declare them."""
-    own = {name: _TYPES[kind] for name, kind in attributes.items() if name.lower() not in BUILTINS}
-    return tuple({**own, **BUILTINS, **({PARTNER: "VARCHAR"} if partner else {})}.items())
+    own = {
+        name: _TYPES[kind]
+        for name, kind in attributes.items()
+        if name.lower() not in BUILTINS
+    }
+    return tuple(
+        {**own, **BUILTINS, **({PARTNER: "VARCHAR"} if partner else {})}.items()
+    )
 
 
 def bound(expressions: Sequence[str], columns: Columns) -> list[Bound]:
@@ -59,7 +87,9 @@ def bound(expressions: Sequence[str], columns: Columns) -> list[Bound]:
     found: list[Bound] = []
     for start in range(0, len(expressions), _AT_ONCE):
         part = expressions[start : start + _AT_ONCE]
-        found += _bound_together(part, columns) or [_bound(text, columns) for text in part]
+        found += _bound_together(part, columns) or [
+            _bound(text, columns) for text in part
+        ]
     return found
 
 
@@ -106,8 +136,12 @@ def said(error: "duckdb.Error") -> str:
     line = str(error).partition("\n")[0]
     kind, colon, text = line.partition(" Error: ")
     text = text if colon and " " not in kind else line
-    text = text.removesuffix(" You might need to add explicit type casts.").removesuffix(".")
-    text = text.partition(" Use TRY(")[0].partition(" when casting from source column ")[0]
+    text = text.removesuffix(
+        " You might need to add explicit type casts."
+    ).removesuffix(".")
+    text = text.partition(" Use TRY(")[0].partition(
+        " when casting from source column "
+    )[0]
     text = text.replace(" - an explicit cast is required", "").replace("_LITERAL", "")
     return text[:1].lower() + text[1:]
 
@@ -128,7 +162,12 @@ def connect() -> "duckdb.DuckDBPyConnection":
     import duckdb
 
     connection = duckdb.connect(
-        ":memory:", config={"threads": 1, "enable_external_access": False, "autoload_known_extensions": False}
+        ":memory:",
+        config={
+            "threads": 1,
+            "enable_external_access": False,
+            "autoload_known_extensions": False,
+        },
     )
     connection.execute("PRAGMA disable_optimizer")
     return connection

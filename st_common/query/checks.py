@@ -28,7 +28,11 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     if plan.by_ticks and not stream.moving:
         why = _why_ticks(plan)
         message = f"{why[1]} needs a stream of moving objects"
-        yield Complaint(at=why[0], message=message, hint=f"stream {stream.name!r} is set to moving = false")
+        yield Complaint(
+            at=why[0],
+            message=message,
+            hint=f"stream {stream.name!r} is set to moving = false",
+        )
 
 
 def _of_clauses(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
@@ -38,22 +42,34 @@ def _of_clauses(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     yield from complaints_of_transforms(plan, geographic=stream.geographic)
     counts = Counter(name for name, _ in plan.columns) if plan.columns else {}
     for name in (name for name, count in counts.items() if count > 1):
-        hint = "names are the same in any case; give one of them another name: ... AS name"
-        yield Complaint(at="select", message=f"two columns are called {name!r}", hint=hint)
+        hint = (
+            "names are the same in any case; give one of them another name: ... AS name"
+        )
+        yield Complaint(
+            at="select", message=f"two columns are called {name!r}", hint=hint
+        )
 
 
 def complaints_of_area(region: Region) -> Iterator[Complaint]:
     """What is wrong with a region whatever stream it will be used on: nothing that is finite is refused."""
     values = [value for value in values_of(region).values() if isinstance(value, float)]
     if not all(math.isfinite(value) for value in values):
-        yield Complaint(at="region", message="the numbers of an area are finite", hint="")
+        yield Complaint(
+            at="region", message="the numbers of an area are finite", hint=""
+        )
     yield from complaints_of_named(region)
 
 
 def _together(plan: Plan) -> Iterator[Complaint]:
     """Clauses that have no meaning beside each other."""
-    if plan.neighbours is not None and (plan.join is not None or plan.pairs is not None):
-        yield Complaint(at="knn", message="KNN and JOIN exclude each other", hint="register one query for each")
+    if plan.neighbours is not None and (
+        plan.join is not None or plan.pairs is not None
+    ):
+        yield Complaint(
+            at="knn",
+            message="KNN and JOIN exclude each other",
+            hint="register one query for each",
+        )
     if plan.window is not None:
         excluded = {
             "a moving INSIDE": isinstance(plan.inside, MovingBox | MovingCircle),
@@ -62,7 +78,9 @@ def _together(plan: Plan) -> Iterator[Complaint]:
         }
         for what in (name for name, given in excluded.items() if given):
             hint = "a window counts fixes that qualified at their own time"
-            yield Complaint(at="window", message=f"WINDOW and {what} exclude each other", hint=hint)
+            yield Complaint(
+                at="window", message=f"WINDOW and {what} exclude each other", hint=hint
+            )
     if plan.valid_until:
         yield from _valid_until(plan)
 
@@ -76,16 +94,25 @@ def _valid_until(plan: Plan) -> Iterator[Complaint]:
         "JOIN": plan.join is not None or plan.pairs is not None,
         "WINDOW": plan.window is not None,
         "an aggregate": plan.aggregate is not None,
-        "CROSSING 180": isinstance(plan.inside, Area) and corners_across(plan.inside) is not None,
+        "CROSSING 180": isinstance(plan.inside, Area)
+        and corners_across(plan.inside) is not None,
     }
     for what in (name for name, given in excluded.items() if given):
-        yield Complaint(at="emit", message=f"WITH VALID UNTIL and {what} exclude each other", hint=hint)
+        yield Complaint(
+            at="emit",
+            message=f"WITH VALID UNTIL and {what} exclude each other",
+            hint=hint,
+        )
 
 
 def _why_ticks(plan: Plan) -> tuple[str, str]:
     """The clause because of which a query is judged at ticks, and what it is."""
     reasons = (
-        ("inside", "a region that goes with an object", isinstance(plan.inside, MovingBox | MovingCircle)),
+        (
+            "inside",
+            "a region that goes with an object",
+            isinstance(plan.inside, MovingBox | MovingCircle),
+        ),
         ("knn", "KNN", plan.neighbours is not None),
         ("layer", "a JOIN of the stream with itself", plan.pairs is not None),
         ("frame", "a window in brackets", plan.frame is not None),

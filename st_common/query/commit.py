@@ -60,18 +60,30 @@ def commit(
 
     Gives the segments of each stream. The registry must be locked; the logs may be.
     """
-    parts = [(stream, payload) for stream in sorted(payloads) for payload in payloads[stream]]
+    parts = [
+        (stream, payload) for stream in sorted(payloads) for payload in payloads[stream]
+    ]
     replaced = dict(files or {})
     if len(parts) + len(replaced) > 1:
         ends = {stream: logs[stream].end() for stream in payloads}
-        rows = [{"stream": stream, "from": ends[stream], "payload": payload.decode()} for stream, payload in parts]
+        rows = [
+            {"stream": stream, "from": ends[stream], "payload": payload.decode()}
+            for stream, payload in parts
+        ]
         texts = {name: content.decode() for name, content in replaced.items()}
-        _write(_intent(home), json.dumps({"arrival_us": arrival_us, "parts": rows, "files": texts}).encode())
+        _write(
+            _intent(home),
+            json.dumps(
+                {"arrival_us": arrival_us, "parts": rows, "files": texts}
+            ).encode(),
+        )
     for name, content in replaced.items():
         _write(registry_file(home, name), content)
     written: dict[str, list[Segment]] = {stream: [] for stream in payloads}
     for stream, payload in parts:
-        written[stream].append(logs[stream].append(payload, arrival_us=arrival_us, control=True))
+        written[stream].append(
+            logs[stream].append(payload, arrival_us=arrival_us, control=True)
+        )
     _intent(home).unlink(missing_ok=True)
     return written
 
@@ -86,14 +98,20 @@ def _complete(home: Home) -> None:
     for part in intent["parts"]:
         payload = part["payload"].encode()
         if not _stands(home, part, payload):
-            Log(home.log(part["stream"])).append(payload, arrival_us=intent["arrival_us"], control=True)
+            Log(home.log(part["stream"])).append(
+                payload, arrival_us=intent["arrival_us"], control=True
+            )
     path.unlink()
 
 
 def _stands(home: Home, part: Mapping[str, Any], payload: bytes) -> bool:
     """Whether a part is in its log: nobody else writes query rows before the intent is completed."""
     log = Log(home.log(part["stream"]))
-    same_size = (segment for segment in log.control_segments(part["from"]) if segment.size == len(payload))
+    same_size = (
+        segment
+        for segment in log.control_segments(part["from"])
+        if segment.size == len(payload)
+    )
     return any(log.read(segment) == payload for segment in same_size)
 
 

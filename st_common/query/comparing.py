@@ -42,8 +42,14 @@ def transform_to_json(transform: Transform) -> dict[str, Any]:
     value: dict[str, Any] = {"kind": transform.kind}
     if transform.amount:
         value["amount"] = transform.amount
-    value |= {name: text for name in ("text", "name") if (text := getattr(transform, name)) is not None}
-    return value if transform.box is None else {**value, "box": values_of(transform.box)}
+    value |= {
+        name: text
+        for name in ("text", "name")
+        if (text := getattr(transform, name)) is not None
+    }
+    return (
+        value if transform.box is None else {**value, "box": values_of(transform.box)}
+    )
 
 
 def transform_from_json(value: dict[str, Any]) -> Transform:

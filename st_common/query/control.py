@@ -42,10 +42,18 @@ class QueryRow:
     def at(self, position: int) -> "QueryRow":
         """The same row at its place in the log."""
         return QueryRow(  # by hand: `replace` takes five times as long, which a million rows feel
-            name=self.name, version=self.version, op=self.op, stream=self.stream, position=position,
-            arrival_us=self.arrival_us, plan=self.plan, text=self.text, owner=self.owner,
-            layer_version=self.layer_version, why=self.why,
-        )  # fmt: skip
+            name=self.name,
+            version=self.version,
+            op=self.op,
+            stream=self.stream,
+            position=position,
+            arrival_us=self.arrival_us,
+            plan=self.plan,
+            text=self.text,
+            owner=self.owner,
+            layer_version=self.layer_version,
+            why=self.why,
+        )
 
     @property
     def live(self) -> bool:
@@ -55,7 +63,13 @@ class QueryRow:
     @property
     def state(self) -> Literal["registered", "failed", "dropped"]:
         """What became of the query."""
-        return "dropped" if not self.live else "registered" if self.why is None else "failed"
+        return (
+            "dropped"
+            if not self.live
+            else "registered"
+            if self.why is None
+            else "failed"
+        )
 
 
 def encoded(row: QueryRow) -> bytes:
@@ -63,7 +77,9 @@ def encoded(row: QueryRow) -> bytes:
     parts = [f'{{"op":"{row.op}","query":{quoted(row.name)}']
     if row.plan is not None:
         parts.append(f',"version":{row.version},"plan":{plan_text(row.plan)}')
-        parts.append(f',"text":{_text_or_null(row.text)},"owner":{_text_or_null(row.owner)}')
+        parts.append(
+            f',"text":{_text_or_null(row.text)},"owner":{_text_or_null(row.owner)}'
+        )
     if row.op == "fail":
         parts.append(f',"version":{row.version},"why":{_text_or_null(row.why)}')
     if row.layer_version is not None:
@@ -89,7 +105,9 @@ def payloads(lines: Iterable[bytes]) -> list[bytes]:
     return [*parts, b"".join(part)] if part else parts
 
 
-def rows_of(home: Home, stream: str, *, start: int = 0, versions: dict[str, int] | None = None) -> Iterator[QueryRow]:
+def rows_of(
+    home: Home, stream: str, *, start: int = 0, versions: dict[str, int] | None = None
+) -> Iterator[QueryRow]:
     """The query rows of a stream's log from segment `start` on, in log order; other control rows are passed over.
 
     `versions` are the live queries before `start` (a drop does not carry its version); they are kept up to date.
@@ -98,25 +116,39 @@ def rows_of(home: Home, stream: str, *, start: int = 0, versions: dict[str, int]
         LogError: a control row that is no JSON object, or a query row without its parts.
     """
     log = Log(home.log(stream))
-    yield from rows_in(log, log.control_segments(start), stream, {} if versions is None else versions)
+    yield from rows_in(
+        log, log.control_segments(start), stream, {} if versions is None else versions
+    )
 
 
 def rows_in(
-    log: Log, segments: Iterable[Segment], stream: str, versions: dict[str, int], *, only: int | None = None,
+    log: Log,
+    segments: Iterable[Segment],
+    stream: str,
+    versions: dict[str, int],
+    *,
+    only: int | None = None,
     brief: bool = False,
-) -> Iterator[QueryRow]:  # fmt: skip
+) -> Iterator[QueryRow]:
     """The query rows of some control segments, as `rows_of`; with `only` those that stand in that row of theirs.
 
     `brief` rows have no plan: reading those of a hundred thousand takes seconds.
     """
     for segment in segments:
-        yield from rows_of_segment(log.read(segment), stream, segment, versions, only=only, brief=brief)
+        yield from rows_of_segment(
+            log.read(segment), stream, segment, versions, only=only, brief=brief
+        )
 
 
 def rows_of_segment(
-    payload: bytes, stream: str, segment: Segment, versions: dict[str, int], *, only: int | None = None,
+    payload: bytes,
+    stream: str,
+    segment: Segment,
+    versions: dict[str, int],
+    *,
+    only: int | None = None,
     brief: bool = False,
-) -> Iterator[QueryRow]:  # fmt: skip
+) -> Iterator[QueryRow]:
     """The query rows of one control segment; see `rows_in`."""
     for number, value in values_of(payload, stream, segment, versions, only=only):
         yield _row(value, stream, segment, number, brief=brief)
@@ -132,7 +164,12 @@ def plain_in(payload: bytes, versions: dict[str, int]) -> PlainRows | None:
 
 
 def values_of(
-    payload: bytes, stream: str, segment: Segment, versions: dict[str, int], *, only: int | None = None
+    payload: bytes,
+    stream: str,
+    segment: Segment,
+    versions: dict[str, int],
+    *,
+    only: int | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The query rows of one control segment as JSON values with a version, and their numbers; see `rows_in`."""
     for number, line in enumerate(payload.split(b"\n")):
@@ -151,13 +188,19 @@ def _decoded(
             return None
         name = value["query"]
         version = versions[name] if value["op"] == "drop" else value["version"]
-        versions[name] = max(version, versions.get(name, 0))  # `fail` may come after a newer one
+        versions[name] = max(
+            version, versions.get(name, 0)
+        )  # `fail` may come after a newer one
     except (ValueError, KeyError, TypeError) as error:
-        raise LogError(f"segment {segment.number} of stream {stream}: row {number + 1} is no control row") from error
+        raise LogError(
+            f"segment {segment.number} of stream {stream}: row {number + 1} is no control row"
+        ) from error
     return {**value, "version": version}
 
 
-def _row(value: dict[str, Any], stream: str, segment: Segment, number: int, *, brief: bool) -> QueryRow:
+def _row(
+    value: dict[str, Any], stream: str, segment: Segment, number: int, *, brief: bool
+) -> QueryRow:
     planned = value["op"] in ("register", "replace") and not brief
     try:
         return QueryRow(
@@ -174,4 +217,6 @@ def _row(value: dict[str, Any], stream: str, segment: Segment, number: int, *, b
             why=value.get("why"),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise LogError(f"segment {segment.number} of stream {stream}: row {number + 1} is no control row") from error
+        raise LogError(
+            f"segment {segment.number} of stream {stream}: row {number + 1} is no control row"
+        ) from error

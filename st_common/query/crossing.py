@@ -23,9 +23,14 @@ def area_across(west: float, south: float, east: float, north: float) -> Area:
     import shapely  # slow to import, and seldom needed
 
     if not (-_MERIDIAN < east < west < _MERIDIAN and south < north):
-        raise ValueError(f"({west}, {south}, {east}, {north}) has no extent on both sides of 180 degrees")
+        raise ValueError(
+            f"({west}, {south}, {east}, {north}) has no extent on both sides of 180 degrees"
+        )
     both = shapely.MultiPolygon(
-        [shapely.box(west, south, _MERIDIAN, north), shapely.box(-_MERIDIAN, south, east, north)]
+        [
+            shapely.box(west, south, _MERIDIAN, north),
+            shapely.box(-_MERIDIAN, south, east, north),
+        ]
     )
     return Area(wkt=shapely.to_wkt(shapely.normalize(both), rounding_precision=-1))
 
@@ -41,5 +46,7 @@ def corners_across(area: Area) -> Corners | None:
     if len(xs) != _CORNERS or len(ys) != 2 or len(set(numbers[:half:2])) != 2:
         return None
     corners = xs[2], ys[0], xs[1], ys[1]
-    inside = xs[0] == -_MERIDIAN and xs[3] == _MERIDIAN and area_across(*corners) == area
+    inside = (
+        xs[0] == -_MERIDIAN and xs[3] == _MERIDIAN and area_across(*corners) == area
+    )
     return corners if inside else None

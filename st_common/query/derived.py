@@ -32,8 +32,12 @@ def roll_forward(home: Home) -> int:
 
 def queries_table(rows: Sequence[QueryRow]) -> pa.Table:
     """The rows in the columns of the contract `queries`."""
-    values: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in _AS_IN_ROWS}
-    values["plan"] = [json.dumps(row.plan.to_json()) if row.plan else None for row in rows]
+    values: dict[str, list[Any]] = {
+        name: [getattr(row, name) for row in rows] for name in _AS_IN_ROWS
+    }
+    values["plan"] = [
+        json.dumps(row.plan.to_json()) if row.plan else None for row in rows
+    ]
     return pa.table(values, schema=_schema())
 
 
@@ -53,14 +57,20 @@ def _roll(home: Home, stream: str) -> int:
     if not segments:
         return 0
     versions = _Versions(home, stream) if start else {}
-    new = pa.concat_tables(_of_segment(log, segment, stream, versions) for segment in segments)
+    new = pa.concat_tables(
+        _of_segment(log, segment, stream, versions) for segment in segments
+    )
     if not len(new) and len(segments) < _CLOCKS:
         return 0
-    tables.append(path, new, load_contract("queries"), app=app, version=segments[-1].number)
+    tables.append(
+        path, new, load_contract("queries"), app=app, version=segments[-1].number
+    )
     return len(new)
 
 
-def _of_segment(log: Log, segment: Segment, stream: str, versions: dict[str, int]) -> pa.Table:
+def _of_segment(
+    log: Log, segment: Segment, stream: str, versions: dict[str, int]
+) -> pa.Table:
     """The query rows of one control segment; their plans are not taken apart, which a million would take long for."""
     payload = log.read(segment)
     plain = plain_in(payload, versions)
@@ -85,10 +95,15 @@ def _of_plain(plain: PlainRows, stream: str, first: int) -> pa.Table:
     """The rows of a control segment that has rectangles alone, from `first` on."""
     count = len(plain)
     values = {
-        "name": plain.names, "version": plain.versions, "op": pa.repeat("register", count),
-        "position": np.arange(first, first + count), "plan": list(plain.plan_texts()), "text": plain.texts,
-        "owner": plain.owners, "stream": pa.repeat(stream, count),
-    }  # fmt: skip
+        "name": plain.names,
+        "version": plain.versions,
+        "op": pa.repeat("register", count),
+        "position": np.arange(first, first + count),
+        "plan": list(plain.plan_texts()),
+        "text": plain.texts,
+        "owner": plain.owners,
+        "stream": pa.repeat(stream, count),
+    }
     return pa.table(values, schema=_schema())
 
 
@@ -96,7 +111,9 @@ def _plan_text(plan: dict[str, Any] | None) -> str | None:
     """A plan's text in the present version."""
     if plan is None:
         return None
-    return json.dumps(plan if plan.get("v") == VERSION else Plan.from_json(plan).to_json())
+    return json.dumps(
+        plan if plan.get("v") == VERSION else Plan.from_json(plan).to_json()
+    )
 
 
 class _Versions(dict[str, int]):
@@ -116,9 +133,13 @@ class _Versions(dict[str, int]):
 
 
 def _versions(home: Home, stream: str) -> dict[str, int]:
-    known = tables.read(home.table("queries"), columns=["name", "version", "stream"]).to_pydict()
+    known = tables.read(
+        home.table("queries"), columns=["name", "version", "stream"]
+    ).to_pydict()
     versions: dict[str, int] = {}
-    for name, version, of in zip(known["name"], known["version"], known["stream"], strict=True):
+    for name, version, of in zip(
+        known["name"], known["version"], known["stream"], strict=True
+    ):
         if of == stream:
             versions[name] = max(version, versions.get(name, 0))
     return versions

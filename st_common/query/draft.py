@@ -1,6 +1,13 @@
 """What statements would do to a home: the control rows and areas that they make, and what is wrong with them."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -14,7 +21,13 @@ from st_common.query.names import LayerTags, found, resolved
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
-from st_common.query.shown import Explained, ShownAreas, ShownQueries, ShownStreams, ToShow
+from st_common.query.shown import (
+    Explained,
+    ShownAreas,
+    ShownQueries,
+    ShownStreams,
+    ToShow,
+)
 from st_common.query.terms import Types, notices_of, problems_of, types_of
 from st_common.settings import broken_of
 
@@ -109,8 +122,16 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
     row = QueryRow(
         name=name,
         version=version if statement.plan is None else version + 1,
-        op="drop" if statement.plan is None else "replace" if statement.op == "replace" else "register",
-        stream=statement.plan.stream if statement.plan else before.stream if before else "",
+        op="drop"
+        if statement.plan is None
+        else "replace"
+        if statement.op == "replace"
+        else "register",
+        stream=statement.plan.stream
+        if statement.plan
+        else before.stream
+        if before
+        else "",
         position=-1,
         arrival_us=draft.arrival_us,
         plan=statement.plan,
@@ -124,7 +145,12 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
 def _create_area(draft: Draft, statement: "Statement") -> None:
     if statement.region is None:
         return
-    area = NamedArea(name=statement.name, region=statement.region, owner=draft.owner, created_us=draft.arrival_us)
+    area = NamedArea(
+        name=statement.name,
+        region=statement.region,
+        owner=draft.owner,
+        created_us=draft.arrival_us,
+    )
     draft.areas[statement.name.casefold()] = area
     draft.created.append(statement.name)
 
@@ -134,10 +160,14 @@ def _drop_area(draft: Draft, statement: "Statement") -> None:
 
 
 def _show(draft: Draft, statement: "Statement") -> None:
-    live = sorted((row for row in draft.latest.values() if row.live), key=lambda row: row.name)
+    live = sorted(
+        (row for row in draft.latest.values() if row.live), key=lambda row: row.name
+    )
     shown: dict[str, ToShow] = {
         "queries": ShownQueries(rows=tuple(live)),
-        "areas": ShownAreas(areas=tuple(draft.areas[name] for name in sorted(draft.areas))),
+        "areas": ShownAreas(
+            areas=tuple(draft.areas[name] for name in sorted(draft.areas))
+        ),
         "streams": ShownStreams(streams=tuple(draft.streams.values())),
     }
     draft.shown.append(shown[statement.what or ""])
@@ -161,27 +191,56 @@ def _check_query(draft: Draft, statement: "Statement") -> None:
     if statement.op == "register" and live:
         line = draft.places.get(name)
         here = f" in line {line}" if line else ""
-        hint = "give each its own name" if line else f"REPLACE QUERY {name}, or drop it first"
-        draft.problems.append(statement.problem(f"query {name!r} is registered already{here}", hint=hint))
+        hint = (
+            "give each its own name"
+            if line
+            else f"REPLACE QUERY {name}, or drop it first"
+        )
+        draft.problems.append(
+            statement.problem(f"query {name!r} is registered already{here}", hint=hint)
+        )
     elif statement.op != "register" and not live:
         dropped = f"query {name!r} was dropped" if before else f"unknown query {name!r}"
         names = [name for name, row in draft.latest.items() if row.live]
-        draft.problems.append(statement.problem(dropped, hint=_near(draft, statement.name, names)))
-    elif statement.op == "replace" and before and statement.plan and before.stream != statement.plan.stream:
+        draft.problems.append(
+            statement.problem(dropped, hint=_near(draft, statement.name, names))
+        )
+    elif (
+        statement.op == "replace"
+        and before
+        and statement.plan
+        and before.stream != statement.plan.stream
+    ):
         message = f"query {name!r} is on stream {before.stream!r}"
-        draft.problems.append(statement.problem(message, at="stream", hint="drop it, then register it there"))
+        draft.problems.append(
+            statement.problem(
+                message, at="stream", hint="drop it, then register it there"
+            )
+        )
 
 
 def _check_area(draft: Draft, statement: "Statement") -> None:
     before = draft.areas.get(statement.name.casefold())
     if statement.op == "create_area" and before is not None:
         hint = f"DROP AREA {before.name} first; queries keep the region that they have"
-        draft.problems.append(statement.problem(f"area {before.name!r} exists already", hint=hint))
+        draft.problems.append(
+            statement.problem(f"area {before.name!r} exists already", hint=hint)
+        )
     elif statement.op == "drop_area" and before is None:
-        hint = _near(draft, statement.name, [area.name for area in draft.areas.values()])
-        draft.problems.append(statement.problem(f"unknown area {statement.name!r}", hint=hint or "see SHOW AREAS"))
-    for each in complaints_of_area(statement.region) if statement.region is not None else ():
-        draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
+        hint = _near(
+            draft, statement.name, [area.name for area in draft.areas.values()]
+        )
+        draft.problems.append(
+            statement.problem(
+                f"unknown area {statement.name!r}", hint=hint or "see SHOW AREAS"
+            )
+        )
+    for each in (
+        complaints_of_area(statement.region) if statement.region is not None else ()
+    ):
+        draft.problems.append(
+            statement.problem(each.message, at=each.at, hint=each.hint)
+        )
 
 
 def _check_nothing(draft: Draft, statement: "Statement") -> None:
@@ -195,14 +254,27 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
         message = f"stream {plan.stream!r} has wrong settings"
         draft.problems.append(statement.problem(message, at="stream", hint=str(wrong)))
     elif stream is None:
-        hint = _near(draft, plan.stream, draft.streams) or f"known streams: {', '.join(draft.streams) or 'none'}"
-        draft.problems.append(statement.problem(f"unknown stream {plan.stream!r}", at="stream", hint=hint))
+        hint = (
+            _near(draft, plan.stream, draft.streams)
+            or f"known streams: {', '.join(draft.streams) or 'none'}"
+        )
+        draft.problems.append(
+            statement.problem(f"unknown stream {plan.stream!r}", at="stream", hint=hint)
+        )
     else:
         for each in _complaints(plan, stream):
-            draft.problems.append(statement.problem(each.message, at=each.at, hint=each.hint))
-        found = list(problems_of(statement, stream, draft.types)) if statement.terms else []
+            draft.problems.append(
+                statement.problem(each.message, at=each.at, hint=each.hint)
+            )
+        found = (
+            list(problems_of(statement, stream, draft.types)) if statement.terms else []
+        )
         draft.problems.extend(found)
-        draft.notices.extend(() if found or not statement.terms else notices_of(statement, stream, draft.types))
+        draft.notices.extend(
+            ()
+            if found or not statement.terms
+            else notices_of(statement, stream, draft.types)
+        )
     if plan.join is not None and plan.join.layer not in draft.layers:
         _unknown_layer(draft, statement, plan.join.layer)
 
@@ -217,9 +289,17 @@ def _complaints(plan: Plan, stream: "StreamSettings") -> Iterable[Complaint]:
 
 def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:
     is_stream = found(layer, draft.streams) in draft.streams
-    hint = "it is a stream; a query joins layers, or its own stream" if is_stream else ""
-    hint = hint or _near(draft, layer, draft.layers) or "fairway layer load brings a layer in"
-    draft.problems.append(statement.problem(f"unknown layer {layer!r}", at="layer", hint=hint))
+    hint = (
+        "it is a stream; a query joins layers, or its own stream" if is_stream else ""
+    )
+    hint = (
+        hint
+        or _near(draft, layer, draft.layers)
+        or "fairway layer load brings a layer in"
+    )
+    draft.problems.append(
+        statement.problem(f"unknown layer {layer!r}", at="layer", hint=hint)
+    )
 
 
 def _near(draft: Draft, name: str, known: Iterable[str]) -> str:
@@ -228,10 +308,20 @@ def _near(draft: Draft, name: str, known: Iterable[str]) -> str:
 
 _Step = Callable[[Draft, "Statement"], None]
 _CHECKS: dict[str, _Step] = {
-    "register": _check_query, "replace": _check_query, "drop": _check_query, "explain": _check_query,
-    "create_area": _check_area, "drop_area": _check_area, "show": _check_nothing,
-}  # fmt: skip
+    "register": _check_query,
+    "replace": _check_query,
+    "drop": _check_query,
+    "explain": _check_query,
+    "create_area": _check_area,
+    "drop_area": _check_area,
+    "show": _check_nothing,
+}
 _ACTIONS: dict[str, _Step] = {
-    "register": _carry_out, "replace": _carry_out, "drop": _carry_out, "explain": _explain,
-    "create_area": _create_area, "drop_area": _drop_area, "show": _show,
-}  # fmt: skip
+    "register": _carry_out,
+    "replace": _carry_out,
+    "drop": _carry_out,
+    "explain": _explain,
+    "create_area": _create_area,
+    "drop_area": _drop_area,
+    "show": _show,
+}

@@ -16,7 +16,11 @@ Places = npt.NDArray[np.float64]
 _ORDER = "longitude first: -180 to 180, then latitude: -90 to 90"
 _FARTHEST = np.array([180.0, 90.0])
 _HALF_TURN = 180.0
-_NAMES: dict[type[Region], str] = {Box: "box", Circle: "centre of the circle", Area: "area"}
+_NAMES: dict[type[Region], str] = {
+    Box: "box",
+    Circle: "centre of the circle",
+    Area: "area",
+}
 
 
 def complaints_of_places(plan: Plan) -> Iterator[Complaint]:
@@ -33,7 +37,9 @@ def complaints_of_plane(plan: Plan) -> Iterator[Complaint]:
     for at, region in _regions(plan):
         if isinstance(region, Area) and corners_across(region) is not None:
             hint = "it is for streams in degrees; give the plane's own coordinates"
-            yield Complaint(at=at, message="CROSSING 180 has no meaning on a plane", hint=hint)
+            yield Complaint(
+                at=at, message="CROSSING 180 has no meaning on a plane", hint=hint
+            )
 
 
 def complaints_of_named(region: Region) -> Iterator[Complaint]:
@@ -45,8 +51,14 @@ def complaints_of_named(region: Region) -> Iterator[Complaint]:
 
 def _regions(plan: Plan) -> list[tuple[str, Region]]:
     """The regions of a plan and in which clauses they stand."""
-    regions: list[tuple[str, Region]] = [("inside", plan.inside)] if plan.inside is not None else []
-    regions += [("frame", region) for region in plan.frame.regions] if plan.frame is not None else []
+    regions: list[tuple[str, Region]] = (
+        [("inside", plan.inside)] if plan.inside is not None else []
+    )
+    regions += (
+        [("frame", region) for region in plan.frame.regions]
+        if plan.frame is not None
+        else []
+    )
     regions += [("using", step.box) for step in plan.transforms if step.box is not None]
     regions += [("compare", plan.compare.box)] if plan.compare is not None else []
     return regions
@@ -58,9 +70,17 @@ def _of_region(at: str, region: Region) -> Iterator[Complaint]:
     yield from _off_earth(at, _NAMES[type(region)], _places(region))
     if isinstance(region, Box):
         yield from _other_way(at, region)
-    if isinstance(region, Area) and corners_across(region) is None and leaps(region.wkt):
+    if (
+        isinstance(region, Area)
+        and corners_across(region) is None
+        and leaps(region.wkt)
+    ):
         hint = "split it at 180 degrees into a MULTIPOLYGON, or give long sides more corners"
-        yield Complaint(at=at, message="a side of the area is longer than 180 degrees: which way around?", hint=hint)
+        yield Complaint(
+            at=at,
+            message="a side of the area is longer than 180 degrees: which way around?",
+            hint=hint,
+        )
 
 
 def _off_earth(at: str, what: str, places: Places) -> Iterator[Complaint]:
@@ -68,7 +88,11 @@ def _off_earth(at: str, what: str, places: Places) -> Iterator[Complaint]:
     rows, columns = np.nonzero(_outside(places))
     if len(rows):
         value, name = places[rows[0], columns[0]], ("longitude", "latitude")[columns[0]]
-        yield Complaint(at=at, message=f"the {what} lies off the Earth: {name} {value:.15g}", hint=_ORDER)
+        yield Complaint(
+            at=at,
+            message=f"the {what} lies off the Earth: {name} {value:.15g}",
+            hint=_ORDER,
+        )
 
 
 def _outside(places: Places) -> npt.NDArray[np.bool_]:
@@ -78,11 +102,14 @@ def _outside(places: Places) -> npt.NDArray[np.bool_]:
 def _other_way(at: str, box: Box) -> Iterator[Complaint]:
     """Corners from east to west more than half a turn apart: who means the way over 180 degrees writes them so."""
     if box.westwards and box.maxx - box.minx > _HALF_TURN:
-        west, east, south, north = (f"{value:.15g}" for value in (box.maxx, box.minx, box.miny, box.maxy))
+        west, east, south, north = (
+            f"{value:.15g}" for value in (box.maxx, box.minx, box.miny, box.maxy)
+        )
         yield Complaint(
-            at=at, message=f"from {west} to {east} degrees: over 180, or the other way around?",
+            at=at,
+            message=f"from {west} to {east} degrees: over 180, or the other way around?",
             hint=f"({west}, {south}, {east}, {north}) CROSSING 180, or ({east}, {south}, {west}, {north})",
-        )  # fmt: skip
+        )
 
 
 def _places(region: Region) -> Places:

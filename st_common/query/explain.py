@@ -3,14 +3,35 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from st_common.query.explain_steps import STREAMS, Step, frame_in_words, frame_steps, shape, transform_steps
-from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
+from st_common.query.explain_steps import (
+    STREAMS,
+    Step,
+    frame_in_words,
+    frame_steps,
+    shape,
+    transform_steps,
+)
+from st_common.query.neighbours import (
+    GroupNearest,
+    Nearest,
+    Neighbours,
+    Place,
+    ReverseNearest,
+)
 from st_common.query.order import Chosen, choose
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.printed import number, to_text
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 
-__all__ = ["Estimates", "Explanation", "Running", "Step", "explain", "kind_in_words", "lines"]
+__all__ = [
+    "Estimates",
+    "Explanation",
+    "Running",
+    "Step",
+    "explain",
+    "kind_in_words",
+    "lines",
+]
 
 _NO_NAME = "q"
 
@@ -52,9 +73,14 @@ class Running:
 
 
 def explain(
-    plan: Plan, name: str, *, tick_s: float = 1.0, estimates: Estimates | None = None, running: Running | None = None,
+    plan: Plan,
+    name: str,
+    *,
+    tick_s: float = 1.0,
+    estimates: Estimates | None = None,
+    running: Running | None = None,
     caches: str | None = None,
-) -> Explanation:  # fmt: skip
+) -> Explanation:
     """How `plan` is carried out on a stream with this `tick_s`; `order` is None where there is nothing to choose.
 
     `name` is that of its query, empty for a SELECT that has none. What an engine says of the query that it is `running`
@@ -63,8 +89,12 @@ def explain(
     known = estimates or Estimates()
     order, why = _order(plan, known, running)
     return Explanation(
-        text=to_text(plan, name) if name else to_text(plan, _NO_NAME).removeprefix(f"REGISTER QUERY {_NO_NAME} AS "),
-        judged=f"at ticks of {number(tick_s)} s of event time" if plan.by_ticks else "fix by fix",
+        text=to_text(plan, name)
+        if name
+        else to_text(plan, _NO_NAME).removeprefix(f"REGISTER QUERY {_NO_NAME} AS "),
+        judged=f"at ticks of {number(tick_s)} s of event time"
+        if plan.by_ticks
+        else "fix by fix",
         kind=kind_in_words(plan),
         focals=plan.focals,
         order=order,
@@ -76,7 +106,11 @@ def explain(
 
 def lines(explanation: Explanation) -> list[str]:
     """The explanation for people; the tree with the changes at the top and the fixes at the bottom."""
-    shown = [f"query     {explanation.text}", f"judged    {explanation.judged}", f"kind      {explanation.kind}"]
+    shown = [
+        f"query     {explanation.text}",
+        f"judged    {explanation.judged}",
+        f"kind      {explanation.kind}",
+    ]
     if explanation.focals:
         shown.append(f"goes with {', '.join(explanation.focals)}")
     if explanation.order is not None:
@@ -87,7 +121,10 @@ def lines(explanation: Explanation) -> list[str]:
 
 
 def _tree(steps: Sequence[Step]) -> Iterator[str]:
-    texts = [f"{'  ' * depth}{step.operator} {step.detail}".rstrip() for depth, step in enumerate(reversed(steps))]
+    texts = [
+        f"{'  ' * depth}{step.operator} {step.detail}".rstrip()
+        for depth, step in enumerate(reversed(steps))
+    ]
     width = max(len(text) for text in texts)
     for text, step in zip(texts, reversed(steps), strict=True):
         yield f"{step.stage:<9} {text:<{width}}  {_tuples(step)}".rstrip()
@@ -105,18 +142,35 @@ def _count(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
 
 
-def _order(plan: Plan, known: Estimates, running: Running | None) -> tuple[Chosen | None, str]:
+def _order(
+    plan: Plan, known: Estimates, running: Running | None
+) -> tuple[Chosen | None, str]:
     if plan.where is None or plan.inside is None or plan.frame is not None:
-        return None, ""  # of a frame the condition is on its fixes, and the region on the objects
-    if isinstance(plan.inside, MovingBox | MovingCircle) or plan.neighbours is not None or plan.pairs is not None:
-        return "select_first", "a query of this kind looks only at objects that satisfy its condition"
+        return (
+            None,
+            "",
+        )  # of a frame the condition is on its fixes, and the region on the objects
+    if (
+        isinstance(plan.inside, MovingBox | MovingCircle)
+        or plan.neighbours is not None
+        or plan.pairs is not None
+    ):
+        return (
+            "select_first",
+            "a query of this kind looks only at objects that satisfy its condition",
+        )
     if plan.order != "auto":
         return plan.order, "as the query says"
     if plan.join is not None:
         return "space_first", "below a join"
     if running is not None:
-        shares = f"the selection keeps {running.where:.1%}, the region {running.space:.1%}"
-        return running.order, f"as the engine runs it, by {running.readings:,} fixes ({shares})"
+        shares = (
+            f"the selection keeps {running.where:.1%}, the region {running.space:.1%}"
+        )
+        return (
+            running.order,
+            f"as the engine runs it, by {running.readings:,} fixes ({shares})",
+        )
     chosen = choose(known.where, known.space)
     if known.where is None or known.space is None:
         return chosen, "the selectivities are unknown"
@@ -125,7 +179,9 @@ def _order(plan: Plan, known: Estimates, running: Running | None) -> tuple[Chose
 
 
 def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]:
-    yield Step(stage="LOCATE", operator="fixes", detail=_source(plan), tuples_out=known.objects)
+    yield Step(
+        stage="LOCATE", operator="fixes", detail=_source(plan), tuples_out=known.objects
+    )
     if plan.frame is not None:
         yield from frame_steps(plan.frame, plan.where)
     below = list(_below(plan, order, known))
@@ -138,7 +194,11 @@ def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
     if plan.neighbours is not None:
         yield _near(plan.neighbours, below[-1].tuples_out if below else known.objects)
     if plan.window is not None:
-        yield Step(stage="EVALUATE", operator="window", detail=f"of fixes that qualified, {_window(plan.window)}")
+        yield Step(
+            stage="EVALUATE",
+            operator="window",
+            detail=f"of fixes that qualified, {_window(plan.window)}",
+        )
     yield from _above(plan)
 
 
@@ -150,9 +210,17 @@ def _above(plan: Plan) -> Iterator[Step]:
         names = ", ".join(name for name, _ in plan.columns)
         yield Step(stage="EVALUATE", operator="columns", detail=names)
     if plan.valid_until:
-        yield Step(stage="EVALUATE", operator="valid until", detail="from the velocity of member and region")
+        yield Step(
+            stage="EVALUATE",
+            operator="valid until",
+            detail="from the velocity of member and region",
+        )
     every = ", 0 for members that stay" if plan.emit == "every" else ""
-    yield Step(stage="SETTLE", operator="changes", detail=f"of all shards in one order: + and -{every}")
+    yield Step(
+        stage="SETTLE",
+        operator="changes",
+        detail=f"of all shards in one order: + and -{every}",
+    )
     if plan.emit in STREAMS:
         yield Step(stage="SETTLE", operator=plan.emit, detail=STREAMS[plan.emit])
 
@@ -170,9 +238,17 @@ def _below(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
     if plan.where is not None and plan.frame is None:
         operators.append(("select", plan.where, known.where))
     tuples: float | None = known.objects
-    for operator, detail, share in operators[::-1] if order == "select_first" else operators:
+    for operator, detail, share in (
+        operators[::-1] if order == "select_first" else operators
+    ):
         out = None if tuples is None or share is None else tuples * share
-        yield Step(stage="EVALUATE", operator=operator, detail=detail, tuples_in=tuples, tuples_out=out)
+        yield Step(
+            stage="EVALUATE",
+            operator=operator,
+            detail=detail,
+            tuples_in=tuples,
+            tuples_out=out,
+        )
         tuples = out
 
 
@@ -201,20 +277,40 @@ def _near(neighbours: Neighbours, candidates: float | None) -> Step:
         operator, detail = "knn", f"the {k} nearest to {_place(neighbours.place)}"
     elif isinstance(neighbours, GroupNearest):
         places = " and ".join(_place(place) for place in neighbours.places)
-        operator, detail = "group knn", f"the {k} with the least {neighbours.total} of distances to {places}"
+        operator, detail = (
+            "group knn",
+            f"the {k} with the least {neighbours.total} of distances to {places}",
+        )
     else:
-        operator, detail = "reverse knn", f"those to which nothing is nearer than {_place(neighbours.place)}"
+        operator, detail = (
+            "reverse knn",
+            f"those to which nothing is nearer than {_place(neighbours.place)}",
+        )
     out = None if k is None or candidates is None else min(float(k), candidates)
     into = candidates if out is not None else None
-    return Step(stage="EVALUATE", operator=operator, detail=detail, tuples_in=into, tuples_out=out)
+    return Step(
+        stage="EVALUATE",
+        operator=operator,
+        detail=detail,
+        tuples_in=into,
+        tuples_out=out,
+    )
 
 
 def _place(place: Place) -> str:
-    return place.focal if place.focal is not None else f"{number(place.x)} {number(place.y)}"
+    return (
+        place.focal
+        if place.focal is not None
+        else f"{number(place.x)} {number(place.y)}"
+    )
 
 
 def _window(window: Window) -> str:
-    return f"the last {window.tuples}" if window.tuples is not None else f"for {number(window.seconds or 0.0)} s"
+    return (
+        f"the last {window.tuples}"
+        if window.tuples is not None
+        else f"for {number(window.seconds or 0.0)} s"
+    )
 
 
 def _aggregate(aggregate: Aggregate, *, framed: bool) -> Step:
@@ -223,9 +319,15 @@ def _aggregate(aggregate: Aggregate, *, framed: bool) -> Step:
         return Step(stage="EVALUATE", operator="average speed", detail=detail)
     if aggregate.function == "distinct":
         return Step(stage="EVALUATE", operator="distinct", detail=aggregate.group or "")
-    what = {"count_distinct": "count of different"}.get(aggregate.function, aggregate.function)
+    what = {"count_distinct": "count of different"}.get(
+        aggregate.function, aggregate.function
+    )
     over = aggregate.argument or (
-        "objects" if aggregate.function == "count_distinct" else "fixes" if framed else "members"
+        "objects"
+        if aggregate.function == "count_distinct"
+        else "fixes"
+        if framed
+        else "members"
     )
     group = f" for each {aggregate.group}" if aggregate.group else ""
     return Step(stage="EVALUATE", operator="aggregate", detail=f"{what} {over}{group}")
@@ -236,23 +338,45 @@ def kind_in_words(plan: Plan) -> str:
     if plan.frame is None:
         return _objects_in_words(plan)
     kind = frame_in_words(plan.frame)
-    counting = plan.inside or plan.neighbours or plan.join or plan.transforms or plan.compare
-    return f"{kind}, of objects that count by: {_objects_in_words(plan)}" if counting else kind
+    counting = (
+        plan.inside or plan.neighbours or plan.join or plan.transforms or plan.compare
+    )
+    return (
+        f"{kind}, of objects that count by: {_objects_in_words(plan)}"
+        if counting
+        else kind
+    )
 
 
 def _objects_in_words(plan: Plan) -> str:
     """Which objects a query is about."""
     if plan.neighbours is not None:
-        names = {Nearest: "k nearest", GroupNearest: "k nearest to a group", ReverseNearest: "reverse nearest"}
-        return names[type(plan.neighbours)] + (" among those inside" if plan.inside is not None else "")
+        names = {
+            Nearest: "k nearest",
+            GroupNearest: "k nearest to a group",
+            ReverseNearest: "reverse nearest",
+        }
+        return names[type(plan.neighbours)] + (
+            " among those inside" if plan.inside is not None else ""
+        )
     if plan.pairs is not None:
         return "pairs of objects"
     if plan.join is not None:
         return "layer join" + (" inside of a region" if plan.inside is not None else "")
-    kinds = {Box: "box", Circle: "circle", Area: "area", MovingBox: "moving box", MovingCircle: "moving circle"}
+    kinds = {
+        Box: "box",
+        Circle: "circle",
+        Area: "area",
+        MovingBox: "moving box",
+        MovingCircle: "moving circle",
+    }
     found = [kinds[type(plan.inside)]] if plan.inside is not None else []
     if plan.compare is not None:
-        found.append("negative comparison with a box" if plan.compare.negative else "comparison with a box")
+        found.append(
+            "negative comparison with a box"
+            if plan.compare.negative
+            else "comparison with a box"
+        )
     elif plan.transforms:
         found.append("transformation")
     return ", then ".join(found) or "all objects"

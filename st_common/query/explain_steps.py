@@ -49,7 +49,11 @@ def shape(region: Region) -> str:
     if across is not None:
         west, south, east, north = (number(value) for value in across)
         return f"box {west} {south}, {east} {north} across 180 degrees"
-    return region.wkt if len(region.wkt) <= len("POLYGON ") * 8 else f"{region.wkt[:60]}..."
+    return (
+        region.wkt
+        if len(region.wkt) <= len("POLYGON ") * 8
+        else f"{region.wkt[:60]}..."
+    )
 
 
 def frame_steps(frame: Frame, where: str | None) -> Iterator[Step]:
@@ -60,12 +64,23 @@ def frame_steps(frame: Frame, where: str | None) -> Iterator[Step]:
     track = "the way of every object since its first fix"
     if frame.min_step_m:
         track += f", steps below {number(frame.min_step_m)} m count nothing"
-    if any(extent.by == "space" for window in frame.sliding for extent in (window.range, window.slide) if extent):
+    if any(
+        extent.by == "space"
+        for window in frame.sliding
+        for extent in (window.range, window.slide)
+        if extent
+    ):
         yield Step(stage="EVALUATE", operator="track", detail=track)
     for window in frame.sliding:
-        yield Step(stage="EVALUATE", operator="window", detail=_sliding(window, full=frame.full))
+        yield Step(
+            stage="EVALUATE",
+            operator="window",
+            detail=_sliding(window, full=frame.full),
+        )
     for region in frame.regions:
-        yield Step(stage="EVALUATE", operator="window", detail=f"fixes in: {shape(region)}")
+        yield Step(
+            stage="EVALUATE", operator="window", detail=f"fixes in: {shape(region)}"
+        )
     if where is not None:
         yield Step(stage="EVALUATE", operator="restrict", detail=f"fixes with {where}")
 
@@ -87,10 +102,16 @@ def frame_in_words(frame: Frame) -> str:
 def transform_steps(plan: Plan) -> Iterator[Step]:
     """What a fix goes through, and the box that it must meet then (BBoxDB: theta, then tau and beta)."""
     for transform in plan.transforms:
-        yield Step(stage="EVALUATE", operator="transform", detail=transform_in_words(transform))
+        yield Step(
+            stage="EVALUATE", operator="transform", detail=transform_in_words(transform)
+        )
     if plan.compare is not None:
         must = "must not meet" if plan.compare.negative else "must meet"
-        yield Step(stage="EVALUATE", operator="compare", detail=f"what is left {must} the {shape(plan.compare.box)}")
+        yield Step(
+            stage="EVALUATE",
+            operator="compare",
+            detail=f"what is left {must} the {shape(plan.compare.box)}",
+        )
 
 
 def _sliding(window: Sliding, *, full: bool) -> str:
@@ -109,7 +130,11 @@ def _extent(extent: Extent) -> str:
 def transform_in_words(transform: Transform) -> str:
     """What a step does with the box of a fix."""
     if transform.kind == "box":
-        return f"only what meets the {shape(transform.box)}" if transform.box is not None else ""
+        return (
+            f"only what meets the {shape(transform.box)}"
+            if transform.box is not None
+            else ""
+        )
     if transform.kind == "filter":
         return f"only what the filter {transform.name} lets through: {transform.text}"
     return {

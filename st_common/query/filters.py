@@ -46,11 +46,17 @@ def _geojson(value: str | None) -> str | None:
     if value is None:
         return None
     if not is_geojson(value):
-        return None if name_and_value(value) else "it needs a geometry as GeoJSON, or 'key:value'"
+        return (
+            None
+            if name_and_value(value)
+            else "it needs a geometry as GeoJSON, or 'key:value'"
+        )
     import shapely  # slow to import, and seldom needed
 
     try:
-        json.loads(value)  # says what is wrong with brackets and quotes before GEOS is asked
+        json.loads(
+            value
+        )  # says what is wrong with brackets and quotes before GEOS is asked
         found = shapely.from_geojson(value)
     except (ValueError, shapely.errors.GEOSException):
         return "its value is no GeoJSON geometry or feature"
@@ -64,12 +70,19 @@ def _shape(found: object, needed: str) -> str | None:
         return needed
     if shapely.is_empty(found):
         return "its geometry is empty"
-    return None if shapely.is_valid(found) else f"its geometry is not valid: {shapely.is_valid_reason(found)}"
+    return (
+        None
+        if shapely.is_valid(found)
+        else f"its geometry is not valid: {shapely.is_valid_reason(found)}"
+    )
 
 
 BUILT_IN: dict[str, Callable[[str | None], str | None]] = {
-    "geojson": _geojson, "key": _key, "property": _property, "wkt": _wkt,
-}  # fmt: skip
+    "geojson": _geojson,
+    "key": _key,
+    "property": _property,
+    "wkt": _wkt,
+}
 
 NAMES = tuple(BUILT_IN)
 """The names of built-in filters, as queries name them."""

@@ -49,7 +49,11 @@ def frame_to_json(frame: Frame) -> dict[str, Any]:
     if frame.regions:
         value["regions"] = [region_to_json(region) for region in frame.regions]
     defaults = {"full": False, "min_step_m": 0.0, "origin_s": 0.0}
-    return value | {name: plain for name, default in defaults.items() if (plain := getattr(frame, name)) != default}
+    return value | {
+        name: plain
+        for name, default in defaults.items()
+        if (plain := getattr(frame, name)) != default
+    }
 
 
 def frame_from_json(value: dict[str, Any]) -> Frame:
@@ -61,9 +65,13 @@ def frame_from_json(value: dict[str, Any]) -> Frame:
 
 def _sliding_to_json(window: Sliding) -> dict[str, Any]:
     value = {"range": values_of(window.range)}
-    return value if window.slide is None else {**value, "slide": values_of(window.slide)}
+    return (
+        value if window.slide is None else {**value, "slide": values_of(window.slide)}
+    )
 
 
 def _sliding_from_json(value: dict[str, Any]) -> Sliding:
     slide = value.get("slide")
-    return Sliding(range=Extent(**value["range"]), slide=Extent(**slide) if slide else None)
+    return Sliding(
+        range=Extent(**value["range"]), slide=Extent(**slide) if slide else None
+    )

@@ -9,9 +9,17 @@ from st_common.query.plan import Plan
 from st_common.query.region import MovingBox, MovingCircle
 
 _KM = "a length above 0, such as 50 km"
-_LIKE = {"space": _KM, "time": "a time above 0, such as 10 min", "rows": "a whole number above 0, such as ROWS 10"}
+_LIKE = {
+    "space": _KM,
+    "time": "a time above 0, such as 10 min",
+    "rows": "a whole number above 0, such as ROWS 10",
+}
 _NOUNS = {"space": "metres", "time": "seconds", "rows": "rows"}
-_MOST = {"space": 1e12, "time": 1e10, "rows": 1e9}  # in micrometres and microseconds they are int64
+_MOST = {
+    "space": 1e12,
+    "time": 1e10,
+    "rows": 1e9,
+}  # in micrometres and microseconds they are int64
 
 
 def complaints_of_frame(plan: Plan) -> Iterator[Complaint]:
@@ -25,20 +33,39 @@ def complaints_of_frame(plan: Plan) -> Iterator[Complaint]:
         "a JOIN of the stream with itself": ("layer", plan.pairs is not None),
         "WITH VALID UNTIL": ("emit", plan.valid_until),
         "EMIT EVERY": ("emit", plan.emit == "every"),
-        "GROUP BY a feature": ("group", plan.aggregate is not None and plan.aggregate.group == "partner"),
+        "GROUP BY a feature": (
+            "group",
+            plan.aggregate is not None and plan.aggregate.group == "partner",
+        ),
     }
     for what, at in ((what, at) for what, (at, given) in excluded.items() if given):
-        hint = "RSTREAM tells what stays" if what == "EMIT EVERY" else "register one query for each"
-        yield Complaint(at=at, message=f"{what} and a window in brackets exclude each other", hint=hint)
+        hint = (
+            "RSTREAM tells what stays"
+            if what == "EMIT EVERY"
+            else "register one query for each"
+        )
+        yield Complaint(
+            at=at,
+            message=f"{what} and a window in brackets exclude each other",
+            hint=hint,
+        )
     yield from _of_itself(plan.frame)
 
 
 def _average_speed(plan: Plan) -> Iterator[Complaint]:
     if plan.frame is None:
         hint = "FROM stream [RANGE BY 50 km RATTR SPACE, SLIDE BY 10 km SATTR SPACE]"
-        yield Complaint(at="select", message="AVGSPD needs a window in brackets after the stream", hint=hint)
+        yield Complaint(
+            at="select",
+            message="AVGSPD needs a window in brackets after the stream",
+            hint=hint,
+        )
     if plan.aggregate is not None and plan.aggregate.group is not None:
-        yield Complaint(at="group", message="AVGSPD is of each object and has no other group", hint="leave it out")
+        yield Complaint(
+            at="group",
+            message="AVGSPD is of each object and has no other group",
+            hint="leave it out",
+        )
 
 
 def _of_itself(frame: Frame) -> Iterator[Complaint]:
@@ -52,9 +79,17 @@ def _of_itself(frame: Frame) -> Iterator[Complaint]:
         hint = "INSIDE takes regions that go with an object"
         yield Complaint(at="frame", message="a window's region stands still", hint=hint)
     if not (math.isfinite(frame.min_step_m) and frame.min_step_m >= 0):
-        yield Complaint(at="options", message="min_step is 0 or more", hint="WITH (min_step = '10 m')")
+        yield Complaint(
+            at="options",
+            message="min_step is 0 or more",
+            hint="WITH (min_step = '10 m')",
+        )
     if not (frame.sliding or frame.regions):
-        yield Complaint(at="frame", message="expected a range or a region", hint="[RANGE BY 50 km RATTR SPACE]")
+        yield Complaint(
+            at="frame",
+            message="expected a range or a region",
+            hint="[RANGE BY 50 km RATTR SPACE]",
+        )
 
 
 def _is_sane(extent: Extent) -> bool:

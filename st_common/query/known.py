@@ -49,7 +49,10 @@ class Known:
         for stream, of in self.streams.items():
             for name, brief in of.names.items():
                 before = found.get(name)
-                if before is None or (brief[0], not brief[1]) > (before[1][0], not before[1][1]):
+                if before is None or (brief[0], not brief[1]) > (
+                    before[1][0],
+                    not before[1][1],
+                ):
                     found[name] = stream, brief
         return Latest(found)
 
@@ -66,8 +69,13 @@ class Latest(MutableMapping[str, QueryRow]):
             stream, (version, live, position, arrival_us) = self._briefs[name]
             op: Literal["register", "drop"] = "register" if live else "drop"
             row = QueryRow(
-                name=name, version=version, op=op, stream=stream, position=position, arrival_us=arrival_us
-            )  # fmt: skip
+                name=name,
+                version=version,
+                op=op,
+                stream=stream,
+                position=position,
+                arrival_us=arrival_us,
+            )
         return row
 
     def __setitem__(self, name: str, row: QueryRow) -> None:
@@ -99,7 +107,10 @@ def known(home: Home, streams: list[str], *, store: bool = False) -> Known:
     """
     with _lock:
         before = _remembered.get(home) or _stored(home)
-        read = {stream: _caught_up(home, stream, before.streams.get(stream, Of())) for stream in streams}
+        read = {
+            stream: _caught_up(home, stream, before.streams.get(stream, Of()))
+            for stream in streams
+        }
         now = Known(
             streams={stream: of for stream, (of, _) in read.items()},
             unstored=before.unstored + sum(count for _, count in read.values()),
@@ -128,11 +139,19 @@ def row_at(home: Home, brief: QueryRow) -> QueryRow:
     """
     log, number = Log(home.log(brief.stream)), segment_of(brief.position)
     segments = log.segments(number, end=number + 1)
-    rows = rows_in(log, segments, brief.stream, {brief.name: brief.version}, only=row_of(brief.position))
+    rows = rows_in(
+        log,
+        segments,
+        brief.stream,
+        {brief.name: brief.version},
+        only=row_of(brief.position),
+    )
     for row in rows:
         if row.name == brief.name:
             return row
-    raise LogError(f"segment {number} of stream {brief.stream} has no row of query {brief.name!r}")
+    raise LogError(
+        f"segment {number} of stream {brief.stream} has no row of query {brief.name!r}"
+    )
 
 
 def _caught_up(home: Home, stream: str, of: Of) -> tuple[Of, int]:
@@ -149,7 +168,9 @@ def _caught_up(home: Home, stream: str, of: Of) -> tuple[Of, int]:
         briefs = _briefs(log.read(segment), stream, segment, versions)
         read += len(briefs)
         names.update(brief for brief in briefs if brief is not None)
-    return Of(last=segments[-1].number, checksum=segments[-1].checksum, names=names), read
+    return Of(
+        last=segments[-1].number, checksum=segments[-1].checksum, names=names
+    ), read
 
 
 def _briefs(
@@ -158,10 +179,18 @@ def _briefs(
     """For each query row of a control segment what its name is now; None where it is registered as before."""
     plain = plain_in(payload, versions)
     if plain is not None:
-        rows = enumerate(zip(plain.names, plain.versions, strict=True), position_of(segment.number, 0))
-        return [(name, (version, True, position, segment.arrival_us)) for position, (name, version) in rows]
+        rows = enumerate(
+            zip(plain.names, plain.versions, strict=True),
+            position_of(segment.number, 0),
+        )
+        return [
+            (name, (version, True, position, segment.arrival_us))
+            for position, (name, version) in rows
+        ]
     return [
-        None if row.op == "fail" else (row.name, (row.version, row.live, row.position, row.arrival_us))
+        None
+        if row.op == "fail"
+        else (row.name, (row.version, row.live, row.position, row.arrival_us))
         for row in rows_of_segment(payload, stream, segment, versions, brief=True)
     ]
 
@@ -174,7 +203,10 @@ def _still_stands(log: Log, of: Of) -> bool:
 
 
 def _store(home: Home, now: Known) -> None:
-    streams = {stream: [of.last, of.checksum, dict(of.names)] for stream, of in now.streams.items()}
+    streams = {
+        stream: [of.last, of.checksum, dict(of.names)]
+        for stream, of in now.streams.items()
+    }
     body = json.dumps({"format": _FORMAT, "streams": streams}, separators=(",", ":"))
     _storage(home).put(FILE, f"{zlib.crc32(body.encode()):08x}\n{body}".encode())
 
@@ -190,10 +222,16 @@ def _stored(home: Home) -> Known:
         return Known()
     if found["format"] != _FORMAT:
         return Known()
-    return Known(streams={
-        stream: Of(last=last, checksum=checksum, names={name: tuple(brief) for name, brief in names.items()})
-        for stream, (last, checksum, names) in found["streams"].items()
-    })  # fmt: skip
+    return Known(
+        streams={
+            stream: Of(
+                last=last,
+                checksum=checksum,
+                names={name: tuple(brief) for name, brief in names.items()},
+            )
+            for stream, (last, checksum, names) in found["streams"].items()
+        }
+    )
 
 
 def _storage(home: Home) -> LocalStorage:

@@ -31,15 +31,25 @@ def in_coordinates(plan: Plan, unit_m: float) -> Plan:
     if pairs is not None and pairs.distance_m is not None:
         pairs = replace(pairs, distance_m=pairs.distance_m / unit_m)
     if aggregate is not None:
-        argument, group = (_expression(text, unit_m) for text in (aggregate.argument, aggregate.group))
+        argument, group = (
+            _expression(text, unit_m) for text in (aggregate.argument, aggregate.group)
+        )
         aggregate = replace(aggregate, argument=argument, group=group)
     return replace(
-        plan, join=join, pairs=pairs, aggregate=aggregate, where=_expression(plan.where, unit_m),
-        inside=None if plan.inside is None else region_in_coordinates(plan.inside, unit_m),
+        plan,
+        join=join,
+        pairs=pairs,
+        aggregate=aggregate,
+        where=_expression(plan.where, unit_m),
+        inside=None
+        if plan.inside is None
+        else region_in_coordinates(plan.inside, unit_m),
         frame=None if plan.frame is None else _frame(plan.frame, unit_m),
         transforms=tuple(_transform(step, unit_m) for step in plan.transforms),
-        columns=tuple((name, _expression(text, unit_m) or text) for name, text in plan.columns),
-    )  # fmt: skip
+        columns=tuple(
+            (name, _expression(text, unit_m) or text) for name, text in plan.columns
+        ),
+    )
 
 
 def region_in_coordinates(region: Region, unit_m: float) -> Region:
@@ -47,7 +57,9 @@ def region_in_coordinates(region: Region, unit_m: float) -> Region:
     if isinstance(region, Circle | MovingCircle):
         return replace(region, radius_m=region.radius_m / unit_m)
     if isinstance(region, MovingBox) and region.metres:
-        return replace(region, width=region.width / unit_m, height=region.height / unit_m)
+        return replace(
+            region, width=region.width / unit_m, height=region.height / unit_m
+        )
     return region
 
 
@@ -57,17 +69,27 @@ def _transform(step: Transform, unit_m: float) -> Transform:
 
 def _frame(frame: Frame, unit_m: float) -> Frame:
     return replace(
-        frame, min_step_m=frame.min_step_m / unit_m,
-        regions=tuple(region_in_coordinates(region, unit_m) for region in frame.regions),
+        frame,
+        min_step_m=frame.min_step_m / unit_m,
+        regions=tuple(
+            region_in_coordinates(region, unit_m) for region in frame.regions
+        ),
         sliding=tuple(
-            Sliding(range=_extent(one.range, unit_m), slide=None if one.slide is None else _extent(one.slide, unit_m))
+            Sliding(
+                range=_extent(one.range, unit_m),
+                slide=None if one.slide is None else _extent(one.slide, unit_m),
+            )
             for one in frame.sliding
         ),
-    )  # fmt: skip
+    )
 
 
 def _extent(extent: Extent, unit_m: float) -> Extent:
-    return replace(extent, amount=extent.amount / unit_m) if extent.by == "space" else extent
+    return (
+        replace(extent, amount=extent.amount / unit_m)
+        if extent.by == "space"
+        else extent
+    )
 
 
 def _expression(text: str | None, unit_m: float) -> str | None:
@@ -77,5 +99,7 @@ def _expression(text: str | None, unit_m: float) -> str | None:
     names = (TokenType.VAR, TokenType.IDENTIFIER)
     for token in reversed(_DUCKDB.tokenize(text)):
         if token.token_type in names and token.text.lower() == _SPEED:
-            text = f"{text[: token.start]}({_SPEED} * {unit_m!r}){text[token.end + 1 :]}"
+            text = (
+                f"{text[: token.start]}({_SPEED} * {unit_m!r}){text[token.end + 1 :]}"
+            )
     return text

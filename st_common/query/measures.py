@@ -28,36 +28,64 @@ class _Place:
 def measured(term: Term, tree: exp.Expr) -> Sequence[_Place]:
     """Where the term's numbers with units stand in a tree of its text."""
     literals = list(tree.find_all(exp.Literal, bfs=False)) if term.measures else []
-    return [_Place(literal=literals[at], measure=measure, span=span) for at, measure, span in term.measures]
+    return [
+        _Place(literal=literals[at], measure=measure, span=span)
+        for at, measure, span in term.measures
+    ]
 
 
-def fit_units(statement: "Statement", places: Sequence[_Place], stream: "StreamSettings") -> list[Problem]:
+def fit_units(
+    statement: "Statement", places: Sequence[_Place], stream: "StreamSettings"
+) -> list[Problem]:
     """Brings numbers with units into the units of the attributes beside them, in place; what cannot be is a problem."""
-    found = (_fit(statement, place, stream.attributes, stream.units) for place in places)
+    found = (
+        _fit(statement, place, stream.attributes, stream.units) for place in places
+    )
     return [problem for problem in found if problem is not None]
 
 
 def _fit(
-    statement: "Statement", place: _Place, attributes: Mapping[str, str], units: Mapping[str, str]
+    statement: "Statement",
+    place: _Place,
+    attributes: Mapping[str, str],
+    units: Mapping[str, str],
 ) -> Problem | None:
     side, around = _around(place.literal)
-    named = {column.name for column in around.find_all(exp.Column)} & (set(attributes) - set(BUILTINS))
+    named = {column.name for column in around.find_all(exp.Column)} & (
+        set(attributes) - set(BUILTINS)
+    )
     if not named:
         return None  # metres, seconds and metres per second, as what every fix has
     sides = [each.unnest() for each in around.iter_expressions()]
     alone = [each for each in sides if isinstance(each, exp.Column)]
-    if not (isinstance(around, COMPARISONS) and side in sides and len(alone) == len(named) == 1):
-        hint = "compare one attribute with it, or leave the unit out: attribute > 60 km/h"
-        return statement.problem("a number with a unit beside more than an attribute", at=place.span, hint=hint)
+    if not (
+        isinstance(around, COMPARISONS)
+        and side in sides
+        and len(alone) == len(named) == 1
+    ):
+        hint = (
+            "compare one attribute with it, or leave the unit out: attribute > 60 km/h"
+        )
+        return statement.problem(
+            "a number with a unit beside more than an attribute",
+            at=place.span,
+            hint=hint,
+        )
     (name,) = named
     unit = unit_of(units.get(name, ""))
     shown = statement.text[slice(*place.span)]
     if unit is None:
         like = f'attributes = {{ {name} = "{attributes[name]} {_like(shown)}" }} says it; a number alone is as it is'
-        return statement.problem(f"attribute {name!r} has no unit to compare {shown} with", at=place.span, hint=like)
+        return statement.problem(
+            f"attribute {name!r} has no unit to compare {shown} with",
+            at=place.span,
+            hint=like,
+        )
     if unit.domain != place.measure.domain:
         message = f"expected {WHAT[unit.domain]}, not {WHAT[place.measure.domain]}"
-        return statement.problem(message, at=place.span, hint=f"{name} is in {units[name]}")
+        return statement.problem(
+            message, at=place.span, hint=f"{name} is in {units[name]}"
+        )
     place.literal.set("this", repr(converted(place.measure, unit)).removesuffix(".0"))
     return None
 
@@ -68,7 +96,9 @@ def _around(literal: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
     The side is the number itself when nothing but a sign or parentheses is around it.
     """
     side = literal
-    while isinstance(side.parent, exp.Neg | exp.Paren) and side.parent.parent is not None:
+    while (
+        isinstance(side.parent, exp.Neg | exp.Paren) and side.parent.parent is not None
+    ):
         side = side.parent
     around = side.parent or side
     while not isinstance(around, COMPARISONS) and around.parent is not None:

@@ -10,7 +10,18 @@ from st_common.query.grammar.dialect import expression_of
 from st_common.query.grammar.nodes import Span
 from st_common.query.lowering.expression import Term, text_of
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In, exp.Between)
+_COMPARISONS = (
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.In,
+    exp.Between,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,18 +40,30 @@ def mixed(term: Term, columns: Columns) -> Iterator[Mixed]:
         return
     for node in expression_of(term.text).find_all(*_COMPARISONS):
         sides = [side.unnest() for side in node.iter_expressions()]
-        named = [side for side in sides if not isinstance(side, exp.Literal | exp.Neg | exp.Null | exp.Boolean)]
+        named = [
+            side
+            for side in sides
+            if not isinstance(side, exp.Literal | exp.Neg | exp.Null | exp.Boolean)
+        ]
         types = {
-            id(side): found for side, found in zip(named, bound([text_of(s) for s in named], columns), strict=True)
+            id(side): found
+            for side, found in zip(
+                named, bound([text_of(s) for s in named], columns), strict=True
+            )
         }
         texts = [side for side in named if types[id(side)].kind == "text"]
         numbers = [
-            side for side in sides if _is_number(side) or (types.get(id(side)) and types[id(side)].kind == "number")
+            side
+            for side in sides
+            if _is_number(side)
+            or (types.get(id(side)) and types[id(side)].kind == "number")
         ]
         if texts and numbers:
             literals = [text_of(side) for side in numbers if _is_number(side)]
             yield Mixed(
-                text=text_of(texts[0]), span=_span(texts[0], term), quoted=", ".join(f"'{one}'" for one in literals)
+                text=text_of(texts[0]),
+                span=_span(texts[0], term),
+                quoted=", ".join(f"'{one}'" for one in literals),
             )
 
 
@@ -52,4 +75,6 @@ def _is_number(node: exp.Expr) -> bool:
 def _span(node: exp.Expr, term: Term) -> Span:
     """Where the first column in a part of a term stands; the whole term without one."""
     names = {column.name.casefold() for column in node.find_all(exp.Column)}
-    return next((span for name, span in term.columns if name.casefold() in names), term.span)
+    return next(
+        (span for name, span in term.columns if name.casefold() in names), term.span
+    )

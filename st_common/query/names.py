@@ -75,7 +75,10 @@ def found(name: str, known: Iterable[str]) -> str:
 
 
 def resolved(
-    statement: "Statement", streams: "Mapping[str, StreamSettings]", layers: Collection[str], tags_of: LayerTags
+    statement: "Statement",
+    streams: "Mapping[str, StreamSettings]",
+    layers: Collection[str],
+    tags_of: LayerTags,
 ) -> Resolved:
     """A statement with its stream, layer and columns as they are declared; what is unknown stays as it is written."""
     plan = statement.plan
@@ -93,9 +96,22 @@ def resolved(
     rewritten = _Rewritten()
     words_too = beside_speed(statement)
     for term in statement.terms:
-        _rewrite(statement, term, _names_of(stream, term), rewritten, stream=stream, is_word=term in words_too)
-    changed = replace(statement, plan=_with_texts(plan, rewritten.texts), terms=tuple(rewritten.terms))
-    return Resolved(statement=changed, notices=tuple(rewritten.notices), problems=tuple(rewritten.problems))
+        _rewrite(
+            statement,
+            term,
+            _names_of(stream, term),
+            rewritten,
+            stream=stream,
+            is_word=term in words_too,
+        )
+    changed = replace(
+        statement, plan=_with_texts(plan, rewritten.texts), terms=tuple(rewritten.terms)
+    )
+    return Resolved(
+        statement=changed,
+        notices=tuple(rewritten.notices),
+        problems=tuple(rewritten.problems),
+    )
 
 
 def beside_speed(statement: "Statement") -> tuple[Term, ...]:
@@ -103,36 +119,59 @@ def beside_speed(statement: "Statement") -> tuple[Term, ...]:
     plan = statement.plan
     if plan is None or plan.aggregate is None or plan.aggregate.function != "avgspd":
         return ()
-    others = (plan.where is not None) + (plan.join is not None and plan.join.left is not None)
+    others = (plan.where is not None) + (
+        plan.join is not None and plan.join.left is not None
+    )
     return statement.terms[others:]
 
 
 def _join(join: LayerJoin, layers: Collection[str], tags_of: LayerTags) -> LayerJoin:
     """The join with its layer as it is called; a key `ID` is the feature's id where no feature has such a tag."""
     layer, right = found(join.layer, layers), join.right
-    is_id = right is not None and right.casefold() in OBJECT_NAMES and layer in layers and right not in tags_of(layer)
+    is_id = (
+        right is not None
+        and right.casefold() in OBJECT_NAMES
+        and layer in layers
+        and right not in tags_of(layer)
+    )
     return replace(join, layer=layer, right="fid" if is_id else right)
 
 
 def _names_of(stream: "StreamSettings", term: Term) -> _Names:
     columns = columns_of(stream.attributes, partner=term.partner)
-    return _Names(stream=stream.name, columns=columns, known={name.casefold(): name for name, _ in columns})
+    return _Names(
+        stream=stream.name,
+        columns=columns,
+        known={name.casefold(): name for name, _ in columns},
+    )
 
 
 def _rewrite(
-    statement: "Statement", term: Term, names: _Names, done: _Rewritten, *, stream: "StreamSettings", is_word: bool
+    statement: "Statement",
+    term: Term,
+    names: _Names,
+    done: _Rewritten,
+    *,
+    stream: "StreamSettings",
+    is_word: bool,
 ) -> None:
     """Adds a term as it is with its names resolved; `is_word`: a name alone may be a text as well."""
     if not term.measures and all(names.means(name) == name for name, _ in term.columns):
         done.terms.append(term)
         return
-    tree = exp.Paren(this=expression_of(term.text))  # so that also the root can be replaced
+    tree = exp.Paren(
+        this=expression_of(term.text)
+    )  # so that also the root can be replaced
     places = measured(term, tree)
     nodes = list(tree.find_all(exp.Column, bfs=False))
     bare = {name for name, _ in term.columns} - {
         name for name, span in term.columns if not _is_bare(statement, name, span)
     }
-    texts = {id(node): node for node in nodes if node.name in bare and _is_text(node, names, is_word=is_word)}
+    texts = {
+        id(node): node
+        for node in nodes
+        if node.name in bare and _is_text(node, names, is_word=is_word)
+    }
     for node in nodes:
         meant = names.means(node.name)
         if meant is not None:
@@ -141,11 +180,20 @@ def _rewrite(
             node.replace(exp.Literal.string(node.name))
     done.problems += fit_units(statement, places, stream)
     read = {node.name for node in texts.values()}
-    columns = tuple((names.means(name) or name, span) for name, span in term.columns if name not in read)
+    columns = tuple(
+        (names.means(name) or name, span)
+        for name, span in term.columns
+        if name not in read
+    )
     spans = [(name, span) for name, span in term.columns if name in read]
-    done.notices += [_notice(statement, name, span, names) for name, span in sorted(spans, key=lambda pair: pair[1])]
+    done.notices += [
+        _notice(statement, name, span, names)
+        for name, span in sorted(spans, key=lambda pair: pair[1])
+    ]
     done.texts[term.text] = text_of(tree.this)
-    done.terms.append(replace(term, text=done.texts[term.text], columns=columns, measures=()))
+    done.terms.append(
+        replace(term, text=done.texts[term.text], columns=columns, measures=())
+    )
 
 
 def _is_bare(statement: "Statement", name: str, span: tuple[int, int]) -> bool:
@@ -187,7 +235,9 @@ def _kind_of(tree: exp.Expr, names: _Names) -> str:
     return bound([text_of(copied)], names.columns)[0].kind
 
 
-def _notice(statement: "Statement", name: str, span: tuple[int, int], names: _Names) -> Problem:
+def _notice(
+    statement: "Statement", name: str, span: tuple[int, int], names: _Names
+) -> Problem:
     hint = did_you_mean(name, [known for known, _ in names.columns])
     message = f"{name} is no column of {names.stream}: read as the text '{name}'"
     return statement.problem(message, at=span, hint=hint)
@@ -205,20 +255,35 @@ def _with_texts(plan: Plan, texts: Mapping[str, str]) -> Plan:
         pairs = replace(pairs, keys=tuple(texts.get(key, key) for key in pairs.keys))
     aggregate = None if plan.aggregate is None else _aggregate(plan.aggregate, texts)
     columns = tuple(_columns(plan.columns, texts))
-    return replace(plan, join=join, pairs=pairs, aggregate=aggregate, columns=columns, where=now["where"])
+    return replace(
+        plan,
+        join=join,
+        pairs=pairs,
+        aggregate=aggregate,
+        columns=columns,
+        where=now["where"],
+    )
 
 
 def _aggregate(aggregate: Aggregate, texts: Mapping[str, str]) -> Aggregate:
-    argument, group = (text and texts.get(text, text) for text in (aggregate.argument, aggregate.group))
+    argument, group = (
+        text and texts.get(text, text) for text in (aggregate.argument, aggregate.group)
+    )
     if argument == "object" and aggregate.function in ("count", "count_distinct"):
         return Aggregate(function="count_distinct", group=group)
     return replace(aggregate, argument=argument, group=group)
 
 
-def _columns(columns: Iterable[tuple[str, str]], texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _columns(
+    columns: Iterable[tuple[str, str]], texts: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
     """Columns with their texts; one that is called by its text is called by the new one."""
     for name, text in columns:
         now = texts.get(text, text)
-        plain = now[1:-1].replace('""', '"') if now.startswith('"') and now.endswith('"') else now
+        plain = (
+            now[1:-1].replace('""', '"')
+            if now.startswith('"') and now.endswith('"')
+            else now
+        )
         called = words.quoted(name) == text or name == text
         yield (plain if called and now != text else name), now

@@ -41,13 +41,21 @@ class GroupNearest:
 
 Neighbours = Nearest | ReverseNearest | GroupNearest
 
-_KINDS: dict[str, type[Any]] = {"nearest": Nearest, "reverse": ReverseNearest, "group": GroupNearest}
+_KINDS: dict[str, type[Any]] = {
+    "nearest": Nearest,
+    "reverse": ReverseNearest,
+    "group": GroupNearest,
+}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def places_of(neighbours: Neighbours) -> tuple[Place, ...]:
     """The places that distances are measured from."""
-    return neighbours.places if isinstance(neighbours, GroupNearest) else (neighbours.place,)
+    return (
+        neighbours.places
+        if isinstance(neighbours, GroupNearest)
+        else (neighbours.place,)
+    )
 
 
 def neighbours_to_json(neighbours: Neighbours) -> dict[str, Any]:

@@ -47,12 +47,15 @@ def choose(selectivity_where: float | None, selectivity_space: float | None) -> 
     if selectivity_where is None or selectivity_space is None:
         return "space_first"
     first, second = (
-        flow(1.0, order, selectivity_where, selectivity_space) for order in ("space_first", "select_first")
+        flow(1.0, order, selectivity_where, selectivity_space)
+        for order in ("space_first", "select_first")
     )
     return "space_first" if first.cost <= second.cost else "select_first"
 
 
-def flow(objects: float, order: str, selectivity_where: float, selectivity_space: float) -> Flow:
+def flow(
+    objects: float, order: str, selectivity_where: float, selectivity_space: float
+) -> Flow:
     """The estimated tuples when `objects` are looked at in this order; the two conditions are taken as independent."""
     out = objects * selectivity_where * selectivity_space
     if order == "select_first":

@@ -20,10 +20,14 @@ _QUOTED_NAME = r"\"[^\"\\\x00-\x1f]*\""
 _QUOTED = f"{_TEXT}|{_QUOTED_NAME}"
 _NAME = r"(?<=QUERY )[A-Za-z_][A-Za-z0-9_]*(?=\s)"
 _NUMBER = r"(?<![\w.])[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.])"
-_SIMPLE = re.compile(rf"({_PLAIN}*(?:(?:{_QUOTED}|-(?!-)|/(?![*/])){_PLAIN}*)*(?:;|\Z)){_BLANK}")
+_SIMPLE = re.compile(
+    rf"({_PLAIN}*(?:(?:{_QUOTED}|-(?!-)|/(?![*/])){_PLAIN}*)*(?:;|\Z)){_BLANK}"
+)
 _LITERALS = re.compile(f"({_NAME}|{_QUOTED}|{_NUMBER})")
 
-_KINDS = str.maketrans("123456789", "0" * 9) | str.maketrans(f"{ascii_letters}_", "a" * 53)
+_KINDS = str.maketrans("123456789", "0" * 9) | str.maketrans(
+    f"{ascii_letters}_", "a" * 53
+)
 
 Tokenize = Callable[[str], list[Token]]
 
@@ -49,7 +53,9 @@ class Piece:
         if self.tokens is not None:
             return list(self.tokens)
         tokens = _tokens(self.text, self.start, tokenize)
-        ends = [token.end for token in tokens if token.token_type == TokenType.SEMICOLON]
+        ends = [
+            token.end for token in tokens if token.token_type == TokenType.SEMICOLON
+        ]
         guessed = [self.start + len(self.text) - 1] if self.text.endswith(";") else []
         if ends != guessed:
             raise CutError
@@ -82,13 +88,21 @@ def literals_of(statement: str) -> tuple[str, list[str], list[str]]:
     return "\0".join([kinds, *between]), literals, between
 
 
-def pattern_of(literals: Sequence[str], between: Sequence[str], varying: Collection[int]) -> re.Pattern[str]:
+def pattern_of(
+    literals: Sequence[str], between: Sequence[str], varying: Collection[int]
+) -> re.Pattern[str]:
     """What a whole statement matches that has these parts, and these literals but for the numbers `varying`.
 
     Its groups are the literals: for a text that matches they are those of `literals_of`, which is slower.
     """
-    groups = [_like(text) if number in varying else re.escape(text) for number, text in enumerate(literals)]
-    parts = [f"{re.escape(part)}({group})" for part, group in zip(between[:-1], groups, strict=True)]
+    groups = [
+        _like(text) if number in varying else re.escape(text)
+        for number, text in enumerate(literals)
+    ]
+    parts = [
+        f"{re.escape(part)}({group})"
+        for part, group in zip(between[:-1], groups, strict=True)
+    ]
     return re.compile("".join([*parts, re.escape(between[-1])]))
 
 
@@ -127,7 +141,11 @@ def _whole(text: str, start: int, tokenize: Tokenize) -> list[Token] | None:
     if not text.endswith(";"):
         return tokens
     last = tokens[-1] if tokens else None
-    ends = last is not None and last.token_type == TokenType.SEMICOLON and last.end == start + len(text) - 1
+    ends = (
+        last is not None
+        and last.token_type == TokenType.SEMICOLON
+        and last.end == start + len(text) - 1
+    )
     return tokens if ends else None
 
 

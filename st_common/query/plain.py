@@ -21,12 +21,20 @@ from st_common.query.region import Box
 
 _LEAST_ROWS = 64  # below, reading columns takes longer than reading rows
 _CORNERS = ("minx", "miny", "maxx", "maxy")
-_INSIDE = pa.struct([("kind", pa.string()), *((name, pa.float64()) for name in _CORNERS)])
+_INSIDE = pa.struct(
+    [("kind", pa.string()), *((name, pa.float64()) for name in _CORNERS)]
+)
 _PLAN = pa.struct([("v", pa.int64()), ("stream", pa.string()), ("inside", _INSIDE)])
-_ROW = pa.schema([
-    ("op", pa.string()), ("query", pa.string()), ("version", pa.int64()), ("plan", _PLAN), ("text", pa.string()),
-    ("owner", pa.string()),
-])  # fmt: skip
+_ROW = pa.schema(
+    [
+        ("op", pa.string()),
+        ("query", pa.string()),
+        ("version", pa.int64()),
+        ("plan", _PLAN),
+        ("text", pa.string()),
+        ("owner", pa.string()),
+    ]
+)
 _ALWAYS = ("op", "query", "version", "text", "owner")
 
 
@@ -52,7 +60,11 @@ def is_plain(plan: Plan) -> bool:
 def plan_text(plan: Plan) -> str:
     """The plan as JSON without blanks."""
     box = plan.inside
-    if not is_plain(plan) or type(box) is not Box or not math.isfinite(box.minx + box.miny + box.maxx + box.maxy):
+    if (
+        not is_plain(plan)
+        or type(box) is not Box
+        or not math.isfinite(box.minx + box.miny + box.maxx + box.maxy)
+    ):
         return json.dumps(plan.to_json(), separators=(",", ":"))
     where = "" if plan.where is None else f',"where":{quoted(plan.where)}'
     return (
@@ -78,7 +90,9 @@ class PlainRows:
     def plan_texts(self) -> Iterator[str]:
         """The plans as JSON, as `json.dumps` writes it."""
         quoted_streams = {name: quoted(name) for name in set(self.streams)}
-        for stream, (minx, miny, maxx, maxy) in zip(self.streams, self.corners.tolist(), strict=True):
+        for stream, (minx, miny, maxx, maxy) in zip(
+            self.streams, self.corners.tolist(), strict=True
+        ):
             yield (
                 f'{{"v": {VERSION}, "stream": {quoted_streams[stream]}, "inside": {{"kind": "box", "minx": {minx!r}, '
                 f'"miny": {miny!r}, "maxx": {maxx!r}, "maxy": {maxy!r}}}}}'
@@ -91,15 +105,22 @@ def plain_rows(payload: bytes) -> PlainRows | None:
     So whoever gets None reads row by row, and says what is wrong with one.
     """
     rows = payload.count(b"\n")
-    if rows < _LEAST_ROWS or not _is_a_row_a_line(payload, rows) or b'"kind":"box"' not in payload:
+    if (
+        rows < _LEAST_ROWS
+        or not _is_a_row_a_line(payload, rows)
+        or b'"kind":"box"' not in payload
+    ):
         return None
     if not _is_text(payload):
         return None
     try:
         found = pj.read_json(
-            io.BytesIO(payload), read_options=pj.ReadOptions(use_threads=False, block_size=len(payload) + 1),
-            parse_options=pj.ParseOptions(explicit_schema=_ROW, unexpected_field_behavior="error"),
-        ).combine_chunks()  # fmt: skip
+            io.BytesIO(payload),
+            read_options=pj.ReadOptions(use_threads=False, block_size=len(payload) + 1),
+            parse_options=pj.ParseOptions(
+                explicit_schema=_ROW, unexpected_field_behavior="error"
+            ),
+        ).combine_chunks()
     except pa.ArrowInvalid:
         return None
     return _checked(found) if len(found) == rows else None
@@ -115,7 +136,11 @@ def _is_text(payload: bytes) -> bool:
 
 
 def _is_a_row_a_line(payload: bytes, rows: int) -> bool:
-    return payload.startswith(b"{") and payload.endswith(b"}\n") and payload.count(b"}\n{") == rows - 1
+    return (
+        payload.startswith(b"{")
+        and payload.endswith(b"}\n")
+        and payload.count(b"}\n{") == rows - 1
+    )
 
 
 def _checked(found: pa.Table) -> PlainRows | None:
@@ -127,13 +152,22 @@ def _checked(found: pa.Table) -> PlainRows | None:
     if version.null_count or stream.null_count or inside.null_count:
         return None
     kind, *corners = inside.flatten()
-    values = np.column_stack([corner.to_numpy(zero_copy_only=False) for corner in corners])
-    known = pc.all(pc.equal(found["op"], "register")).as_py() and pc.all(pc.equal(version, VERSION)).as_py()
+    values = np.column_stack(
+        [corner.to_numpy(zero_copy_only=False) for corner in corners]
+    )
+    known = (
+        pc.all(pc.equal(found["op"], "register")).as_py()
+        and pc.all(pc.equal(version, VERSION)).as_py()
+    )
     if not known or kind.null_count or not pc.all(pc.equal(kind, "box")).as_py():
         return None
     if any(corner.null_count for corner in corners) or not np.isfinite(values).all():
         return None
     return PlainRows(
-        names=found["query"].to_pylist(), versions=found["version"].to_pylist(), texts=found["text"].combine_chunks(),
-        owners=found["owner"].combine_chunks(), streams=stream.to_pylist(), corners=values,
-    )  # fmt: skip
+        names=found["query"].to_pylist(),
+        versions=found["version"].to_pylist(),
+        texts=found["text"].combine_chunks(),
+        owners=found["owner"].combine_chunks(),
+        streams=stream.to_pylist(),
+        corners=values,
+    )

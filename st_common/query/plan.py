@@ -14,16 +14,39 @@ from st_common.query.comparing import (
     transform_to_json,
 )
 from st_common.query.frame import Frame, frame_from_json, frame_to_json
-from st_common.query.neighbours import Neighbours, neighbours_from_json, neighbours_to_json, places_of
+from st_common.query.neighbours import (
+    Neighbours,
+    neighbours_from_json,
+    neighbours_to_json,
+    places_of,
+)
 from st_common.query.record import values_of
-from st_common.query.region import Box, MovingBox, MovingCircle, Region, region_from_json, region_to_json
+from st_common.query.region import (
+    Box,
+    MovingBox,
+    MovingCircle,
+    Region,
+    region_from_json,
+    region_to_json,
+)
 
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
-Function = Literal["count", "count_distinct", "sum", "avg", "min", "max", "distinct", "avgspd"]
+Function = Literal[
+    "count", "count_distinct", "sum", "avg", "min", "max", "distinct", "avgspd"
+]
 Order = Literal["auto", "space_first", "select_first"]
 
-__all__ = ["Aggregate", "Box", "Emit", "LayerJoin", "PairJoin", "Plan", "Region", "Window"]
+__all__ = [
+    "Aggregate",
+    "Box",
+    "Emit",
+    "LayerJoin",
+    "PairJoin",
+    "Plan",
+    "Region",
+    "Window",
+]
 VERSION = 3  # of a plan as JSON; older ones are read as well
 
 
@@ -48,7 +71,11 @@ class LayerJoin:
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", tuple(sorted(set(self.kinds))))
         if self.tags:
-            object.__setattr__(self, "tags", tuple(sorted({(name, value) for name, value in self.tags})))
+            object.__setattr__(
+                self,
+                "tags",
+                tuple(sorted({(name, value) for name, value in self.tags})),
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,15 +150,31 @@ class Plan:
     @property
     def focals(self) -> tuple[str, ...]:
         """The objects that the query goes with, each once, in the plan's order."""
-        moving = (self.inside.focal,) if isinstance(self.inside, MovingBox | MovingCircle) else ()
+        moving = (
+            (self.inside.focal,)
+            if isinstance(self.inside, MovingBox | MovingCircle)
+            else ()
+        )
         places = places_of(self.neighbours) if self.neighbours else ()
-        return tuple(dict.fromkeys([*moving, *(place.focal for place in places if place.focal is not None)]))
+        return tuple(
+            dict.fromkeys(
+                [*moving, *(place.focal for place in places if place.focal is not None)]
+            )
+        )
 
     @property
     def by_ticks(self) -> bool:
         """Whether the query is judged at ticks of event time; else it is judged fix by fix (DESIGN section 3)."""
-        moves = isinstance(self.inside, MovingBox | MovingCircle) or self.neighbours is not None
-        above = self.window is not None or self.aggregate is not None or self.valid_until or self.emit == "rstream"
+        moves = (
+            isinstance(self.inside, MovingBox | MovingCircle)
+            or self.neighbours is not None
+        )
+        above = (
+            self.window is not None
+            or self.aggregate is not None
+            or self.valid_until
+            or self.emit == "rstream"
+        )
         return moves or above or self.pairs is not None or self.frame is not None
 
     def to_json(self) -> dict[str, Any]:
@@ -146,17 +189,33 @@ class Plan:
     def from_json(value: dict[str, Any]) -> "Plan":
         """The plan that `to_json` gave, in this version or in an older one."""
         get = value.get
-        inside, neighbours, join, pairs = get("inside"), get("neighbours"), get("join"), get("pairs")
-        window, aggregate, frame, compare = get("window"), get("aggregate"), get("frame"), get("compare")
+        inside, neighbours, join, pairs = (
+            get("inside"),
+            get("neighbours"),
+            get("join"),
+            get("pairs"),
+        )
+        window, aggregate, frame, compare = (
+            get("window"),
+            get("aggregate"),
+            get("frame"),
+            get("compare"),
+        )
         return Plan(
             stream=intern(value["stream"]),  # one text for a million plans
             inside=region_from_json(inside) if inside else None,
             neighbours=neighbours_from_json(neighbours) if neighbours else None,
-            join=LayerJoin(**{**join, "kinds": tuple(join.get("kinds", ()))}) if join else None,
-            pairs=PairJoin(**{**pairs, "keys": tuple(pairs.get("keys", ()))}) if pairs is not None else None,
+            join=LayerJoin(**{**join, "kinds": tuple(join.get("kinds", ()))})
+            if join
+            else None,
+            pairs=PairJoin(**{**pairs, "keys": tuple(pairs.get("keys", ()))})
+            if pairs is not None
+            else None,
             window=Window(**window) if window else None,
             frame=frame_from_json(frame) if frame is not None else None,
-            transforms=tuple([transform_from_json(one) for one in get("transforms", ())]),
+            transforms=tuple(
+                [transform_from_json(one) for one in get("transforms", ())]
+            ),
             compare=compare_from_json(compare) if compare else None,
             aggregate=Aggregate(**aggregate) if aggregate else None,
             where=get("where"),

@@ -25,19 +25,30 @@ def plan_from_json(text: str) -> Plan:
         QueryError: what is wrong, each mistake with its place in the JSON such as `$.inside.minx`.
     """
     value = _value(text)
-    mistakes = sorted(_validator().iter_errors(value), key=lambda mistake: mistake.json_path)
+    mistakes = sorted(
+        _validator().iter_errors(value), key=lambda mistake: mistake.json_path
+    )
     if mistakes:
-        said = list(dict.fromkeys(each for mistake in mistakes for each in _said(mistake)))
+        said = list(
+            dict.fromkeys(each for mistake in mistakes for each in _said(mistake))
+        )
         more = f"; {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-        raise QueryError("; ".join(said[:_SHOWN]) + more, hint="data_contracts/plan.schema.json says what a plan has")
+        raise QueryError(
+            "; ".join(said[:_SHOWN]) + more,
+            hint="data_contracts/plan.schema.json says what a plan has",
+        )
     return rebuilt(Plan.from_json(value)).build()
 
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+        return json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_object
+        )
     except json.JSONDecodeError as error:
-        raise QueryError(f"line {error.lineno}, column {error.colno}: this is no JSON: {error.msg}") from None
+        raise QueryError(
+            f"line {error.lineno}, column {error.colno}: this is no JSON: {error.msg}"
+        ) from None
     except RecursionError:
         raise QueryError("$: nested too deeply") from None
 
@@ -50,7 +61,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         names = [name for name, _ in pairs]
-        raise QueryError(f"{next(name for name in names if names.count(name) > 1)!r} stands twice in one object")
+        raise QueryError(
+            f"{next(name for name in names if names.count(name) > 1)!r} stands twice in one object"
+        )
     return value
 
 

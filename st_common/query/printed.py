@@ -8,16 +8,37 @@ from st_common.query.grammar import words
 from st_common.query.grammar.dialect import expression_of
 from st_common.query.grammar.words import always_quoted, number, quoted, text_literal
 from st_common.query.lowering.expression import text_of
-from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
+from st_common.query.neighbours import (
+    GroupNearest,
+    Nearest,
+    Neighbours,
+    Place,
+    ReverseNearest,
+)
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
-from st_common.query.printed_frame import compare_text, frame_text, options_of, using_text
+from st_common.query.printed_frame import (
+    compare_text,
+    frame_text,
+    options_of,
+    using_text,
+)
 from st_common.query.printed_region import region_text
 from st_common.query.problem import did_you_mean
 
 __all__ = ["number", "region_text", "to_text"]
 
 _OWN_COLUMNS = ("fid", "kind")
-_TIGHT = (exp.Column, exp.Literal, exp.Anonymous, exp.Cast, exp.Extract, exp.Case, exp.Boolean, exp.Null, exp.Paren)
+_TIGHT = (
+    exp.Column,
+    exp.Literal,
+    exp.Anonymous,
+    exp.Cast,
+    exp.Extract,
+    exp.Case,
+    exp.Boolean,
+    exp.Null,
+    exp.Paren,
+)
 
 
 def to_text(plan: Plan, name: str) -> str:
@@ -45,7 +66,11 @@ def _clauses(plan: Plan) -> Iterator[str]:
 
 def _above(plan: Plan, label: str) -> Iterator[str]:
     """The clauses about what becomes of the answer."""
-    if plan.aggregate is not None and plan.aggregate.group is not None and plan.aggregate.function != "distinct":
+    if (
+        plan.aggregate is not None
+        and plan.aggregate.group is not None
+        and plan.aggregate.function != "distinct"
+    ):
         yield f"GROUP BY {_of_partner(plan.aggregate.group, label)}"
     if plan.window is not None:
         yield f"WINDOW {_lasting(plan.window)}"
@@ -73,7 +98,11 @@ def _label(plan: Plan) -> str:
 
 def _told(plan: Plan, label: str) -> str:
     selected = _selected(plan, label)
-    return f"{plan.emit.upper()}({selected})" if plan.emit in ("istream", "dstream", "rstream") else selected
+    return (
+        f"{plan.emit.upper()}({selected})"
+        if plan.emit in ("istream", "dstream", "rstream")
+        else selected
+    )
 
 
 def _selected(plan: Plan, label: str) -> str:
@@ -81,7 +110,10 @@ def _selected(plan: Plan, label: str) -> str:
         return _aggregate(plan.aggregate, label)
     if not plan.columns:
         return "*"
-    return ", ".join(text if _is_named(name, text) else f"{text} AS {quoted(name)}" for name, text in plan.columns)
+    return ", ".join(
+        text if _is_named(name, text) else f"{text} AS {quoted(name)}"
+        for name, text in plan.columns
+    )
 
 
 def _is_named(name: str, text: str) -> bool:
@@ -108,11 +140,20 @@ def _of_partner(group: str, label: str) -> str:
 
 def _joined(stream: str, join: LayerJoin, label: str) -> str:
     layer = quoted(join.layer)
-    called = f"LAYER {layer} {label}" if join.layer.casefold() == stream.casefold() else layer
-    tags = "".join(f" AND {label}.{_tag(name)} = {text_literal(value)}" for name, value in join.tags)
+    called = (
+        f"LAYER {layer} {label}"
+        if join.layer.casefold() == stream.casefold()
+        else layer
+    )
+    tags = "".join(
+        f" AND {label}.{_tag(name)} = {text_literal(value)}"
+        for name, value in join.tags
+    )
     if join.predicate == "equals":
         return f"JOIN {called} ON {_tight(join.left or '')} = {label}.{_feature_column(join.right or '')}{tags}"
-    function = {"within": "ST_Within", "dwithin": "ST_DWithin"}.get(join.predicate, "ST_Intersects")
+    function = {"within": "ST_Within", "dwithin": "ST_DWithin"}.get(
+        join.predicate, "ST_Intersects"
+    )
     distance = f", {number(join.distance_m)} m" if join.predicate == "dwithin" else ""
     return f"JOIN {called} ON {function}({quoted(stream)}, {label}{distance}){tags}"
 
@@ -130,9 +171,13 @@ def _feature_column(name: str) -> str:
 
 def _paired(name: str, pairs: PairJoin, label: str) -> str:
     stream = quoted(name)
-    conditions = [f"{_qualified(key, stream)} = {_qualified(key, label)}" for key in pairs.keys]
+    conditions = [
+        f"{_qualified(key, stream)} = {_qualified(key, label)}" for key in pairs.keys
+    ]
     if pairs.distance_m is not None:
-        conditions.insert(0, f"ST_DWithin({stream}, {label}, {number(pairs.distance_m)} m)")
+        conditions.insert(
+            0, f"ST_DWithin({stream}, {label}, {number(pairs.distance_m)} m)"
+        )
     return f"JOIN {stream} {label} ON {' AND '.join(conditions)}"
 
 
@@ -190,4 +235,8 @@ def _place(place: Place) -> str:
 
 
 def _lasting(window: Window) -> str:
-    return f"{window.tuples} TUPLES" if window.tuples is not None else f"{number(window.seconds or 0.0)} s"
+    return (
+        f"{window.tuples} TUPLES"
+        if window.tuples is not None
+        else f"{number(window.seconds or 0.0)} s"
+    )

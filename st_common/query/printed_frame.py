@@ -16,7 +16,9 @@ _UNITS = {"space": " m", "time": " s", "rows": ""}
 def frame_text(frame: Frame) -> str:
     """The windows of a frame in brackets, each behind a blank."""
     windows = [_sliding(window) for window in frame.sliding]
-    windows += [f"RANGE BY {region_text(region)} RATTR SPACE" for region in frame.regions]
+    windows += [
+        f"RANGE BY {region_text(region)} RATTR SPACE" for region in frame.regions
+    ]
     return "".join(f" [{window}]" for window in windows)
 
 
@@ -44,7 +46,11 @@ def options_of(plan: Plan) -> Iterator[str]:
 
 def _sliding(window: Sliding) -> str:
     reach, slide = window.range, window.slide
-    first = f"ROWS {number(reach.amount)}" if reach.by == "rows" else f"RANGE BY {_extent(reach, 'RATTR')}"
+    first = (
+        f"ROWS {number(reach.amount)}"
+        if reach.by == "rows"
+        else f"RANGE BY {_extent(reach, 'RATTR')}"
+    )
     if slide is None:
         return first
     if reach.by == slide.by == "rows":
@@ -76,4 +82,6 @@ def _moment(seconds: float) -> str:
     except OverflowError:
         return f"{number(seconds)} s"
     exact = round(seconds * 1e6) / 1e6 == seconds
-    return moment.isoformat().replace("+00:00", "Z") if exact else f"{number(seconds)} s"
+    return (
+        moment.isoformat().replace("+00:00", "Z") if exact else f"{number(seconds)} s"
+    )

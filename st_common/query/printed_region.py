@@ -23,12 +23,18 @@ def _corners(corners: Corners) -> str:
 
 
 def _circle(circle: Circle) -> str:
-    return f"CIRCLE ({number(circle.x)}, {number(circle.y)}, {number(circle.radius_m)} m)"
+    return (
+        f"CIRCLE ({number(circle.x)}, {number(circle.y)}, {number(circle.radius_m)} m)"
+    )
 
 
 def _area(area: Area) -> str:
     corners = corners_across(area)
-    return text_literal(area.wkt) if corners is None else f"{_corners(corners)} CROSSING 180"
+    return (
+        text_literal(area.wkt)
+        if corners is None
+        else f"{_corners(corners)} CROSSING 180"
+    )
 
 
 def _moving_box(box: MovingBox) -> str:

@@ -25,7 +25,11 @@ class Problem:
     snippet: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}" if self.file else f"line {self.line}, column {self.column}"
+        place = (
+            f"{self.file}:{self.line}:{self.column}"
+            if self.file
+            else f"line {self.line}, column {self.column}"
+        )
         return f"{place}: {self.message}" + (f" ({self.hint})" if self.hint else "")
 
 
@@ -36,9 +40,15 @@ class TextError(QueryError):
     `understood` are the statements of the text that could be read, as `parse` gives them.
     """
 
-    def __init__(self, problems: Sequence[Problem], *, understood: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, problems: Sequence[Problem], *, understood: Sequence[Any] = ()
+    ) -> None:
         first, more = problems[0], len(problems) - 1
-        super().__init__(f"{first}; {more} more problem{'s' if more > 1 else ''}" if more else str(first))
+        super().__init__(
+            f"{first}; {more} more problem{'s' if more > 1 else ''}"
+            if more
+            else str(first)
+        )
         self.problems = tuple(problems)
         self.understood = tuple(understood)
         self.line, self.column = first.line, first.column
@@ -76,15 +86,30 @@ class Source:
         """A problem with the characters of `span` (start, end), which may be empty: a place between two characters."""
         line, column = self.place(span[0])
         start = self._line_starts[line - 1]
-        end = self._line_starts[line] - 1 if line < len(self._line_starts) else len(self.text)
-        snippet = underlined(self.text[start:end], column - 1, min(span[1], end) - span[0])
-        return Problem(message=message, hint=hint, file=self.file, line=line, column=column, snippet=snippet)
+        end = (
+            self._line_starts[line] - 1
+            if line < len(self._line_starts)
+            else len(self.text)
+        )
+        snippet = underlined(
+            self.text[start:end], column - 1, min(span[1], end) - span[0]
+        )
+        return Problem(
+            message=message,
+            hint=hint,
+            file=self.file,
+            line=line,
+            column=column,
+            snippet=snippet,
+        )
 
 
 def underlined(line: str, start: int, width: int) -> str:
     """Two rows: the line, cut to what fits around the place, and the place marked by ^ below it."""
     cut = 0 if start < _WIDTH * 3 // 4 else start - _WIDTH // 2
-    shown = "".join(char if char.isprintable() else " " for char in line[cut : cut + _WIDTH])
+    shown = "".join(
+        char if char.isprintable() else " " for char in line[cut : cut + _WIDTH]
+    )
     width = max(1, min(width, _WIDTH - (start - cut)))
     return f"  {shown.rstrip()}\n  {' ' * (start - cut)}{'^' * width}"
 

@@ -9,9 +9,15 @@ _KNOWN: dict[type[Any], tuple[tuple[str, Any], ...]] = {}
 def values_of(record: Any) -> dict[str, Any]:
     """The fields of a dataclass that make its value, by name, without those that have their default; not copied."""
     known = _KNOWN.get(type(record)) or _learned(type(record))
-    return {name: value for name, default in known if (value := getattr(record, name)) != default}
+    return {
+        name: value
+        for name, default in known
+        if (value := getattr(record, name)) != default
+    }
 
 
 def _learned(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
-    _KNOWN[kind] = tuple((field.name, field.default) for field in fields(kind) if field.compare)
+    _KNOWN[kind] = tuple(
+        (field.name, field.default) for field in fields(kind) if field.compare
+    )
     return _KNOWN[kind]

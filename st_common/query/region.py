@@ -14,12 +14,20 @@ class Box:
     miny: float
     maxx: float
     maxy: float
-    westwards: bool = field(default=False, compare=False, repr=False)  # how corners were given: no part of the value
+    westwards: bool = field(
+        default=False, compare=False, repr=False
+    )  # how corners were given: no part of the value
 
     @staticmethod
     def of_corners(x1: float, y1: float, x2: float, y2: float) -> "Box":
         """The box between two corners, given in either order; it may have no extent (GPAC, spec G4)."""
-        return Box(minx=min(x1, x2), miny=min(y1, y2), maxx=max(x1, x2), maxy=max(y1, y2), westwards=x1 > x2)
+        return Box(
+            minx=min(x1, x2),
+            miny=min(y1, y2),
+            maxx=max(x1, x2),
+            maxy=max(y1, y2),
+            westwards=x1 > x2,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +70,12 @@ class MovingCircle:
 Region = Box | Circle | Area | MovingBox | MovingCircle
 
 _KINDS: dict[str, type[Any]] = {
-    "box": Box, "circle": Circle, "area": Area, "moving_box": MovingBox, "moving_circle": MovingCircle,
-}  # fmt: skip
+    "box": Box,
+    "circle": Circle,
+    "area": Area,
+    "moving_box": MovingBox,
+    "moving_circle": MovingCircle,
+}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 

@@ -5,7 +5,14 @@ replay. What is registered now is the fold of those rows; the Delta table `queri
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -63,7 +70,9 @@ def carry_out(
     """
     with registry_locked(home), uncollected():
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
-        draft = _drafted(home, streams, statements, owner=owner, arrival_us=arrival_us, store=True)
+        draft = _drafted(
+            home, streams, statements, owner=owner, arrival_us=arrival_us, store=True
+        )
         changed = draft.created or draft.removed
         files = {AREAS: areas_file(draft.areas.values())} if changed else {}
         rows = _written(home, draft.rows, arrival_us, files)
@@ -89,14 +98,18 @@ def register(
 
 
 def check(
-    home: Home, streams: "Mapping[str, StreamSettings]", statements: "Sequence[Statement]"
+    home: Home,
+    streams: "Mapping[str, StreamSettings]",
+    statements: "Sequence[Statement]",
 ) -> tuple[Problem, ...]:
     """Raises what `carry_out` would raise, and does nothing; gives the notices."""
     return tuple(_drafted(home, streams, statements, owner="", arrival_us=0).notices)
 
 
 def fitted(
-    home: Home, streams: "Mapping[str, StreamSettings]", statements: "Sequence[Statement]"
+    home: Home,
+    streams: "Mapping[str, StreamSettings]",
+    statements: "Sequence[Statement]",
 ) -> "tuple[list[Statement], tuple[Problem, ...]]":
     """The statements with their names as they are declared, and notices, whatever is registered by their names.
 
@@ -111,7 +124,9 @@ def fitted(
 
 
 @contextmanager
-def with_misfits(home: Home, streams: "Callable[[], Mapping[str, StreamSettings]]") -> Iterator[None]:
+def with_misfits(
+    home: Home, streams: "Callable[[], Mapping[str, StreamSettings]]"
+) -> Iterator[None]:
     """What cannot be understood in a text is told together with what does not fit its stream in the rest of it.
 
     Only plans are looked at: whether a name is free depends on statements that were not understood.
@@ -127,7 +142,10 @@ def with_misfits(home: Home, streams: "Callable[[], Mapping[str, StreamSettings]
         except ConfigError:
             raise error from None  # without settings there is nothing to fit
         check_plans(draft, understood)
-        problems = sorted([*error.problems, *draft.problems], key=lambda each: (each.line, each.column))
+        problems = sorted(
+            [*error.problems, *draft.problems],
+            key=lambda each: (each.line, each.column),
+        )
         raise TextError(problems) from None
 
 
@@ -140,13 +158,25 @@ def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
     with registry_locked(home):
         row = _find_brief(home, name, store=True)
         if not row.live:
-            raise QueryError(f"query {row.name!r} was dropped already", hint="see fairway query list")
+            raise QueryError(
+                f"query {row.name!r} was dropped already", hint="see fairway query list"
+            )
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
-        dropped = replace(row, op="drop", arrival_us=arrival_us, plan=None, text=None, owner=None, layer_version=None)
+        dropped = replace(
+            row,
+            op="drop",
+            arrival_us=arrival_us,
+            plan=None,
+            text=None,
+            owner=None,
+            layer_version=None,
+        )
         return _written(home, [dropped], arrival_us, {})[0]
 
 
-def suspend(home: Home, failures: "Iterable[tuple[str, int, str]]", *, now_us: int | None = None) -> list[QueryRow]:
+def suspend(
+    home: Home, failures: "Iterable[tuple[str, int, str]]", *, now_us: int | None = None
+) -> list[QueryRow]:
     """Says in the logs that versions of queries are judged no more, and gives the control rows that were written.
 
     A failure is a name, a version, and why. Those that are known already, and versions that are no more, are passed
@@ -155,12 +185,25 @@ def suspend(home: Home, failures: "Iterable[tuple[str, int, str]]", *, now_us: i
     with registry_locked(home):
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
         latest = _latest(history(home))
-        known = {(row.name, row.version): row for row in latest.values() if row.state == "registered"}
+        known = {
+            (row.name, row.version): row
+            for row in latest.values()
+            if row.state == "registered"
+        }
         rows = [
-            replace(known[name, version], op="fail", arrival_us=arrival_us, plan=None, text=None, owner=None,
-                    layer_version=None, why=why)
-            for name, version, why in failures if (name, version) in known
-        ]  # fmt: skip
+            replace(
+                known[name, version],
+                op="fail",
+                arrival_us=arrival_us,
+                plan=None,
+                text=None,
+                owner=None,
+                layer_version=None,
+                why=why,
+            )
+            for name, version, why in failures
+            if (name, version) in known
+        ]
         return _written(home, rows, arrival_us, {}) if rows else []
 
 
@@ -170,7 +213,11 @@ def queries(home: Home, streams: Iterable[str] | None = None) -> list[QueryRow]:
     `streams` limits them to queries on these streams.
     """
     wanted = None if streams is None else set(streams)
-    rows = (row for row in _latest(history(home)).values() if row.live and (wanted is None or row.stream in wanted))
+    rows = (
+        row
+        for row in _latest(history(home)).values()
+        if row.live and (wanted is None or row.stream in wanted)
+    )
     return sorted(rows, key=lambda row: row.name)
 
 
@@ -180,9 +227,20 @@ def history(home: Home, name: str | None = None) -> list[QueryRow]:
     keyed: list[tuple[int, QueryRow]] = []
     for stream in logged_streams(home):
         rows = list(rows_of(home, stream))
-        arrivals = accumulate((row.arrival_us for row in rows), max)  # a clock that was set back changes no log order
-        keyed += [pair for pair in zip(arrivals, rows, strict=True) if name in (None, pair[1].name)]
-    return [row for _, row in sorted(keyed, key=lambda pair: (pair[0], pair[1].stream, pair[1].position))]
+        arrivals = accumulate(
+            (row.arrival_us for row in rows), max
+        )  # a clock that was set back changes no log order
+        keyed += [
+            pair
+            for pair in zip(arrivals, rows, strict=True)
+            if name in (None, pair[1].name)
+        ]
+    return [
+        row
+        for _, row in sorted(
+            keyed, key=lambda pair: (pair[0], pair[1].stream, pair[1].position)
+        )
+    ]
 
 
 def find(home: Home, name: str) -> QueryRow:
@@ -200,7 +258,10 @@ def _find_brief(home: Home, name: str, *, store: bool = False) -> QueryRow:
     latest = known(home, logged_streams(home), store=store).latest()
     called = found(name, latest)
     if called not in latest:
-        raise QueryError(f"unknown query {name!r}", hint=did_you_mean(name, latest) or "see fairway query list")
+        raise QueryError(
+            f"unknown query {name!r}",
+            hint=did_you_mean(name, latest) or "see fairway query list",
+        )
     return latest[called]
 
 
@@ -225,7 +286,10 @@ def logged_streams(home: Home) -> list[str]:
 
 def layers(home: Home) -> dict[str, int]:
     """The layers that are loaded in this home, with their newest versions."""
-    from st_common.layers.announce import layer_names, newest_version  # imports Delta: only for who names a layer
+    from st_common.layers.announce import (
+        layer_names,
+        newest_version,
+    )  # imports Delta: only for who names a layer
 
     versions = ((name, newest_version(home, name)) for name in layer_names(home))
     return {name: version for name, version in versions if version is not None}
@@ -241,7 +305,12 @@ def _drafted(
     store: bool = False,
 ) -> Draft:
     draft = _draft(
-        home, streams, statements, _registered(home, statements, store=store), owner=owner, arrival_us=arrival_us
+        home,
+        streams,
+        statements,
+        _registered(home, statements, store=store),
+        owner=owner,
+        arrival_us=arrival_us,
     )
     draft.areas.update({area.name.casefold(): area for area in areas(home)})
     draft_all(draft, statements)
@@ -250,7 +319,9 @@ def _drafted(
     return draft
 
 
-def _registered(home: Home, statements: "Sequence[Statement]", *, store: bool) -> MutableMapping[str, QueryRow]:
+def _registered(
+    home: Home, statements: "Sequence[Statement]", *, store: bool
+) -> MutableMapping[str, QueryRow]:
     """The newest row of every name; without plans and texts where no statement asks to see them."""
     if any(one.op in ("show", "explain") and one.plan is None for one in statements):
         return _latest(history(home))
@@ -267,9 +338,20 @@ def _draft(
     owner: str,
     arrival_us: int,
 ) -> Draft:
-    known = tuple(layers(home)) if any(one.plan and one.plan.join for one in statements) else ()
+    known = (
+        tuple(layers(home))
+        if any(one.plan and one.plan.join for one in statements)
+        else ()
+    )
     tags_of = partial(_tags_of, home)
-    return Draft(streams=streams, layers=known, latest=latest, owner=owner, arrival_us=arrival_us, tags_of=tags_of)
+    return Draft(
+        streams=streams,
+        layers=known,
+        latest=latest,
+        owner=owner,
+        arrival_us=arrival_us,
+        tags_of=tags_of,
+    )
 
 
 def _tags_of(home: Home, layer: str) -> set[str]:
@@ -289,24 +371,36 @@ def _latest(rows: Iterable[QueryRow]) -> dict[str, QueryRow]:
             if before is not None and before.live and before.version == row.version:
                 latest[row.name] = replace(before, why=row.why)
             continue
-        if before is None or (row.version, not row.live) > (before.version, not before.live):
+        if before is None or (row.version, not row.live) > (
+            before.version,
+            not before.live,
+        ):
             latest[row.name] = row
     return latest
 
 
-def _written(home: Home, rows: Sequence[QueryRow], arrival_us: int, files: Mapping[str, bytes]) -> list[QueryRow]:
+def _written(
+    home: Home, rows: Sequence[QueryRow], arrival_us: int, files: Mapping[str, bytes]
+) -> list[QueryRow]:
     """Writes rows into the logs of their streams, and files of the registry; gives the rows with their positions.
 
     The logs stay locked from reading the layers' versions to writing: so a version that is loaded meanwhile is
     announced after the rows, and no query keeps an old one.
     """
-    logs = {stream: Log(home.log(stream)) for stream in sorted({row.stream for row in rows})}
+    logs = {
+        stream: Log(home.log(stream)) for stream in sorted({row.stream for row in rows})
+    }
     with ExitStack() as locks:
         for log in logs.values():
             locks.enter_context(log.locked())
         pinned = _pinned(home, rows)
-        parts = {stream: payloads(encoded(row) for row in pinned if row.stream == stream) for stream in logs}
-        return _placed(pinned, parts, commit(home, logs, parts, arrival_us=arrival_us, files=files))
+        parts = {
+            stream: payloads(encoded(row) for row in pinned if row.stream == stream)
+            for stream in logs
+        }
+        return _placed(
+            pinned, parts, commit(home, logs, parts, arrival_us=arrival_us, files=files)
+        )
 
 
 def _pinned(home: Home, rows: Sequence[QueryRow]) -> list[QueryRow]:
@@ -322,12 +416,17 @@ def _pinned(home: Home, rows: Sequence[QueryRow]) -> list[QueryRow]:
 
 
 def _placed(
-    rows: Sequence[QueryRow], parts: Mapping[str, Sequence[bytes]], segments: Mapping[str, Sequence[Segment]]
+    rows: Sequence[QueryRow],
+    parts: Mapping[str, Sequence[bytes]],
+    segments: Mapping[str, Sequence[Segment]],
 ) -> list[QueryRow]:
     """The rows with the positions that their lines got."""
     positions = {
         stream: chain.from_iterable(
-            range(position_of(segment.number, 0), position_of(segment.number, payload.count(b"\n")))
+            range(
+                position_of(segment.number, 0),
+                position_of(segment.number, payload.count(b"\n")),
+            )
             for segment, payload in zip(segments[stream], of_stream, strict=True)
         )
         for stream, of_stream in parts.items()

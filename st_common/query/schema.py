@@ -16,62 +16,79 @@ from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 Schema = dict[str, Any]
 
 _TAGGED: dict[type[Any], str] = {
-    Box: "box", Circle: "circle", Area: "area", MovingBox: "moving_box", MovingCircle: "moving_circle",
-    Nearest: "nearest", ReverseNearest: "reverse", GroupNearest: "group",
-}  # fmt: skip
+    Box: "box",
+    Circle: "circle",
+    Area: "area",
+    MovingBox: "moving_box",
+    MovingCircle: "moving_circle",
+    Nearest: "nearest",
+    ReverseNearest: "reverse",
+    GroupNearest: "group",
+}
 _NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,62}$"
 _LONGEST_S = 3.2e9
 _MOST_ROWS = 1_000_000_000
 
-_LIMITS: MappingProxyType[str, Schema] = MappingProxyType({
-    "Plan.stream": {"pattern": _NAME},
-    "Plan.where": {"minLength": 1},
-    "LayerJoin.layer": {"pattern": _NAME},
-    "LayerJoin.distance_m": {"minimum": 0},
-    "PairJoin.distance_m": {"minimum": 0},
-    "Circle.radius_m": {"minimum": 0},
-    "MovingCircle.radius_m": {"minimum": 0},
-    "MovingCircle.focal": {"minLength": 1},
-    "MovingBox.width": {"minimum": 0},
-    "MovingBox.height": {"minimum": 0},
-    "MovingBox.focal": {"minLength": 1},
-    "Place.focal": {"minLength": 1},
-    "Nearest.k": {"minimum": 1, "maximum": MOST_NEIGHBOURS},
-    "GroupNearest.k": {"minimum": 1, "maximum": MOST_NEIGHBOURS},
-    "GroupNearest.places": {"minItems": 1},
-    "Window.seconds": {"minimum": 1e-6, "maximum": _LONGEST_S},
-    "Window.tuples": {"minimum": 1, "maximum": _MOST_ROWS},
-    "Extent.amount": {"exclusiveMinimum": 0},
-    "Frame.sliding": {"minItems": 1},
-    "Frame.regions": {"minItems": 1},
-    "Frame.min_step_m": {"minimum": 0},
-    "Transform.amount": {"minimum": 0},
-})  # fmt: skip
+_LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
+    {
+        "Plan.stream": {"pattern": _NAME},
+        "Plan.where": {"minLength": 1},
+        "LayerJoin.layer": {"pattern": _NAME},
+        "LayerJoin.distance_m": {"minimum": 0},
+        "PairJoin.distance_m": {"minimum": 0},
+        "Circle.radius_m": {"minimum": 0},
+        "MovingCircle.radius_m": {"minimum": 0},
+        "MovingCircle.focal": {"minLength": 1},
+        "MovingBox.width": {"minimum": 0},
+        "MovingBox.height": {"minimum": 0},
+        "MovingBox.focal": {"minLength": 1},
+        "Place.focal": {"minLength": 1},
+        "Nearest.k": {"minimum": 1, "maximum": MOST_NEIGHBOURS},
+        "GroupNearest.k": {"minimum": 1, "maximum": MOST_NEIGHBOURS},
+        "GroupNearest.places": {"minItems": 1},
+        "Window.seconds": {"minimum": 1e-6, "maximum": _LONGEST_S},
+        "Window.tuples": {"minimum": 1, "maximum": _MOST_ROWS},
+        "Extent.amount": {"exclusiveMinimum": 0},
+        "Frame.sliding": {"minItems": 1},
+        "Frame.regions": {"minItems": 1},
+        "Frame.min_step_m": {"minimum": 0},
+        "Transform.amount": {"minimum": 0},
+    }
+)
 """What values a field takes, beside its type."""
 
 
 def _when(field: str, value: str | list[str], *needed: str) -> Schema:
     """A field that says which others are needed."""
     chosen = {"enum": value} if isinstance(value, list) else {"const": value}
-    return {"if": {"properties": {field: chosen}, "required": [field]}, "then": {"required": list(needed)}}
+    return {
+        "if": {"properties": {field: chosen}, "required": [field]},
+        "then": {"required": list(needed)},
+    }
 
 
-_RULES: MappingProxyType[str, Schema] = MappingProxyType({
-    "Window": {"minProperties": 1, "maxProperties": 1},
-    "Place": {"anyOf": [{"not": {"required": ["focal"]}}, {"maxProperties": 1}]},
-    "PairJoin": {"minProperties": 1},
-    "Frame": {"anyOf": [{"required": ["sliding"]}, {"required": ["regions"]}]},
-    "LayerJoin": {"allOf": [_when("predicate", "equals", "left", "right")]},
-    "Aggregate": {
-        "allOf": [
-            _when("function", ["sum", "avg", "min", "max"], "argument"),
-            _when("function", "distinct", "group"),
-        ]
-    },
-    "Transform": {
-        "allOf": [_when("kind", "key", "text"), _when("kind", "box", "box"), _when("kind", "filter", "name")]
-    },
-})  # fmt: skip
+_RULES: MappingProxyType[str, Schema] = MappingProxyType(
+    {
+        "Window": {"minProperties": 1, "maxProperties": 1},
+        "Place": {"anyOf": [{"not": {"required": ["focal"]}}, {"maxProperties": 1}]},
+        "PairJoin": {"minProperties": 1},
+        "Frame": {"anyOf": [{"required": ["sliding"]}, {"required": ["regions"]}]},
+        "LayerJoin": {"allOf": [_when("predicate", "equals", "left", "right")]},
+        "Aggregate": {
+            "allOf": [
+                _when("function", ["sum", "avg", "min", "max"], "argument"),
+                _when("function", "distinct", "group"),
+            ]
+        },
+        "Transform": {
+            "allOf": [
+                _when("kind", "key", "text"),
+                _when("kind", "box", "box"),
+                _when("kind", "filter", "name"),
+            ]
+        },
+    }
+)
 """What fields of a record belong together."""
 
 
@@ -80,7 +97,10 @@ def plan_schema() -> Schema:
     """The schema (JSON Schema, draft 2020-12) of what `Plan.to_json` writes, in the present version."""
     records: dict[str, Schema] = {}
     plan = _record(Plan, records)
-    plan["properties"] = {"v": {"const": VERSION, "description": "The version of this format."}, **plan["properties"]}
+    plan["properties"] = {
+        "v": {"const": VERSION, "description": "The version of this format."},
+        **plan["properties"],
+    }
     plan["required"] = ["v", *plan["required"]]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -97,7 +117,10 @@ def _record(kind: type[Any], records: dict[str, Schema]) -> Schema:
     properties: Schema = {}
     for field in (field for field in fields(kind) if field.compare):
         found = _schema(hints[field.name], records)
-        properties[field.name] = {**found, **_LIMITS.get(f"{kind.__name__}.{field.name}", {})}
+        properties[field.name] = {
+            **found,
+            **_LIMITS.get(f"{kind.__name__}.{field.name}", {}),
+        }
     return {
         "description": " ".join((inspect.getdoc(kind) or "").split()),
         "type": "object",
@@ -119,7 +142,9 @@ def _schema(hint: Any, records: dict[str, Schema]) -> Schema:
         return _array(parts, records)
     if origin in (types.UnionType, typing.Union):
         return _union([part for part in parts if part is not type(None)], records)
-    return {"type": {str: "string", float: "number", int: "integer", bool: "boolean"}[hint]}
+    return {
+        "type": {str: "string", float: "number", int: "integer", bool: "boolean"}[hint]
+    }
 
 
 def _named(kind: type[Any], records: dict[str, Schema]) -> Schema:
@@ -133,7 +158,12 @@ def _array(parts: tuple[Any, ...], records: dict[str, Schema]) -> Schema:
     if parts[1:] == (...,):
         return {"type": "array", "items": _schema(parts[0], records)}
     items = [_schema(part, records) for part in parts]
-    return {"type": "array", "prefixItems": items, "items": False, "minItems": len(parts)}
+    return {
+        "type": "array",
+        "prefixItems": items,
+        "items": False,
+        "minItems": len(parts),
+    }
 
 
 def _union(parts: list[Any], records: dict[str, Schema]) -> Schema:
@@ -146,7 +176,11 @@ def _union(parts: list[Any], records: dict[str, Schema]) -> Schema:
         "required": ["kind"],
         "properties": {"kind": {"enum": [_TAGGED[part] for part in parts]}},
         "allOf": [
-            {"if": {"properties": {"kind": {"const": _TAGGED[part]}}}, "then": _tagged(part, records)} for part in parts
+            {
+                "if": {"properties": {"kind": {"const": _TAGGED[part]}}},
+                "then": _tagged(part, records),
+            }
+            for part in parts
         ],
     }
     return {"$ref": f"#/$defs/{name}"}
@@ -154,4 +188,7 @@ def _union(parts: list[Any], records: dict[str, Schema]) -> Schema:
 
 def _tagged(kind: type[Any], records: dict[str, Schema]) -> Schema:
     record = _record(kind, records)
-    return {**record, "properties": {"kind": {"const": _TAGGED[kind]}, **record["properties"]}}
+    return {
+        **record,
+        "properties": {"kind": {"const": _TAGGED[kind]}, **record["properties"]},
+    }

@@ -33,7 +33,9 @@ _VARIANTS = 64  # templates of one shape, which differ in literals that cannot b
 _KEYWORDS = frozenset(word.partition(" ")[0] for word in FairwayTokenizer.KEYWORDS)
 _TOKENS = {"'": TokenType.STRING, '"': TokenType.IDENTIFIER}
 _MARK = re.compile("918273645([0-9]{5})|'\ue000([0-9]{5})\ue001'")
-_local = threading.local()  # of each thread, for the tree of a template is changed when it is used
+_local = (
+    threading.local()
+)  # of each thread, for the tree of a template is changed when it is used
 
 Parse = Callable[[], exp.Expr | None]
 Filled = tuple[str, Plan, tuple[Term, ...]]
@@ -103,14 +105,25 @@ class Template:
             return None
         terms = self.statement.terms
         if terms:
-            texts = (plan.where, *(term.text for term in terms[1:])) if self.chosen else (term.text for term in terms)
-            terms = tuple(self._moved(term, text or "", literals) for term, text in zip(terms, texts, strict=True))
+            texts = (
+                (plan.where, *(term.text for term in terms[1:]))
+                if self.chosen
+                else (term.text for term in terms)
+            )
+            terms = tuple(
+                self._moved(term, text or "", literals)
+                for term, text in zip(terms, texts, strict=True)
+            )
         return name, plan, terms
 
     def place(self, offset: int, literals: Sequence[str]) -> int:
         """Where something of the template's statement stands in that with these literals."""
         pairs = zip(self.bounds, literals, strict=True)
-        return offset + sum(len(literal) - (end - start) for (start, end), literal in pairs if end <= offset)
+        return offset + sum(
+            len(literal) - (end - start)
+            for (start, end), literal in pairs
+            if end <= offset
+        )
 
     def span(self, span: Span, literals: Sequence[str]) -> Span:
         """Where a part of the template's statement stands in that with these literals."""
@@ -120,7 +133,9 @@ class Template:
         inside, knn = self.select.args.get("inside"), self.select.args.get("knn")
         changed = dict(self.fields)
         if self.corners:
-            changed["inside"] = Box.of_corners(*[sign * float(literals[number]) for number, sign in self.corners])
+            changed["inside"] = Box.of_corners(
+                *[sign * float(literals[number]) for number, sign in self.corners]
+            )
         elif inside is not None:
             changed["inside"] = region_of(inside, areas)
         if knn is not None:
@@ -132,9 +147,20 @@ class Template:
         return Plan(**changed)
 
     def _moved(self, term: Term, text: str, literals: Sequence[str]) -> Term:
-        columns = tuple((name, self.span(span, literals)) for name, span in term.columns)
-        measures = tuple((at, measure, self.span(span, literals)) for at, measure, span in term.measures)
-        return replace(term, text=text, span=self.span(term.span, literals), columns=columns, measures=measures)
+        columns = tuple(
+            (name, self.span(span, literals)) for name, span in term.columns
+        )
+        measures = tuple(
+            (at, measure, self.span(span, literals))
+            for at, measure, span in term.measures
+        )
+        return replace(
+            term,
+            text=text,
+            span=self.span(term.span, literals),
+            columns=columns,
+            measures=measures,
+        )
 
 
 class Spans(Mapping[str, Span]):
@@ -146,7 +172,9 @@ class Spans(Mapping[str, Span]):
         self._template, self._text = template, text
 
     def __getitem__(self, what: str) -> Span:
-        return self._template.span(self._template.statement.spans[what], literals_of(self._text)[1])
+        return self._template.span(
+            self._template.statement.spans[what], literals_of(self._text)[1]
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._template.statement.spans)
@@ -183,7 +211,13 @@ def template_of(text: str) -> tuple[Template, Sequence[str]] | None:
     return template, literals
 
 
-def learn(piece: Piece, statement: Understood, tokens: Sequence[Token], parse: Parse, areas: Areas) -> None:
+def learn(
+    piece: Piece,
+    statement: Understood,
+    tokens: Sequence[Token],
+    parse: Parse,
+    areas: Areas,
+) -> None:
     """Makes a template of a statement that was read from a piece, when its shape comes for the second time."""
     shape, literals, _ = literals_of(piece.text)
     shapes = _shapes()
@@ -198,9 +232,15 @@ def learn(piece: Piece, statement: Understood, tokens: Sequence[Token], parse: P
     template = _template(piece, statement, tokens, parse, areas)
     if known.fixed is None:
         varying = template.varying if template is not None else frozenset()
-        known.fixed = tuple(number for number in range(len(literals)) if number not in varying)
-    fits = template is not None and template.varying >= set(range(len(literals))) - set(known.fixed)
-    known.variants[tuple([literals[number] for number in known.fixed])] = template if fits else None
+        known.fixed = tuple(
+            number for number in range(len(literals)) if number not in varying
+        )
+    fits = template is not None and template.varying >= set(range(len(literals))) - set(
+        known.fixed
+    )
+    known.variants[tuple([literals[number] for number in known.fixed])] = (
+        template if fits else None
+    )
 
 
 def _shapes() -> dict[str, _Shape]:
@@ -211,18 +251,37 @@ def _shapes() -> dict[str, _Shape]:
 
 
 def _template(
-    piece: Piece, statement: Understood, tokens: Sequence[Token], parse: Parse, areas: Areas
+    piece: Piece,
+    statement: Understood,
+    tokens: Sequence[Token],
+    parse: Parse,
+    areas: Areas,
 ) -> Template | None:
     """The template of a statement; None when the tokenizer sees other literals, or what it says depends on others."""
     _, literals, between = literals_of(piece.text)
     bounds = _bounds(literals, between)
-    places = {(token.start - piece.start, token.end + 1 - piece.start): token for token in tokens}
-    if statement.plan is None or statement.plan.frame is not None or (tokens and tokens[0].start != piece.start):
+    places = {
+        (token.start - piece.start, token.end + 1 - piece.start): token
+        for token in tokens
+    }
+    if (
+        statement.plan is None
+        or statement.plan.frame is not None
+        or (tokens and tokens[0].start != piece.start)
+    ):
         return None
-    if not all(_is_literal(places.get(span), literal) for span, literal in zip(bounds, literals, strict=True)):
+    if not all(
+        _is_literal(places.get(span), literal)
+        for span, literal in zip(bounds, literals, strict=True)
+    ):
         return None
     tree = parse()
-    if tree is None or not bounds or span_of(tree.this) != (bounds[0][0] + piece.start, bounds[0][1] + piece.start):
+    if (
+        tree is None
+        or not bounds
+        or span_of(tree.this)
+        != (bounds[0][0] + piece.start, bounds[0][1] + piece.start)
+    ):
         return None
     if any(places[span].token_type == TokenType.VAR for span in bounds[1:]):
         return None  # a word behind another QUERY
@@ -231,7 +290,9 @@ def _template(
     chosen, around = _condition(select, statement.plan, at, areas)
     corners = _corners(select.args.get("inside"), at)
     clauses = ("knn",) if corners else ("inside", "knn")
-    nodes = [pair for clause in clauses for pair in _literals(select.args.get(clause), at)]
+    nodes = [
+        pair for clause in clauses for pair in _literals(select.args.get(clause), at)
+    ]
     varying = frozenset({0, *(number for number, _ in (*nodes, *corners)), *chosen})
     made = Template(
         statement=statement,
@@ -255,18 +316,24 @@ def _template(
 
 
 def _bounds(literals: Sequence[str], between: Sequence[str]) -> list[Span]:
-    lengths = [len(part) for part in chain.from_iterable(zip(between, literals, strict=False))]
+    lengths = [
+        len(part) for part in chain.from_iterable(zip(between, literals, strict=False))
+    ]
     ends = list(accumulate(lengths))
     return list(zip(ends[::2], ends[1::2], strict=True))
 
 
 def _is_literal(token: Token | None, literal: str) -> bool:
     """Whether the tokenizer sees the same literal."""
-    kind = _TOKENS.get(literal[0], TokenType.NUMBER if literal[0].isdigit() else TokenType.VAR)
+    kind = _TOKENS.get(
+        literal[0], TokenType.NUMBER if literal[0].isdigit() else TokenType.VAR
+    )
     return token is not None and token.token_type == kind
 
 
-def _literals(node: exp.Expr | None, at: Mapping[int, int]) -> Iterator[tuple[int, exp.Expr]]:
+def _literals(
+    node: exp.Expr | None, at: Mapping[int, int]
+) -> Iterator[tuple[int, exp.Expr]]:
     """The literals below a node, each with its number among those of the statement."""
     for found in node.find_all(exp.Literal, bfs=False) if node is not None else ():
         number = at.get(found.meta.get("start", -1))
@@ -274,9 +341,15 @@ def _literals(node: exp.Expr | None, at: Mapping[int, int]) -> Iterator[tuple[in
             yield number, found
 
 
-def _corners(inside: exp.Expr | None, at: Mapping[int, int]) -> tuple[tuple[int, float], ...]:
+def _corners(
+    inside: exp.Expr | None, at: Mapping[int, int]
+) -> tuple[tuple[int, float], ...]:
     """The literals of a rectangle's corners, each with its sign; nothing for another region, or for other numbers."""
-    if not isinstance(inside, Inside) or inside.args["form"].name != "parts" or is_moving(inside.expressions):
+    if (
+        not isinstance(inside, Inside)
+        or inside.args["form"].name != "parts"
+        or is_moving(inside.expressions)
+    ):
         return ()
     found = [_signed(part, at) for part in inside.expressions]
     known = tuple(pair for pair in found if pair is not None)
@@ -286,8 +359,14 @@ def _corners(inside: exp.Expr | None, at: Mapping[int, int]) -> tuple[tuple[int,
 def _signed(part: exp.Expr, at: Mapping[int, int]) -> tuple[int, float] | None:
     if not isinstance(part, Quantity) or part.args.get("unit") is not None:
         return None
-    sign, value = (-1.0, part.this.this) if isinstance(part.this, exp.Neg) else (1.0, part.this)
-    number = at.get(value.meta.get("start", -1)) if isinstance(value, exp.Literal) and not value.is_string else None
+    sign, value = (
+        (-1.0, part.this.this) if isinstance(part.this, exp.Neg) else (1.0, part.this)
+    )
+    number = (
+        at.get(value.meta.get("start", -1))
+        if isinstance(value, exp.Literal) and not value.is_string
+        else None
+    )
     return None if number is None else (number, sign)
 
 
@@ -299,16 +378,28 @@ def _condition(
     They are lowered once as marks, which are looked for in the text.
     """
     nothing: tuple[tuple[int, ...], tuple[str, ...]] = (), ()
-    marked = [(number, node) for number, node in _literals(select.args.get("where"), at) if _is_compared(node)]
+    marked = [
+        (number, node)
+        for number, node in _literals(select.args.get("where"), at)
+        if _is_compared(node)
+    ]
     for number, node in marked:
-        node.args["this"] = f"\ue000{number:05}\ue001" if node.args["is_string"] else f"918273645{number:05}"
+        node.args["this"] = (
+            f"\ue000{number:05}\ue001"
+            if node.args["is_string"]
+            else f"918273645{number:05}"
+        )
     gathered = Gathered()
     found = lowered(select, areas, gathered)
     if not marked or found is None or gathered.found or found.plan.where is None:
         return nothing
-    numbers = tuple(int(mark[1] or mark[2]) for mark in _MARK.finditer(found.plan.where))
+    numbers = tuple(
+        int(mark[1] or mark[2]) for mark in _MARK.finditer(found.plan.where)
+    )
     around = tuple(_MARK.sub("\0", found.plan.where).split("\0"))
-    same = replace(found.plan, where=plan.where) == plan and sorted(numbers) == sorted(number for number, _ in marked)
+    same = replace(found.plan, where=plan.where) == plan and sorted(numbers) == sorted(
+        number for number, _ in marked
+    )
     return (numbers, around) if same else nothing
 
 

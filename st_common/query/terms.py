@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 Types = dict[tuple[Columns, str], tuple[Bound, Tried]]
 _WANTED = {
     "boolean": ("WHERE needs a condition", "such as speed > 3"),
-    "number": ("an aggregate needs a number", "COUNT takes anything; CAST(... AS DOUBLE) makes a number of a text"),
+    "number": (
+        "an aggregate needs a number",
+        "COUNT takes anything; CAST(... AS DOUBLE) makes a number of a text",
+    ),
     "text": ("a key of a layer is a text", "CAST(... AS VARCHAR)"),
 }
 
 
-def types_of(statements: "Iterable[Statement]", streams: "Mapping[str, StreamSettings]") -> Types:
+def types_of(
+    statements: "Iterable[Statement]", streams: "Mapping[str, StreamSettings]"
+) -> Types:
     """The types of all expressions of statements whose columns are known, and how they went over made-up fixes.
 
     Many are bound and tried at once.
@@ -40,22 +45,37 @@ def types_of(statements: "Iterable[Statement]", streams: "Mapping[str, StreamSet
         types = dict(zip(chosen, bound(list(chosen), columns), strict=True))
         fit = [text for text, type_ in types.items() if not type_.error]
         tries = dict(zip(fit, tried(fit, columns), strict=True))
-        found |= {(columns, text): (type_, tries.get(text, Tried())) for text, type_ in types.items()}
+        found |= {
+            (columns, text): (type_, tries.get(text, Tried()))
+            for text, type_ in types.items()
+        }
     return found
 
 
-def problems_of(statement: "Statement", stream: "StreamSettings", types: Types) -> Iterator[Problem]:
+def problems_of(
+    statement: "Statement", stream: "StreamSettings", types: Types
+) -> Iterator[Problem]:
     """What is wrong with the expressions of a statement on this stream."""
     for term in beside_speed(statement):
-        if any(known and name != "object" for name, known in _found(term, _columns(term, stream))):
+        if any(
+            known and name != "object"
+            for name, known in _found(term, _columns(term, stream))
+        ):
             hint = "SELECT object, AVGSPD(*)"
-            yield statement.problem("beside AVGSPD stand literals and the object alone", at=term.span, hint=hint)
+            yield statement.problem(
+                "beside AVGSPD stand literals and the object alone",
+                at=term.span,
+                hint=hint,
+            )
     for term in statement.terms:
         columns = _columns(term, stream)
         unknown = list(_unknown(term, columns))
         for name, span in unknown:
             names = [known for known, _ in columns]
-            hint = did_you_mean(name, names) or f"known columns: {', '.join(sorted(names))}"
+            hint = (
+                did_you_mean(name, names)
+                or f"known columns: {', '.join(sorted(names))}"
+            )
             yield statement.problem(f"unknown column {name!r}", at=span, hint=hint)
         if unknown:
             continue
@@ -63,32 +83,58 @@ def problems_of(statement: "Statement", stream: "StreamSettings", types: Types) 
         yield from mixes or _wrong_types(statement, term, *types[columns, term.text])
 
 
-def _wrong_types(statement: "Statement", term: Term, found: Bound, result: Tried) -> Iterator[Problem]:
+def _wrong_types(
+    statement: "Statement", term: Term, found: Bound, result: Tried
+) -> Iterator[Problem]:
     """What is wrong with a term whose columns are known; one thing at most."""
     if found.error:
-        yield statement.problem(found.error, at=term.span, hint="CAST(... AS ...) turns one type into another")
+        yield statement.problem(
+            found.error,
+            at=term.span,
+            hint="CAST(... AS ...) turns one type into another",
+        )
     elif term.needs not in ("any", found.kind):
         message, hint = _WANTED[term.needs]
-        yield statement.problem(f"{message}, not a value of type {found.type}", at=term.span, hint=hint)
+        yield statement.problem(
+            f"{message}, not a value of type {found.type}", at=term.span, hint=hint
+        )
     elif result.error:
-        yield statement.problem(f"this fails for every fix: {result.error}", at=term.span)
+        yield statement.problem(
+            f"this fails for every fix: {result.error}", at=term.span
+        )
 
 
 def _compared(statement: "Statement", one: Mixed) -> Problem:
-    hint = f"put the number in quotes: {one.quoted}" if one.quoted else "CAST(... AS VARCHAR) makes a text of it"
+    hint = (
+        f"put the number in quotes: {one.quoted}"
+        if one.quoted
+        else "CAST(... AS VARCHAR) makes a text of it"
+    )
     hint += f"; for the value of a text TRY_CAST({one.text} AS DOUBLE)"
-    return statement.problem(f"{one.text} is a text, which is compared with a number", at=one.span, hint=hint)
+    return statement.problem(
+        f"{one.text} is a text, which is compared with a number", at=one.span, hint=hint
+    )
 
 
-def notices_of(statement: "Statement", stream: "StreamSettings", types: Types) -> Iterator[Problem]:
+def notices_of(
+    statement: "Statement", stream: "StreamSettings", types: Types
+) -> Iterator[Problem]:
     """Which expressions of a statement without problems have no value for quite usual fixes."""
     for term in statement.terms:
         _, result = types[_columns(term, stream), term.text]
         if result.some:
             names = {name.casefold() for name, _ in term.columns}
-            values = ", ".join(f"{name} is {value!r}" for name, value in result.row if name.casefold() in names)
+            values = ", ".join(
+                f"{name} is {value!r}"
+                for name, value in result.row
+                if name.casefold() in names
+            )
             message = f"{term.text} has no value where {values}: {result.some}"
-            yield statement.problem(message, at=term.span, hint="NULL stands for it; TRY_CAST says so in the text")
+            yield statement.problem(
+                message,
+                at=term.span,
+                hint="NULL stands for it; TRY_CAST says so in the text",
+            )
 
 
 def _columns(term: Term, stream: "StreamSettings | None") -> Columns:

@@ -66,20 +66,31 @@ class Statement:
     terms: tuple[Term, ...] = field(default=(), compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
-    def problem(self, message: str, *, at: str | Span = "name", hint: str = "") -> Problem:
+    def problem(
+        self, message: str, *, at: str | Span = "name", hint: str = ""
+    ) -> Problem:
         """A problem with one of the statement's words or clauses, or with what stands at these offsets in `text`."""
-        start, end = self.spans.get(at, (0, len(self.text))) if isinstance(at, str) else at
+        start, end = (
+            self.spans.get(at, (0, len(self.text))) if isinstance(at, str) else at
+        )
         before = self.text[:start]
         row = before.count("\n")
         column = start - (before.rfind("\n") + 1)
         snippet = underlined(self.text.split("\n")[row], column, end - start)
         first = self.column - 1 if row == 0 else 0
         return Problem(
-            message=message, hint=hint, file=self.file, line=self.line + row, column=first + column + 1, snippet=snippet
+            message=message,
+            hint=hint,
+            file=self.file,
+            line=self.line + row,
+            column=first + column + 1,
+            snippet=snippet,
         )
 
 
-def parse(text: str, *, file: str | None = None, areas: Areas | None = None) -> list[Statement]:
+def parse(
+    text: str, *, file: str | None = None, areas: Areas | None = None
+) -> list[Statement]:
     """The statements of a text, separated by semicolons, in order; none for a text of blanks and comments.
 
     `areas` are what a region may name, beside the areas that the text itself creates before.
@@ -107,7 +118,9 @@ def _reader(source: Source, areas: Areas | None) -> "_Reader":
     )
 
 
-def select_of(text: str, *, file: str | None = None, areas: Areas | None = None) -> Statement:
+def select_of(
+    text: str, *, file: str | None = None, areas: Areas | None = None
+) -> Statement:
     """A SELECT that stands alone, as an `explain` without a name.
 
     Raises:
@@ -117,10 +130,19 @@ def select_of(text: str, *, file: str | None = None, areas: Areas | None = None)
     chunks = list(chunks_of(tokens_of(source)))
     if len(chunks) != 1:
         place = chunks[1][0].start if chunks else 0
-        raise TextError([source.problem("expected one SELECT", (place, place), "SELECT * FROM stream")])
+        raise TextError(
+            [
+                source.problem(
+                    "expected one SELECT", (place, place), "SELECT * FROM stream"
+                )
+            ]
+        )
     parser = FairwayParser(dialect=Fairway())
     reader = _Reader(
-        source=source, known=KnownAreas(areas), parser=parser, parse=lambda chunk: parser.parse_select(chunk, text)
+        source=source,
+        known=KnownAreas(areas),
+        parser=parser,
+        parse=lambda chunk: parser.parse_select(chunk, text),
     )
     (found,) = _all(reader, [Piece(0, text, tuple(chunks[0]))])
     return found
@@ -157,14 +179,18 @@ def _all(reader: _Reader, pieces: Iterable[Piece]) -> list[Statement]:
     return statements
 
 
-def _understood(reader: _Reader, chunk: list[Token]) -> tuple[Statement | None, list[Problem]]:
+def _understood(
+    reader: _Reader, chunk: list[Token]
+) -> tuple[Statement | None, list[Problem]]:
     """The statement of a chunk, or what is wrong with it."""
     gathered = Gathered()
     found = _attempted(reader, chunk, gathered)
     whole = chunk[0].start, chunk[-1].end + 1
     placed = [(each.span if each.span[1] else whole, each) for each in gathered.found]
     placed.sort(key=itemgetter(0))
-    return found, [reader.source.problem(each.message, span, each.hint) for span, each in placed]
+    return found, [
+        reader.source.problem(each.message, span, each.hint) for span, each in placed
+    ]
 
 
 def _filled(reader: _Reader, piece: Piece) -> Statement | None:
@@ -182,20 +208,35 @@ def _filled(reader: _Reader, piece: Piece) -> Statement | None:
     text = piece.text[: len(piece.text) - template.behind]
     line, column = reader.source.place(piece.start)
     return Statement(
-        op=template.statement.op, name=name, plan=plan, text=text, line=line, column=column, file=reader.source.file,
-        terms=terms, spans=Spans(template, text),
-    )  # fmt: skip
+        op=template.statement.op,
+        name=name,
+        plan=plan,
+        text=text,
+        line=line,
+        column=column,
+        file=reader.source.file,
+        terms=terms,
+        spans=Spans(template, text),
+    )
 
 
-def _attempted(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement | None:
+def _attempted(
+    reader: _Reader, chunk: list[Token], gathered: Gathered
+) -> Statement | None:
     """The statement of a chunk; None when it cannot be read, which was gathered then."""
-    gathered.found.extend(refused for token in chunk if (refused := odd_in(token)) is not None)
+    gathered.found.extend(
+        refused for token in chunk if (refused := odd_in(token)) is not None
+    )
     if gathered.found:
         return None
     try:
         return gathered.attempt(lambda: _read(reader, chunk, gathered), None)
     except (ParseError, RecursionError) as error:
-        message = "nested too deeply" if isinstance(error, RecursionError) else "cannot be understood"
+        message = (
+            "nested too deeply"
+            if isinstance(error, RecursionError)
+            else "cannot be understood"
+        )
         gathered.found.append(Refused(message, (chunk[0].start, chunk[-1].end + 1)))
         return None
 
@@ -207,15 +248,25 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
         gathered.found.extend(reader.parser.refusals)
     assert tree is not None  # noqa: S101 - the dialect refuses what is no statement
     known = reader.known
-    select = tree.args.get("expression") if isinstance(tree, Register | Explain) else None
+    select = (
+        tree.args.get("expression") if isinstance(tree, Register | Explain) else None
+    )
     found = lowered(select, known, gathered) if select is not None else None
     region = _area(tree, known, gathered)
     if tree.this is not None and not isinstance(tree, Show):
-        gathered.attempt(partial(_check_name, tree.name, "name", span_of(tree.this)), None)
+        gathered.attempt(
+            partial(_check_name, tree.name, "name", span_of(tree.this)), None
+        )
     if found is not None:
-        gathered.attempt(partial(_check_name, found.plan.stream, "stream", found.spans["stream"]), None)
+        gathered.attempt(
+            partial(_check_name, found.plan.stream, "stream", found.spans["stream"]),
+            None,
+        )
     if found is not None and found.plan.join is not None:
-        gathered.attempt(partial(_check_name, found.plan.join.layer, "layer", found.spans["layer"]), None)
+        gathered.attempt(
+            partial(_check_name, found.plan.join.layer, "layer", found.spans["layer"]),
+            None,
+        )
     if select is not None and found is None:
         return None
     return _statement(reader.source, tree, chunk, found, region)
@@ -233,7 +284,11 @@ def _area(tree: exp.Expr, known: KnownAreas, gathered: Gathered) -> Region | Non
 
 
 def _statement(
-    source: Source, tree: exp.Expr, chunk: list[Token], found: Lowered | None, region: Region | None
+    source: Source,
+    tree: exp.Expr,
+    chunk: list[Token],
+    found: Lowered | None,
+    region: Region | None,
 ) -> Statement:
     start, end = chunk[0].start, chunk[-1].end + 1
     line, column = source.place(start)
@@ -254,14 +309,20 @@ def _statement(
         what=tree.name if shown else None,
         file=source.file,
         terms=tuple(_relative(term, start) for term in found.terms) if found else (),
-        spans={what: (span[0] - start, span[1] - start) for what, span in spans.items()},
+        spans={
+            what: (span[0] - start, span[1] - start) for what, span in spans.items()
+        },
     )
 
 
 _OPS: dict[type[exp.Expr], Op] = {
-    Register: "register", Unregister: "drop", Show: "show", Explain: "explain", CreateArea: "create_area",
+    Register: "register",
+    Unregister: "drop",
+    Show: "show",
+    Explain: "explain",
+    CreateArea: "create_area",
     DropArea: "drop_area",
-}  # fmt: skip
+}
 
 
 def _relative(term: Term, start: int) -> Term:
@@ -282,7 +343,11 @@ def _check_name(name: str, what: str, span: tuple[int, int]) -> None:
             raise Refused(error.message, span, error.hint) from None
     elif not _is_name(name):
         message = f"{name[:_NAME_LENGTH]!r} is no name for a query or an area"
-        raise Refused(message, span, f"1 to {_NAME_LENGTH} printable characters, no blank at either end")
+        raise Refused(
+            message,
+            span,
+            f"1 to {_NAME_LENGTH} printable characters, no blank at either end",
+        )
 
 
 def _is_name(name: str) -> bool:

@@ -24,9 +24,19 @@ def tokens_of(source: Source) -> list[Token]:
     try:
         return Fairway().tokenize(source.text)
     except TokenError as error:
-        found = re.match(r"(Missing .+) from \d+:(\d+)$", str(error.__cause__), re.DOTALL)
-        start = int(found[2]) if found else max(source.text.rfind(mark) for mark in ("/*", "{#"))
-        message = f"{found[1].removeprefix('Missing ')} is not closed" if found else "a comment is not closed"
+        found = re.match(
+            r"(Missing .+) from \d+:(\d+)$", str(error.__cause__), re.DOTALL
+        )
+        start = (
+            int(found[2])
+            if found
+            else max(source.text.rfind(mark) for mark in ("/*", "{#"))
+        )
+        message = (
+            f"{found[1].removeprefix('Missing ')} is not closed"
+            if found
+            else "a comment is not closed"
+        )
         raise TextError([source.problem(message, (max(start, 0), start + 1))]) from None
 
 
@@ -39,7 +49,9 @@ def check_encoding(source: Source) -> None:
     try:
         source.text.encode()
     except UnicodeEncodeError as error:
-        raise TextError([source.problem("the text is not valid UTF-8", (error.start, error.end))]) from None
+        raise TextError(
+            [source.problem("the text is not valid UTF-8", (error.start, error.end))]
+        ) from None
 
 
 def chunks_of(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -62,5 +74,9 @@ def odd_in(token: Token) -> Refused | None:
         return Refused(f"{token.text!r} is no number", span)
     if token.token_type == TokenType.VAR and (quote := _QUOTE.search(token.text)):
         hint = "a text stands in ', a name in \" where it needs to"
-        return Refused(f"{quote[0]} is no quote here", (token.start + quote.start(), token.start + quote.end()), hint)
+        return Refused(
+            f"{quote[0]} is no quote here",
+            (token.start + quote.start(), token.start + quote.end()),
+            hint,
+        )
     return None

@@ -11,7 +11,11 @@ from st_common.query.problem import did_you_mean
 
 ENLARGEMENTS = ("factor", "value", "metres")
 _FURTHEST_M = 20_000_000.0  # half the way around the Earth
-_LIKE = {"factor": "enlarge_factor(0.5)", "value": "enlarge_value(0.01)", "metres": "enlarge(50 m)"}
+_LIKE = {
+    "factor": "enlarge_factor(0.5)",
+    "value": "enlarge_value(0.01)",
+    "metres": "enlarge(50 m)",
+}
 
 
 def complaints_of_transforms(plan: Plan, *, geographic: bool) -> Iterator[Complaint]:
@@ -22,11 +26,17 @@ def complaints_of_transforms(plan: Plan, *, geographic: bool) -> Iterator[Compla
         elif step.kind == "filter":
             yield from _filter(step)
         elif step.kind == "key" and not step.text:
-            yield Complaint(at="using", message="expected the id of an object", hint="key('car7')")
+            yield Complaint(
+                at="using", message="expected the id of an object", hint="key('car7')"
+            )
     grows = any(step.kind in ENLARGEMENTS and step.amount for step in plan.transforms)
     if grows and plan.join is not None and plan.join.predicate == "dwithin":
         hint = "ST_Intersects joins what the enlarged box meets"
-        yield Complaint(at="layer", message="ST_DWithin and an enlargement exclude each other", hint=hint)
+        yield Complaint(
+            at="layer",
+            message="ST_DWithin and an enlargement exclude each other",
+            hint=hint,
+        )
 
 
 def _enlargement(step: Transform, *, geographic: bool) -> Iterator[Complaint]:
@@ -44,4 +54,8 @@ def _filter(step: Transform) -> Iterator[Complaint]:
         hint = did_you_mean(name, NAMES) or f"known filters: {', '.join(NAMES)}"
         yield Complaint(at="using", message=f"unknown filter {name!r}", hint=hint)
     elif (why := complaint(name, step.text)) is not None:
-        yield Complaint(at="using", message=f"filter {name!r}: {why}", hint=f"filter('{name}', 'custom value')")
+        yield Complaint(
+            at="using",
+            message=f"filter {name!r}: {why}",
+            hint=f"filter('{name}', 'custom value')",
+        )

@@ -21,7 +21,12 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "DOUBLE": (1.5, -2.0, math.nan, math.inf, -math.inf, 1.7976931348623157e308, 0.0),
     "BIGINT": (1, 2, 0, -1, 2**63 - 1, -(2**63)),
     "BOOLEAN": (True, False),
-    "TIMESTAMP": ("2024-01-01 12:00:00", "1970-01-01", "9999-12-31 23:59:59", "0001-01-01"),
+    "TIMESTAMP": (
+        "2024-01-01 12:00:00",
+        "1970-01-01",
+        "9999-12-31 23:59:59",
+        "0001-01-01",
+    ),
 }
 _AT_ONCE = 100
 _TOLD = 20
@@ -49,9 +54,13 @@ def tried(expressions: Sequence[str], columns: Columns) -> list[Tried]:
     found: list[Tried] = []
     for start in range(0, len(expressions), _AT_ONCE):
         part = expressions[start : start + _AT_ONCE]
-        together = ", ".join(f"({text}) AS c{number}" for number, text in enumerate(part))
+        together = ", ".join(
+            f"({text}) AS c{number}" for number, text in enumerate(part)
+        )
         many = sum(bool(one.some) for one in found) >= _TOLD
-        if _error(together, columns, "<", _PLAIN) is None or (many and _error(together, columns, "=", _ROWS) is None):
+        if _error(together, columns, "<", _PLAIN) is None or (
+            many and _error(together, columns, "=", _ROWS) is None
+        ):
             found += [Tried() for _ in part]
         else:
             found += [_tried(text, columns) for text in part]
@@ -61,12 +70,20 @@ def tried(expressions: Sequence[str], columns: Columns) -> list[Tried]:
 @lru_cache(maxsize=4096)
 def _tried(text: str, columns: Columns) -> Tried:
     errors = (_error(f"({text})", columns, "=", number) for number in range(_PLAIN))
-    some, error = next(((number, error) for number, error in enumerate(errors) if error is not None), (0, ""))
+    some, error = next(
+        ((number, error) for number, error in enumerate(errors) if error is not None),
+        (0, ""),
+    )
     if not error:
         return Tried()
-    if all(_error(f"({text})", columns, "=", number) is not None for number in range(_ROWS, -1, -1)):
+    if all(
+        _error(f"({text})", columns, "=", number) is not None
+        for number in range(_ROWS, -1, -1)
+    ):
         return Tried(error=error)
-    return Tried(some=error, row=tuple((name, _made_up(kind)[some]) for name, kind in columns))
+    return Tried(
+        some=error, row=tuple((name, _made_up(kind)[some]) for name, kind in columns)
+    )
 
 
 def _error(chosen: str, columns: Columns, which: str, number: int) -> str | None:
@@ -74,7 +91,9 @@ def _error(chosen: str, columns: Columns, which: str, number: int) -> str | None
 
     try:
         connection, name = _table(columns)
-        connection.sql(f"SELECT {chosen} FROM {name} WHERE rowid {which} {number}").fetchall()  # noqa: S608 - checked
+        connection.sql(
+            f"SELECT {chosen} FROM {name} WHERE rowid {which} {number}"  # noqa: S608 - checked
+        ).fetchall()
     except duckdb.Error as error:
         return said(error)
     except (OverflowError, ValueError):
@@ -90,8 +109,14 @@ def _table(columns: Columns) -> "tuple[duckdb.DuckDBPyConnection, str]":
         name = f"m{len(_local.tables)}"
         fields = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns)
         _local.connection.execute(f"CREATE TABLE {name} ({fields})")
-        rows = [*zip(*(_made_up(kind) for _, kind in columns), strict=True), [None] * len(columns)]
-        _local.connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", rows)  # noqa: S608
+        rows = [
+            *zip(*(_made_up(kind) for _, kind in columns), strict=True),
+            [None] * len(columns),
+        ]
+        _local.connection.executemany(
+            f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})",  # noqa: S608
+            rows,
+        )
         _local.tables[columns] = name
     return _local.connection, _local.tables[columns]
 

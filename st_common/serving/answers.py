@@ -13,10 +13,15 @@ from st_common.serving.changes import stream_changes
 
 __all__ = ["ANSWER", "Answered", "Reads", "answer", "answered", "fold"]
 
-ANSWER = pa.schema([
-    ("object", pa.string()), ("partner", pa.string()), ("since_ts", pa.timestamp("us", "UTC")),
-    ("value", pa.float64()), ("fields", pa.string()),
-])  # fmt: skip
+ANSWER = pa.schema(
+    [
+        ("object", pa.string()),
+        ("partner", pa.string()),
+        ("since_ts", pa.timestamp("us", "UTC")),
+        ("value", pa.float64()),
+        ("fields", pa.string()),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +66,32 @@ def answered(home: Home, query: str, at: datetime | None = None) -> Answered:
         QueryError: no query was ever registered by that name.
     """
     query = find(home, query).name
-    streams = sorted({row.stream for row in history(home, query)})  # dropped here, registered there: one at a time
+    streams = sorted(
+        {row.stream for row in history(home, query)}
+    )  # dropped here, registered there: one at a time
     found = [_of_stream(home, stream, query, at) for stream in streams]
-    rows = pa.concat_tables([members.select(ANSWER.names) for members, _ in found]).cast(ANSWER)
+    rows = pa.concat_tables(
+        [members.select(ANSWER.names) for members, _ in found]
+    ).cast(ANSWER)
     order = [("object", "ascending"), ("partner", "ascending")]
     return Answered(rows=rows.sort_by(order), reads=tuple(reads for _, reads in found))
 
 
-def _of_stream(home: Home, stream: str, query: str, at: datetime | None) -> tuple[pa.Table, Reads]:
+def _of_stream(
+    home: Home, stream: str, query: str, at: datetime | None
+) -> tuple[pa.Table, Reads]:
     snapshot = newest_snapshot(home, stream, at)
-    before = MEMBERS.empty_table() if snapshot is None else members_of(home, stream, snapshot, query)
+    before = (
+        MEMBERS.empty_table()
+        if snapshot is None
+        else members_of(home, stream, snapshot, query)
+    )
     since = None if snapshot is None else snapshot.position - 1
     after = stream_changes(home, stream, query, since=since, until=at)
-    reads = Reads(stream=stream, snapshot=snapshot, snapshot_rows=len(before), after_rows=len(after))
+    reads = Reads(
+        stream=stream,
+        snapshot=snapshot,
+        snapshot_rows=len(before),
+        after_rows=len(after),
+    )
     return fold(after, before), reads

@@ -75,13 +75,24 @@ def _log(log: Log) -> Finding:
                 bare += 1
             count += 1
         if count != log.end():
-            return Finding(what="log", problem=f"{count} segments are read, but the newest is {log.end() - 1}")
+            return Finding(
+                what="log",
+                problem=f"{count} segments are read, but the newest is {log.end() - 1}",
+            )
     except FairwayError as error:
         return Finding(what="log", problem=error.message)
     skipped = [f"segment {number} ({why})" for number, why in log.skipped().items()]
     lost = [f"what is passed over: {', '.join(skipped)}"] if skipped else []
-    lost += [f"raw bytes of {bare} packet{'s' * (bare > 1)}, which are gone"] if bare else []
-    return Finding(what=f"log: {count} segments, their numbers and checksums", problem=None, unchecked="; ".join(lost))
+    lost += (
+        [f"raw bytes of {bare} packet{'s' * (bare > 1)}, which are gone"]
+        if bare
+        else []
+    )
+    return Finding(
+        what=f"log: {count} segments, their numbers and checksums",
+        problem=None,
+        unchecked="; ".join(lost),
+    )
 
 
 def _files(home: Home, stream: StreamSettings, name: str) -> Finding:
@@ -89,7 +100,11 @@ def _files(home: Home, stream: StreamSettings, name: str) -> Finding:
     if not tables.exists(path):
         return Finding(what=f"table {name}", problem=None, unchecked="there is none")
     missing = sorted(damaged_files(path))
-    problem = f"{missing[0]} is missing or cut, and {len(missing) - 1} others" if missing else None
+    problem = (
+        f"{missing[0]} is missing or cut, and {len(missing) - 1} others"
+        if missing
+        else None
+    )
     return Finding(what=f"table {name}: its files", problem=problem)
 
 
@@ -98,8 +113,14 @@ def _order(changes: pa.Table) -> Finding:
     position, seq = changes["position"].to_numpy(), changes["seq"].to_numpy()
     order = np.lexsort((seq, position))
     position, seq = position[order], seq[order]
-    starts = np.flatnonzero(np.r_[True, position[1:] != position[:-1]]) if len(position) else position
-    expected = np.arange(len(position)) - np.repeat(starts, np.diff(np.r_[starts, len(position)]))
+    starts = (
+        np.flatnonzero(np.r_[True, position[1:] != position[:-1]])
+        if len(position)
+        else position
+    )
+    expected = np.arange(len(position)) - np.repeat(
+        starts, np.diff(np.r_[starts, len(position)])
+    )
     wrong = np.flatnonzero(seq != expected)
     problem = None
     if len(wrong):
@@ -113,8 +134,17 @@ def _folds(changes: pa.Table) -> Finding:
     moves = changes.filter(pc.not_equal(changes["sign"], 0))
     key = np.zeros(len(moves), np.int64)
     for name in _KEY:
-        codes = moves[name].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy() + 1
-        _, key = np.unique(key * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+        codes = (
+            moves[name]
+            .combine_chunks()
+            .dictionary_encode()
+            .indices.fill_null(-1)
+            .to_numpy()
+            + 1
+        )
+        _, key = np.unique(
+            key * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True
+        )
     order = np.lexsort((moves["seq"].to_numpy(), moves["position"].to_numpy(), key))
     key, sign = key[order], moves["sign"].to_numpy()[order].astype(np.int64)
     total = np.cumsum(sign)
@@ -123,7 +153,9 @@ def _folds(changes: pa.Table) -> Finding:
     fold = total - np.repeat(before, np.diff(np.r_[starts, len(key)]))
     wrong = np.flatnonzero((fold < 0) | (fold > 1))
     if not len(wrong):
-        return Finding(what=f"folds of {len(starts)} members: 0 or 1 at every place", problem=None)
+        return Finding(
+            what=f"folds of {len(starts)} members: 0 or 1 at every place", problem=None
+        )
     row = moves.slice(int(order[wrong[0]]), 1).to_pylist()[0]
     problem = (
         f"{len(wrong)} places; at position {row['position']} object {row['object']!r} stands {fold[wrong[0]]} times in"
@@ -132,14 +164,22 @@ def _folds(changes: pa.Table) -> Finding:
     return Finding(what="folds", problem=problem)
 
 
-def _replay(home: Home, stream: StreamSettings, log: Log, changes: pa.Table) -> Iterator[Finding]:
+def _replay(
+    home: Home, stream: StreamSettings, log: Log, changes: pa.Table
+) -> Iterator[Finding]:
     committed = tables.committed(home.table("changes", stream.name), APP)
     end = 0 if committed is None else segment_of(committed + 1)
     state = _start(home, stream, log, end)
     start = state.next_segment
     again = _again(home, stream, log, state, end)
-    columns = [name for name in load_contract("changes").arrow_schema().names if name != "event_date"]
-    stored = changes.filter(pc.greater_equal(changes["position"], position_of(start, 0))).select(columns)
+    columns = [
+        name
+        for name in load_contract("changes").arrow_schema().names
+        if name != "event_date"
+    ]
+    stored = changes.filter(
+        pc.greater_equal(changes["position"], position_of(start, 0))
+    ).select(columns)
     expected = again.changes.select(columns).cast(stored.schema)
     order = [("position", "ascending"), ("seq", "ascending")]
     yield Finding(
@@ -150,14 +190,24 @@ def _replay(home: Home, stream: StreamSettings, log: Log, changes: pa.Table) -> 
     yield _records(home, stream, again, start, end)
 
 
-def _records(home: Home, stream: StreamSettings, again: "_Again", start: int, end: int) -> Finding:
+def _records(
+    home: Home, stream: StreamSettings, again: "_Again", start: int, end: int
+) -> Finding:
     """Every record of the log is a fix in `positions` or stands in `rejects`."""
     what = f"positions and rejects: {again.fixes + again.rejects} records of segments {start} to {end - 1}"
     if archived_end(home, stream.name) < position_of(end, 0):
-        return Finding(what=what, problem=None, unchecked="the archive is not that far yet")
+        return Finding(
+            what=what, problem=None, unchecked="the archive is not that far yet"
+        )
     bounds = [("segment", ">=", start), ("segment", "<", end)]
-    fixes = tables.read(home.table("positions", stream.name), columns=["segment"], filters=bounds)
-    rejects = tables.read(home.table("rejects"), columns=["segment"], filters=[*bounds, ("stream", "=", stream.name)])
+    fixes = tables.read(
+        home.table("positions", stream.name), columns=["segment"], filters=bounds
+    )
+    rejects = tables.read(
+        home.table("rejects"),
+        columns=["segment"],
+        filters=[*bounds, ("stream", "=", stream.name)],
+    )
     found = (len(fixes), len(rejects))
     expected = (again.fixes, again.rejects)
     problem = None
@@ -185,7 +235,9 @@ class _Again:
     rejects: int
 
 
-def _again(home: Home, stream: StreamSettings, log: Log, state: State, end: int) -> _Again:
+def _again(
+    home: Home, stream: StreamSettings, log: Log, state: State, end: int
+) -> _Again:
     found, fixes, rejects = [settled([])], 0, 0
     settings, layer_of = step_settings(stream), layers_of(home, stream)
     while state.next_segment < end:
@@ -208,6 +260,10 @@ def _difference(stored: pa.Table, expected: pa.Table) -> str | None:
     for name in stored.column_names:
         mine, theirs = stored[name].combine_chunks(), expected[name].combine_chunks()
         same = pc.equal(mine, theirs).fill_null(fill_value=False)
-        wrong |= ~(pc.or_(same, pc.and_(mine.is_null(), theirs.is_null())).to_numpy(zero_copy_only=False))
+        wrong |= ~(
+            pc.or_(same, pc.and_(mine.is_null(), theirs.is_null())).to_numpy(
+                zero_copy_only=False
+            )
+        )
     first = int(np.flatnonzero(wrong)[0]) if wrong.any() else 0
     return f"{int(wrong.sum())} rows differ, the first at position {stored['position'][first]}"

@@ -42,13 +42,20 @@ def batch_of(home: Home, stream: str, position: int, seq: int) -> Batch:
     committed = tables.committed(path, _APP)
     if committed is None or position > committed:
         return Batch(journal=True)
-    is_whole = (path / "_delta_log" / f"{0:020d}.json").exists()  # else an earlier commit may have brought it in
+    is_whole = (
+        path / "_delta_log" / f"{0:020d}.json"
+    ).exists()  # else an earlier commit may have brought it in
     before: int | None = -1 if is_whole else None
     for version, through, stamp in _commits(path):
         if through >= position:
             if before is None:
                 break
-            return Batch(version=version, committed_ts=stamp, from_position=before + 1, through_position=through)
+            return Batch(
+                version=version,
+                committed_ts=stamp,
+                from_position=before + 1,
+                through_position=through,
+            )
         before = through
     return _stored(path, position, seq)
 
@@ -57,9 +64,15 @@ def _commits(path: Path) -> Iterator[tuple[int, int, datetime | None]]:
     """The engine's commits that the log still has: version, position that it reached, time; rising."""
     for each in sorted((path / "_delta_log").glob("[0-9]*.json")):
         actions: list[dict[str, Any]] = [
-            json.loads(line) for line in each.read_text(encoding="utf-8").splitlines() if line
+            json.loads(line)
+            for line in each.read_text(encoding="utf-8").splitlines()
+            if line
         ]
-        reached = [a["txn"]["version"] for a in actions if "txn" in a and a["txn"]["appId"] == _APP]
+        reached = [
+            a["txn"]["version"]
+            for a in actions
+            if "txn" in a and a["txn"]["appId"] == _APP
+        ]
         stamps = [a["commitInfo"]["timestamp"] for a in actions if "commitInfo" in a]
         if reached:
             yield int(each.stem), reached[0], _time(stamps[0]) if stamps else None
@@ -70,14 +83,25 @@ def _stored(path: Path, position: int, seq: int) -> Batch:
     table = newest(path)
     if table is None:
         return Batch()
-    actions = keep(pa.table(table.get_add_actions(flatten=True)), [("position", "=", position)])
-    for name, written in zip(actions["path"].to_pylist(), actions["modification_time"].to_pylist(), strict=True):
+    actions = keep(
+        pa.table(table.get_add_actions(flatten=True)), [("position", "=", position)]
+    )
+    for name, written in zip(
+        actions["path"].to_pylist(),
+        actions["modification_time"].to_pylist(),
+        strict=True,
+    ):
         found = pq.read_table(
-            path / unquote(name), columns=["seq"], filters=[("position", "=", position), ("seq", "=", seq)],
+            path / unquote(name),
+            columns=["seq"],
+            filters=[("position", "=", position), ("seq", "=", seq)],
             partitioning=None,
-        )  # fmt: skip
+        )
         if len(found):
-            return Batch(file=name, written_ts=written if isinstance(written, datetime) else _time(written))
+            return Batch(
+                file=name,
+                written_ts=written if isinstance(written, datetime) else _time(written),
+            )
     return Batch()
 
 

@@ -11,7 +11,9 @@ from st_common.position import segment_of
 from st_common.query.control import QueryRow
 from st_common.settings import StreamSettings
 
-_MOST_BYTES = 16 << 20  # so much is decoded to count it; a registration shall not take long
+_MOST_BYTES = (
+    16 << 20
+)  # so much is decoded to count it; a registration shall not take long
 _MOST_SEGMENTS = 2_000
 
 
@@ -30,24 +32,39 @@ class Beginning:
     seeing: tuple[str, ...]
 
 
-def beginnings(home: Home, streams: Mapping[str, StreamSettings], rows: Iterable[QueryRow]) -> list[Beginning]:
+def beginnings(
+    home: Home, streams: Mapping[str, StreamSettings], rows: Iterable[QueryRow]
+) -> list[Beginning]:
     """Where queries begin that were just registered or replaced; nothing of streams that have no fix before them."""
     made: dict[str, list[QueryRow]] = {}
     for row in rows:
         if row.plan is not None and row.stream in streams:
             made.setdefault(row.stream, []).append(row)
-    found = [_beginning(home, streams[stream], of_stream) for stream, of_stream in sorted(made.items())]
+    found = [
+        _beginning(home, streams[stream], of_stream)
+        for stream, of_stream in sorted(made.items())
+    ]
     return [one for one in found if one.fixes or one.uncounted]
 
 
-def _beginning(home: Home, stream: StreamSettings, rows: Sequence[QueryRow]) -> Beginning:
-    fixes, uncounted = _before(home, stream, segment_of(min(row.position for row in rows)))
-    blind = {row.name: row.plan is not None and (row.plan.window or row.plan.frame) is not None for row in rows}
+def _beginning(
+    home: Home, stream: StreamSettings, rows: Sequence[QueryRow]
+) -> Beginning:
+    fixes, uncounted = _before(
+        home, stream, segment_of(min(row.position for row in rows))
+    )
+    blind = {
+        row.name: row.plan is not None
+        and (row.plan.window or row.plan.frame) is not None
+        for row in rows
+    }
     return Beginning(
-        stream=stream.name, fixes=fixes, uncounted=uncounted,
+        stream=stream.name,
+        fixes=fixes,
+        uncounted=uncounted,
         blind=tuple(name for name, is_blind in blind.items() if is_blind),
         seeing=tuple(name for name, is_blind in blind.items() if not is_blind),
-    )  # fmt: skip
+    )
 
 
 def _before(home: Home, stream: StreamSettings, end: int) -> tuple[int, int]:
@@ -56,15 +73,32 @@ def _before(home: Home, stream: StreamSettings, end: int) -> tuple[int, int]:
     What lies between the engine and the segment is decoded, up to a limit; an engine may be past the segment already.
     """
     status, log = read_status(home.stream(stream.name)), Log(home.log(stream.name))
-    at, fixes = (segment_of(status.position), status.fixes) if status is not None else (0, 0)
-    found = log.segments(min(at, end), end=max(at, end), max_bytes=_MOST_BYTES, max_segments=_MOST_SEGMENTS)
-    between = sum(len(piece.part.decoded.fixes) for piece in pieces(log, found, stream) if piece.part)
-    return (fixes - between, 0) if at > end else (fixes + between, end - at - len(found))
+    at, fixes = (
+        (segment_of(status.position), status.fixes) if status is not None else (0, 0)
+    )
+    found = log.segments(
+        min(at, end),
+        end=max(at, end),
+        max_bytes=_MOST_BYTES,
+        max_segments=_MOST_SEGMENTS,
+    )
+    between = sum(
+        len(piece.part.decoded.fixes)
+        for piece in pieces(log, found, stream)
+        if piece.part
+    )
+    return (
+        (fixes - between, 0) if at > end else (fixes + between, end - at - len(found))
+    )
 
 
 def in_words(one: Beginning) -> list[str]:
     """For people: what the queries do not see, and what they start from."""
-    more = f" and those of {one.uncounted:,} segments that nobody has counted yet" if one.uncounted else ""
+    more = (
+        f" and those of {one.uncounted:,} segments that nobody has counted yet"
+        if one.uncounted
+        else ""
+    )
     fixes = f"{one.fixes:,} fix{'' if one.fixes == 1 else 'es'}{more}"
     lines = []
     if one.blind:
@@ -80,4 +114,8 @@ def in_words(one: Beginning) -> list[str]:
 
 
 def _few(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 3 else f"{len(names)} queries ({names[0]} to {names[-1]})"
+    return (
+        ", ".join(names)
+        if len(names) <= 3
+        else f"{len(names)} queries ({names[0]} to {names[-1]})"
+    )

@@ -32,7 +32,11 @@ def parts(home: Home, stream: str) -> Changes:
     """The changes of a stream at one moment, unread; both parts are empty when there are none."""
     version, waiting = _moment(home, stream)
     empty = ds.dataset(load_contract("changes").arrow_schema().empty_table())
-    stored = empty if version is None else tables.dataset(home.table("changes", stream), version=version)
+    stored = (
+        empty
+        if version is None
+        else tables.dataset(home.table("changes", stream), version=version)
+    )
     return Changes(stored=stored, pending=waiting)
 
 
@@ -44,7 +48,11 @@ def _moment(home: Home, stream: str) -> tuple[int | None, pa.Table]:
     """
     schema = load_contract("changes").arrow_schema()
     journal = pending(home, stream)
-    waiting = schema.empty_table() if journal is None else journal.select(schema.names).cast(schema)
+    waiting = (
+        schema.empty_table()
+        if journal is None
+        else journal.select(schema.names).cast(schema)
+    )
     path = home.table("changes", stream)
     if not DeltaTable.is_deltatable(str(path)):
         return None, waiting
@@ -56,14 +64,21 @@ def _moment(home: Home, stream: str) -> tuple[int | None, pa.Table]:
 
 
 def stream_changes(
-    home: Home, stream: str, query: str | None = None, *, since: int | None = None, until: datetime | None = None
+    home: Home,
+    stream: str,
+    query: str | None = None,
+    *,
+    since: int | None = None,
+    until: datetime | None = None,
 ) -> pa.Table:
     """The changes of a stream, or of one query on it, in the order of (position, seq).
 
     The columns are those of the contract `changes`. `since` leaves out what stands at or before that position, `until`
     (with a time zone) what has a later event time; files that can hold nothing else are not read.
     """
-    wanted: list[tuple[str, str, Any]] = [("position", ">", -1 if since is None else since)]
+    wanted: list[tuple[str, str, Any]] = [
+        ("position", ">", -1 if since is None else since)
+    ]
     if until is not None:
         wanted.append(("event_ts", "<=", until))
     if query is not None:
@@ -73,12 +88,22 @@ def stream_changes(
     if version is not None:
         names = load_contract("changes").arrow_schema().names
         path = home.table("changes", stream)
-        found.append(tables.read(path, version=version, columns=names, filters=wanted).cast(waiting.schema))
-    return pa.concat_tables(found).sort_by([("position", "ascending"), ("seq", "ascending")])
+        found.append(
+            tables.read(path, version=version, columns=names, filters=wanted).cast(
+                waiting.schema
+            )
+        )
+    return pa.concat_tables(found).sort_by(
+        [("position", "ascending"), ("seq", "ascending")]
+    )
 
 
 def passed_changes(
-    home: Home, query: str | None = None, *, stream: str | None = None, since: int | None = None
+    home: Home,
+    query: str | None = None,
+    *,
+    stream: str | None = None,
+    since: int | None = None,
 ) -> pa.Table:
     """The changes of all queries, or of one, stream after stream, each in the order of (position, seq).
 
@@ -89,8 +114,13 @@ def passed_changes(
     """
     streams = _streams(home, query) if stream is None else [stream]
     query = query if query is None else find(home, query).name
-    found = [Outlet(home, one).passed(stream_changes(home, one, query, since=since)) for one in streams]
-    return pa.concat_tables([load_contract("changes").arrow_schema().empty_table(), *found])
+    found = [
+        Outlet(home, one).passed(stream_changes(home, one, query, since=since))
+        for one in streams
+    ]
+    return pa.concat_tables(
+        [load_contract("changes").arrow_schema().empty_table(), *found]
+    )
 
 
 def _streams(home: Home, query: str | None) -> list[str]:

@@ -33,7 +33,11 @@ def estimates_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
     rows, plan = _last_readings(home, stream), in_coordinates(plan, stream.unit_m)
     if not len(rows):
         return Estimates(objects=0)
-    where = None if plan.where is None else float(masks([plan.where], _fields(rows, stream))[0].mean())
+    where = (
+        None
+        if plan.where is None
+        else float(masks([plan.where], _fields(rows, stream))[0].mean())
+    )
     region = None if plan.inside is None else _standing(plan.inside, rows, stream)
     space = None
     if region is not None:
@@ -42,16 +46,30 @@ def estimates_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
     return Estimates(objects=len(rows), where=where, space=space)
 
 
-def running_order(home: Home, stream: StreamSettings, name: str, plan: Plan) -> Running | None:
+def running_order(
+    home: Home, stream: StreamSettings, name: str, plan: Plan
+) -> Running | None:
     """The order in which the local engine ran a registered query last; None for others and before it ran.
 
     On Spark each shard chooses by its own fixes, and says nothing.
     """
-    rows = [row for row in queries(home, [stream.name]) if row.name == name and row.plan == plan] if name else []
-    found = read_order(home.stream(stream.name), name, rows[0].version) if rows else None
+    rows = (
+        [
+            row
+            for row in queries(home, [stream.name])
+            if row.name == name and row.plan == plan
+        ]
+        if name
+        else []
+    )
+    found = (
+        read_order(home.stream(stream.name), name, rows[0].version) if rows else None
+    )
     if found is None:
         return None
-    return Running(**{part: found[part] for part in ("order", "where", "space", "readings")})
+    return Running(
+        **{part: found[part] for part in ("order", "where", "space", "readings")}
+    )
 
 
 def caches_of(home: Home, stream: StreamSettings, plan: Plan) -> str | None:
@@ -63,7 +81,10 @@ def caches_of(home: Home, stream: StreamSettings, plan: Plan) -> str | None:
 def _last_readings(home: Home, stream: StreamSettings) -> pa.Table:
     """The last fix of every object that is there, with time and place of the one before (null without one)."""
     view = f"positions_{stream.name.replace('-', '_')}"
-    before = ", ".join(f"lag({name}) OVER readings AS before_{name}" for name in ("event_ts", "x", "y", "gone"))
+    before = ", ".join(
+        f"lag({name}) OVER readings AS before_{name}"
+        for name in ("event_ts", "x", "y", "gone")
+    )
     text = f"""
         WITH numbered AS (
             SELECT *, {before}, lead(segment) OVER readings IS NULL AS is_last FROM {view}
@@ -76,18 +97,28 @@ def _last_readings(home: Home, stream: StreamSettings) -> pa.Table:
 
 def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
     """The columns that expressions may use."""
-    seconds = pc.divide(pc.cast(pc.subtract(rows["event_ts"], rows["before_event_ts"]), pa.int64()), 1e6)
+    seconds = pc.divide(
+        pc.cast(pc.subtract(rows["event_ts"], rows["before_event_ts"]), pa.int64()), 1e6
+    )
     known = pc.and_(pc.greater(seconds, 0.0), pc.invert(rows["before_gone"]))
     elapsed_s = pc.if_else(known, seconds, None)
-    x, y, before_x, before_y = (_floats(rows[name]) for name in ("x", "y", "before_x", "before_y"))
-    metres = metres_between(before_x, before_y, x, y) if stream.geographic else np.hypot(x - before_x, y - before_y)
+    x, y, before_x, before_y = (
+        _floats(rows[name]) for name in ("x", "y", "before_x", "before_y")
+    )
+    metres = (
+        metres_between(before_x, before_y, x, y)
+        if stream.geographic
+        else np.hypot(x - before_x, y - before_y)
+    )
     columns = {name: rows[name] for name in (*stream.attributes, "object", "x", "y")}
-    return pa.table({
-        **columns,
-        "event_ts": pc.cast(rows["event_ts"], pa.timestamp("us")),
-        "elapsed_s": elapsed_s,
-        "speed_mps": pc.divide(pa.array(metres, from_pandas=True), elapsed_s),
-    })  # fmt: skip
+    return pa.table(
+        {
+            **columns,
+            "event_ts": pc.cast(rows["event_ts"], pa.timestamp("us")),
+            "elapsed_s": elapsed_s,
+            "speed_mps": pc.divide(pa.array(metres, from_pandas=True), elapsed_s),
+        }
+    )
 
 
 def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region | None:
@@ -108,5 +139,7 @@ def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region 
 
 
 def _floats(column: pa.ChunkedArray) -> np.ndarray:
-    values: np.ndarray = column.combine_chunks().to_numpy(zero_copy_only=False).astype(np.float64)
+    values: np.ndarray = (
+        column.combine_chunks().to_numpy(zero_copy_only=False).astype(np.float64)
+    )
     return values

@@ -38,21 +38,48 @@ def fix_of(home: Home, stream: str, name: str, event_ts: datetime) -> Fix | None
     return min(found, key=lambda fix: fix.position, default=None)
 
 
-def fix_at(home: Home, stream: str, name: str, at: datetime, before: int, *, late_us: int | None = None) -> Fix | None:
+def fix_at(
+    home: Home,
+    stream: str,
+    name: str,
+    at: datetime,
+    before: int,
+    *,
+    late_us: int | None = None,
+) -> Fix | None:
     """The last fix that counted of an object at a tick: of event times up to `at`, in the log before `before`.
 
     None when there was none, or none is archived (yet). With `late_us` a fix does not count that came when a fix before
     it in the log was newer by more: the stream's lateness, or without one its silence. What stands before the newest
     snapshot is not read, unless the object said nothing since.
     """
-    usable = [each for each in snapshots(home, stream) if each.position <= before and each.from_ts <= at]
+    usable = [
+        each
+        for each in snapshots(home, stream)
+        if each.position <= before and each.from_ts <= at
+    ]
     starts = [segment_of(usable[-1].position), 0] if usable else [0]
     for start in starts:
-        bounds: Filters = [("event_ts", "<=", at), ("object", "=", name), ("segment", ">=", start)]
+        bounds: Filters = [
+            ("event_ts", "<=", at),
+            ("object", "=", name),
+            ("segment", ">=", start),
+        ]
         rows = _rows(home, stream, [*bounds, ("segment", "<=", segment_of(before))])
-        found = sorted((fix for fix in rows if fix.position < before), key=lambda fix: fix.position)
-        found.sort(key=lambda fix: fix.event_ts, reverse=True)  # stable: of one time the first in the log
-        last = next((fix for fix in found if late_us is None or not _is_late(home, stream, fix, late_us)), None)
+        found = sorted(
+            (fix for fix in rows if fix.position < before), key=lambda fix: fix.position
+        )
+        found.sort(
+            key=lambda fix: fix.event_ts, reverse=True
+        )  # stable: of one time the first in the log
+        last = next(
+            (
+                fix
+                for fix in found
+                if late_us is None or not _is_late(home, stream, fix, late_us)
+            ),
+            None,
+        )
         if last is not None:
             return last
     return None
@@ -71,7 +98,10 @@ def _rows(home: Home, stream: str, filters: Filters) -> list[Fix]:
     own = set(load_contract("positions").arrow_schema().names)
     return [
         Fix(
-            **{key: record[key] for key in ("object", "segment", "row", "event_ts", "x", "y", "gone")},
+            **{
+                key: record[key]
+                for key in ("object", "segment", "row", "event_ts", "x", "y", "gone")
+            },
             attributes={key: value for key, value in record.items() if key not in own},
         )
         for record in tables.read(path, filters=filters).to_pylist()

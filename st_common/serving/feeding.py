@@ -33,9 +33,19 @@ from st_common.serving.passing_time import SourceTime, pass_on, time_now
 from st_common.settings import StreamSettings
 
 OWN = (
-    "object", "event_ts", "fix_ts", "partner", "sign", "cause", "value", "query_version", "query", "stream", "position",
+    "object",
+    "event_ts",
+    "fix_ts",
+    "partner",
+    "sign",
+    "cause",
+    "value",
+    "query_version",
+    "query",
+    "stream",
+    "position",
     "seq",
-)  # fmt: skip
+)
 _SEGMENT_BYTES = 8 << 20
 _DIVISORS = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
@@ -53,7 +63,12 @@ class _Note:
     def of_record(record: Mapping[str, Any]) -> "_Note":
         """What `asdict` made of a note."""
         time = SourceTime.of_note(record.get("time", {}))
-        return _Note(position=record["position"], seq=record["seq"], segment=record["segment"], time=time)
+        return _Note(
+            position=record["position"],
+            seq=record["seq"],
+            segment=record["segment"],
+            time=time,
+        )
 
 
 class Feed:
@@ -72,19 +87,34 @@ class Feed:
     """
 
     def __init__(
-        self, home: Home, query: str, target: StreamSettings, *, clock: Callable[[], int] = wall_clock
+        self,
+        home: Home,
+        query: str,
+        target: StreamSettings,
+        *,
+        clock: Callable[[], int] = wall_clock,
     ) -> None:
         row = _source(home, query, target)
         self.stream, self.records = row.stream, 0
-        self._home, self._query, self._target, self._clock = home, row.name, target, clock
+        self._home, self._query, self._target, self._clock = (
+            home,
+            row.name,
+            target,
+            clock,
+        )
         self._log = log_for(home, target)
-        self._path = feed_folder(home, target.name) / f"{self.stream}.{quote(row.name, safe='')}.json"
+        self._path = (
+            feed_folder(home, target.name)
+            / f"{self.stream}.{quote(row.name, safe='')}.json"
+        )
         self._outlet = Outlet(home, self.stream)
         self._timed = target.columns.event_ts is not None
         self._passed = self._note().time
         self._passed_s = -math.inf
         with self._log.locked():
-            self._follower = Follower(home, self.stream, after=self._place(), query=row.name)
+            self._follower = Follower(
+                home, self.stream, after=self._place(), query=row.name
+            )
 
     def run(self, *, follow: bool = False, seconds: float | None = None) -> None:
         """Feeds what is committed; with `follow` also what comes, for so many seconds or until it is interrupted.
@@ -104,14 +134,18 @@ class Feed:
 
     def poll(self) -> int | None:
         """Feeds the next part of what is committed, and gives how many records it wrote; None: there is nothing new."""
-        time_before = time_now(self._home, self.stream, self._passed)  # first: what comes after it is not of that time
+        time_before = time_now(
+            self._home, self.stream, self._passed
+        )  # first: what comes after it is not of that time
         rows = self._follower.poll()
         if not len(rows):
             self._pass_on(time_before)
             return None
         records: list[tuple[Place, bytes]] = []
         try:
-            records.extend(self._records(self._outlet.streamed(rows)))  # keeps those before an error
+            records.extend(
+                self._records(self._outlet.streamed(rows))
+            )  # keeps those before an error
         except QueryError:
             self._write(records, up_to=records[-1][0] if records else FIRST)
             raise
@@ -125,7 +159,9 @@ class Feed:
             payloads = list(_payloads(fresh))
             if payloads:
                 is_live = timeless = not self._timed
-                self._log.append_all(payloads, arrival_us=self._clock(), timeless=timeless, live=is_live)
+                self._log.append_all(
+                    payloads, arrival_us=self._clock(), timeless=timeless, live=is_live
+                )
             self._write_note(max(up_to, after))
         self.records += len(fresh)
         return len(fresh)
@@ -133,26 +169,47 @@ class Feed:
     def _pass_on(self, now: SourceTime) -> None:
         """Passes the source's time on: at most one clock in a tick of the target, and in a second."""
         pause_s = max(self._target.tick_s, 1.0)
-        is_due = now.ended > self._passed.ended or time.monotonic() - self._passed_s >= pause_s
+        is_due = (
+            now.ended > self._passed.ended
+            or time.monotonic() - self._passed_s >= pause_s
+        )
         if now == self._passed or not is_due:
             return
         with self._log.locked():
             before, place = self._note().time, self._place()
             others = [_Note.of_record(record).time for record in self._other_notes()]
-            pass_on(self._log, before=before, now=now, others=others, timed=self._timed, arrival_us=self._clock())
+            pass_on(
+                self._log,
+                before=before,
+                now=now,
+                others=others,
+                timed=self._timed,
+                arrival_us=self._clock(),
+            )
             self._passed, self._passed_s = now, time.monotonic()
             self._write_note(place)
 
     def _other_notes(self) -> Iterator[Mapping[str, Any]]:
         """The notes of what else feeds the target; a query that was dropped does so no more."""
         for path in sorted(self._path.parent.glob("*.json")):
-            record = None if path == self._path or not _feeds(self._home, path) else read_record(path)
+            record = (
+                None
+                if path == self._path or not _feeds(self._home, path)
+                else read_record(path)
+            )
             if record is not None:
                 yield record
 
     def _records(self, rows: pa.Table) -> Iterator[tuple[Place, bytes]]:
-        stamps = {name: rows[name].cast(pa.int64()).to_pylist() for name in ("event_ts", "fix_ts")}
-        for at, row in enumerate(rows.select([name for name in (*OWN, "fields") if name != "stream"]).to_pylist()):
+        stamps = {
+            name: rows[name].cast(pa.int64()).to_pylist()
+            for name in ("event_ts", "fix_ts")
+        }
+        for at, row in enumerate(
+            rows.select(
+                [name for name in (*OWN, "fields") if name != "stream"]
+            ).to_pylist()
+        ):
             text = row.pop("fields")
             fields = json.loads(text) if text else {}
             if fields.get("x") is None or fields.get("y") is None:
@@ -160,7 +217,10 @@ class Feed:
                     f"the change of query {self._query!r} at position {row['position']} has no place",
                     hint="x and y are among what SELECT ISTREAM (*), DSTREAM (*) and RSTREAM (*) give",
                 )
-            times = {name: _stamp(values[at], self._target) for name, values in stamps.items()}
+            times = {
+                name: _stamp(values[at], self._target)
+                for name, values in stamps.items()
+            }
             record = {**fields, **row, **times, "stream": self.stream}
             yield (row["position"], row["seq"]), json_line(record).encode() + b"\n"
 
@@ -173,19 +233,30 @@ class Feed:
         return max(found)
 
     def _places_in(self, segment: Segment) -> Iterator[Place]:
-        if segment.control or segment.packet:  # a feed writes records as they are: its place is read from them
+        if (
+            segment.control or segment.packet
+        ):  # a feed writes records as they are: its place is read from them
             return
         for line in self._log.read(segment).split(b"\n"):
             record = _record(line) if b'"seq"' in line else {}
-            if record.get("query") == self._query and record.get("stream") == self.stream:
+            if (
+                record.get("query") == self._query
+                and record.get("stream") == self.stream
+            ):
                 yield record["position"], record["seq"]
 
     def _note(self) -> _Note:
         noted = read_record(self._path)
-        return _Note.of_record(noted) if noted else _Note(position=FIRST[0], seq=FIRST[1], segment=0)
+        return (
+            _Note.of_record(noted)
+            if noted
+            else _Note(position=FIRST[0], seq=FIRST[1], segment=0)
+        )
 
     def _write_note(self, place: Place) -> None:
-        note = _Note(position=place[0], seq=place[1], segment=self._log.end(), time=self._passed)
+        note = _Note(
+            position=place[0], seq=place[1], segment=self._log.end(), time=self._passed
+        )
         write_record(self._path, asdict(note))
 
 
@@ -207,15 +278,25 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
     """The query, when its elements can be the target's fixes."""
     row = find(home, query)
     if row.plan is None:
-        raise QueryError(f"query {query!r} was dropped", hint="`fairway query list` names those that run")
+        raise QueryError(
+            f"query {query!r} was dropped",
+            hint="`fairway query list` names those that run",
+        )
     if row.plan.emit not in PASSED:
         raise QueryError(
-            f"query {query!r} gives no stream", hint="SELECT ISTREAM (...), DSTREAM (...) or RSTREAM (...)"
+            f"query {query!r} gives no stream",
+            hint="SELECT ISTREAM (...), DSTREAM (...) or RSTREAM (...)",
         )
     if row.plan.aggregate is not None:
-        raise QueryError(f"query {query!r} gives values, which have no place", hint="a fix needs x and y")
+        raise QueryError(
+            f"query {query!r} gives values, which have no place",
+            hint="a fix needs x and y",
+        )
     if row.stream == target.name:
-        raise ConfigError(f"query {query!r} reads stream {target.name!r} itself", hint="feed another stream")
+        raise ConfigError(
+            f"query {query!r} reads stream {target.name!r} itself",
+            hint="feed another stream",
+        )
     _check_target(row.plan, target)
     return row
 
@@ -223,18 +304,33 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
 def _check_target(plan: Plan, target: StreamSettings) -> None:
     if target.format != "ndjson":
         raise ConfigError(
-            f"stream {target.name!r} is {target.format}", hint='a query feeds a stream of format "ndjson"'
+            f"stream {target.name!r} is {target.format}",
+            hint='a query feeds a stream of format "ndjson"',
         )
-    if target.columns.event_ts is not None and target.time_unit not in (*_DIVISORS, "iso"):
-        raise ConfigError(f"stream {target.name!r} has the time_unit {target.time_unit!r}", hint="iso, s, ms or us")
+    if target.columns.event_ts is not None and target.time_unit not in (
+        *_DIVISORS,
+        "iso",
+    ):
+        raise ConfigError(
+            f"stream {target.name!r} has the time_unit {target.time_unit!r}",
+            hint="iso, s, ms or us",
+        )
     known = [*OWN, "x", "y", *(name for name, _ in plan.columns)]
     columns = target.columns
-    wanted = {"object": columns.object, "event_ts": columns.event_ts, "x": columns.x, "y": columns.y}
+    wanted = {
+        "object": columns.object,
+        "event_ts": columns.event_ts,
+        "x": columns.x,
+        "y": columns.y,
+    }
     wanted |= {f"attribute {name}": name for name in target.attributes}
     for key, name in wanted.items():
         if name is not None and name not in known:
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
-            raise ConfigError(f"stream {target.name!r}: {key} = {name!r} is no part of the query's records", hint=hint)
+            raise ConfigError(
+                f"stream {target.name!r}: {key} = {name!r} is no part of the query's records",
+                hint=hint,
+            )
 
 
 def _stamp(us: int, target: StreamSettings) -> Any:

@@ -35,7 +35,9 @@ class Follower:
     read before the table: a commit in between shows in both, and not in neither.
     """
 
-    def __init__(self, home: Home, stream: str, *, after: Place = FIRST, query: str | None = None) -> None:
+    def __init__(
+        self, home: Home, stream: str, *, after: Place = FIRST, query: str | None = None
+    ) -> None:
         self._schema = load_contract("changes").arrow_schema()
         self._table = Tail(home.table("changes", stream), "position")
         self._journal = JournalTail(home, stream)
@@ -55,7 +57,10 @@ class Follower:
         batches, self._files = self._journal.read(), self._table.added(self._after[0])
         while self._files and self._files[-1].greatest == UNBOUNDED:
             self._next_part()
-        for position in [*(file.greatest for file in self._files), *map(_greatest, batches)]:
+        for position in [
+            *(file.greatest for file in self._files),
+            *map(_greatest, batches),
+        ]:
             self._move_past(position)
         self._files = []
         return self._after
@@ -92,7 +97,9 @@ class Follower:
             ends += 1
         border = self._files[ends - 1].greatest
         files = [file for file in self._files if file.least <= border]
-        found = self._table.read(files, self._schema, self._condition() & (pc.field("position") <= border))
+        found = self._table.read(
+            files, self._schema, self._condition() & (pc.field("position") <= border)
+        )
         self._files = self._files[ends:]
         self._move_past(border if border < UNBOUNDED else _greatest(found))
         return found
@@ -105,8 +112,14 @@ class Follower:
 
     def _condition(self) -> Any:
         position, seq = self._after
-        wanted = (pc.field("position") > position) | ((pc.field("position") == position) & (pc.field("seq") > seq))
-        return wanted if self._query is None else wanted & (pc.field("query") == self._query)
+        wanted = (pc.field("position") > position) | (
+            (pc.field("position") == position) & (pc.field("seq") > seq)
+        )
+        return (
+            wanted
+            if self._query is None
+            else wanted & (pc.field("query") == self._query)
+        )
 
     def _move_past(self, position: int) -> None:
         self._after = max(self._after, (position, LAST_SEQ))
@@ -154,15 +167,23 @@ def follow(
         idle = until_idle and all(is_done(home, name) for name in names)
         for name in names:
             if name not in followers:
-                followers[name] = Follower(home, name, after=after, query=query), Outlet(home, name)
-        polled = [(outlet, follower.poll()) for follower, outlet in (followers[name] for name in names)]
+                followers[name] = (
+                    Follower(home, name, after=after, query=query),
+                    Outlet(home, name),
+                )
+        polled = [
+            (outlet, follower.poll())
+            for follower, outlet in (followers[name] for name in names)
+        ]
         found = [outlet.passed(rows) for outlet, rows in polled if len(rows)]
         yield from (rows for rows in found if len(rows))
         if found:
             continue
         if idle or (end_s is not None and time.monotonic() >= end_s):
             return
-        time.sleep(poll_s if end_s is None else max(0.0, min(poll_s, end_s - time.monotonic())))
+        time.sleep(
+            poll_s if end_s is None else max(0.0, min(poll_s, end_s - time.monotonic()))
+        )
 
 
 def is_done(home: Home, stream: str) -> bool:

@@ -64,28 +64,43 @@ def objects_at(
         QueryError: nothing of the stream was archived yet.
     """
     if not tables.exists(home.table("positions", stream.name)):
-        raise QueryError(f"stream {stream.name!r} has no positions yet", hint=f"`fairway run {stream.name}` first")
+        raise QueryError(
+            f"stream {stream.name!r} has no positions yet",
+            hint=f"`fairway run {stream.name}` first",
+        )
     snapshot = newest_snapshot(home, stream.name, at)
     held = objects_of(home, stream.name, snapshot)
     rows, after = _since(home, stream.name, held, snapshot, at)
-    reads = Reads(stream=stream.name, snapshot=snapshot, snapshot_rows=len(held), after_rows=after)
+    reads = Reads(
+        stream=stream.name, snapshot=snapshot, snapshot_rows=len(held), after_rows=after
+    )
     when = at if at is not None else pc.max(rows["event_ts"]).as_py()
     alive = _alive(rows, stream, when)
     if inside is not None:
         alive = alive.filter(_inside(alive, inside))
     shown = alive.select(OBJECTS)
-    found = shown.sort_by("object") if nearest is None else _nearest(shown, nearest, geographic=stream.geographic)
+    found = (
+        shown.sort_by("object")
+        if nearest is None
+        else _nearest(shown, nearest, geographic=stream.geographic)
+    )
     return Seen(at=when, rows=found, reads=reads)
 
 
 def _since(
-    home: Home, stream: str, held: pa.Table, snapshot: Snapshot | None, at: datetime | None
+    home: Home,
+    stream: str,
+    held: pa.Table,
+    snapshot: Snapshot | None,
+    at: datetime | None,
 ) -> tuple[pa.Table, int]:
     """The last fixes at the time, and how many fixes after the snapshot were read for it."""
     bound = [] if at is None else [("event_ts", "<=", at)]
     rows, count = held, 0
     start = 0 if snapshot is None else snapshot.position
-    for low, high in parts(home.table("positions", stream), start, archived_end(home, stream)):
+    for low, high in parts(
+        home.table("positions", stream), start, archived_end(home, stream)
+    ):
         found = fixes(home, stream, low, high, COLUMNS, *bound)
         rows, count = last_fixes(rows, found), count + len(found)
     return rows.select(LAST.names), count
@@ -95,13 +110,20 @@ def _alive(rows: pa.Table, stream: StreamSettings, at: datetime | None) -> pa.Ta
     alive = rows.filter(pc.invert(rows["gone"]))
     if stream.silence_s is None or at is None:
         return alive
-    silent_before = pa.scalar(at - timedelta(microseconds=round(stream.silence_s * 1e6)), alive["event_ts"].type)
+    silent_before = pa.scalar(
+        at - timedelta(microseconds=round(stream.silence_s * 1e6)),
+        alive["event_ts"].type,
+    )
     return alive.filter(pc.greater_equal(alive["event_ts"], silent_before))
 
 
 def _inside(rows: pa.Table, box: Box) -> pa.ChunkedArray:
-    in_x = pc.and_(pc.greater_equal(rows["x"], box.minx), pc.less_equal(rows["x"], box.maxx))
-    in_y = pc.and_(pc.greater_equal(rows["y"], box.miny), pc.less_equal(rows["y"], box.maxy))
+    in_x = pc.and_(
+        pc.greater_equal(rows["x"], box.minx), pc.less_equal(rows["x"], box.maxx)
+    )
+    in_y = pc.and_(
+        pc.greater_equal(rows["y"], box.miny), pc.less_equal(rows["y"], box.maxy)
+    )
     return pc.and_(in_x, in_y)
 
 
@@ -109,7 +131,9 @@ def _nearest(rows: pa.Table, place: NearestTo, *, geographic: bool) -> pa.Table:
     """The nearest rows with their distance; planar ones are compared by squares, as continuous queries are."""
     x, y = rows["x"].to_numpy(), rows["y"].to_numpy()
     if geographic:
-        compared = np.round(metres_between(np.full_like(x, place.x), np.full_like(y, place.y), x, y), 3)
+        compared = np.round(
+            metres_between(np.full_like(x, place.x), np.full_like(y, place.y), x, y), 3
+        )
         distance = compared
     else:
         compared = (x - place.x) ** 2 + (y - place.y) ** 2

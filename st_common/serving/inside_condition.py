@@ -31,14 +31,19 @@ def rewritten(text: str) -> str:
         here = tokens[at : at + _WIDTH]
         if _is_condition(here):
             a, b = (text[token.start : token.end + 1] for token in (here[0], here[4]))
-            out += [text[done : here[0].start], _CONDITION.format(a=a, b=b, pairs=PAIRS)]
+            out += [
+                text[done : here[0].start],
+                _CONDITION.format(a=a, b=b, pairs=PAIRS),
+            ]
             done = here[-1].end + 1
     return "".join([*out, text[done:]])
 
 
 def _is_condition(tokens: list[Token]) -> bool:
     return all(
-        token.token_type in _NAMES if wanted is None else token.text.lower() == wanted and not _is_text(token)
+        token.token_type in _NAMES
+        if wanted is None
+        else token.text.lower() == wanted and not _is_text(token)
         for token, wanted in zip(tokens, _FORM, strict=True)
     )
 

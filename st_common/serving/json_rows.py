@@ -34,4 +34,6 @@ def _without_nan(value: Any) -> Any:
         return {key: _without_nan(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_without_nan(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return (
+        str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    )

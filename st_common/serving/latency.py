@@ -20,8 +20,12 @@ def latency_s(home: Home, stream: str) -> npt.NDArray[np.float64]:
     been removed from the table's history.
     """
     positions, times_us = _commits(home.table("changes", stream))
-    segments = [segment for segment in Log(home.log(stream)).segments(0) if not segment.control]
-    starts = np.array([position_of(segment.number, 0) for segment in segments], np.int64)
+    segments = [
+        segment for segment in Log(home.log(stream)).segments(0) if not segment.control
+    ]
+    starts = np.array(
+        [position_of(segment.number, 0) for segment in segments], np.int64
+    )
     arrivals_us = np.array([segment.arrival_us for segment in segments], np.int64)
     commit = np.searchsorted(positions, starts, side="right")
     known = commit < len(positions)
@@ -32,9 +36,17 @@ def _commits(table: Path) -> tuple[Ints, Ints]:
     """The log positions up to which the engine has committed, rising, and when it did so (UTC microseconds)."""
     pairs: list[tuple[int, int]] = []
     for path in sorted((table / "_delta_log").glob("*.json")):
-        actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        actions = [
+            json.loads(line)
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if line
+        ]
         position = [action["txn"]["version"] for action in actions if "txn" in action]
-        stamp = [action["commitInfo"]["timestamp"] for action in actions if "commitInfo" in action]
+        stamp = [
+            action["commitInfo"]["timestamp"]
+            for action in actions
+            if "commitInfo" in action
+        ]
         if position and stamp:
             pairs.append((position[0], stamp[0] * 1000))
     found = np.array(pairs, np.int64).reshape(-1, 2)

@@ -18,7 +18,17 @@ from st_common.query.plan import Box
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 
-KINDS = ("forest", "park", "protected", "water", "building", "river", "railway", "road", "stop")
+KINDS = (
+    "forest",
+    "park",
+    "protected",
+    "water",
+    "building",
+    "river",
+    "railway",
+    "road",
+    "stop",
+)
 """What is drawn below what; features of other kinds are drawn above them, as outlines."""
 
 _STYLE = """
@@ -99,7 +109,9 @@ class _Paper:
     def place(self, points: Floats) -> Floats:
         """Pixels of float64[n, 2], rounded to a tenth, y downwards."""
         corner = np.array([self.view.minx, self.view.maxy])
-        return np.asarray(np.round((points - corner) * self.scale * np.array([1.0, -1.0]), 1))
+        return np.asarray(
+            np.round((points - corner) * self.scale * np.array([1.0, -1.0]), 1)
+        )
 
 
 def view_of(x: Floats, y: Floats, *, margin: float = 0.03) -> Box:
@@ -135,15 +147,24 @@ def draw(scene: Scene, *, width: int = 900) -> str:
 
 def _paper(scene: Scene, width: int) -> _Paper:
     view = scene.view
-    squeeze = math.cos(math.radians((view.miny + view.maxy) / 2)) if scene.geographic else 1.0
+    squeeze = (
+        math.cos(math.radians((view.miny + view.maxy) / 2)) if scene.geographic else 1.0
+    )
     per_x = width / (view.maxx - view.minx)
     scale = np.array([per_x, per_x / squeeze])
-    return _Paper(view=view, scale=scale, width=width, height=float((view.maxy - view.miny) * scale[1]))
+    return _Paper(
+        view=view,
+        scale=scale,
+        width=width,
+        height=float((view.maxy - view.miny) * scale[1]),
+    )
 
 
 def _layers(features: Features, paper: _Paper) -> Iterable[str]:
     view = paper.view
-    cut = shapely.clip_by_rect(features.geometry, view.minx, view.miny, view.maxx, view.maxy)
+    cut = shapely.clip_by_rect(
+        features.geometry, view.minx, view.miny, view.maxx, view.maxy
+    )
     known = [*KINDS, *sorted(set(features.kind.tolist()) - set(KINDS))]
     for kind in known:
         shapes = cut[(features.kind == kind) & ~shapely.is_empty(cut)]
@@ -182,12 +203,17 @@ def _regions(regions: Floats, paper: _Paper) -> Iterable[str]:
     low = np.maximum(regions[:, :2], [view.minx, view.miny])
     high = np.minimum(regions[:, 2:], [view.maxx, view.maxy])
     seen = (low < high).all(axis=1)
-    for corner, opposite in zip(paper.place(low[seen]), paper.place(high[seen]), strict=True):
+    for corner, opposite in zip(
+        paper.place(low[seen]), paper.place(high[seen]), strict=True
+    ):
         yield _rectangle("region", corner, opposite)
 
 
 def _rectangle(name: str, corner: Floats, opposite: Floats, inner: str = "") -> str:
-    (left, top), (right, bottom) = np.minimum(corner, opposite), np.maximum(corner, opposite)
+    (left, top), (right, bottom) = (
+        np.minimum(corner, opposite),
+        np.maximum(corner, opposite),
+    )
     size = f'width="{right - left:g}" height="{bottom - top:g}"'
     return f'<rect class="{name}" x="{left:g}" y="{top:g}" {size}>{inner}</rect>'
 
@@ -205,10 +231,16 @@ def _partners(scene: Scene, paper: _Paper) -> Iterable[str]:
             asking.setdefault(fid, []).append(number)
     wanted = np.isin(scene.features.fid, list(asking))
     view = paper.view
-    cut = shapely.clip_by_rect(scene.features.geometry[wanted], view.minx, view.miny, view.maxx, view.maxy)
-    for fid, kind, shape in zip(scene.features.fid[wanted], scene.features.kind[wanted], cut, strict=True):
+    cut = shapely.clip_by_rect(
+        scene.features.geometry[wanted], view.minx, view.miny, view.maxx, view.maxy
+    )
+    for fid, kind, shape in zip(
+        scene.features.fid[wanted], scene.features.kind[wanted], cut, strict=True
+    ):
         names = " ".join(f"q{number}" for number in asking[fid])
-        title = _title(f"{kind} {fid}: in the answer of {', '.join(scene.queries[n].name for n in asking[fid])}")
+        title = _title(
+            f"{kind} {fid}: in the answer of {', '.join(scene.queries[n].name for n in asking[fid])}"
+        )
         if shape.geom_type in ("Point", "MultiPoint") and not shape.is_empty:
             (x, y), *_ = paper.place(shapely.get_coordinates(shape))
             yield f'<circle class="partner {names}" cx="{x:g}" cy="{y:g}" r="{_POINT_RADIUS}">{title}</circle>'
@@ -220,7 +252,12 @@ def _partners(scene: Scene, paper: _Paper) -> Iterable[str]:
 def _dots(scene: Scene, paper: _Paper) -> Iterable[str]:
     """Objects in no answer as one path of dots, below one circle for each object in some answer."""
     view = paper.view
-    seen = (scene.x >= view.minx) & (scene.x <= view.maxx) & (scene.y >= view.miny) & (scene.y <= view.maxy)
+    seen = (
+        (scene.x >= view.minx)
+        & (scene.x <= view.maxx)
+        & (scene.y >= view.miny)
+        & (scene.y <= view.maxy)
+    )
     asking: dict[str, list[int]] = {}
     for number, query in enumerate(scene.queries):
         for name in query.objects:
@@ -230,9 +267,13 @@ def _dots(scene: Scene, paper: _Paper) -> Iterable[str]:
     r = _DOT_RADIUS
     for x, y in points[seen & ~member].tolist():
         yield f'<circle class="o" cx="{x:g}" cy="{y:g}" r="{r}"/>'
-    for name, (x, y) in zip(scene.ids[seen & member], points[seen & member].tolist(), strict=True):
+    for name, (x, y) in zip(
+        scene.ids[seen & member], points[seen & member].tolist(), strict=True
+    ):
         names = " ".join(f"q{number}" for number in asking[name])
-        title = _title(f"{name}: in {', '.join(scene.queries[number].name for number in asking[name])}")
+        title = _title(
+            f"{name}: in {', '.join(scene.queries[number].name for number in asking[name])}"
+        )
         yield f'<circle class="o in {names}" cx="{x:g}" cy="{y:g}" r="{_MEMBER_RADIUS}">{title}</circle>'
 
 
@@ -243,7 +284,12 @@ def _areas(queries: Sequence[Asked], paper: _Paper) -> Iterable[str]:
         box = query.area
         low, high = paper.place(np.array([[box.minx, box.miny], [box.maxx, box.maxy]]))
         shape = _ellipse if query.round else _rectangle
-        yield shape(f"area q{number}", low, high, _title(f"{query.name}: {len(query.objects)} objects"))
+        yield shape(
+            f"area q{number}",
+            low,
+            high,
+            _title(f"{query.name}: {len(query.objects)} objects"),
+        )
         left, top = np.maximum([min(low[0], high[0]), min(low[1], high[1])], 0.0)
         left = min(left, paper.width - _LETTER * len(query.name))
         yield f'<text class="label q{number}" x="{left + 5:g}" y="{top + 20:g}">{html.escape(query.name)}</text>'
@@ -266,6 +312,8 @@ def _legend(scene: Scene, paper: _Paper) -> str:
         length_m *= 2 if length_m * 2 * per_metre < paper.width * 0.3 else 1
         label = f"{length_m:g} m" if length_m < 1000 else f"{length_m / 1000:g} km"
         right = 10 + length_m * per_metre
-        parts.append(f'<path class="bar" d="M10,{y - 4:g} V{y:g} H{right:.1f} V{y - 4:g}"/>')
+        parts.append(
+            f'<path class="bar" d="M10,{y - 4:g} V{y:g} H{right:.1f} V{y - 4:g}"/>'
+        )
         parts.append(f'<text class="note" x="{right + 6:.1f}" y="{y:g}">{label}</text>')
     return "".join(parts)

@@ -15,7 +15,11 @@ import pyarrow.compute as pc
 from st_common.capture.log import Log
 from st_common.home import Home
 
-PASSED: Mapping[str, Sequence[int]] = {"istream": (1,), "dstream": (-1,), "rstream": (1, 0)}
+PASSED: Mapping[str, Sequence[int]] = {
+    "istream": (1,),
+    "dstream": (-1,),
+    "rstream": (1, 0),
+}
 _OPS = ("register", "replace")
 
 
@@ -45,7 +49,8 @@ class Outlet:
             return rows.slice(0, 0)
         made = _made(rows)
         chosen = [
-            pc.and_(pc.is_in(made, value_set=self._sets[emit]), _has(rows, signs)) for emit, signs in PASSED.items()
+            pc.and_(pc.is_in(made, value_set=self._sets[emit]), _has(rows, signs))
+            for emit, signs in PASSED.items()
         ]
         return rows.filter(pc.or_(pc.or_(chosen[0], chosen[1]), chosen[2]))
 
@@ -60,7 +65,9 @@ class Outlet:
                 for line in self._log.read(segment).split(b"\n"):
                     if b'stream"' in line and b'"emit"' in line:
                         self._note(json.loads(line))
-            self._sets = {emit: pa.array(keys, pa.string()) for emit, keys in self._keys.items()}
+            self._sets = {
+                emit: pa.array(keys, pa.string()) for emit, keys in self._keys.items()
+            }
             self._read = end
         return any(self._keys.values())
 
@@ -72,7 +79,9 @@ class Outlet:
 
 def _made(rows: pa.Table) -> Any:
     """The version and the name of the query that made each change, as one text."""
-    return pc.binary_join_element_wise(rows["query_version"].cast(pa.string()), rows["query"], "/")
+    return pc.binary_join_element_wise(
+        rows["query_version"].cast(pa.string()), rows["query"], "/"
+    )
 
 
 def _has(rows: pa.Table, signs: Sequence[int]) -> Any:

@@ -32,7 +32,13 @@ class SourceTime:
     @staticmethod
     def of_note(note: dict[str, Any]) -> "SourceTime":
         """What a feed's note says that was passed on; nothing, where it says nothing."""
-        return SourceTime(**{name: note[name] for name in SourceTime.__dataclass_fields__ if name in note})
+        return SourceTime(
+            **{
+                name: note[name]
+                for name in SourceTime.__dataclass_fields__
+                if name in note
+            }
+        )
 
 
 def time_now(home: Home, stream: str, before: SourceTime) -> SourceTime:
@@ -44,14 +50,28 @@ def time_now(home: Home, stream: str, before: SourceTime) -> SourceTime:
     ended = before.ended
     for segment in log.control_segments(before.seen) if end > before.seen else []:
         payload = log.read(segment) if segment.number < end else b""
-        rows = control_packet(segment.number, payload).controls if may_say(payload, "end") else ()
+        rows = (
+            control_packet(segment.number, payload).controls
+            if may_say(payload, "end")
+            else ()
+        )
         ended = segment.number if any(row["op"] == "end" for row in rows) else ended
-    clock_us = before.clock_us if status.now_ts is None else max(before.clock_us, status.now_ts)
+    clock_us = (
+        before.clock_us
+        if status.now_ts is None
+        else max(before.clock_us, status.now_ts)
+    )
     return SourceTime(clock_us=clock_us, ended=ended, seen=max(end, before.seen))
 
 
 def pass_on(
-    log: Log, *, before: SourceTime, now: SourceTime, others: Sequence[SourceTime], timed: bool, arrival_us: int
+    log: Log,
+    *,
+    before: SourceTime,
+    now: SourceTime,
+    others: Sequence[SourceTime],
+    timed: bool,
+    arrival_us: int,
 ) -> None:
     """Writes into the log of a fed stream what is new of one source's time, next to its other sources.
 

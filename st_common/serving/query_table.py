@@ -28,15 +28,31 @@ from st_common.serving.history import objects_at
 from st_common.settings import StreamSettings
 
 _BOUNDS = ("minx", "miny", "maxx", "maxy")
-QUERY_TABLE = pa.schema([
-    ("ID", pa.string()), ("version", pa.int32()), ("stream", pa.string()), ("kind", pa.string()),
-    ("focal", pa.string()), *((name, pa.float64()) for name in _BOUNDS), ("region", pa.string()), ("text", pa.string()),
-])  # fmt: skip
-OBJECT_TABLE = pa.schema([
-    ("ID", pa.string()), ("stream", pa.string()), ("event_ts", pa.timestamp("us", "UTC")), ("x", pa.float64()),
-    ("y", pa.float64()), ("location", pa.string()),
-])  # fmt: skip
-INSIDE = pa.schema([("stream", pa.string()), ("object", pa.string()), ("query", pa.string())])
+QUERY_TABLE = pa.schema(
+    [
+        ("ID", pa.string()),
+        ("version", pa.int32()),
+        ("stream", pa.string()),
+        ("kind", pa.string()),
+        ("focal", pa.string()),
+        *((name, pa.float64()) for name in _BOUNDS),
+        ("region", pa.string()),
+        ("text", pa.string()),
+    ]
+)
+OBJECT_TABLE = pa.schema(
+    [
+        ("ID", pa.string()),
+        ("stream", pa.string()),
+        ("event_ts", pa.timestamp("us", "UTC")),
+        ("x", pa.float64()),
+        ("y", pa.float64()),
+        ("location", pa.string()),
+    ]
+)
+INSIDE = pa.schema(
+    [("stream", pa.string()), ("object", pa.string()), ("query", pa.string())]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +73,9 @@ class _Found:
     object: np.ndarray
 
 
-def queries_and_objects(home: Home, streams: Mapping[str, StreamSettings]) -> QueriesAndObjects:
+def queries_and_objects(
+    home: Home, streams: Mapping[str, StreamSettings]
+) -> QueriesAndObjects:
     """The live queries, and the last fixes of the objects that live, of the streams that the settings describe.
 
     Rows of `QUERY_TABLE` by ID, of `OBJECT_TABLE` by stream and ID, of `INSIDE`. Objects are those of `fairway
@@ -65,9 +83,14 @@ def queries_and_objects(home: Home, streams: Mapping[str, StreamSettings]) -> Qu
     nothing. The focal object is in no region of its own. Regions are closed; circles are geodesic on degrees.
     """
     of_streams = [_of_stream(home, stream) for _, stream in sorted(streams.items())]
-    parts = {name: [getattr(one, name) for one in of_streams] for name in ("queries", "objects", "inside")}
+    parts = {
+        name: [getattr(one, name) for one in of_streams]
+        for name in ("queries", "objects", "inside")
+    }
     return QueriesAndObjects(
-        queries=pa.concat_tables([QUERY_TABLE.empty_table(), *parts["queries"]]).sort_by("ID"),
+        queries=pa.concat_tables(
+            [QUERY_TABLE.empty_table(), *parts["queries"]]
+        ).sort_by("ID"),
         objects=pa.concat_tables([OBJECT_TABLE.empty_table(), *parts["objects"]]),
         inside=pa.concat_tables([INSIDE.empty_table(), *parts["inside"]]),
     )
@@ -85,10 +108,16 @@ def _of_stream(home: Home, stream: StreamSettings) -> QueriesAndObjects:
             by_kind.setdefault(type(region), {})[number] = region
     for kind, of_kind in by_kind.items():
         numbers, regions = list(of_kind), list(of_kind.values())
-        found = _moving(kind, regions, world) if kind in (MovingBox, MovingCircle) else _standing(regions, world)
+        found = (
+            _moving(kind, regions, world)
+            if kind in (MovingBox, MovingCircle)
+            else _standing(regions, world)
+        )
         boxes[numbers] = found.boxes
         pairs.append(_pairs(stream, world, [rows[n].name for n in numbers], found))
-    return QueriesAndObjects(queries=_queries(rows, boxes), objects=objects, inside=pa.concat_tables(pairs))
+    return QueriesAndObjects(
+        queries=_queries(rows, boxes), objects=objects, inside=pa.concat_tables(pairs)
+    )
 
 
 def _objects(home: Home, stream: StreamSettings) -> pa.Table:
@@ -97,28 +126,42 @@ def _objects(home: Home, stream: StreamSettings) -> pa.Table:
     rows = objects_at(home, stream).rows
     x, y = (pc.cast(rows[name], pa.string()) for name in ("x", "y"))
     columns = {
-        "ID": rows["object"], "stream": pa.repeat(stream.name, len(rows)), "event_ts": rows["event_ts"],
-        "x": rows["x"], "y": rows["y"], "location": pc.binary_join_element_wise("POINT(", x, " ", y, ")", ""),
-    }  # fmt: skip
+        "ID": rows["object"],
+        "stream": pa.repeat(stream.name, len(rows)),
+        "event_ts": rows["event_ts"],
+        "x": rows["x"],
+        "y": rows["y"],
+        "location": pc.binary_join_element_wise("POINT(", x, " ", y, ")", ""),
+    }
     return pa.table(columns).cast(OBJECT_TABLE)
 
 
 def _world(objects: pa.Table, *, geographic: bool) -> World:
     x, y = objects["x"].to_numpy(), objects["y"].to_numpy()
     ids = objects["ID"].combine_chunks()
-    return World(x=x, y=y, alive=np.ones(len(x), np.bool_), ids=ids, geographic=geographic)
+    return World(
+        x=x, y=y, alive=np.ones(len(x), np.bool_), ids=ids, geographic=geographic
+    )
 
 
 def _queries(rows: Sequence[QueryRow], boxes: np.ndarray) -> pa.Table:
     plans = [row.plan for row in rows if row.plan is not None]
-    bounds = {name: pa.array(boxes[:, at], from_pandas=True) for at, name in enumerate(_BOUNDS)}
+    bounds = {
+        name: pa.array(boxes[:, at], from_pandas=True)
+        for at, name in enumerate(_BOUNDS)
+    }
     columns = {
-        "ID": [row.name for row in rows], "version": [row.version for row in rows],
-        "stream": [row.stream for row in rows], "kind": [kind_in_words(plan) for plan in plans],
-        "focal": [", ".join(plan.focals) or None for plan in plans], **bounds,
-        "region": [None if plan.inside is None else region_text(plan.inside) for plan in plans],
+        "ID": [row.name for row in rows],
+        "version": [row.version for row in rows],
+        "stream": [row.stream for row in rows],
+        "kind": [kind_in_words(plan) for plan in plans],
+        "focal": [", ".join(plan.focals) or None for plan in plans],
+        **bounds,
+        "region": [
+            None if plan.inside is None else region_text(plan.inside) for plan in plans
+        ],
         "text": [row.text for row in rows],
-    }  # fmt: skip
+    }
     return pa.table([columns[name] for name in QUERY_TABLE.names], schema=QUERY_TABLE)
 
 
@@ -131,14 +174,27 @@ def _standing(regions: Sequence[Region], world: World) -> _Found:
 def _boxes(regions: Sequence[Region], world: World) -> np.ndarray:
     if isinstance(regions[0], Area):
         wkts = [region.wkt for region in regions if isinstance(region, Area)]
-        return np.asarray(shapely.bounds(shapely.from_wkt(np.array(wkts, dtype=object))))
+        return np.asarray(
+            shapely.bounds(shapely.from_wkt(np.array(wkts, dtype=object)))
+        )
     if isinstance(regions[0], Circle):
-        x, y, radius_m = (np.array([getattr(region, name) for region in regions]) for name in ("x", "y", "radius_m"))
+        x, y, radius_m = (
+            np.array([getattr(region, name) for region in regions])
+            for name in ("x", "y", "radius_m")
+        )
         return _around(x, y, radius_m, geographic=world.geographic)
-    return np.array([[getattr(region, name) for name in _BOUNDS] for region in regions if isinstance(region, Box)])
+    return np.array(
+        [
+            [getattr(region, name) for name in _BOUNDS]
+            for region in regions
+            if isinstance(region, Box)
+        ]
+    )
 
 
-def _around(x: np.ndarray, y: np.ndarray, radius_m: np.ndarray, *, geographic: bool) -> np.ndarray:
+def _around(
+    x: np.ndarray, y: np.ndarray, radius_m: np.ndarray, *, geographic: bool
+) -> np.ndarray:
     """One box around each circle; across 180 degrees it is as wide as both of its parts together."""
     parts, owner = circle_boxes(x, y, radius_m, geographic=geographic)
     low, high = (np.full((len(x), 2), value) for value in (np.inf, -np.inf))
@@ -149,17 +205,36 @@ def _around(x: np.ndarray, y: np.ndarray, radius_m: np.ndarray, *, geographic: b
 
 def _moving(kind: type[Region], regions: Sequence[Region], world: World) -> _Found:
     """Regions of one kind that go with objects, judged by the kind itself."""
-    judge, count = KINDS["moving_box" if kind is MovingBox else "moving_circle"], len(regions)
-    names = pa.array([getattr(region, "focal", None) for region in regions], pa.string())
-    focal = pc.fill_null(pc.index_in(names, world.ids), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    judge, count = (
+        KINDS["moving_box" if kind is MovingBox else "moving_circle"],
+        len(regions),
+    )
+    names = pa.array(
+        [getattr(region, "focal", None) for region in regions], pa.string()
+    )
+    focal = (
+        pc.fill_null(pc.index_in(names, world.ids), -1)
+        .to_numpy(zero_copy_only=False)
+        .astype(np.int64)
+    )
     width, height, radius = (
         np.array([getattr(region, name, 0) for region in regions], np.float64)
         for name in ("width", "height", "radius_m")
     )
     nowhere, every = np.full(count, np.nan), np.arange(count)
-    metres = np.array([getattr(region, "metres", False) for region in regions], np.bool_)
-    table = Table(focal=focal, x=nowhere, y=nowhere, eligible=np.zeros(count, np.int64),
-                  width=width, height=height, radius=radius, metres=metres)  # fmt: skip
+    metres = np.array(
+        [getattr(region, "metres", False) for region in regions], np.bool_
+    )
+    table = Table(
+        focal=focal,
+        x=nowhere,
+        y=nowhere,
+        eligible=np.zeros(count, np.int64),
+        width=width,
+        height=height,
+        radius=radius,
+        metres=metres,
+    )
     criteria = judge.update_criteria(world, table, every)
     row, objects = judge.in_cache_area(world, criteria, np.arange(len(world.x)), 0.0)
     keep = judge.satisfy(world, criteria, row, objects)
@@ -175,9 +250,12 @@ def _boxes_of(criteria: Criteria, world: World) -> np.ndarray:
     return np.stack([x - wide, y - high, x + wide, y + high], axis=1)
 
 
-def _pairs(stream: StreamSettings, world: World, names: Sequence[str], found: _Found) -> pa.Table:
+def _pairs(
+    stream: StreamSettings, world: World, names: Sequence[str], found: _Found
+) -> pa.Table:
     columns = [
-        pa.repeat(stream.name, len(found.row)), world.ids.take(pa.array(found.object)),
+        pa.repeat(stream.name, len(found.row)),
+        world.ids.take(pa.array(found.object)),
         pa.array(names, pa.string()).take(pa.array(found.row)),
-    ]  # fmt: skip
+    ]
     return pa.table(columns, schema=INSIDE)

@@ -108,7 +108,9 @@ class Report:
     scene: Scene
 
 
-def collect(home: Home, stream: StreamSettings, *, steps: Sequence[Step] = (), note: str = "") -> Report:
+def collect(
+    home: Home, stream: StreamSettings, *, steps: Sequence[Step] = (), note: str = ""
+) -> Report:
     """The facts of a stream as its tables have them now; what no job has written yet is empty or zero.
 
     `note` is printed on the map, as sources of layers often ask for.
@@ -133,9 +135,13 @@ def collect(home: Home, stream: StreamSettings, *, steps: Sequence[Step] = (), n
         cut=status.cut,
         changes=len(changes),
         queries=tuple(_query_facts(row, changes, answer) for row in asked),
-        layers=tuple(_layer_facts(home, name, version) for name, version in layers(home).items()),
+        layers=tuple(
+            _layer_facts(home, name, version) for name, version in layers(home).items()
+        ),
         regions=_region_facts(regions),
-        latency_s=(float(np.quantile(waits, 0.5)), float(np.quantile(waits, 0.95))) if len(waits) else None,
+        latency_s=(float(np.quantile(waits, 0.5)), float(np.quantile(waits, 0.95)))
+        if len(waits)
+        else None,
         rules=_rules(home),
         steps=tuple(steps),
         scene=_scene(home, stream, asked, answer, regions=regions, note=note),
@@ -166,13 +172,17 @@ def _rejects(home: Home, stream: str) -> dict[str, int]:
     """How many by reason, most frequent first."""
     if not tables.exists(home.table("rejects")):
         return {}
-    rows = tables.read(home.table("rejects"), columns=["reason"], filters=[("stream", "=", stream)])
+    rows = tables.read(
+        home.table("rejects"), columns=["reason"], filters=[("stream", "=", stream)]
+    )
     return dict(Counter(rows["reason"].to_pylist()).most_common())
 
 
 def _query_facts(row: QueryRow, changes: pa.Table, answer: pa.Table) -> QueryFacts:
     mine = answer.filter(pc.equal(answer["query"], row.name))
-    signs = Counter(changes.filter(pc.equal(changes["query"], row.name))["sign"].to_pylist())
+    signs = Counter(
+        changes.filter(pc.equal(changes["query"], row.name))["sign"].to_pylist()
+    )
     is_aggregate = row.plan is not None and row.plan.aggregate is not None
     values = zip(mine["object"].to_pylist(), mine["value"].to_pylist(), strict=True)
     return QueryFacts(
@@ -183,12 +193,18 @@ def _query_facts(row: QueryRow, changes: pa.Table, answer: pa.Table) -> QueryFac
         plus=signs[1],
         minus=signs[-1],
         again=signs[0],
-        values=tuple(sorted((group, value) for group, value in values if value is not None)) if is_aggregate else (),
+        values=tuple(
+            sorted((group, value) for group, value in values if value is not None)
+        )
+        if is_aggregate
+        else (),
     )
 
 
 def _layer_facts(home: Home, name: str, version: int) -> LayerFacts:
-    kinds = tables.read(home.table("layers", name), version=version, columns=["kind", "home"])
+    kinds = tables.read(
+        home.table("layers", name), version=version, columns=["kind", "home"]
+    )
     counts = Counter(kinds.filter(kinds["home"])["kind"].to_pylist())
     return LayerFacts(name=name, version=version, kinds=dict(counts.most_common()))
 
@@ -198,7 +214,13 @@ def _region_rows(home: Home, group: str) -> pa.Table | None:
     if not tables.exists(home.table("regions")):
         return None
     rows = tables.read(home.table("regions"), filters=[("group", "=", group)])
-    return rows.filter(pc.equal(rows["version"], pc.max(rows["version"]))).sort_by("region_id") if len(rows) else None
+    return (
+        rows.filter(pc.equal(rows["version"], pc.max(rows["version"]))).sort_by(
+            "region_id"
+        )
+        if len(rows)
+        else None
+    )
 
 
 def _region_facts(rows: pa.Table | None) -> RegionFacts | None:
@@ -236,8 +258,15 @@ def _scene(
     note: str,
 ) -> Scene:
     ids, x, y = _last_fixes(home, stream.name)
-    boxes = {row["ID"]: row for row in queries_and_objects(home, {stream.name: stream}).queries.to_pylist()}
-    bounds = [] if regions is None else [regions[edge].to_numpy() for edge in ("minx", "miny", "maxx", "maxy")]
+    boxes = {
+        row["ID"]: row
+        for row in queries_and_objects(home, {stream.name: stream}).queries.to_pylist()
+    }
+    bounds = (
+        []
+        if regions is None
+        else [regions[edge].to_numpy() for edge in ("minx", "miny", "maxx", "maxy")]
+    )
     return Scene(
         view=view_of(x, y),
         features=_features(home),
@@ -255,16 +284,27 @@ def _asked(row: QueryRow, answer: pa.Table, box: Mapping[str, Any]) -> Asked:
     """What the map shows of a query; rows of windows have times as partners, which are no features."""
     mine = answer.filter(pc.equal(answer["query"], row.name))
     frame = row.plan.frame if row.plan is not None else None
-    partners = frozenset(mine["partner"].drop_null().to_pylist()) if frame is None else frozenset()
+    partners = (
+        frozenset(mine["partner"].drop_null().to_pylist())
+        if frame is None
+        else frozenset()
+    )
     inside = row.plan.inside if row.plan is not None else None
     edges = {edge: box[edge] for edge in ("minx", "miny", "maxx", "maxy")}
     drawn = not isinstance(inside, Area) and None not in edges.values()
-    framed = [region for region in frame.regions if isinstance(region, Box)] if frame and inside is None else []
+    framed = (
+        [region for region in frame.regions if isinstance(region, Box)]
+        if frame and inside is None
+        else []
+    )
     area = Box(**edges) if drawn else framed[0] if len(framed) == 1 else None
     return Asked(
-        name=row.name, area=area, round=isinstance(inside, Circle | MovingCircle),
-        objects=frozenset(mine["object"].to_pylist()), partners=partners,
-    )  # fmt: skip
+        name=row.name,
+        area=area,
+        round=isinstance(inside, Circle | MovingCircle),
+        objects=frozenset(mine["object"].to_pylist()),
+        partners=partners,
+    )
 
 
 def _last_fixes(home: Home, stream: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -282,11 +322,19 @@ def _last_fixes(home: Home, stream: str) -> tuple[np.ndarray, np.ndarray, np.nda
 def _features(home: Home) -> Features:
     """All features of all layers, each once per layer."""
     read = [
-        tables.read(home.table("layers", name), version=version, columns=["home", "fid", "kind", "geometry"])
+        tables.read(
+            home.table("layers", name),
+            version=version,
+            columns=["home", "fid", "kind", "geometry"],
+        )
         for name, version in layers(home).items()
     ]
     if not read:
-        return Features(fid=np.empty(0, object), kind=np.empty(0, object), geometry=np.empty(0, object))
+        return Features(
+            fid=np.empty(0, object),
+            kind=np.empty(0, object),
+            geometry=np.empty(0, object),
+        )
     rows = pa.concat_tables(read)
     rows = rows.filter(rows["home"])
     return Features(

@@ -59,13 +59,18 @@ for(const row of document.querySelectorAll('tr[data-q]')){
   for(const e of map.querySelectorAll('.on'))e.classList.remove('on')});}
 """
 
-_SAID = re.compile(r"^\s*(register|replace)\s+query\s.*?\sas\s+", re.IGNORECASE | re.DOTALL)  # the name stands above it
+_SAID = re.compile(
+    r"^\s*(register|replace)\s+query\s.*?\sas\s+", re.IGNORECASE | re.DOTALL
+)  # the name stands above it
 
 _LEGEND = (
     ('style="background:var(--answer)"', "in the answer of a query"),
     ('style="background:var(--object)"', "in none"),
     ('class="box" style="border-color:var(--query)"', "region of a query"),
-    ('class="box" style="border-color:var(--answer)"', "feature that objects are joined with"),
+    (
+        'class="box" style="border-color:var(--answer)"',
+        "feature that objects are joined with",
+    ),
     ('class="dash" style="border-color:var(--region)"', "border of a region"),
 )
 
@@ -79,21 +84,25 @@ def page(report: Report, *, title: str, lead: str = "", footer: str = "") -> str
 
     Pointing at a query's row shows its answer alone on the map.
     """
-    return "\n".join([
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width,initial-scale=1">',
-        f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body><main>",
-        f'<h1>{_text(title)}</h1><p class="lead">{_text(lead)}</p>',
-        _tiles(report),
-        f'<div class="two"><div class="sticky">{_picture(report)}</div>{_queries(report)}</div>',
-        f'<div class="two"><div>{_regions(report)}{_quality(report)}{_layers(report)}</div>',
-        f"<div>{_rejects(report)}{_steps(report)}</div></div>",
-        f"<footer>{_text(footer)}</footer></main><script>{_SCRIPT}</script></body></html>\n",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width,initial-scale=1">',
+            f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body><main>",
+            f'<h1>{_text(title)}</h1><p class="lead">{_text(lead)}</p>',
+            _tiles(report),
+            f'<div class="two"><div class="sticky">{_picture(report)}</div>{_queries(report)}</div>',
+            f'<div class="two"><div>{_regions(report)}{_quality(report)}{_layers(report)}</div>',
+            f"<div>{_rejects(report)}{_steps(report)}</div></div>",
+            f"<footer>{_text(footer)}</footer></main><script>{_SCRIPT}</script></body></html>\n",
+        ]
+    )
 
 
 def _tiles(report: Report) -> str:
-    broken = [rule for rule in report.rules if not rule.passed and rule.severity == "error"]
+    broken = [
+        rule for rule in report.rules if not rule.passed and rule.severity == "error"
+    ]
     kept = sum(rule.passed for rule in report.rules)
     tiles = [
         ("", f"{report.fixes:,}", f"fixes of {report.objects:,} objects"),
@@ -105,10 +114,25 @@ def _tiles(report: Report) -> str:
         ("", f"{len(report.regions.rows) if report.regions else 1:,}", "regions"),
     ]
     if report.latency_s:
-        tiles.append(("", f"{report.latency_s[0]:.1f} s", f"arrival to commit; 95 %: {report.latency_s[1]:.1f} s"))
+        tiles.append(
+            (
+                "",
+                f"{report.latency_s[0]:.1f} s",
+                f"arrival to commit; 95 %: {report.latency_s[1]:.1f} s",
+            )
+        )
     if report.rules:
-        tiles.append(("bad" if broken else "good", f"{kept} / {len(report.rules)}", "quality rules hold"))
-    cells = (f'<div class="tile {name}"><b>{number}</b><span>{what}</span></div>' for name, number, what in tiles)
+        tiles.append(
+            (
+                "bad" if broken else "good",
+                f"{kept} / {len(report.rules)}",
+                "quality rules hold",
+            )
+        )
+    cells = (
+        f'<div class="tile {name}"><b>{number}</b><span>{what}</span></div>'
+        for name, number, what in tiles
+    )
     return f'<div class="tiles">{"".join(cells)}</div>'
 
 
@@ -119,23 +143,39 @@ def _picture(report: Report) -> str:
 
 def _queries(report: Report) -> str:
     rows: list[Cells] = [
-        [f"<b>{_text(query.name)}</b><code>{_text(_SAID.sub('', query.text))}</code>{_values(query)}", query.objects,
-         query.pairs, query.plus, query.minus, query.again]
+        [
+            f"<b>{_text(query.name)}</b><code>{_text(_SAID.sub('', query.text))}</code>{_values(query)}",
+            query.objects,
+            query.pairs,
+            query.plus,
+            query.minus,
+            query.again,
+        ]
         for query in report.queries
-    ]  # fmt: skip
+    ]
     head = ("query", "objects", "rows", "+", "−", "0")  # noqa: RUF001 - a minus as long as the plus
     marks = [f"q{number}" for number in range(len(rows))]
-    return _card("Queries and their answers now", _table(head, rows, marks=marks) if rows else _none("No query."))
+    return _card(
+        "Queries and their answers now",
+        _table(head, rows, marks=marks) if rows else _none("No query."),
+    )
 
 
 def _values(query: QueryFacts) -> str:
     """The values of an aggregate by group, below its text."""
-    return ", ".join(f"{_text(group)} <b>{value:g}</b>" for group, value in query.values)
+    return ", ".join(
+        f"{_text(group)} <b>{value:g}</b>" for group, value in query.values
+    )
 
 
 def _rejects(report: Report) -> str:
-    rows: list[Cells] = [[_text(reason), number] for reason, number in report.rejects.items()]
-    return _card("Rejects", _table(("reason", "rows"), rows) if rows else _none("Every record was a fix."))
+    rows: list[Cells] = [
+        [_text(reason), number] for reason, number in report.rejects.items()
+    ]
+    return _card(
+        "Rejects",
+        _table(("reason", "rows"), rows) if rows else _none("Every record was a fix."),
+    )
 
 
 def _regions(report: Report) -> str:
@@ -143,13 +183,19 @@ def _regions(report: Report) -> str:
     if regions is None:
         return _card("Regions", _none("The space is not divided yet."))
     top = max(*regions.rows, 1)
-    bars = "".join(f'<i style="height:{100 * rows / top:.1f}%" title="{rows:,}"></i>' for rows in regions.rows)
+    bars = "".join(
+        f'<i style="height:{100 * rows / top:.1f}%" title="{rows:,}"></i>'
+        for rows in regions.rows
+    )
     mean = sum(regions.rows) / len(regions.rows)
     about = (
         f"{len(regions.rows)} regions by {_text(regions.strategy)}, version {regions.version}: {mean:,.1f} rows on "
         f"average, standard deviation {regions.std_deviation:,.1f}"
     )
-    return _card(f"Regions of {_text(regions.group)}", f'<div class="bars">{bars}</div><p class="none">{about}</p>')
+    return _card(
+        f"Regions of {_text(regions.group)}",
+        f'<div class="bars">{bars}</div><p class="none">{about}</p>',
+    )
 
 
 def _quality(report: Report) -> str:
@@ -170,7 +216,10 @@ def _quality(report: Report) -> str:
     if broken:
         body += f"<h3>Broken</h3>{_table(head, [_rule(rule) for rule in broken])}"
     every = _table(head, [_rule(rule) for rule in report.rules])
-    return _card("Quality", f"{body}<details><summary>all {len(report.rules)} rules</summary>{every}</details>")
+    return _card(
+        "Quality",
+        f"{body}<details><summary>all {len(report.rules)} rules</summary>{every}</details>",
+    )
 
 
 def _by_table(rules: Sequence[RuleFacts]) -> dict[str, list[RuleFacts]]:
@@ -188,30 +237,49 @@ def _rule(rule: RuleFacts) -> Cells:
 
 def _layers(report: Report) -> str:
     rows: list[Cells] = [
-        [_text(layer.name), layer.version, sum(layer.kinds.values()),
-         _text(", ".join(f"{number:,} {kind}" for kind, number in layer.kinds.items()))]
+        [
+            _text(layer.name),
+            layer.version,
+            sum(layer.kinds.values()),
+            _text(
+                ", ".join(f"{number:,} {kind}" for kind, number in layer.kinds.items())
+            ),
+        ]
         for layer in report.layers
-    ]  # fmt: skip
+    ]
     head = ("layer", "version", "features", "kinds")
     return _card("Layers", _table(head, rows) if rows else _none("No layer is loaded."))
 
 
 def _steps(report: Report) -> str:
-    rows: list[Cells] = [[_text(step.name), _text(step.what), f"{step.seconds:.1f} s"] for step in report.steps]
+    rows: list[Cells] = [
+        [_text(step.name), _text(step.what), f"{step.seconds:.1f} s"]
+        for step in report.steps
+    ]
     return _card("What was done", _table(("step", "", "took"), rows)) if rows else ""
 
 
-def _table(head: Sequence[str], rows: Sequence[Cells], *, marks: Sequence[str] = ()) -> str:
+def _table(
+    head: Sequence[str], rows: Sequence[Cells], *, marks: Sequence[str] = ()
+) -> str:
     """A table of HTML cells; whole numbers stand right."""
     right = [isinstance(cell, int) or str(cell).endswith(" s") for cell in rows[0]]
-    names = "".join(f"<th{_right(number)}>{name}</th>" for name, number in zip(head, right, strict=True))
+    names = "".join(
+        f"<th{_right(number)}>{name}</th>"
+        for name, number in zip(head, right, strict=True)
+    )
     body = []
     for place, row in enumerate(rows):
         mark = f' data-q="{marks[place]}"' if marks else ""
         cells = (f"{cell:,}" if isinstance(cell, int) else cell for cell in row)
-        tds = "".join(f"<td{_right(number)}>{cell}</td>" for cell, number in zip(cells, right, strict=True))
+        tds = "".join(
+            f"<td{_right(number)}>{cell}</td>"
+            for cell, number in zip(cells, right, strict=True)
+        )
         body.append(f"<tr{mark}>{tds}</tr>")
-    return f"<table><thead><tr>{names}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    return (
+        f"<table><thead><tr>{names}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    )
 
 
 def _right(number: bool) -> str:  # noqa: FBT001 - a cell's look

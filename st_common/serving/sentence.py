@@ -39,8 +39,13 @@ class _Case:
         came = list(self.others.newcomers.items())
         if not came:
             return ""
-        named = [name if fix is None else f"{name} at ({fix.x:.10g}, {fix.y:.10g})" for name, fix in came]
-        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        named = [
+            name if fix is None else f"{name} at ({fix.x:.10g}, {fix.y:.10g})"
+            for name, fix in came
+        ]
+        more = (
+            f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        )
         return f"; in its place came {' and '.join(named[:_MOST_NAMED])}{more}"
 
     @property
@@ -100,7 +105,11 @@ def sentence(
         stream: for its silence.
     """
     case = _Case(
-        change=change, plan=plan, fix=fix, others=others, silence_s=stream.silence_s if stream is not None else None
+        change=change,
+        plan=plan,
+        fix=fix,
+        others=others,
+        silence_s=stream.silence_s if stream is not None else None,
     )
     if plan is not None and plan.aggregate is not None:
         return _aggregate(case, plan)
@@ -112,15 +121,20 @@ def sentence(
 def _aggregate(case: _Case, plan: Plan) -> str:
     """An aggregate's row: of the whole answer or of one group."""
     group = case.change["object"]
-    what = f"{value_of(plan)} of {case.query}" + ("" if group == "*" else f" for the group {group}")
+    what = f"{value_of(plan)} of {case.query}" + (
+        "" if group == "*" else f" for the group {group}"
+    )
     value = "" if case.change["value"] is None else f" {case.change['value']:.10g}"
     now = case.change["sign"] > 0
     if case.change["cause"] == "value":
         return f"The {what}{' became' if now else ' was'}{value}{'' if now else ' until then'}{case.at_tick}."
     if now:
         return f"The {what} is there{' with' + value if value else ''}{case.at_tick or ' since ' + case.when}."
-    ended = {"dropped": "the query was dropped", "replaced": "the query was replaced",
-             "failed": "the query could not be judged any more"}  # fmt: skip
+    ended = {
+        "dropped": "the query was dropped",
+        "replaced": "the query was replaced",
+        "failed": "the query could not be judged any more",
+    }
     reason = ended.get(case.change["cause"], "nothing is left that counts")
     return f"The {what} is no more{case.at_tick or ' since ' + case.when}: {reason}."
 
@@ -154,15 +168,30 @@ def _gone(case: _Case) -> str:
 
 def _ended(case: _Case) -> str | None:
     """Who is gone: the object, else the first focal object whose last record says so."""
-    if case.plan is None or not case.plan.by_ticks or (case.fix is not None and case.fix.gone):
+    if (
+        case.plan is None
+        or not case.plan.by_ticks
+        or (case.fix is not None and case.fix.gone)
+    ):
         return str(case.change["object"])
-    focal = next((name for name, fix in case.focals.items() if fix is not None and fix.gone), None)
-    return focal or (str(case.change["object"]) if case.plan.frame is not None else None)
+    focal = next(
+        (name for name, fix in case.focals.items() if fix is not None and fix.gone),
+        None,
+    )
+    return focal or (
+        str(case.change["object"]) if case.plan.frame is not None else None
+    )
 
 
 def _expired(case: _Case) -> str:
-    after = f" for {case.silence_s:g} s" if case.silence_s is not None else " for too long"
-    who = case.change["object"] if case.plan is None or not case.plan.by_ticks else "it, or what the query goes with,"
+    after = (
+        f" for {case.silence_s:g} s" if case.silence_s is not None else " for too long"
+    )
+    who = (
+        case.change["object"]
+        if case.plan is None or not case.plan.by_ticks
+        else "it, or what the query goes with,"
+    )
     return f"{case.who} left the answer of {case.query} at {case.when}: {who} said nothing{after} after {case.last}."
 
 
@@ -172,7 +201,9 @@ def _aged(case: _Case) -> str:
 
 
 def _value(case: _Case) -> str:
-    return f"The value of {case.who} in the answer of {case.query} changed{case.at_tick}."
+    return (
+        f"The value of {case.who} in the answer of {case.query} changed{case.at_tick}."
+    )
 
 
 def _failed(case: _Case) -> str:
@@ -183,7 +214,9 @@ def _failed(case: _Case) -> str:
 
 
 def _dropped(case: _Case) -> str:
-    return f"{case.who} left the answer because {case.query} was dropped at {case.when}."
+    return (
+        f"{case.who} left the answer because {case.query} was dropped at {case.when}."
+    )
 
 
 def _replaced(case: _Case) -> str:
@@ -191,7 +224,11 @@ def _replaced(case: _Case) -> str:
 
 
 def _layer(case: _Case) -> str:
-    layer = case.plan.join.layer if case.plan is not None and case.plan.join is not None else "the layer"
+    layer = (
+        case.plan.join.layer
+        if case.plan is not None and case.plan.join is not None
+        else "the layer"
+    )
     now = "satisfies" if case.change["sign"] > 0 else "does not satisfy"
     return (
         f"{layer} was loaded anew (version {case.change['layer_version']}): with {case.last} {case.who} now {now} "
@@ -200,7 +237,9 @@ def _layer(case: _Case) -> str:
 
 
 def _framed_enter(case: _Case) -> str:
-    return f"{case.who} came into the answer of {case.query}{case.at_tick}{case.criteria}."
+    return (
+        f"{case.who} came into the answer of {case.query}{case.at_tick}{case.criteria}."
+    )
 
 
 def _framed_aged(case: _Case) -> str:
@@ -213,11 +252,23 @@ def _framed_leave(case: _Case) -> str:
 
 
 _FRAMED: dict[str, Callable[[_Case], str]] = {
-    "enter": _framed_enter, "aged": _framed_aged, "leave": _framed_leave
-}  # fmt: skip
+    "enter": _framed_enter,
+    "aged": _framed_aged,
+    "leave": _framed_leave,
+}
 """Of a query with CQL's windows, whose members are fixes."""
 
 _SENTENCES: dict[str, Callable[[_Case], str]] = {
-    "registered": _registered, "enter": _enter, "leave": _leave, "inside": _inside, "gone": _gone, "expired": _expired,
-    "aged": _aged, "value": _value, "dropped": _dropped, "failed": _failed, "replaced": _replaced, "layer": _layer,
-}  # fmt: skip
+    "registered": _registered,
+    "enter": _enter,
+    "leave": _leave,
+    "inside": _inside,
+    "gone": _gone,
+    "expired": _expired,
+    "aged": _aged,
+    "value": _value,
+    "dropped": _dropped,
+    "failed": _failed,
+    "replaced": _replaced,
+    "layer": _layer,
+}

@@ -58,7 +58,9 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
         names = _create_views(connection, home)
         if streams_of is not None:
             names += _LIVE
-        if streams_of is not None and any(name.lower() in text.lower() for name in _LIVE):
+        if streams_of is not None and any(
+            name.lower() in text.lower() for name in _LIVE
+        ):
             text = rewritten(text)
             _register_live(connection, home, streams_of())
         connection.execute("SET lock_configuration = true")
@@ -81,7 +83,9 @@ def _result(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
 def _check_reads(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     statements = connection.extract_statements(text)
     if len(statements) != 1 or statements[0].type not in _READS:
-        raise QueryError("expected one SELECT", hint="tables are written by jobs, not by SQL")
+        raise QueryError(
+            "expected one SELECT", hint="tables are written by jobs, not by SQL"
+        )
 
 
 def _create_views(connection: duckdb.DuckDBPyConnection, home: Home) -> list[str]:
@@ -97,22 +101,35 @@ def _create_views(connection: duckdb.DuckDBPyConnection, home: Home) -> list[str
         _union(connection, view, [f'FROM "stored {view}"', f'FROM "pending {view}"'])
     if streams:
         # the names are those of folders in the home, which `checked_name` lets through
-        each = [f"SELECT '{stream}' AS stream, * FROM \"{_view('changes', stream)}\"" for stream in streams]  # noqa: S608
+        each = [
+            f"SELECT '{stream}' AS stream, * FROM \"{_view('changes', stream)}\""  # noqa: S608
+            for stream in streams
+        ]
         _union(connection, "changes", each)
     else:
         schema = load_contract("changes").arrow_schema()
-        connection.register("changes", schema.insert(0, pa.field("stream", pa.string())).empty_table())
+        connection.register(
+            "changes", schema.insert(0, pa.field("stream", pa.string())).empty_table()
+        )
     return ["changes", *(_view("changes", stream) for stream in streams), *plain]
 
 
-def _register_live(connection: duckdb.DuckDBPyConnection, home: Home, streams: Mapping[str, StreamSettings]) -> None:
+def _register_live(
+    connection: duckdb.DuckDBPyConnection,
+    home: Home,
+    streams: Mapping[str, StreamSettings],
+) -> None:
     """The queries and objects as they are now; made for a text that asks for them, since it reads every last fix."""
     found = queries_and_objects(home, streams)
-    for name, rows in zip((*_LIVE, PAIRS), (found.queries, found.objects, found.inside), strict=True):
+    for name, rows in zip(
+        (*_LIVE, PAIRS), (found.queries, found.objects, found.inside), strict=True
+    ):
         connection.register(name, rows)
 
 
-def _union(connection: duckdb.DuckDBPyConnection, view: str, selects: list[str]) -> None:
+def _union(
+    connection: duckdb.DuckDBPyConnection, view: str, selects: list[str]
+) -> None:
     connection.execute(f'CREATE VIEW "{view}" AS {" UNION ALL ".join(selects)}')
 
 
@@ -121,7 +138,12 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
     yield "queries", queries_table(history(home))
     for name in _PLAIN_TABLES:
         yield name, _stored(home.table(name), name)
-    of_each = {"positions": "positions", "latest": "latest", "snapshots": "snapshots", "layers": "layer"}
+    of_each = {
+        "positions": "positions",
+        "latest": "latest",
+        "snapshots": "snapshots",
+        "layers": "layer",
+    }
     for table, view in of_each.items():
         for path in sorted(home.table(table).glob("[!.]*")):
             yield _view(view, path.name), _stored(path, table)
@@ -143,7 +165,14 @@ def _refusal(error: duckdb.Error, names: list[str]) -> QueryError:
     message = " ".join(str(error).partition("\n\nLINE")[0].split())
     message = re.sub(r" Did you mean .*", "", message)
     if re.search(r'syntax error at or near "(inside|region)"', message, re.IGNORECASE):
-        return QueryError(message, hint="O.location INSIDE Q.region, with O an ObjectTable and Q a QueryTable")
+        return QueryError(
+            message,
+            hint="O.location INSIDE Q.region, with O an ObjectTable and Q a QueryTable",
+        )
     unknown = re.search(r"Table with name (\S+) does not exist", message)
-    hint = (did_you_mean(unknown[1], names) or f"views: {', '.join(names)}") if unknown else ""
+    hint = (
+        (did_you_mean(unknown[1], names) or f"views: {', '.join(names)}")
+        if unknown
+        else ""
+    )
     return QueryError(message, hint=hint)

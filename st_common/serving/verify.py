@@ -54,7 +54,9 @@ class Verified:
         return not self.missing and not self.extra
 
 
-def verify(home: Home, stream: StreamSettings, query: str | None = None) -> list[Verified]:
+def verify(
+    home: Home, stream: StreamSettings, query: str | None = None
+) -> list[Verified]:
     """The answer of one query, or of all that are registered, checked up to where both tables reach.
 
     Raises:
@@ -64,7 +66,10 @@ def verify(home: Home, stream: StreamSettings, query: str | None = None) -> list
     controls = controls_of(Log(home.log(stream.name)), end)
     registered = registered_by(controls, stream.unit_m)
     if query is not None and query not in registered:
-        raise QueryError(f"stream {stream.name!r} has no query {query!r}", hint="`fairway query list` names them")
+        raise QueryError(
+            f"stream {stream.name!r} has no query {query!r}",
+            hint="`fairway query list` names them",
+        )
     history = history_of(home, stream, controls, end)
     changes = stream_changes(home, stream.name).to_pandas()
     changes = changes[changes["position"] < end]
@@ -75,37 +80,76 @@ def verify(home: Home, stream: StreamSettings, query: str | None = None) -> list
 def _reached(home: Home, stream: StreamSettings) -> int:
     """The place after the last row that both `changes` and `positions` have."""
     engine = tables.committed(home.table("changes", stream.name), "engine")
-    archive = tables.committed(home.table("positions", stream.name), f"archive-{stream.name}")
+    archive = tables.committed(
+        home.table("positions", stream.name), f"archive-{stream.name}"
+    )
     if engine is None or archive is None:
-        raise QueryError(f"stream {stream.name!r} has nothing to verify yet", hint=f"`fairway run {stream.name}` first")
+        raise QueryError(
+            f"stream {stream.name!r} has nothing to verify yet",
+            hint=f"`fairway run {stream.name}` first",
+        )
     return min(engine + 1, position_of(archive + 1, 0))
 
 
-def _verified(query: Registered, history: History, changes: pd.DataFrame, end: int) -> Verified:
+def _verified(
+    query: Registered, history: History, changes: pd.DataFrame, end: int
+) -> Verified:
     mine = changes[changes["query"] == query.name].sort_values(["position", "seq"])
-    last = mine[mine["sign"] != 0].assign(partner=mine["partner"].fillna("")).groupby(["object", "partner"]).tail(1)
+    last = (
+        mine[mine["sign"] != 0]
+        .assign(partner=mine["partner"].fillna(""))
+        .groupby(["object", "partner"])
+        .tail(1)
+    )
     held = last[last["sign"] > 0]
     frame, aggregate = query.plan.frame, query.plan.aggregate
-    if frame is not None and aggregate is not None and aggregate.function == "avgspd" and history.of.geographic:
-        return _verified_speeds(query, speeds_in_doubt(frame, _rows(query, frame, history)), held, end)
+    if (
+        frame is not None
+        and aggregate is not None
+        and aggregate.function == "avgspd"
+        and history.of.geographic
+    ):
+        return _verified_speeds(
+            query, speeds_in_doubt(frame, _rows(query, frame, history)), held, end
+        )
     sure, maybe = _expected(query, history)
     if aggregate is not None:
-        folded: _Answer = set(zip(held["object"], held["value"].map(_rounded), strict=True))
+        folded: _Answer = set(
+            zip(held["object"], held["value"].map(_rounded), strict=True)
+        )
     else:
         folded = set(zip(held["object"], held["partner"], strict=True))
     extra = 0 if maybe is None else len(folded - maybe)
-    return Verified(query=query.name, position=end, members=len(folded if maybe is None else maybe),
-                    missing=len(sure - folded), extra=extra, checked=maybe is not None)  # fmt: skip
+    return Verified(
+        query=query.name,
+        position=end,
+        members=len(folded if maybe is None else maybe),
+        missing=len(sure - folded),
+        extra=extra,
+        checked=maybe is not None,
+    )
 
 
-def _verified_speeds(query: Registered, expected: pd.DataFrame, held: pd.DataFrame, end: int) -> Verified:
+def _verified_speeds(
+    query: Registered, expected: pd.DataFrame, held: pd.DataFrame, end: int
+) -> Verified:
     """Average speeds on degrees: equal up to how exactly metres are measured, where no fix is in doubt."""
     told = held.set_index("object")["value"].reindex(expected.index)
-    same = np.isclose(told, expected["speed"], rtol=2 * DOUBT, atol=1e-9, equal_nan=True)
+    same = np.isclose(
+        told, expected["speed"], rtol=2 * DOUBT, atol=1e-9, equal_nan=True
+    )
     present = expected.index.isin(held["object"])
     wrong = expected["sure"] & ~(same & present)
-    extra = int((~held["object"].isin(expected.index)).sum()) + int((wrong & present).sum())
-    return Verified(query=query.name, position=end, members=len(held), missing=int(wrong.sum()), extra=extra)
+    extra = int((~held["object"].isin(expected.index)).sum()) + int(
+        (wrong & present).sum()
+    )
+    return Verified(
+        query=query.name,
+        position=end,
+        members=len(held),
+        missing=int(wrong.sum()),
+        extra=extra,
+    )
 
 
 def _rounded(value: float | None) -> str:
@@ -119,14 +163,27 @@ def _expected(query: Registered, history: History) -> tuple[_Answer, _Answer | N
     if plan.frame is not None:
         found = _rows(query, plan.frame, history)
     else:
-        found = _entries(query, history) if plan.window is not None else _members(query, history)
+        found = (
+            _entries(query, history)
+            if plan.window is not None
+            else _members(query, history)
+        )
     if plan.aggregate is None:
-        pairs = list(zip(found["object"], found["partner"].fillna("").astype(str), strict=True))
-        return {pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure}, set(pairs)
+        pairs = list(
+            zip(found["object"], found["partner"].fillna("").astype(str), strict=True)
+        )
+        return {
+            pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure
+        }, set(pairs)
     if plan.frame is not None and plan.aggregate.function == "avgspd":
         values = speeds(plan.frame, found, unit_m=history.unit_m)
     else:
-        values = groups(plan.aggregate, found, history.of.attributes, geographic=history.of.geographic)
+        values = groups(
+            plan.aggregate,
+            found,
+            history.of.attributes,
+            geographic=history.of.geographic,
+        )
     if values == {"*": 0.0} and not _has_time(query, history):
         values = {}  # a count of nothing waits for the first tick
     told: _Answer = {(group, _rounded(value)) for group, value in values.items()}
@@ -145,11 +202,17 @@ def _has_time(query: Registered, history: History) -> bool:
 def _rows(query: Registered, frame: Frame, history: History) -> pd.DataFrame:
     """The fixes in a query's windows, of the objects that count now; the partner is the time of each."""
     fixes = stays(frame, history.events, query.position)
-    own = qualified(Plan(stream=query.plan.stream, where=query.plan.where), fixes, history.of)
+    own = qualified(
+        Plan(stream=query.plan.stream, where=query.plan.where), fixes, history.of
+    )
     for region in frame.regions:
         own &= inside(region, fixes, geographic=history.of.geographic)
     found = framed(frame, fixes, own, history.events, history.clock, history.times)
-    found = found.assign(partner=pd.to_datetime(found["ts"], unit="us").dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+    found = found.assign(
+        partner=pd.to_datetime(found["ts"], unit="us").dt.strftime(
+            "%Y-%m-%dT%H:%M:%S.%fZ"
+        )
+    )
     plan = replace(query.plan, frame=None, where=None, aggregate=None, columns=())
     if plan == Plan(stream=plan.stream, order=plan.order, emit=plan.emit):
         return found
@@ -159,7 +222,9 @@ def _rows(query: Registered, frame: Frame, history: History) -> pd.DataFrame:
     return found.assign(sure=found["sure"] & found["object"].isin(certain))
 
 
-def _members(query: Registered, history: History, *, by_ticks: bool = False) -> pd.DataFrame:
+def _members(
+    query: Registered, history: History, *, by_ticks: bool = False
+) -> pd.DataFrame:
     """The members by the last fixes: now, or at the last tick that was due, or when the query was judged at once."""
     events = history.events
     if by_ticks or query.plan.by_ticks:
@@ -167,7 +232,12 @@ def _members(query: Registered, history: History, *, by_ticks: bool = False) -> 
         judged = events[events["due"] != LATER]
         by_tick = len(judged) and int(judged["due"].max()) > at_once
         events = judged if by_tick else events[events["effect"] < at_once]
-    return members(query.plan, alive(events), _features(query, history, len(query.layers) - 1), history.of)
+    return members(
+        query.plan,
+        alive(events),
+        _features(query, history, len(query.layers) - 1),
+        history.of,
+    )
 
 
 def _features(query: Registered, history: History, version: int) -> Any:
@@ -186,11 +256,15 @@ def _entries(query: Registered, history: History) -> pd.DataFrame:
     starts = [at for at, _ in query.layers] or [query.position]
     parts = [
         partnered(
-            query.plan, events[(events["effect"] > start) & (events["effect"] < stop)],
-            _features(query, history, number), history.of,
+            query.plan,
+            events[(events["effect"] > start) & (events["effect"] < stop)],
+            _features(query, history, number),
+            history.of,
         )
-        for number, (start, stop) in enumerate(zip(starts, [*starts[1:], LATER], strict=True))
-    ]  # fmt: skip
+        for number, (start, stop) in enumerate(
+            zip(starts, [*starts[1:], LATER], strict=True)
+        )
+    ]
     window = query.plan.window
     assert window is not None  # noqa: S101 - for the type: only windows have entries
     return counting(pd.concat(parts), window, history.clock, history.times.tick_us)

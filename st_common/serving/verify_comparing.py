@@ -49,7 +49,9 @@ class Stepped:
     properties: tuple[str, ...]
 
 
-def stepped(plan: Plan, frame: pd.DataFrame, attributes: Sequence[str], *, geographic: bool) -> Stepped:
+def stepped(
+    plan: Plan, frame: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
+) -> Stepped:
     """The fixes that get through all steps and the comparison, with their boxes then."""
     x, y = frame["x"].to_numpy(float), frame["y"].to_numpy(float)
     boxes = Boxes(x=x, y=y, wide=np.zeros(len(x)), high=np.zeros(len(x)))
@@ -62,21 +64,27 @@ def stepped(plan: Plan, frame: pd.DataFrame, attributes: Sequence[str], *, geogr
             found &= _passed(step, frame, boxes)
     if plan.compare is not None:
         met = _meeting(boxes, plan.compare.box)
-        found &= Members(sure=~met.maybe, maybe=~met.sure) if plan.compare.negative else met
+        found &= (
+            Members(sure=~met.maybe, maybe=~met.sure) if plan.compare.negative else met
+        )
     if plan.join is None:
         for text in properties:
             found &= certain(having(text, frame, attributes, geographic=geographic))
     return Stepped(members=found, boxes=boxes, properties=tuple(properties))
 
 
-def having(text: str, frame: pd.DataFrame, attributes: Sequence[str], *, geographic: bool) -> np.ndarray:
+def having(
+    text: str, frame: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
+) -> np.ndarray:
     """Which fixes have a value of an attribute (`name:value`), as text."""
     name, _, value = text.partition(":")
     own = [known for known in attributes if known.lower() == name.strip().lower()]
     if not own or not len(frame):
         return np.zeros(len(frame), bool)
     quoted = own[0].replace('"', '""')
-    found = values_of(frame, [f'CAST("{quoted}" AS VARCHAR)'], attributes, geographic=geographic)["0"]
+    found = values_of(
+        frame, [f'CAST("{quoted}" AS VARCHAR)'], attributes, geographic=geographic
+    )["0"]
     return (found.astype(object) == value).to_numpy(bool)
 
 
@@ -95,7 +103,9 @@ def column_of(name: str, features: pd.DataFrame) -> "pd.Series[str]":
 
 def _is_property(step: Transform) -> bool:
     is_text = step.text is not None and not step.text.lstrip().startswith("{")
-    return step.kind == "filter" and (step.name == "property" or (step.name == "geojson" and is_text))
+    return step.kind == "filter" and (
+        step.name == "property" or (step.name == "geojson" and is_text)
+    )
 
 
 def _enlarged(boxes: Boxes, step: Transform, *, geographic: bool) -> Boxes:
@@ -120,9 +130,15 @@ def _degree_m(latitude: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _meeting(boxes: Boxes, box: Box) -> Members:
-    minx, miny, maxx, maxy = zip(boxes.sized(-boxes.doubt), boxes.sized(boxes.doubt), strict=True)
+    minx, miny, maxx, maxy = zip(
+        boxes.sized(-boxes.doubt), boxes.sized(boxes.doubt), strict=True
+    )
     sure, maybe = (
-        (minx[n] <= box.maxx) & (maxx[n] >= box.minx) & (miny[n] <= box.maxy) & (maxy[n] >= box.miny) for n in (0, 1)
+        (minx[n] <= box.maxx)
+        & (maxx[n] >= box.minx)
+        & (miny[n] <= box.maxy)
+        & (maxy[n] >= box.miny)
+        for n in (0, 1)
     )
     return Members(sure=sure, maybe=maybe)
 
@@ -140,5 +156,8 @@ def _passed(step: Transform, frame: pd.DataFrame, boxes: Boxes) -> Members:
     else:
         value = json.loads(step.text)
         shape = shapely.geometry.shape(value.get("geometry", value))
-    sure, maybe = (np.asarray(shapely.intersects(shape, boxes.shapes(n * boxes.doubt)), bool) for n in (-1, 1))
+    sure, maybe = (
+        np.asarray(shapely.intersects(shape, boxes.shapes(n * boxes.doubt)), bool)
+        for n in (-1, 1)
+    )
     return Members(sure=sure, maybe=maybe)

@@ -39,7 +39,9 @@ class Clock:
 
     def first_past(self, ts: np.ndarray) -> np.ndarray:
         """The row after which the clock is past (strictly) each time; `LATER` where it is not yet."""
-        return np.append(self.position, LATER)[np.searchsorted(self.after, ts, side="right")]
+        return np.append(self.position, LATER)[
+            np.searchsorted(self.after, ts, side="right")
+        ]
 
     def just_before(self, position: np.ndarray) -> np.ndarray:
         """The clock just before rows of the log."""
@@ -53,19 +55,34 @@ class Clock:
 
 def clock_of(fixes: pd.DataFrame, marks: pd.DataFrame, times: Times) -> Clock:
     """The clock over fixes and clock rows (columns `position`, `ts`, `op`), each in log order."""
-    both = pd.concat([fixes[["position", "ts"]].assign(op="fix"), marks]).sort_values("position", kind="stable")
+    both = pd.concat([fixes[["position", "ts"]].assign(op="fix"), marks]).sort_values(
+        "position", kind="stable"
+    )
     ts, is_end = both["ts"].to_numpy(np.int64), (both["op"] == "end").to_numpy()
     if is_end.any() and times.lateness_us:
         highest, highs = NEVER, []
-        for end, at in zip(is_end.tolist(), ts.tolist(), strict=True):  # an end mark depends on what is before it
-            highest = max(highest, at) if not end else highest + times.lateness_us + 1 if highest > NEVER else highest
+        for end, at in zip(
+            is_end.tolist(), ts.tolist(), strict=True
+        ):  # an end mark depends on what is before it
+            highest = (
+                max(highest, at)
+                if not end
+                else highest + times.lateness_us + 1
+                if highest > NEVER
+                else highest
+            )
             highs.append(highest)
         seen = np.array(highs, np.int64)
     else:
         seen = np.maximum.accumulate(np.where(is_end, NEVER, ts)) if len(ts) else ts
     after = np.where(seen == NEVER, NEVER, seen - times.lateness_us)
     position = both["position"].to_numpy(np.int64)
-    return Clock(position=position, before=np.r_[NEVER, after[:-1]][: len(after)], after=after, ends=position[is_end])
+    return Clock(
+        position=position,
+        before=np.r_[NEVER, after[:-1]][: len(after)],
+        after=after,
+        ends=position[is_end],
+    )
 
 
 def events_of(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
@@ -74,7 +91,11 @@ def events_of(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
     Beside the columns of the fixes: `kind`, `effect` (the row at which it takes effect), `event` (its time), `tick`,
     `due` (the row at which that is judged, `LATER` when it is not yet), `elapsed_s` and what was `before`.
     """
-    used = _on_time(fixes, clock) if times.lateness_us else _newest(fixes, clock, times.silence_us)
+    used = (
+        _on_time(fixes, clock)
+        if times.lateness_us
+        else _newest(fixes, clock, times.silence_us)
+    )
     used = used[used["effect"] != LATER].sort_values(["object", "ts"], kind="stable")
     used = used.assign(kind=np.where(used["gone"], GONE, FIX), event=used["ts"])
     if times.silence_us is not None:
@@ -90,7 +111,10 @@ def _newest(fixes: pd.DataFrame, clock: Clock, silence_us: int | None) -> pd.Dat
     One that comes when its object would be silent already does not count.
     """
     if silence_us is not None:
-        fixes = fixes[fixes["ts"].to_numpy() + silence_us >= clock.just_before(fixes["position"].to_numpy())]
+        fixes = fixes[
+            fixes["ts"].to_numpy() + silence_us
+            >= clock.just_before(fixes["position"].to_numpy())
+        ]
     highest = fixes.groupby("object", sort=False)["ts"].cummax()
     before = highest.groupby(fixes["object"], sort=False).shift(fill_value=NEVER)
     newest: pd.DataFrame = fixes[fixes["ts"] > before]
@@ -100,9 +124,13 @@ def _newest(fixes: pd.DataFrame, clock: Clock, silence_us: int | None) -> pd.Dat
 
 def _on_time(fixes: pd.DataFrame, clock: Clock) -> pd.DataFrame:
     """With lateness: each fix not behind the clock, once per time, at the row after which the clock is past it."""
-    kept = fixes[fixes["ts"].to_numpy() >= clock.just_before(fixes["position"].to_numpy())]
+    kept = fixes[
+        fixes["ts"].to_numpy() >= clock.just_before(fixes["position"].to_numpy())
+    ]
     kept = kept.drop_duplicates(["object", "ts"], keep="first")
-    found: pd.DataFrame = kept.assign(effect=clock.first_past(kept["ts"].to_numpy(np.int64)))
+    found: pd.DataFrame = kept.assign(
+        effect=clock.first_past(kept["ts"].to_numpy(np.int64))
+    )
     return found
 
 
@@ -113,18 +141,29 @@ def _expiries(used: pd.DataFrame, clock: Clock, silence_us: int) -> pd.DataFrame
     following_at = np.where(same, used["effect"].shift(-1, fill_value=0), LATER)
     end = used["ts"].to_numpy(np.int64) + silence_us
     effect = np.maximum(clock.first_past(end), used["effect"].to_numpy(np.int64))
-    silent = (used["kind"] == FIX).to_numpy() & (effect != LATER) & ((following > end) | (following_at > effect))
-    expired: pd.DataFrame = used[silent].assign(kind=EXPIRED, event=end[silent], effect=effect[silent])
+    silent = (
+        (used["kind"] == FIX).to_numpy()
+        & (effect != LATER)
+        & ((following > end) | (following_at > effect))
+    )
+    expired: pd.DataFrame = used[silent].assign(
+        kind=EXPIRED, event=end[silent], effect=effect[silent]
+    )
     return expired
 
 
 def _with_before(events: pd.DataFrame) -> pd.DataFrame:
     """With the reading before each fix in the same stay: `before_x`, `before_y`, `elapsed_s`, NaN without one."""
-    same = (events["object"] == events["object"].shift()) & (events["kind"].shift() == FIX) & (events["kind"] == FIX)
+    same = (
+        (events["object"] == events["object"].shift())
+        & (events["kind"].shift() == FIX)
+        & (events["kind"] == FIX)
+    )
     return events.assign(
-        before_x=events["x"].shift().where(same), before_y=events["y"].shift().where(same),
+        before_x=events["x"].shift().where(same),
+        before_y=events["y"].shift().where(same),
         elapsed_s=((events["ts"] - events["ts"].shift()) / 1e6).where(same),
-    )  # fmt: skip
+    )
 
 
 def _ticks(events: pd.DataFrame, clock: Clock, times: Times) -> dict[str, np.ndarray]:

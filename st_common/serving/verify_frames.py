@@ -35,7 +35,10 @@ def stays(frame: Frame, events: pd.DataFrame, position: int) -> pd.DataFrame:
     leads to a fix from the one before.
     """
     known = events[(events["effect"] > position) & (events["due"] != LATER)]
-    known = known.assign(begins=(known["object"] != known["object"].shift()) | (known["kind"].shift() != FIX))
+    known = known.assign(
+        begins=(known["object"] != known["object"].shift())
+        | (known["kind"].shift() != FIX)
+    )
     ends = (known["kind"] != FIX).astype(np.int64)
     to_come = ends[::-1].groupby(known["object"][::-1], sort=False).cumsum()[::-1]
     is_over = (to_come > 0) & (bool(frame.regions) | _has_range_of_space(frame))
@@ -48,7 +51,12 @@ def _has_range_of_space(frame: Frame) -> bool:
 
 
 def framed(
-    frame: Frame, fixes: pd.DataFrame, rows: Members, events: pd.DataFrame, clock: Clock, times: Times
+    frame: Frame,
+    fixes: pd.DataFrame,
+    rows: Members,
+    events: pd.DataFrame,
+    clock: Clock,
+    times: Times,
 ) -> pd.DataFrame:
     """The rows of `fixes` (see `stays`) in all windows, with `way` in micrometres, and whether each is `sure`.
 
@@ -60,21 +68,36 @@ def framed(
     now = _Now(tick=max(past, last), event_tick=last, tick_us=times.tick_us)
     ways = _ways(frame, fixes, geographic=times.geographic)
     kept = rows.maybe & _newest(fixes, rows.maybe, times.window_rows)
-    scales = (1.0, 1 - DOUBT, 1 + DOUBT) if times.geographic and _looks_at_space(frame) else (1.0,)
-    masks = [_in_all(frame, fixes.assign(way=np.rint(ways * scale).astype(np.int64)), now) for scale in scales]
-    some, every = np.logical_or.reduce(masks) & kept, np.logical_and.reduce(masks) & kept & rows.sure
+    scales = (
+        (1.0, 1 - DOUBT, 1 + DOUBT)
+        if times.geographic and _looks_at_space(frame)
+        else (1.0,)
+    )
+    masks = [
+        _in_all(frame, fixes.assign(way=np.rint(ways * scale).astype(np.int64)), now)
+        for scale in scales
+    ]
+    some, every = (
+        np.logical_or.reduce(masks) & kept,
+        np.logical_and.reduce(masks) & kept & rows.sure,
+    )
     found: pd.DataFrame = fixes.assign(way=ways, sure=every)[some]
     return found
 
 
 def _looks_at_space(frame: Frame) -> bool:
-    return any("space" in (window.range.by, (window.slide or window.range).by) for window in frame.sliding)
+    return any(
+        "space" in (window.range.by, (window.slide or window.range).by)
+        for window in frame.sliding
+    )
 
 
 def _newest(fixes: pd.DataFrame, rows: np.ndarray, most: int) -> np.ndarray:
     """The newest of an object's rows, as many as are kept."""
     counted = pd.Series(rows.astype(np.int64), fixes.index)
-    newer: pd.Series = counted[::-1].groupby(fixes["object"][::-1], sort=False).cumsum()[::-1]
+    newer: pd.Series = (
+        counted[::-1].groupby(fixes["object"][::-1], sort=False).cumsum()[::-1]
+    )
     return (newer <= most).to_numpy()
 
 
@@ -83,25 +106,48 @@ def _ways(frame: Frame, fixes: pd.DataFrame, *, geographic: bool) -> np.ndarray:
     first = fixes["begins"].to_numpy(bool)
     x, y = fixes["x"].to_numpy(float), fixes["y"].to_numpy(float)
     if frame.min_step_m > 0:
-        legs = _legs_of_steps(x, y, first, round(frame.min_step_m * 1e6), geographic=geographic)
+        legs = _legs_of_steps(
+            x, y, first, round(frame.min_step_m * 1e6), geographic=geographic
+        )
     else:
-        legs = _legs(np.r_[x[:1], x[:-1]], np.r_[y[:1], y[:-1]], x, y, geographic=geographic)
+        legs = _legs(
+            np.r_[x[:1], x[:-1]], np.r_[y[:1], y[:-1]], x, y, geographic=geographic
+        )
     legs[first] = 0
-    found: np.ndarray = pd.Series(legs, fixes.index).groupby(fixes["object"], sort=False).cumsum().to_numpy(np.int64)
+    found: np.ndarray = (
+        pd.Series(legs, fixes.index)
+        .groupby(fixes["object"], sort=False)
+        .cumsum()
+        .to_numpy(np.int64)
+    )
     return found
 
 
-def _legs(x0: np.ndarray, y0: np.ndarray, x: np.ndarray, y: np.ndarray, *, geographic: bool) -> np.ndarray:
-    metres = np.asarray(_GEOD.inv(x0, y0, x, y)[2]) if geographic else np.hypot(x - x0, y - y0)
+def _legs(
+    x0: np.ndarray, y0: np.ndarray, x: np.ndarray, y: np.ndarray, *, geographic: bool
+) -> np.ndarray:
+    metres = (
+        np.asarray(_GEOD.inv(x0, y0, x, y)[2])
+        if geographic
+        else np.hypot(x - x0, y - y0)
+    )
     return np.rint(metres * 1e6).astype(np.int64)
 
 
-def _legs_of_steps(x: np.ndarray, y: np.ndarray, first: np.ndarray, least: int, *, geographic: bool) -> np.ndarray:
+def _legs_of_steps(
+    x: np.ndarray, y: np.ndarray, first: np.ndarray, least: int, *, geographic: bool
+) -> np.ndarray:
     """Legs from the fix that counted last; whether one counts depends on those before, so they come one by one."""
     legs, anchor = np.zeros(len(x), np.int64), 0
     for at in range(len(x)):
         here, there = slice(anchor, anchor + 1), slice(at, at + 1)
-        leg = 0 if first[at] else int(_legs(x[here], y[here], x[there], y[there], geographic=geographic)[0])
+        leg = (
+            0
+            if first[at]
+            else int(
+                _legs(x[here], y[here], x[there], y[there], geographic=geographic)[0]
+            )
+        )
         legs[at] = leg if leg >= least else 0
         anchor = at if first[at] or leg >= least else anchor
     return legs
@@ -110,29 +156,41 @@ def _legs_of_steps(x: np.ndarray, y: np.ndarray, first: np.ndarray, least: int, 
 def _in_all(frame: Frame, fixes: pd.DataFrame, now: _Now) -> np.ndarray:
     held = np.ones(len(fixes), bool)
     if len(fixes):
-        ends = fixes[~fixes.duplicated(["object", "tick"], keep="last")]  # as things were at each tick
+        ends = fixes[
+            ~fixes.duplicated(["object", "tick"], keep="last")
+        ]  # as things were at each tick
         for window in frame.sliding:
             held &= _in_one(window, frame, fixes, ends, now)
     return held
 
 
-def _in_one(window: Sliding, frame: Frame, fixes: pd.DataFrame, ends: pd.DataFrame, now: _Now) -> np.ndarray:
+def _in_one(
+    window: Sliding, frame: Frame, fixes: pd.DataFrame, ends: pd.DataFrame, now: _Now
+) -> np.ndarray:
     moved, high = _last_move(window, frame, ends, now)
     by, size = window.range.by, _units(window.range)
     up = high if by == (window.slide or window.range).by else moved[_COLUMN[by]]
     low = up - size + (1 if by == "rows" else 0)
     if frame.full:
         born = fixes.groupby("object", sort=False)["ts"].first().reindex(up.index)
-        opened = up if window.slide is not None or by != "time" else up * 0 + now.event_tick
+        opened = (
+            up if window.slide is not None or by != "time" else up * 0 + now.event_tick
+        )
         full = opened - size >= (born if by == "time" else 0)
         up, low = up[full], low[full]
     measure = fixes["ts" if by == "time" else _COLUMN[by]].to_numpy(np.int64)
     of = fixes["object"]
-    inside = (measure >= of.map(low)) & (measure <= of.map(up)) & (fixes["n"] <= of.map(moved["n"]))
+    inside = (
+        (measure >= of.map(low))
+        & (measure <= of.map(up))
+        & (fixes["n"] <= of.map(moved["n"]))
+    )
     return np.asarray(inside, bool)
 
 
-def _last_move(window: Sliding, frame: Frame, ends: pd.DataFrame, now: _Now) -> tuple[pd.DataFrame, pd.Series]:
+def _last_move(
+    window: Sliding, frame: Frame, ends: pd.DataFrame, now: _Now
+) -> tuple[pd.DataFrame, pd.Series]:
     """Per object how things were when the window moved last, and how high it came; objects whose did not are absent."""
     slide = window.slide or window.range
     if slide.by == "time":
@@ -145,7 +203,9 @@ def _last_move(window: Sliding, frame: Frame, ends: pd.DataFrame, now: _Now) -> 
     return moved, moved[_COLUMN[slide.by]] // step * step
 
 
-def _by_time(window: Sliding, frame: Frame, ends: pd.DataFrame, now: _Now) -> tuple[pd.DataFrame, pd.Series]:
+def _by_time(
+    window: Sliding, frame: Frame, ends: pd.DataFrame, now: _Now
+) -> tuple[pd.DataFrame, pd.Series]:
     """A window that slides by time moves at the first tick from the slide on, or at its object's first one after it."""
     high = now.tick
     if window.slide is not None:
@@ -162,14 +222,30 @@ def _units(extent: Extent) -> int:
     return round(extent.amount * (1 if extent.by == "rows" else 1e6))
 
 
-def speeds(frame: Frame, rows: pd.DataFrame, *, unit_m: float = 1.0) -> dict[str, float | None]:
+def speeds(
+    frame: Frame, rows: pd.DataFrame, *, unit_m: float = 1.0
+) -> dict[str, float | None]:
     """The average speed of every object that has a row: its way over the legs that are in the result, by their time."""
-    follows = ((rows["object"] == rows["object"].shift()) & (rows["n"].diff() == 1) & ~rows["begins"]).to_numpy()
-    legs = rows.assign(leg=rows["way"].diff(), took=rows["ts"].diff())[follows].groupby("object")[["leg", "took"]].sum()
-    whole = next((window.range.amount for window in frame.sliding if window.range.by == "time"), None)
+    follows = (
+        (rows["object"] == rows["object"].shift())
+        & (rows["n"].diff() == 1)
+        & ~rows["begins"]
+    ).to_numpy()
+    legs = (
+        rows.assign(leg=rows["way"].diff(), took=rows["ts"].diff())[follows]
+        .groupby("object")[["leg", "took"]]
+        .sum()
+    )
+    whole = next(
+        (window.range.amount for window in frame.sliding if window.range.by == "time"),
+        None,
+    )
     seconds = legs["took"] / 1e6 if whole is None else pd.Series(whole, legs.index)
     speed = (legs["leg"] / 1e6 / seconds).where(seconds > 0) * unit_m
-    return {name: None if pd.isna(speed.get(name)) else float(speed[name]) for name in rows["object"].unique()}
+    return {
+        name: None if pd.isna(speed.get(name)) else float(speed[name])
+        for name in rows["object"].unique()
+    }
 
 
 def speeds_in_doubt(frame: Frame, rows: pd.DataFrame) -> pd.DataFrame:

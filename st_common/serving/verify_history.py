@@ -30,26 +30,58 @@ class History:
     unit_m: float
 
 
-def history_of(home: Home, stream: StreamSettings, controls: Controls, end: int) -> History:
+def history_of(
+    home: Home, stream: StreamSettings, controls: Controls, end: int
+) -> History:
     """What the table `positions` and the control rows tell of a stream before the position `end`."""
-    columns = ["segment", "row", "event_ts", "object", "x", "y", "gone", *stream.attributes]
+    columns = [
+        "segment",
+        "row",
+        "event_ts",
+        "object",
+        "x",
+        "y",
+        "gone",
+        *stream.attributes,
+    ]
     stored = tables.read(home.table("positions", stream.name), columns=columns)
-    plain = stored.select(columns[:7]).set_column(2, "ts", stored["event_ts"].cast(pa.int64())).to_pandas()
+    plain = (
+        stored.select(columns[:7])
+        .set_column(2, "ts", stored["event_ts"].cast(pa.int64()))
+        .to_pandas()
+    )
     own = stored.select(list(stream.attributes)).to_pandas(types_mapper=_TYPES.get)
     fixes = plain.join(own.add_prefix(ATTRIBUTE))
-    fixes["position"] = position_of(fixes["segment"].to_numpy(np.int64), fixes["row"].to_numpy(np.int64))
-    fixes = fixes[fixes["position"] < end].astype({"gone": bool}).sort_values("position", kind="stable")
+    fixes["position"] = position_of(
+        fixes["segment"].to_numpy(np.int64), fixes["row"].to_numpy(np.int64)
+    )
+    fixes = (
+        fixes[fixes["position"] < end]
+        .astype({"gone": bool})
+        .sort_values("position", kind="stable")
+    )
     times = Times(
-        lateness_us=round(stream.lateness_s * 1e6), tick_us=round(stream.tick_s * 1e6), geographic=stream.geographic,
+        lateness_us=round(stream.lateness_s * 1e6),
+        tick_us=round(stream.tick_s * 1e6),
+        geographic=stream.geographic,
         window_rows=stream.window_rows,
         silence_us=None if stream.silence_s is None else round(stream.silence_s * 1e6),
-    )  # fmt: skip
+    )
     marks = pd.DataFrame(
-        [(at, row.get("ts", 0), row["op"]) for at, row in controls if row["op"] in ("clock", "end")],
+        [
+            (at, row.get("ts", 0), row["op"])
+            for at, row in controls
+            if row["op"] in ("clock", "end")
+        ],
         columns=["position", "ts", "op"],
     ).astype({"position": np.int64, "ts": np.int64})
     clock = clock_of(fixes, marks, times)
     of = Lookup(attributes=tuple(stream.attributes), geographic=stream.geographic)
     return History(
-        home=home, events=events_of(fixes, clock, times), clock=clock, times=times, of=of, unit_m=stream.unit_m
+        home=home,
+        events=events_of(fixes, clock, times),
+        clock=clock,
+        times=times,
+        of=of,
+        unit_m=stream.unit_m,
     )

@@ -40,7 +40,12 @@ def features_of(home: Home, join: LayerJoin, version: int) -> pd.DataFrame:
 
 
 def with_features(
-    plan: Plan, frame: pd.DataFrame, features: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
+    plan: Plan,
+    frame: pd.DataFrame,
+    features: pd.DataFrame,
+    attributes: Sequence[str],
+    *,
+    geographic: bool,
 ) -> Joined:
     """The pairs of fixes and features; those that filters look for properties on either side, too."""
     join = plan.join
@@ -49,7 +54,9 @@ def with_features(
     steps = stepped(plan, frame, attributes, geographic=geographic)
     shapes = shapely.from_wkb(features["geometry"].to_numpy())
     if join.predicate == "equals":
-        point, feature = _by_key(join, frame, features, attributes, geographic=geographic)
+        point, feature = _by_key(
+            join, frame, features, attributes, geographic=geographic
+        )
         sure = np.ones(len(point), bool)
     elif join.predicate == "dwithin":
         point, feature = _near_by(join, frame, shapes, geographic=geographic)
@@ -58,21 +65,36 @@ def with_features(
         point, feature, sure = _meeting(join, steps.boxes, shapes)
     keep = np.ones(len(point), bool)
     for text in steps.properties:
-        keep &= having(text, frame, attributes, geographic=geographic)[point] | tagged(text, features)[feature]
-    return Joined(row=point[keep], partner=features["fid"].to_numpy()[feature[keep]], sure=sure[keep])
+        keep &= (
+            having(text, frame, attributes, geographic=geographic)[point]
+            | tagged(text, features)[feature]
+        )
+    return Joined(
+        row=point[keep],
+        partner=features["fid"].to_numpy()[feature[keep]],
+        sure=sure[keep],
+    )
 
 
-def _meeting(join: LayerJoin, boxes: Boxes, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _meeting(
+    join: LayerJoin, boxes: Boxes, shapes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The pairs of boxes (or points) and features that they meet or lie within, and whether that is beyond doubt."""
     tree = shapely.STRtree(shapes)
-    predicate: Literal["within", "intersects"] = "within" if join.predicate == "within" else "intersects"
+    predicate: Literal["within", "intersects"] = (
+        "within" if join.predicate == "within" else "intersects"
+    )
     point, feature = tree.query(boxes.shapes(boxes.doubt), predicate=predicate)
     if not boxes.doubt:
         return point, feature, np.ones(len(point), bool)
     others = tree.query(boxes.shapes(-boxes.doubt), predicate=predicate)
-    large, small = (set(zip(*pairs, strict=True)) for pairs in ((point, feature), others))
+    large, small = (
+        set(zip(*pairs, strict=True)) for pairs in ((point, feature), others)
+    )
     pairs = np.array(sorted(large | small), np.int64).reshape(-1, 2)
-    sure = np.array([pair in large and pair in small for pair in map(tuple, pairs)], bool)
+    sure = np.array(
+        [pair in large and pair in small for pair in map(tuple, pairs)], bool
+    )
     return pairs[:, 0], pairs[:, 1], sure
 
 
@@ -81,12 +103,23 @@ def _sure(row: np.ndarray, partner: np.ndarray) -> Joined:
 
 
 def _by_key(
-    join: LayerJoin, frame: pd.DataFrame, features: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
+    join: LayerJoin,
+    frame: pd.DataFrame,
+    features: pd.DataFrame,
+    attributes: Sequence[str],
+    *,
+    geographic: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    left = values_of(frame, [f"CAST({join.left} AS VARCHAR)"], attributes, geographic=geographic)["0"]
+    left = values_of(
+        frame, [f"CAST({join.left} AS VARCHAR)"], attributes, geographic=geographic
+    )["0"]
     right = column_of(str(join.right), features)
-    mine = pd.DataFrame({"key": left.to_numpy(object), "row": np.arange(len(left))}).dropna()
-    theirs = pd.DataFrame({"key": right.to_numpy(object), "feature": np.arange(len(right))}).dropna()
+    mine = pd.DataFrame(
+        {"key": left.to_numpy(object), "row": np.arange(len(left))}
+    ).dropna()
+    theirs = pd.DataFrame(
+        {"key": right.to_numpy(object), "feature": np.arange(len(right))}
+    ).dropna()
     found = mine.merge(theirs, on="key")
     return found["row"].to_numpy(np.int64), found["feature"].to_numpy(np.int64)
 
@@ -96,35 +129,63 @@ def _near_by(
 ) -> tuple[np.ndarray, np.ndarray]:
     points, tree = shapely.points(alive["x"], alive["y"]), shapely.STRtree(shapes)
     if not geographic:
-        point, feature = tree.query(points, predicate="dwithin", distance=join.distance_m)
+        point, feature = tree.query(
+            points, predicate="dwithin", distance=join.distance_m
+        )
         return point, feature
     lat = np.abs(alive["y"].to_numpy())
-    degrees = 1.01 * join.distance_m / (110_500 * np.cos(np.radians(np.minimum(lat + 0.1, 89.0))))
+    degrees = (
+        1.01
+        * join.distance_m
+        / (110_500 * np.cos(np.radians(np.minimum(lat + 0.1, 89.0))))
+    )
     point, feature = tree.query(points, predicate="dwithin", distance=degrees)
     return _within_m(join.distance_m, alive, shapes, point, feature)
 
 
 def _within_m(
-    distance_m: float, alive: pd.DataFrame, shapes: np.ndarray, point: np.ndarray, feature: np.ndarray
+    distance_m: float,
+    alive: pd.DataFrame,
+    shapes: np.ndarray,
+    point: np.ndarray,
+    feature: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The pairs within a geodesic distance: the nearest place in coordinates stretched by latitude, then its metres."""
     x, y = alive["x"].to_numpy()[point], alive["y"].to_numpy()[point]
     stretch = np.cos(np.radians(y))
-    flat = [affinity.scale(s, k, 1.0, origin=(0, 0)) for s, k in zip(shapes[feature], stretch, strict=True)]
-    lines = shapely.shortest_line(shapely.points(x * stretch, y), np.array(flat, object))
-    ends = shapely.get_coordinates(shapely.get_point(lines, 1)) if len(lines) else np.empty((0, 2))
+    flat = [
+        affinity.scale(s, k, 1.0, origin=(0, 0))
+        for s, k in zip(shapes[feature], stretch, strict=True)
+    ]
+    lines = shapely.shortest_line(
+        shapely.points(x * stretch, y), np.array(flat, object)
+    )
+    ends = (
+        shapely.get_coordinates(shapely.get_point(lines, 1))
+        if len(lines)
+        else np.empty((0, 2))
+    )
     _, _, metres = _GEOD.inv(x, y, ends[:, 0] / stretch, ends[:, 1])
     near = np.asarray(metres) <= distance_m
     return point[near], feature[near]
 
 
 def with_objects(
-    pairs: PairJoin, frame: pd.DataFrame, rows: Members, attributes: Sequence[str], *, geographic: bool
+    pairs: PairJoin,
+    frame: pd.DataFrame,
+    rows: Members,
+    attributes: Sequence[str],
+    *,
+    geographic: bool,
 ) -> Joined:
     """The pairs of an object among `rows` and any other that lives."""
     found = [_empty()]
     texts = [f"CAST({key} AS VARCHAR)" for key in pairs.keys]
-    keys = values_of(frame, texts, attributes, geographic=geographic).to_numpy(object) if texts else None
+    keys = (
+        values_of(frame, texts, attributes, geographic=geographic).to_numpy(object)
+        if texts
+        else None
+    )
     for row in np.flatnonzero(rows.maybe).tolist():
         near = _near(pairs, frame, row, geographic=geographic)
         mask = near.maybe.copy()
@@ -132,19 +193,35 @@ def with_objects(
         if keys is not None:
             mask &= (keys == keys[row]).all(axis=1) & bool(pd.notna(keys[row]).all())
         others = np.flatnonzero(mask)
-        found.append(Joined(row=np.full(len(others), row), partner=frame["object"].to_numpy(object)[others],
-                            sure=near.sure[others] & rows.sure[row]))  # fmt: skip
+        found.append(
+            Joined(
+                row=np.full(len(others), row),
+                partner=frame["object"].to_numpy(object)[others],
+                sure=near.sure[others] & rows.sure[row],
+            )
+        )
     return Joined(
-        **{name: np.concatenate([getattr(part, name) for part in found]) for name in ("row", "partner", "sure")}
+        **{
+            name: np.concatenate([getattr(part, name) for part in found])
+            for name in ("row", "partner", "sure")
+        }
     )
 
 
 def _empty() -> Joined:
-    return Joined(row=np.empty(0, np.int64), partner=np.empty(0, object), sure=np.empty(0, bool))
+    return Joined(
+        row=np.empty(0, np.int64), partner=np.empty(0, object), sure=np.empty(0, bool)
+    )
 
 
-def _near(pairs: PairJoin, frame: pd.DataFrame, row: int, *, geographic: bool) -> Members:
+def _near(
+    pairs: PairJoin, frame: pd.DataFrame, row: int, *, geographic: bool
+) -> Members:
     if pairs.distance_m is None:
         return Members(sure=np.ones(len(frame), bool), maybe=np.ones(len(frame), bool))
     at = frame["x"].to_numpy()[row], frame["y"].to_numpy()[row]
-    return within(distances(frame, *at, geographic=geographic), pairs.distance_m, geographic=geographic)
+    return within(
+        distances(frame, *at, geographic=geographic),
+        pairs.distance_m,
+        geographic=geographic,
+    )

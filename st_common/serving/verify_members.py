@@ -24,25 +24,40 @@ class Lookup:
     geographic: bool
 
 
-def members(plan: Plan, frame: pd.DataFrame, features: Features, of: Lookup) -> pd.DataFrame:
+def members(
+    plan: Plan, frame: pd.DataFrame, features: Features, of: Lookup
+) -> pd.DataFrame:
     """A row per member: the columns of its fix, `partner` (None without a join) and whether it is `sure`."""
     here = set(frame["object"])
     if not len(frame) or any(focal not in here for focal in plan.focals):
         return frame.iloc[:0].assign(partner=None, sure=True)
-    eligible = qualified(plan, frame, of) & certain(~frame["object"].isin(plan.focals).to_numpy())
+    eligible = qualified(plan, frame, of) & certain(
+        ~frame["object"].isin(plan.focals).to_numpy()
+    )
     if plan.neighbours is not None:
         eligible = nearest(plan.neighbours, frame, eligible, geographic=of.geographic)
     if plan.pairs is not None:
-        found = with_objects(plan.pairs, frame, eligible, of.attributes, geographic=of.geographic)
+        found = with_objects(
+            plan.pairs, frame, eligible, of.attributes, geographic=of.geographic
+        )
         return frame.iloc[found.row].assign(partner=found.partner, sure=found.sure)
-    return partnered(plan, frame[eligible.maybe].assign(sure=eligible.sure[eligible.maybe]), features, of)
+    return partnered(
+        plan,
+        frame[eligible.maybe].assign(sure=eligible.sure[eligible.maybe]),
+        features,
+        of,
+    )
 
 
-def partnered(plan: Plan, frame: pd.DataFrame, features: Features, of: Lookup) -> pd.DataFrame:
+def partnered(
+    plan: Plan, frame: pd.DataFrame, features: Features, of: Lookup
+) -> pd.DataFrame:
     """The rows, each with every partner that it has; all of them with None where the plan joins no layer."""
     if plan.join is None:
         return frame.assign(partner=None)
-    found = with_features(plan, frame, features(plan), of.attributes, geographic=of.geographic)
+    found = with_features(
+        plan, frame, features(plan), of.attributes, geographic=of.geographic
+    )
     sure = frame["sure"].to_numpy(bool)[found.row] & found.sure
     return frame.iloc[found.row].assign(partner=found.partner, sure=sure)
 
@@ -55,5 +70,7 @@ def qualified(plan: Plan, frame: pd.DataFrame, of: Lookup) -> Members:
     if plan.transforms or plan.compare is not None:
         found &= stepped(plan, frame, of.attributes, geographic=of.geographic).members
     if plan.where is not None and len(frame):
-        found &= certain(is_true(frame, plan.where, of.attributes, geographic=of.geographic))
+        found &= certain(
+            is_true(frame, plan.where, of.attributes, geographic=of.geographic)
+        )
     return found

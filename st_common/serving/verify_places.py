@@ -13,10 +13,18 @@ import pandas as pd
 import shapely
 from pyproj import Geod
 
-from st_common.query.neighbours import GroupNearest, Neighbours, Place, ReverseNearest, places_of
+from st_common.query.neighbours import (
+    GroupNearest,
+    Neighbours,
+    Place,
+    ReverseNearest,
+    places_of,
+)
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
 
-DOUBT = 2e-4  # of boxes in metres, whose degrees are measured here, and of ways in windows
+DOUBT = (
+    2e-4  # of boxes in metres, whose degrees are measured here, and of ways in windows
+)
 _MEASURED = 1e-9
 _GEOD = Geod(ellps="WGS84")
 
@@ -37,13 +45,17 @@ def certain(mask: np.ndarray) -> Members:
     return Members(sure=mask, maybe=mask)
 
 
-def distances(frame: pd.DataFrame, x: float, y: float, *, geographic: bool) -> np.ndarray:
+def distances(
+    frame: pd.DataFrame, x: float, y: float, *, geographic: bool
+) -> np.ndarray:
     """Metres on degrees, squares in the plane, from a point to every object."""
     dx, dy = frame["x"].to_numpy() - x, frame["y"].to_numpy() - y
     if not geographic:
         return np.asarray(dx * dx + dy * dy)
     ones = np.ones(len(frame))
-    return np.asarray(_GEOD.inv(ones * x, ones * y, frame["x"].to_numpy(), frame["y"].to_numpy())[2])
+    return np.asarray(
+        _GEOD.inv(ones * x, ones * y, frame["x"].to_numpy(), frame["y"].to_numpy())[2]
+    )
 
 
 def within(far: np.ndarray, limit: float, *, geographic: bool) -> Members:
@@ -58,28 +70,53 @@ def inside(region: Region, frame: pd.DataFrame, *, geographic: bool) -> Members:
     """The objects inside a region; focal objects of moving ones are among the objects."""
     x, y = frame["x"].to_numpy(), frame["y"].to_numpy()
     if isinstance(region, Box):
-        return certain((x >= region.minx) & (x <= region.maxx) & (y >= region.miny) & (y <= region.maxy))
+        return certain(
+            (x >= region.minx)
+            & (x <= region.maxx)
+            & (y >= region.miny)
+            & (y <= region.maxy)
+        )
     if isinstance(region, Area):
-        return certain(np.asarray(shapely.intersects(shapely.from_wkt(region.wkt), shapely.points(x, y))))
+        return certain(
+            np.asarray(
+                shapely.intersects(shapely.from_wkt(region.wkt), shapely.points(x, y))
+            )
+        )
     if isinstance(region, Circle):
         far = distances(frame, region.x, region.y, geographic=geographic)
         return within(far, region.radius_m, geographic=geographic)
     centre = point_of(Place(focal=region.focal), frame)
     if isinstance(region, MovingCircle):
-        return within(distances(frame, *centre, geographic=geographic), region.radius_m, geographic=geographic)
+        return within(
+            distances(frame, *centre, geographic=geographic),
+            region.radius_m,
+            geographic=geographic,
+        )
     turn = x - centre[0]
     if geographic:
         turn = np.minimum(np.abs(turn), 360 - np.abs(turn))
     return _inside_box(region, turn, y - centre[1], centre[1], geographic=geographic)
 
 
-def _inside_box(region: MovingBox, dx: np.ndarray, dy: np.ndarray, latitude: float, *, geographic: bool) -> Members:
+def _inside_box(
+    region: MovingBox,
+    dx: np.ndarray,
+    dy: np.ndarray,
+    latitude: float,
+    *,
+    geographic: bool,
+) -> Members:
     if not (region.metres and geographic):
-        return certain((np.abs(dx) <= region.width / 2) & (np.abs(dy) <= region.height / 2))
+        return certain(
+            (np.abs(dx) <= region.width / 2) & (np.abs(dy) <= region.height / 2)
+        )
     middle = float(np.clip(latitude, -89.9, 89.9))
     along = _GEOD.inv(0, middle - 0.05, 0, middle + 0.05)[2] * 10
     across = _GEOD.inv(-0.005, latitude, 0.005, latitude)[2] * 100
-    sides = (np.abs(dx) * across, region.width / 2), (np.abs(dy) * along, region.height / 2)
+    sides = (
+        (np.abs(dx) * across, region.width / 2),
+        (np.abs(dy) * along, region.height / 2),
+    )
     return Members(
         sure=np.logical_and(*(way <= half * (1 - DOUBT) for way, half in sides)),
         maybe=np.logical_and(*(way <= half * (1 + DOUBT) for way, half in sides)),
@@ -94,14 +131,22 @@ def point_of(place: Place, frame: pd.DataFrame) -> tuple[float, float]:
     return float(row["x"]), float(row["y"])
 
 
-def nearest(wanted: Neighbours, frame: pd.DataFrame, eligible: Members, *, geographic: bool) -> Members:
+def nearest(
+    wanted: Neighbours, frame: pd.DataFrame, eligible: Members, *, geographic: bool
+) -> Members:
     """The neighbours among the eligible objects."""
     places = [point_of(place, frame) for place in places_of(wanted)]
     if isinstance(wanted, ReverseNearest):
         return eligible & _reverse(frame, places[0], eligible, geographic=geographic)
     far = [distances(frame, *place, geographic=geographic) for place in places]
-    total = _total(wanted, far, geographic=geographic) if isinstance(wanted, GroupNearest) else far[0]
-    order = frame.assign(far=np.round(total, 3) if geographic else total)[eligible.maybe]
+    total = (
+        _total(wanted, far, geographic=geographic)
+        if isinstance(wanted, GroupNearest)
+        else far[0]
+    )
+    order = frame.assign(far=np.round(total, 3) if geographic else total)[
+        eligible.maybe
+    ]
     order = order.sort_values(["far", "object"], kind="stable")
     chosen = np.zeros(len(frame), bool)
     chosen[order.index[: wanted.k]] = True
@@ -112,20 +157,32 @@ def nearest(wanted: Neighbours, frame: pd.DataFrame, eligible: Members, *, geogr
     last = float(order["far"].iloc[wanted.k - 1])
     clear = last * _MEASURED + 0.01
     doubt = eligible.maybe & (total <= last + clear)
-    if (eligible.sure != eligible.maybe).any():  # who else counts is in doubt, so who is among the nearest is too
+    if (
+        eligible.sure != eligible.maybe
+    ).any():  # who else counts is in doubt, so who is among the nearest is too
         return Members(sure=np.zeros(len(frame), bool), maybe=eligible.maybe)
     return Members(sure=chosen & (total < last - clear), maybe=doubt | chosen)
 
 
-def _total(group: GroupNearest, far: Sequence[np.ndarray], *, geographic: bool) -> np.ndarray:
+def _total(
+    group: GroupNearest, far: Sequence[np.ndarray], *, geographic: bool
+) -> np.ndarray:
     if group.total == "max":
         return np.asarray(np.maximum.reduce(far))
     if group.total == "min":
         return np.asarray(np.minimum.reduce(far))
-    return np.asarray(np.sum(far, axis=0) if geographic else np.round(np.sum(np.sqrt(far), axis=0), 9))
+    return np.asarray(
+        np.sum(far, axis=0) if geographic else np.round(np.sum(np.sqrt(far), axis=0), 9)
+    )
 
 
-def _reverse(frame: pd.DataFrame, place: tuple[float, float], eligible: Members, *, geographic: bool) -> Members:
+def _reverse(
+    frame: pd.DataFrame,
+    place: tuple[float, float],
+    eligible: Members,
+    *,
+    geographic: bool,
+) -> Members:
     """To whom no other object is nearer than the place is: object by object."""
     far = distances(frame, *place, geographic=geographic)
     sure, maybe = np.zeros(len(frame), bool), np.zeros(len(frame), bool)

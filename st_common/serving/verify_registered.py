@@ -42,10 +42,18 @@ def registered_by(controls: Controls, unit_m: float) -> dict[str, Registered]:
         if row["op"] in ("register", "replace"):
             plan = in_coordinates(Plan.from_json(row["plan"]), unit_m)
             found.pop(row["query"], None)
-            version = layers.get(plan.join.layer, row.get("layer_version")) if plan.join else None
+            version = (
+                layers.get(plan.join.layer, row.get("layer_version"))
+                if plan.join
+                else None
+            )
             versions = () if version is None else ((at, version),)
             found[row["query"]] = Registered(
-                name=row["query"], version=row["version"], plan=plan, position=at, layers=versions
+                name=row["query"],
+                version=row["version"],
+                plan=plan,
+                position=at,
+                layers=versions,
             )
         elif row["op"] == "drop" or (row["op"] == "fail" and _is_meant(found, row)):
             found.pop(row["query"], None)

@@ -11,17 +11,23 @@ from st_common.serving.verify_events import FIX, Clock
 from st_common.serving.verify_expressions import values_of
 
 
-def counting(entries: pd.DataFrame, window: Window, clock: Clock, tick_us: int) -> pd.DataFrame:
+def counting(
+    entries: pd.DataFrame, window: Window, clock: Clock, tick_us: int
+) -> pd.DataFrame:
     """The entries that count at the last tick that was judged; columns as `events_of` gives them, and `partner`."""
     entries = entries[entries["kind"] == FIX]
     if window.seconds is not None:
         end = entries["ts"].to_numpy(np.int64) + round(window.seconds * 1e6)
         too_old = (end // tick_us + 1) * tick_us  # the first tick after it
         kept: pd.DataFrame = entries[
-            (too_old > entries["tick"].to_numpy()) & (too_old >= clock.now) & ~_passed(entries, end)
+            (too_old > entries["tick"].to_numpy())
+            & (too_old >= clock.now)
+            & ~_passed(entries, end)
         ]
         return kept
-    newest = entries.sort_values(["ts", "effect", "object", "partner"], kind="stable", na_position="first")
+    newest = entries.sort_values(
+        ["ts", "effect", "object", "partner"], kind="stable", na_position="first"
+    )
     return newest.tail(window.tuples or 0)
 
 
@@ -32,7 +38,11 @@ def _passed(entries: pd.DataFrame, end: np.ndarray) -> np.ndarray:
 
 
 def groups(
-    aggregate: Aggregate, counted: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
+    aggregate: Aggregate,
+    counted: pd.DataFrame,
+    attributes: Sequence[str],
+    *,
+    geographic: bool,
 ) -> dict[str, float | None]:
     """The value of every group by its text; None for DISTINCT."""
     texts = [aggregate.argument or "1", _name_of(aggregate.group or "'*'")]
@@ -59,12 +69,22 @@ def _name_of(group: str) -> str:
 
 
 def _grouped(aggregate: Aggregate, rows: pd.DataFrame) -> dict[str, float | None]:
-    value = "object" if aggregate.function == "count_distinct" and aggregate.argument is None else "v"
-    made = {"count": "count({0})", "count_distinct": "count(DISTINCT {0})", "distinct": "NULL"}
+    value = (
+        "object"
+        if aggregate.function == "count_distinct" and aggregate.argument is None
+        else "v"
+    )
+    made = {
+        "count": "count({0})",
+        "count_distinct": "count(DISTINCT {0})",
+        "distinct": "NULL",
+    }
     function = made.get(aggregate.function, aggregate.function + "({0})").format(value)
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("counted", rows)
-        found = connection.sql(f"SELECT g, CAST({function} AS DOUBLE) FROM counted GROUP BY g").fetchall()  # noqa: S608
+        found = connection.sql(
+            f"SELECT g, CAST({function} AS DOUBLE) FROM counted GROUP BY g"  # noqa: S608
+        ).fetchall()
     if aggregate.function == "distinct":
         return dict.fromkeys(group for group, _ in found)
     return {group: number for group, number in found if number is not None}

@@ -23,7 +23,13 @@ from st_common.serving.evidence import Fix, fix_at, fix_of
 from st_common.serving.sentence import Others, sentence
 from st_common.settings import StreamSettings
 
-_AT_ONCE = ("registered", "dropped", "replaced", "layer", "failed")  # judged at a control row, not at a tick
+_AT_ONCE = (
+    "registered",
+    "dropped",
+    "replaced",
+    "layer",
+    "failed",
+)  # judged at a control row, not at a tick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +68,28 @@ class Why:
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON values: times in ISO 8601 with Z, numbers that JSON does not have as null."""
-        row, value = self.registered, {name: getattr(self, name) for name in self.__slots__ if name != "registered"}
+        row, value = (
+            self.registered,
+            {
+                name: getattr(self, name)
+                for name in self.__slots__
+                if name != "registered"
+            },
+        )
         value |= {"batch": asdict(self.batch), "fix": self.fix and asdict(self.fix)}
         value |= {"joined": self.joined and asdict(self.joined)}
         for part in ("focals", "newcomers"):
-            value[part] = {name: fix and asdict(fix) for name, fix in getattr(self, part).items()}
+            value[part] = {
+                name: fix and asdict(fix) for name, fix in getattr(self, part).items()
+            }
         value["registered"] = row and {
-            "op": row.op, "version": row.version, "text": row.text, "owner": row.owner, "position": row.position,
+            "op": row.op,
+            "version": row.version,
+            "text": row.text,
+            "owner": row.owner,
+            "position": row.position,
             "plan": row.plan and row.plan.to_json(),
-        }  # fmt: skip
+        }
         plain: dict[str, Any] = _plain(value)
         return plain
 
@@ -107,14 +126,28 @@ def why(
     """
     query = find(home, query).name  # as it is registered, whatever the case
     rows = history(home, query)
-    of, change = _change(home, sorted({row.stream for row in rows}), query, name, at, partner)
-    registered = next((r for r in rows if r.live and (r.stream, r.version) == (of, change["query_version"])), None)
+    of, change = _change(
+        home, sorted({row.stream for row in rows}), query, name, at, partner
+    )
+    registered = next(
+        (
+            r
+            for r in rows
+            if r.live and (r.stream, r.version) == (of, change["query_version"])
+        ),
+        None,
+    )
     plan = registered.plan if registered else None
     late_us = _late_us(stream)
     by_ticks = plan is not None and plan.by_ticks
     fix = None if plan is None or plan.aggregate is not None else _fix(home, of, change)
     focals, newcomers = (
-        {other: fix_at(home, of, other, change["event_ts"], change["position"], late_us=late_us) for other in names}
+        {
+            other: fix_at(
+                home, of, other, change["event_ts"], change["position"], late_us=late_us
+            )
+            for other in names
+        }
         for names in (plan.focals if plan else (), _newcomers(home, of, plan, change))
     )
     return Why(
@@ -125,10 +158,14 @@ def why(
         newest=max(row.version for row in rows),
         fix=fix,
         joined=_joined(home, plan, change),
-        tick=change["event_ts"] if by_ticks and change["cause"] not in _AT_ONCE else None,
+        tick=change["event_ts"]
+        if by_ticks and change["cause"] not in _AT_ONCE
+        else None,
         focals=focals,
         newcomers=newcomers,
-        sentence=sentence(change, plan, fix, Others(focals=focals, newcomers=newcomers), stream),
+        sentence=sentence(
+            change, plan, fix, Others(focals=focals, newcomers=newcomers), stream
+        ),
     )
 
 
@@ -139,27 +176,56 @@ def _late_us(stream: StreamSettings | None) -> int | None:
     return round((stream.lateness_s or stream.silence_s or 0.0) * 1e6)
 
 
-def _newcomers(home: Home, stream: str, plan: Plan | None, change: dict[str, Any]) -> list[str]:
+def _newcomers(
+    home: Home, stream: str, plan: Plan | None, change: dict[str, Any]
+) -> list[str]:
     """Who came among the nearest when this object left them, in the order of the log."""
-    if plan is None or plan.aggregate is not None or plan.frame is not None or change["cause"] != "leave":
+    if (
+        plan is None
+        or plan.aggregate is not None
+        or plan.frame is not None
+        or change["cause"] != "leave"
+    ):
         return []
     if not isinstance(plan.neighbours, Nearest | GroupNearest):
         return []
-    here = stream_changes(home, stream, change["query"], since=change["position"] - 1, until=change["event_ts"])
-    same = pc.and_(pc.equal(here["position"], change["position"]), pc.equal(here["event_ts"], change["event_ts"]))
-    names: list[str] = here.filter(pc.and_(same, pc.equal(here["sign"], 1)))["object"].to_pylist()
+    here = stream_changes(
+        home,
+        stream,
+        change["query"],
+        since=change["position"] - 1,
+        until=change["event_ts"],
+    )
+    same = pc.and_(
+        pc.equal(here["position"], change["position"]),
+        pc.equal(here["event_ts"], change["event_ts"]),
+    )
+    names: list[str] = here.filter(pc.and_(same, pc.equal(here["sign"], 1)))[
+        "object"
+    ].to_pylist()
     return names
 
 
 def _fix(home: Home, stream: str, change: dict[str, Any]) -> Fix | None:
-    return None if change["fix_ts"] is None else fix_of(home, stream, change["object"], change["fix_ts"])
+    return (
+        None
+        if change["fix_ts"] is None
+        else fix_of(home, stream, change["object"], change["fix_ts"])
+    )
 
 
 def _change(
-    home: Home, streams: list[str], query: str, name: str, at: datetime | None, partner: str | None
+    home: Home,
+    streams: list[str],
+    query: str,
+    name: str,
+    at: datetime | None,
+    partner: str | None,
 ) -> tuple[str, dict[str, Any]]:
     """The newest change, and the stream that it is of: of several streams the one with the latest event time."""
-    found: list[tuple[str, pa.Table]] = [(each, stream_changes(home, each, query, until=at)) for each in streams]
+    found: list[tuple[str, pa.Table]] = [
+        (each, stream_changes(home, each, query, until=at)) for each in streams
+    ]
     newest: list[tuple[str, dict[str, Any]]] = []
     for each, rows in found:
         own = rows.filter(pc.equal(rows["object"], name))
@@ -168,23 +234,43 @@ def _change(
             newest.append((each, _as_dict(own.slice(len(own) - 1))))
     if newest:
         return max(newest, key=lambda pair: pair[1]["event_ts"])
-    raise _unknown(pa.concat_tables([rows for _, rows in found]), query, name, at, partner)
+    raise _unknown(
+        pa.concat_tables([rows for _, rows in found]), query, name, at, partner
+    )
 
 
 def _as_dict(row: pa.Table) -> dict[str, Any]:
     change: dict[str, Any] = row.to_pylist()[0]
-    return change | {"segment": segment_of(change["position"]), "row": row_of(change["position"])}
+    return change | {
+        "segment": segment_of(change["position"]),
+        "row": row_of(change["position"]),
+    }
 
 
-def _unknown(rows: pa.Table, query: str, name: str, at: datetime | None, partner: str | None) -> QueryError:
+def _unknown(
+    rows: pa.Table, query: str, name: str, at: datetime | None, partner: str | None
+) -> QueryError:
     until = "" if at is None else f" up to {at.isoformat()}"
     objects = set(rows["object"].to_pylist())
     if partner is not None and name in objects:
-        partners = set(rows.filter(pc.equal(rows["object"], name))["partner"].drop_null().to_pylist())
-        hint = did_you_mean(partner, partners) or (f"partners: {_few(partners)}" if partners else "it joins nothing")
-        return QueryError(f"{name!r} was never in the answer of {query!r} with {partner!r}{until}", hint=hint)
-    hint = did_you_mean(name, objects) or (f"objects: {_few(objects)}" if objects else "nothing was in it so far")
-    return QueryError(f"{name!r} was never in the answer of {query!r}{until}", hint=hint)
+        partners = set(
+            rows.filter(pc.equal(rows["object"], name))["partner"]
+            .drop_null()
+            .to_pylist()
+        )
+        hint = did_you_mean(partner, partners) or (
+            f"partners: {_few(partners)}" if partners else "it joins nothing"
+        )
+        return QueryError(
+            f"{name!r} was never in the answer of {query!r} with {partner!r}{until}",
+            hint=hint,
+        )
+    hint = did_you_mean(name, objects) or (
+        f"objects: {_few(objects)}" if objects else "nothing was in it so far"
+    )
+    return QueryError(
+        f"{name!r} was never in the answer of {query!r}{until}", hint=hint
+    )
 
 
 def _few(names: set[str]) -> str:
@@ -200,6 +286,10 @@ def _joined(home: Home, plan: Plan | None, change: dict[str, Any]) -> Joined | N
     path = home.table("layers", layer)
     if fid is not None and version is not None and tables.exists(path):
         filters = [("fid", "=", fid), ("home", "=", True)]
-        found = tables.read(path, version=version, columns=["kind", "tags"], filters=filters).to_pylist()
-        kind, tags = (found[0]["kind"], dict(found[0]["tags"] or [])) if found else (None, {})
+        found = tables.read(
+            path, version=version, columns=["kind", "tags"], filters=filters
+        ).to_pylist()
+        kind, tags = (
+            (found[0]["kind"], dict(found[0]["tags"] or [])) if found else (None, {})
+        )
     return Joined(layer=layer, version=version, fid=fid, kind=kind, tags=tags)

@@ -15,7 +15,11 @@ def moment(time: datetime | None) -> str:
     if time is None:
         return "an unknown time"
     text = f"{time:%Y-%m-%d %H:%M:%S}"
-    return f"{text}.{time.microsecond:06d}".rstrip("0") + " UTC" if time.microsecond else f"{text} UTC"
+    return (
+        f"{text}.{time.microsecond:06d}".rstrip("0") + " UTC"
+        if time.microsecond
+        else f"{text} UTC"
+    )
 
 
 def asked(plan: Plan) -> str:
@@ -121,4 +125,8 @@ def _(part: PairJoin) -> str:
 
 @_worded.register
 def _(part: Window) -> str:
-    return f"in the last {part.seconds:g} s" if part.seconds is not None else f"among the last {part.tuples} fixes"
+    return (
+        f"in the last {part.seconds:g} s"
+        if part.seconds is not None
+        else f"among the last {part.tuples} fixes"
+    )

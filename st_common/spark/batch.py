@@ -25,19 +25,29 @@ def replay(spark: SparkSession, feed: Feed, *, end: int | None = None) -> pa.Tab
     """
     numbers = [segment.number for segment in feed.log().segments(0, end=end)]
     shards, text = len(feed.keys), feed.to_json()
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 4)  # a record is a packet of megabytes
+    spark.conf.set(
+        "spark.sql.execution.arrow.maxRecordsPerBatch", 4
+    )  # a record is a packet of megabytes
 
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         source = Feed.from_json(text)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from packet_rows(source, source.log().segments(number, end=number + 1))
+                yield from packet_rows(
+                    source, source.log().segments(number, end=number + 1)
+                )
 
     def fold(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from _folded(Feed.from_json(text), batches)
 
-    listed = spark.createDataFrame([(number,) for number in numbers], "segment long").repartition(shards)
-    packets = listed.mapInArrow(decode, PACKETS).repartition(shards, "key").sortWithinPartitions("key", "segment")
+    listed = spark.createDataFrame(
+        [(number,) for number in numbers], "segment long"
+    ).repartition(shards)
+    packets = (
+        listed.mapInArrow(decode, PACKETS)
+        .repartition(shards, "key")
+        .sortWithinPartitions("key", "segment")
+    )
     results = packets.mapInArrow(fold, RESULT).collect()
     return settled([read_result(bytes(row["blob"]))[0] for row in results])
 
@@ -48,7 +58,11 @@ def _folded(feed: Feed, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
     states: dict[int, State] = {}
     for batch in batches:
         by_key: dict[int, list[Packet]] = {}
-        for key, blob in zip(batch.column("key").to_pylist(), batch.column("blob").to_pylist(), strict=True):
+        for key, blob in zip(
+            batch.column("key").to_pylist(),
+            batch.column("blob").to_pylist(),
+            strict=True,
+        ):
             by_key.setdefault(key, []).append(Packet.from_blob(blob))
         for key, read in by_key.items():
             done = step(states.get(key, State()), read, feed.settings(key), layer_of)

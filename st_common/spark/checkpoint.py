@@ -74,7 +74,10 @@ def _agree(file: Path, sums: Path) -> bool:
     if not told.startswith(_SUMS_MAGIC) or not chunk or not file.exists():
         return False
     with file.open("rb") as data:
-        found = b"".join(zlib.crc32(part).to_bytes(4, "big") for part in iter(lambda: data.read(chunk), b""))
+        found = b"".join(
+            zlib.crc32(part).to_bytes(4, "big")
+            for part in iter(lambda: data.read(chunk), b"")
+        )
     return found == told[head + 4 :]
 
 
@@ -89,7 +92,9 @@ def last_planned(checkpoint: Path, start: int) -> int:
 
 
 def _numbers(folder: Path) -> list[int]:
-    return sorted(int(path.name) for path in folder.glob("[0-9]*") if path.name.isdigit())
+    return sorted(
+        int(path.name) for path in folder.glob("[0-9]*") if path.name.isdigit()
+    )
 
 
 def _lines(path: Path) -> list[object]:

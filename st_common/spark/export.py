@@ -24,7 +24,9 @@ def of_spark(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
         spark.stop()
 
 
-def states(spark: SparkSession, home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
+def states(
+    spark: SparkSession, home: Home, stream: StreamSettings, owner: Owner
+) -> list[State]:
     """As `of_spark`, in a session that is there already."""
     segment = write_export(Log(home.log(stream.name)), arrival_us=now_us()).number
     sink = Sink(home=home, stream=stream, owner=owner)

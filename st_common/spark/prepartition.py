@@ -16,7 +16,15 @@ from st_common.layers.points import file_points, layer_points
 from st_common.partition.balance import rows_per_region, rows_per_worker, std_deviation
 from st_common.partition.kdtree import Split, median_split
 from st_common.partition.regions import Regions
-from st_common.partition.sample import ROWS_PER_REGION, Points, PointSource, after, first, sampled, shortage
+from st_common.partition.sample import (
+    ROWS_PER_REGION,
+    Points,
+    PointSource,
+    after,
+    first,
+    sampled,
+    shortage,
+)
 from st_common.partition.sources import csv_points, log_points
 from st_common.partition.store import store
 from st_common.settings import StreamSettings
@@ -25,7 +33,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Floats = npt.NDArray[np.float64]
-Stage = Callable[[str, int], None]  # what is being done, and how many rows of it are done
+Stage = Callable[
+    [str, int], None
+]  # what is being done, and how many rows of it are done
 SAMPLE, ELEMENTS = "sample", "elements"
 
 
@@ -86,24 +96,46 @@ def prepartition(
         chosen = first(source, elements)
         rest = lambda: after(source, elements)  # noqa: E731 - two names for one thing to count
     if not len(chosen):
-        raise ConfigError(f"group {group!r}: the source has no points", hint="--source names a file, layer or stream")
+        raise ConfigError(
+            f"group {group!r}: the source has no points",
+            hint="--source names a file, layer or stream",
+        )
     stage("splitting", len(chosen))
-    split, tree, note = _split(home, chosen, regions, by_sedona=strategy == SAMPLE, session=session)
-    found = Regions(group=checked_name(group, "group"), version=0, region_id=split.paths, bounds=split.bounds)
+    split, tree, note = _split(
+        home, chosen, regions, by_sedona=strategy == SAMPLE, session=session
+    )
+    found = Regions(
+        group=checked_name(group, "group"),
+        version=0,
+        region_id=split.paths,
+        bounds=split.bounds,
+    )
     rows = np.zeros(len(split.paths), np.int64)
     for x, y in rest():
         rows += rows_per_region(found, x, y)
         stage("counting", int(rows.sum()))
     stored = store(home, found, rows, f"{strategy}, {tree}")
     return Partitioned(
-        group=group, version=stored.version, strategy=strategy, tree=tree, regions=len(rows), chosen=len(chosen),
-        rows=int(rows.sum()), std_deviation=std_deviation(rows), note=note,
+        group=group,
+        version=stored.version,
+        strategy=strategy,
+        tree=tree,
+        regions=len(rows),
+        chosen=len(chosen),
+        rows=int(rows.sum()),
+        std_deviation=std_deviation(rows),
+        note=note,
         std_deviation_workers=std_deviation(rows_per_worker(rows, workers)),
-    )  # fmt: skip
+    )
 
 
 def source_of(
-    home: Home, conf: Path, streams: Sequence[StreamSettings], text: str | None, *, group: str
+    home: Home,
+    conf: Path,
+    streams: Sequence[StreamSettings],
+    text: str | None,
+    *,
+    group: str,
 ) -> PointSource:
     """The points that a text names: `stream:NAME`, `layer:NAME`, or a file (.csv with x and y, OSM, GeoJSON).
 
@@ -121,28 +153,45 @@ def source_of(
     if colon and form == "stream":
         named = [stream for stream in streams if stream.name == name]
         if not named:
-            raise ConfigError(f"there is no stream {name!r}", hint="conf/streams.toml names them")
+            raise ConfigError(
+                f"there is no stream {name!r}", hint="conf/streams.toml names them"
+            )
         return log_points(home, named)
     file = Path(text)
     if not file.is_file():
-        raise ConfigError(f"there is no source {text!r}", hint="a file, stream:NAME or layer:NAME")
+        raise ConfigError(
+            f"there is no source {text!r}", hint="a file, stream:NAME or layer:NAME"
+        )
     if file.name.lower().endswith((".csv", ".csv.gz")):
         return csv_points(file)
     return file_points(file, load_kinds(conf))
 
 
-def _check(strategy: str, *, regions: int, share: float, elements: int, workers: int) -> None:
+def _check(
+    strategy: str, *, regions: int, share: float, elements: int, workers: int
+) -> None:
     if strategy not in (SAMPLE, ELEMENTS):
-        raise ConfigError(f"there is no strategy {strategy!r}", hint=f"{SAMPLE} or {ELEMENTS}")
+        raise ConfigError(
+            f"there is no strategy {strategy!r}", hint=f"{SAMPLE} or {ELEMENTS}"
+        )
     if not 0 < share <= 1:
         raise ConfigError(f"a share of {share}", hint="above 0, at most 1")
-    for name, value in (("regions", regions), ("first", elements), ("workers", workers)):
+    for name, value in (
+        ("regions", regions),
+        ("first", elements),
+        ("workers", workers),
+    ):
         if value < 1:
             raise ConfigError(f"{name} is {value}", hint="at least 1")
 
 
 def _split(
-    home: Home, points: Floats, regions: int, *, by_sedona: bool, session: "SparkSession | None"
+    home: Home,
+    points: Floats,
+    regions: int,
+    *,
+    by_sedona: bool,
+    session: "SparkSession | None",
 ) -> tuple[Split, str, str]:
     """The split, who made it, and why it was not Sedona if it should have been."""
     if not by_sedona or regions == 1:
@@ -153,7 +202,11 @@ def _split(
 
     with _session(home, session) as spark:
         split = sedona_split(spark, points, regions)
-    return (median_split(points, regions), "median", split) if isinstance(split, str) else (split, "sedona", "")
+    return (
+        (median_split(points, regions), "median", split)
+        if isinstance(split, str)
+        else (split, "sedona", "")
+    )
 
 
 @contextmanager
@@ -163,7 +216,9 @@ def _session(home: Home, given: "SparkSession | None") -> "Iterator[SparkSession
         return
     from st_common.spark.session import session
 
-    spark = session("fairway partition", memory="2g", log_file=home.root / "logs" / "partition.log")
+    spark = session(
+        "fairway partition", memory="2g", log_file=home.root / "logs" / "partition.log"
+    )
     try:
         yield spark
     finally:

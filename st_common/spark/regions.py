@@ -38,7 +38,11 @@ def sedona_split(spark: SparkSession, points: Floats, regions: int) -> Split | s
     except (Py4JError, PySparkException) as error:
         return f"Sedona built no tree: {str(error).splitlines()[0]}"
     split = split_of(leaves)
-    return "the leaves of Sedona's tree do not tile" if split is None else refined(split, points, regions)
+    return (
+        "the leaves of Sedona's tree do not tile"
+        if split is None
+        else refined(split, points, regions)
+    )
 
 
 def _nearest_count(spark: SparkSession, points: Floats, regions: int) -> Floats:
@@ -50,7 +54,10 @@ def _nearest_count(spark: SparkSession, points: Floats, regions: int) -> Floats:
         found[asked] = leaves = _leaves(rdd, asked)
         step = round(asked * regions / len(leaves)) - asked
         asked = max(1, asked + (step or int(np.sign(regions - len(leaves)))))
-    return max(found.values(), key=lambda leaves: (len(leaves) <= regions, -abs(len(leaves) - regions)))
+    return max(
+        found.values(),
+        key=lambda leaves: (len(leaves) <= regions, -abs(len(leaves) - regions)),
+    )
 
 
 def _spatial_rdd(spark: SparkSession, points: Floats) -> Any:
@@ -58,9 +65,13 @@ def _spatial_rdd(spark: SparkSession, points: Floats) -> Any:
     from sedona.spark.utils.structured_adapter import StructuredAdapter
 
     SedonaContext.create(spark)
-    frame = spark.createDataFrame([(float(x), float(y)) for x, y in points], "x double, y double")
+    frame = spark.createDataFrame(
+        [(float(x), float(y)) for x, y in points], "x double, y double"
+    )
     frame = frame.orderBy(F.xxhash64("x", "y"), "x", "y").coalesce(1).cache()
-    rdd = StructuredAdapter.toSpatialRdd(frame.select(F.expr("ST_Point(x, y) AS geometry")), "geometry")
+    rdd = StructuredAdapter.toSpatialRdd(
+        frame.select(F.expr("ST_Point(x, y) AS geometry")), "geometry"
+    )
     rdd.analyze()
     rdd._srdd.setSampleNumber(len(points))  # noqa: SLF001 - Python's side has a getter only
     return rdd
@@ -71,4 +82,6 @@ def _leaves(rdd: Any, asked: int) -> Floats:
 
     rdd.spatialPartitioning(GridType.KDBTREE, asked)
     grids = rdd.getPartitioner().getGrids()
-    return np.array([(box.minx, box.miny, box.maxx, box.maxy) for box in grids], dtype=np.float64)
+    return np.array(
+        [(box.minx, box.miny, box.maxx, box.maxy) for box in grids], dtype=np.float64
+    )

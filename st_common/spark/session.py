@@ -39,9 +39,14 @@ _FIXED = {
 
 
 def session(
-    app: str, *, cores: int = 2, memory: str = "4g", log_file: Path | None = None, extended: bool = True,
+    app: str,
+    *,
+    cores: int = 2,
+    memory: str = "4g",
+    log_file: Path | None = None,
+    extended: bool = True,
     **conf: str | int,
-) -> SparkSession:  # fmt: skip
+) -> SparkSession:
     """A session on this machine, on `cores` cores; what the JVM and its workers print goes to `log_file` when given.
 
     Not `extended`, it knows neither Delta nor Sedona: streams need neither, and their rules cost time in every batch.
@@ -53,16 +58,24 @@ def session(
     """
     for problem in (java_problem(), jars_problem(JARS)):
         if problem:
-            raise ConfigError(f"Spark cannot start: {problem}", hint="`fairway doctor` looks at everything")
+            raise ConfigError(
+                f"Spark cannot start: {problem}",
+                hint="`fairway doctor` looks at everything",
+            )
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    jars = [str(jar) for jar in sorted(JARS.glob("*.jar")) if jar.name.startswith(_CLASSES)]
+    jars = [
+        str(jar) for jar in sorted(JARS.glob("*.jar")) if jar.name.startswith(_CLASSES)
+    ]
     builder = SparkSession.builder.appName(app).master(f"local[{cores},4]")
     settings = {
-        **_FIXED, **({**_EXTENDED, "spark.jars": ",".join(jars)} if extended else {}),
-        "spark.driver.memory": memory, "spark.sql.shuffle.partitions": cores,
-        "spark.default.parallelism": cores, **conf,
-    }  # fmt: skip
+        **_FIXED,
+        **({**_EXTENDED, "spark.jars": ",".join(jars)} if extended else {}),
+        "spark.driver.memory": memory,
+        "spark.sql.shuffle.partitions": cores,
+        "spark.default.parallelism": cores,
+        **conf,
+    }
     for key, value in settings.items():
         builder = builder.config(key, str(value))
     with _printing_to(log_file):

@@ -8,7 +8,11 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import (
+    MapState,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+)
 
 from st_common.engine.export import asked_exports, export_path, seed_path
 from st_common.engine.local import layers_of
@@ -29,14 +33,22 @@ from st_common.operators.wanted import wanted_us
 from st_common.spark.source import Feed
 
 RESULT = "key int, blob binary"
-_CHUNK = 8 << 20  # a base is stored in parts of this size: one value of a state store should not grow without end
+_CHUNK = (
+    8 << 20
+)  # a base is stored in parts of this size: one value of a state store should not grow without end
 _LEAST_JOURNAL = 2 << 20
 _LENGTH = struct.Struct("<Q")
-_HEAD = "version long, base long, chunks int, query_chunks int, base_bytes long, bytes long"
+_HEAD = (
+    "version long, base long, chunks int, query_chunks int, base_bytes long, bytes long"
+)
 _NO_HEAD = (0, 0, 0, 0, 0, 0)
 
-_decoded: dict[tuple[str, int], tuple[int, State]] = {}  # of this worker: (checkpoint, key) -> (version, state)
-_stored: dict[tuple[str, int], Queries] = {}  # of this worker: the queries that the state store has
+_decoded: dict[
+    tuple[str, int], tuple[int, State]
+] = {}  # of this worker: (checkpoint, key) -> (version, state)
+_stored: dict[
+    tuple[str, int], Queries
+] = {}  # of this worker: the queries that the state store has
 
 
 def result_blob(done: Step, read: list[Packet], *, wanted: int | None = None) -> bytes:
@@ -47,16 +59,30 @@ def result_blob(done: Step, read: list[Packet], *, wanted: int | None = None) ->
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, done.changes.schema, options=PACKED) as writer:
         writer.write_table(done.changes.unify_dictionaries().combine_chunks())
-    counters = {name: getattr(done.counters, name) for name in done.counters.__dataclass_fields__}
-    meta: dict[str, Any] = {"next_segment": done.state.next_segment, "max_event": int(done.state.max_event)}
-    meta |= {"rejects": sum(packet.rejects for packet in read), "nulled": nulled_in(read)}
-    meta |= {"heard": [dataclasses.asdict(one) for one in heard(read)], "wanted": wanted}
+    counters = {
+        name: getattr(done.counters, name)
+        for name in done.counters.__dataclass_fields__
+    }
+    meta: dict[str, Any] = {
+        "next_segment": done.state.next_segment,
+        "max_event": int(done.state.max_event),
+    }
+    meta |= {
+        "rejects": sum(packet.rejects for packet in read),
+        "nulled": nulled_in(read),
+    }
+    meta |= {
+        "heard": [dataclasses.asdict(one) for one in heard(read)],
+        "wanted": wanted,
+    }
     meta |= {
         "failures": [(one.query, one.version, one.why) for one in done.failures],
         "counters": counters,
         "caches": to_json(done.caches),
     }
-    return to_blob({"changes": pa.array([sink.getvalue().to_pybytes()], pa.binary())}, meta)
+    return to_blob(
+        {"changes": pa.array([sink.getvalue().to_pybytes()], pa.binary())}, meta
+    )
 
 
 def read_result(blob: bytes) -> tuple[pa.Table, dict[str, Any]]:
@@ -81,7 +107,9 @@ class ShardProcessor(StatefulProcessor):
         self._queries = handle.getMapState("queries", "chunk int", "blob binary")
         self._journal = handle.getMapState("journal", "version long", "blob binary")
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
         """One result row for the packets of a batch."""
         shard_key = int(key[0])
         read = [Packet.from_blob(blob) for frame in rows for blob in frame["blob"]]
@@ -90,7 +118,12 @@ class ShardProcessor(StatefulProcessor):
         done = step(self._state(shard_key, *head[:4]), read, settings, self._layer_of)
         state = self._write(shard_key, head, done, settings)
         for segment in asked_exports(read):
-            save(export_path(self._home, self._feed.stream.name, segment, settings.shard), state)
+            save(
+                export_path(
+                    self._home, self._feed.stream.name, segment, settings.shard
+                ),
+                state,
+            )
         _decoded[self._checkpoint, shard_key] = (head[0] + 1, state)
         blob = result_blob(done, read, wanted=wanted_us(done.state, settings))
         yield pd.DataFrame({"key": [shard_key], "blob": [blob]})
@@ -98,15 +131,25 @@ class ShardProcessor(StatefulProcessor):
     def close(self) -> None:
         """Nothing is held open."""
 
-    def _state(self, key: int, version: int, base: int, chunks: int, query_chunks: int) -> State:
+    def _state(
+        self, key: int, version: int, base: int, chunks: int, query_chunks: int
+    ) -> State:
         """The state of a version: from this worker's memory, as far as it goes, then from the journal."""
         known, state = _decoded.get((self._checkpoint, key), (-1, State()))
         if not base <= known <= version or known < 0:
             blob = b"".join(_value(self._base, chunk) for chunk in range(chunks))
-            known, state = base, State() if chunks or self._feed.seed is None else self._seed(key)
+            known, state = (
+                base,
+                State() if chunks or self._feed.seed is None else self._seed(key),
+            )
             if chunks:
-                queries = queries_from_blob(b"".join(_value(self._queries, n) for n in range(query_chunks)))
-                state, _stored[self._checkpoint, key] = State.from_blob(blob, queries), queries
+                queries = queries_from_blob(
+                    b"".join(_value(self._queries, n) for n in range(query_chunks))
+                )
+                state, _stored[self._checkpoint, key] = (
+                    State.from_blob(blob, queries),
+                    queries,
+                )
         for at in range(known, version):
             for delta in _parts(_value(self._journal, at)):
                 state = apply(state, Delta.from_blob(delta))
@@ -116,28 +159,42 @@ class ShardProcessor(StatefulProcessor):
         """The state that a reshard made for the shard with a grouping key."""
         path = seed_path(Path(self._feed.seed or ""), self._feed.settings(key).shard)
         if not path.exists():
-            raise StateError(f"there is no {path}", hint="a reshard wrote it; restore it")
+            raise StateError(
+                f"there is no {path}", hint="a reshard wrote it; restore it"
+            )
         return load(path)
 
-    def _write(self, key: int, head: tuple[int, ...], done: Step, settings: Settings) -> State:
+    def _write(
+        self, key: int, head: tuple[int, ...], done: Step, settings: Settings
+    ) -> State:
         """Stores what a step did, and gives the state as it is stored: a new base forgets what nothing names."""
         state = done.state
         version, base, chunks, query_chunks, base_bytes, journal_bytes = head
-        entry = b"".join(_LENGTH.pack(len(blob)) + blob for blob in (delta.to_blob() for delta in done.deltas))
+        entry = b"".join(
+            _LENGTH.pack(len(blob)) + blob
+            for blob in (delta.to_blob() for delta in done.deltas)
+        )
         journal_bytes += len(entry)
-        seeded = version == 0 and self._feed.seed is not None  # from now on the state store has all, and needs no seed
+        seeded = (
+            version == 0 and self._feed.seed is not None
+        )  # from now on the state store has all, and needs no seed
         if seeded or journal_bytes > max(_LEAST_JOURNAL, base_bytes):
             state = retired(state, settings, least=LEAST)
             base_blob = state.to_blob(queries=False)
             chunks = _put(self._base, base_blob)
-            if not query_chunks or _stored.get((self._checkpoint, key)) is not state.queries:
+            if (
+                not query_chunks
+                or _stored.get((self._checkpoint, key)) is not state.queries
+            ):
                 query_chunks = _put(self._queries, queries_to_blob(state.queries))
                 _stored[self._checkpoint, key] = state.queries
             self._journal.clear()
             base, base_bytes, journal_bytes = version + 1, len(base_blob), 0
         else:
             self._journal.updateValue((version,), (entry,))
-        self._head.update((version + 1, base, chunks, query_chunks, base_bytes, journal_bytes))
+        self._head.update(
+            (version + 1, base, chunks, query_chunks, base_bytes, journal_bytes)
+        )
         return state
 
 
@@ -153,7 +210,9 @@ def _put(stored: MapState, blob: bytes) -> int:
 def _value(stored: MapState, key: int) -> bytes:
     value = stored.getValue((key,))
     if value is None:
-        raise StateError(f"part {key} of a state is missing", hint="the checkpoint is damaged")
+        raise StateError(
+            f"part {key} of a state is missing", hint="the checkpoint is damaged"
+        )
     return bytes(value[0])
 
 

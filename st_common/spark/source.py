@@ -24,7 +24,9 @@ NAME = "fairway_log"
 MOST_SEGMENTS = 4096  # of a batch, for each task
 LINGER_S = 0.1  # from the first segment after a pause to the batch that it is in
 PACKETS = "key int, segment long, blob binary"
-_SCHEMA = pa.schema([("key", pa.int32()), ("segment", pa.int64()), ("blob", pa.binary())])
+_SCHEMA = pa.schema(
+    [("key", pa.int32()), ("segment", pa.int64()), ("blob", pa.binary())]
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +53,26 @@ class Feed:
         """The feed that `to_json` gave."""
         value = json.loads(text)
         stream = value["stream"]
-        columns = {**stream["columns"], "gone_values": tuple(stream["columns"]["gone_values"])}
-        settings = StreamSettings(**{**stream, "columns": Columns(**columns), "nulls": tuple(stream["nulls"])})
-        return Feed(home=value["home"], stream=settings, keys=tuple(value["keys"]), start=value.get("start", 0),
-                    seed=value.get("seed"))  # fmt: skip
+        columns = {
+            **stream["columns"],
+            "gone_values": tuple(stream["columns"]["gone_values"]),
+        }
+        settings = StreamSettings(
+            **{**stream, "columns": Columns(**columns), "nulls": tuple(stream["nulls"])}
+        )
+        return Feed(
+            home=value["home"],
+            stream=settings,
+            keys=tuple(value["keys"]),
+            start=value.get("start", 0),
+            seed=value.get("seed"),
+        )
 
     def settings(self, key: int) -> Settings:
         """What decides the answers of the shard with a grouping key."""
-        return step_settings(self.stream, shard=self.keys.index(key), shards=len(self.keys))
+        return step_settings(
+            self.stream, shard=self.keys.index(key), shards=len(self.keys)
+        )
 
     def log(self) -> Log:
         """The stream's log."""
@@ -68,9 +82,17 @@ class Feed:
 def packet_rows(feed: Feed, segments: list[Segment]) -> Iterator[pa.RecordBatch]:
     """One batch per segment, or per many small ones, with a row per shard: its key, the first segment, the packet."""
     notice = partial(tell_damage, Home(Path(feed.home)), feed.stream.name)
-    for made in packets_of(feed.log(), segments, feed.stream, shards=len(feed.keys), notice=notice):
-        blobs = [made[0].to_blob()] * len(made) if made[0] is made[-1] else [packet.to_blob() for packet in made]
-        yield pa.record_batch([list(feed.keys), [made[0].segment] * len(made), blobs], schema=_SCHEMA)
+    for made in packets_of(
+        feed.log(), segments, feed.stream, shards=len(feed.keys), notice=notice
+    ):
+        blobs = (
+            [made[0].to_blob()] * len(made)
+            if made[0] is made[-1]
+            else [packet.to_blob() for packet in made]
+        )
+        yield pa.record_batch(
+            [list(feed.keys), [made[0].segment] * len(made), blobs], schema=_SCHEMA
+        )
 
 
 class LogSource(DataSource):
@@ -104,7 +126,10 @@ class _Part(InputPartition):
 class _Reader(DataSourceStreamReader):
     def __init__(self, options: dict[str, str]) -> None:
         self._feed = Feed.from_json(options["feed"])
-        self._hold, self._checkpoint = Path(options["hold"]), Path(options["checkpoint"])
+        self._hold, self._checkpoint = (
+            Path(options["hold"]),
+            Path(options["checkpoint"]),
+        )
         self._max_bytes, self._tasks = int(options["max_bytes"]), int(options["tasks"])
         self._end = int(options["end"]) if "end" in options else None
         self._at: int | None = None
@@ -116,10 +141,16 @@ class _Reader(DataSourceStreamReader):
     def latestOffset(self) -> dict[str, int]:
         """As many segments more as a batch may have; none while the engine is asked to stop."""
         # Spark does not tell a reader where it stopped
-        at = last_planned(self._checkpoint, self._feed.start) if self._at is None else self._at
+        at = (
+            last_planned(self._checkpoint, self._feed.start)
+            if self._at is None
+            else self._at
+        )
         if not self._hold.exists():
             segments = self._new(at)
-            if segments and self._idle:  # what comes together belongs into one batch: a second one costs a second
+            if (
+                segments and self._idle
+            ):  # what comes together belongs into one batch: a second one costs a second
                 time.sleep(LINGER_S)
                 segments = self._new(at)
             self._idle = not segments
@@ -129,17 +160,25 @@ class _Reader(DataSourceStreamReader):
 
     def _new(self, at: int) -> list[Segment]:
         most = MOST_SEGMENTS * self._tasks
-        return self._feed.log().segments(at, max_bytes=self._max_bytes, max_segments=most, end=self._end)
+        return self._feed.log().segments(
+            at, max_bytes=self._max_bytes, max_segments=most, end=self._end
+        )
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[_Part]:
         """About equally many segments per task."""
         first, last = start["segment"], end["segment"]
         self._at = max(self._at or 0, last)
         tasks = min(self._tasks, last - first)
-        cuts = [first + (last - first) * part // tasks for part in range(tasks + 1)] if tasks else []
+        cuts = (
+            [first + (last - first) * part // tasks for part in range(tasks + 1)]
+            if tasks
+            else []
+        )
         return [_Part(a, b) for a, b in pairwise(cuts)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The packets of a part of a batch."""
         assert isinstance(partition, _Part)  # noqa: S101 - the type that Spark's interface does not carry
-        yield from packet_rows(self._feed, self._feed.log().segments(partition.start, end=partition.end))
+        yield from packet_rows(
+            self._feed, self._feed.log().segments(partition.start, end=partition.end)
+        )

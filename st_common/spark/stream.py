@@ -46,7 +46,9 @@ from st_common.spark.shard import RESULT, ShardProcessor, read_result
 from st_common.spark.source import NAME, Feed, LogSource
 from st_common.storage import LocalStorage
 
-SHARD_BYTES = 64 << 20  # of the log per shard and batch: a larger packet for one shard has died in the JVM
+SHARD_BYTES = (
+    64 << 20
+)  # of the log per shard and batch: a larger packet for one shard has died in the JVM
 POLL_S = 0.02
 
 
@@ -61,7 +63,11 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     started_s = time.monotonic()
     with owned(home, stream.name, engine="spark") as owner:
         stream = begin(home, stream, engine="spark", shards=stream.shards)
-        spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log", extended=False)
+        spark = session(
+            f"fairway-{stream.name}",
+            log_file=owner.folder / "spark.log",
+            extended=False,
+        )
         recover_tables(home, stream.name)
         sink = Sink(home=home, stream=stream, owner=owner)
         try:
@@ -70,31 +76,50 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
         finally:
             spark.stop()
         sink.beat("idle" if until_idle else "stopped", force=True)
-    return summary(owner, stream.name, segments=sink.segments, position=sink.committed + 1,
-                   seconds=time.monotonic() - started_s, counters=sink.counters)  # fmt: skip
+    return summary(
+        owner,
+        stream.name,
+        segments=sink.segments,
+        position=sink.committed + 1,
+        seconds=time.monotonic() - started_s,
+        counters=sink.counters,
+    )
 
 
 def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
     """A grouping key per shard such that each falls into another partition of `shards`: else some cores stay idle."""
     candidates = spark.range(64 * shards).select(sf.col("id").cast("int").alias("key"))
-    placed = candidates.select("key", sf.expr(f"pmod(hash(key), {shards})").alias("partition"))
+    placed = candidates.select(
+        "key", sf.expr(f"pmod(hash(key), {shards})").alias("partition")
+    )
     found = {
-        row["partition"]: row["key"] for row in placed.groupBy("partition").agg(sf.min("key").alias("key")).collect()
+        row["partition"]: row["key"]
+        for row in placed.groupBy("partition").agg(sf.min("key").alias("key")).collect()
     }
     return tuple(found[partition] for partition in range(shards))
 
 
 def feed_of(spark: SparkSession, home: Home, stream: StreamSettings) -> Feed:
     """The feed of a stream with the shard keys of its checkpoint; made and stored at the first start."""
-    topology, folder = topology_of(home, stream.name), generation_folder(home, stream.name)
+    topology, folder = (
+        topology_of(home, stream.name),
+        generation_folder(home, stream.name),
+    )
     keys = _shard_keys_of(spark, stream, folder / "spark")
     if topology is None or not topology.generation:
         return Feed(home=str(home.root.resolve()), stream=stream, keys=keys)
-    return Feed(home=str(home.root.resolve()), stream=stream, keys=keys, start=topology.start,
-                seed=str(seed_folder(folder.resolve())))  # fmt: skip
+    return Feed(
+        home=str(home.root.resolve()),
+        stream=stream,
+        keys=keys,
+        start=topology.start,
+        seed=str(seed_folder(folder.resolve())),
+    )
 
 
-def _shard_keys_of(spark: SparkSession, stream: StreamSettings, folder: Path) -> tuple[int, ...]:
+def _shard_keys_of(
+    spark: SparkSession, stream: StreamSettings, folder: Path
+) -> tuple[int, ...]:
     """The keys that stand beside the checkpoint; made when they are not, or were torn, for they are always the same."""
     stored = read_value(folder / "keys.json")
     if isinstance(stored, list) and len(stored) == stream.shards:
@@ -119,11 +144,16 @@ class Sink:
     _commits: int = 0
 
     def __post_init__(self) -> None:
-        self.table, self.contract = self.home.table("changes", self.stream.name), load_contract("changes")
+        self.table, self.contract = (
+            self.home.table("changes", self.stream.name),
+            load_contract("changes"),
+        )
         self.log = Log(self.home.log(self.stream.name))
         committed = tables.committed(self.table, APP)
         self.committed = -1 if committed is None else committed
-        self._timekeeper = Timekeeper(self.log, self.stream, start=segment_of(self.committed + 1))
+        self._timekeeper = Timekeeper(
+            self.log, self.stream, start=segment_of(self.committed + 1)
+        )
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Commits one batch. It begins only after Spark has noted the one before, whose segments it lets go."""
@@ -139,7 +169,13 @@ class Sink:
         if end > self.committed:  # else it was done before a crash
             changes = changes.filter(pa.compute.field("position") > self.committed)
             tables.append(
-                self.table, changes, self.contract, app=APP, version=end, after=self.committed, check=self.owner.check
+                self.table,
+                changes,
+                self.contract,
+                app=APP,
+                version=end,
+                after=self.committed,
+                check=self.owner.check,
             )
         self._hear(metas)
         self._count(metas, len(changes), end)
@@ -148,9 +184,15 @@ class Sink:
         self.beat("running")
 
     def _tell_failures(self, metas: list[dict[str, Any]]) -> None:
-        found = dict.fromkeys(Failure(query=q, version=v, why=why) for meta in metas for q, v, why in meta["failures"])
+        found = dict.fromkeys(
+            Failure(query=q, version=v, why=why)
+            for meta in metas
+            for q, v, why in meta["failures"]
+        )
         if found:
-            tell_failures(self.home, {(one.query, one.version): one for one in found}.values())
+            tell_failures(
+                self.home, {(one.query, one.version): one for one in found}.values()
+            )
 
     def _count(self, metas: list[dict[str, Any]], changes: int, end: int) -> None:
         if end <= self.committed:
@@ -165,7 +207,9 @@ class Sink:
         for name in ("fixes", "late", "double", "cut"):
             counts[name] += sum(meta["counters"][name] for meta in metas)
         counts["rejects"] += metas[0]["rejects"]
-        self.owner.nulled = dict(Counter(self.owner.nulled) + Counter(metas[0]["nulled"]))
+        self.owner.nulled = dict(
+            Counter(self.owner.nulled) + Counter(metas[0]["nulled"])
+        )
         counts["changes"] += changes
 
     def _hear(self, metas: list[dict[str, Any]]) -> None:
@@ -174,7 +218,10 @@ class Sink:
         if start < end:
             told = [Heard(**one) for one in metas[0]["heard"]]
             self._timekeeper.saw(self.log.segments(start, end=end), told)
-        self.wanted_us = min((meta["wanted"] for meta in metas if meta["wanted"] is not None), default=None)
+        self.wanted_us = min(
+            (meta["wanted"] for meta in metas if meta["wanted"] is not None),
+            default=None,
+        )
 
     def keep_time(self) -> bool:
         """Writes a clock row when the feed is live and quiet and a shard waits for a time that has come.
@@ -184,50 +231,87 @@ class Sink:
         """
         if self.max_event == NEVER:
             highest = self._timekeeper.feed.delays.highest_us
-            return self._timekeeper.write_if_due(lambda: NEVER, self.owner.check, max_event=highest)
-        return self._timekeeper.write_if_due(lambda: self.wanted_us, self.owner.check, max_event=self.max_event)
+            return self._timekeeper.write_if_due(
+                lambda: NEVER, self.owner.check, max_event=highest
+            )
+        return self._timekeeper.write_if_due(
+            lambda: self.wanted_us, self.owner.check, max_event=self.max_event
+        )
 
     def _let_go(self) -> None:
         self.log.publish(APP, segment_of(self.committed + 1))
 
     def beat(self, state: str, *, force: bool = False) -> None:
         """Says how the stream goes."""
-        now_ts = None if self.max_event == NEVER else self.max_event - step_settings(self.stream).lateness_us
+        now_ts = (
+            None
+            if self.max_event == NEVER
+            else self.max_event - step_settings(self.stream).lateness_us
+        )
         end_position = position_of(self.log.end(), 0)
-        self.owner.beat(state, position=self.committed + 1, end_position=end_position, now_ts=now_ts, force=force)
+        self.owner.beat(
+            state,
+            position=self.committed + 1,
+            end_position=end_position,
+            now_ts=now_ts,
+            force=force,
+        )
 
 
 def _agreed(metas: list[dict[str, Any]]) -> int:
     ends = {meta["next_segment"] for meta in metas}
     if len(ends) != 1:
-        raise StateError(f"shards of one batch end at segments {sorted(ends)}", hint="the checkpoint is damaged")
+        raise StateError(
+            f"shards of one batch end at segments {sorted(ends)}",
+            hint="the checkpoint is damaged",
+        )
     return int(ends.pop())
 
 
 def start(
-    spark: SparkSession, feed: Feed, sink: Any, *, checkpoint: Path, hold: Path, end: int | None = None
+    spark: SparkSession,
+    feed: Feed,
+    sink: Any,
+    *,
+    checkpoint: Path,
+    hold: Path,
+    end: int | None = None,
 ) -> StreamingQuery:
     """Starts the streaming query that feeds `sink` with one result per shard and batch, of segments before `end`."""
     spark.dataSource.register(LogSource)
     shards = len(feed.keys)
     options = {
-        "feed": feed.to_json(), "checkpoint": str(checkpoint), "hold": str(hold), "tasks": str(shards),
+        "feed": feed.to_json(),
+        "checkpoint": str(checkpoint),
+        "hold": str(hold),
+        "tasks": str(shards),
         "max_bytes": str(SHARD_BYTES * shards),
-    }  # fmt: skip
+    }
     options |= {} if end is None else {"end": str(end)}
     spark.conf.set("spark.sql.shuffle.partitions", shards)
     packets = spark.readStream.format(NAME).options(**options).load()
     results = packets.groupBy("key").transformWithStateInPandas(
-        ShardProcessor(feed.to_json(), str(checkpoint)), outputStructType=RESULT, outputMode="append", timeMode="none"
+        ShardProcessor(feed.to_json(), str(checkpoint)),
+        outputStructType=RESULT,
+        outputMode="append",
+        timeMode="none",
     )
     writer = results.writeStream.foreachBatch(sink).outputMode("append")
-    return writer.option("checkpointLocation", str(checkpoint)).queryName(feed.stream.name).start()
+    return (
+        writer.option("checkpointLocation", str(checkpoint))
+        .queryName(feed.stream.name)
+        .start()
+    )
 
 
 def follow(
-    spark: SparkSession, sink: Sink, *, until_idle: bool, end: int | None = None,
+    spark: SparkSession,
+    sink: Sink,
+    *,
+    until_idle: bool,
+    end: int | None = None,
     check: Callable[[], None] = lambda: None,
-) -> None:  # fmt: skip
+) -> None:
     """Feeds the sink from the stream's log until somebody asks to stop, or until the log's end is reached.
 
     The log ends before segment `end` if that is given. `check` is called again and again meanwhile; what it raises ends
@@ -236,14 +320,20 @@ def follow(
     folder = generation_folder(sink.home, sink.stream.name) / "spark"
     feed, hold = feed_of(spark, sink.home, sink.stream), folder / "hold"
     hold.unlink(missing_ok=True)
-    notice = discard_unusable(folder / "checkpoint", start=feed.start, committed=sink.committed)
+    notice = discard_unusable(
+        folder / "checkpoint", start=feed.start, committed=sink.committed
+    )
     if notice:
         tell(sink.home, sink.stream.name, notice)
-    query = start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=hold, end=end)
+    query = start(
+        spark, feed, sink, checkpoint=folder / "checkpoint", hold=hold, end=end
+    )
     try:
         while query.isActive and not sink.owner.stop_wanted():
             check()
-            is_done = sink.committed + 1 >= position_of(sink.log.end() if end is None else end, 0)
+            is_done = sink.committed + 1 >= position_of(
+                sink.log.end() if end is None else end, 0
+            )
             if is_done and end is None and sink.keep_time():
                 continue
             if is_done and until_idle:
@@ -264,7 +354,11 @@ def _stop(query: StreamingQuery, hold: Path) -> None:
         quiet = 0
         while query.isActive and quiet < 5:
             status = query.status
-            quiet = 0 if status["isTriggerActive"] and status["isDataAvailable"] else quiet + 1
+            quiet = (
+                0
+                if status["isTriggerActive"] and status["isDataAvailable"]
+                else quiet + 1
+            )
             time.sleep(POLL_S)
         query.stop()
     finally:
@@ -277,6 +371,8 @@ def _cause(failure: Exception) -> Exception:
     for line in reversed(text.splitlines()):
         if line.startswith("st_common.errors."):
             name, _, message = line.removeprefix("st_common.errors.").partition(": ")
-            kind = {sub.__name__: sub for sub in FairwayError.__subclasses__()}.get(name, FairwayError)
+            kind = {sub.__name__: sub for sub in FairwayError.__subclasses__()}.get(
+                name, FairwayError
+            )
             return kind(message)
     return failure

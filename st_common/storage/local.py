@@ -82,7 +82,9 @@ class LocalStorage:
                 if not number:
                     return False
                 raise ConflictError(f"{path} was made by somebody else") from None
-            _sync_folder(path.parent)  # each by itself: a power cut leaves no name without those in front of it
+            _sync_folder(
+                path.parent
+            )  # each by itself: a power cut leaves no name without those in front of it
         return True
 
     def tagged(self, key: str) -> tuple[bytes, str] | None:
@@ -146,7 +148,9 @@ class LocalStorage:
                 yield
             finally:
                 self._held.pop(name, None)
-                fcntl.flock(fd, fcntl.LOCK_UN)  # not by closing alone: a forked child may hold the descriptor too
+                fcntl.flock(
+                    fd, fcntl.LOCK_UN
+                )  # not by closing alone: a forked child may hold the descriptor too
                 os.close(fd)
 
     def _open_lock(self, name: str) -> int:
@@ -168,7 +172,11 @@ class LocalStorage:
 
 def refused(error: Exception) -> Exception:
     """The error itself, or when the system refused a file, one for people that names it."""
-    if isinstance(error, OSError) and error.filename is not None and error.errno in _HINTS:
+    if (
+        isinstance(error, OSError)
+        and error.filename is not None
+        and error.errno in _HINTS
+    ):
         return failed(error, Path(os.fsdecode(error.filename)))
     return error
 
@@ -176,14 +184,27 @@ def refused(error: Exception) -> Exception:
 def refused_at(error: Exception, path: Path) -> Exception:
     """As `refused`, of an error that names no file, as those of Arrow; of delta-rs' not even the number is there."""
     found = _NUMBER.search(str(error))
-    number = error.errno if isinstance(error, OSError) and error.errno else int(found[1]) if found else 0
-    return failed(OSError(number, os.strerror(number)), path) if number in _HINTS else error
+    number = (
+        error.errno
+        if isinstance(error, OSError) and error.errno
+        else int(found[1])
+        if found
+        else 0
+    )
+    return (
+        failed(OSError(number, os.strerror(number)), path)
+        if number in _HINTS
+        else error
+    )
 
 
 def failed(error: OSError, path: Path) -> FairwayError:
     """What went wrong with a file, for people."""
     reason = error.strerror or type(error).__name__
-    hint = _HINTS.get(error.errno or 0, "the system refused it; nothing was lost of what was stored before")
+    hint = _HINTS.get(
+        error.errno or 0,
+        "the system refused it; nothing was lost of what was stored before",
+    )
     return StorageError(f"{path}: {reason}", hint=hint)
 
 

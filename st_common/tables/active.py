@@ -34,7 +34,9 @@ def active_files(table: DeltaTable) -> list[File]:
             path=unquote(action["path"]),
             size=action["size_bytes"],
             day=action[f"partition.{day}"] if day else None,
-            values=tuple((name, partition_text(action[f"partition.{name}"])) for name in by),
+            values=tuple(
+                (name, partition_text(action[f"partition.{name}"])) for name in by
+            ),
         )
         for action in pa.table(table.get_add_actions(flatten=True)).to_pylist()
     ]
@@ -43,10 +45,21 @@ def active_files(table: DeltaTable) -> list[File]:
 def day_column(table: DeltaTable) -> str | None:
     """The partition column that is a date; None when there is none."""
     schema = pa.schema(table.schema().to_arrow())
-    return next((name for name in table.metadata().partition_columns if schema.field(name).type == pa.date32()), None)
+    return next(
+        (
+            name
+            for name in table.metadata().partition_columns
+            if schema.field(name).type == pa.date32()
+        ),
+        None,
+    )
 
 
-def commit(table: DeltaTable, actions: Sequence[AddAction | RemoveAction], apps: Sequence[Transaction] = ()) -> None:
+def commit(
+    table: DeltaTable,
+    actions: Sequence[AddAction | RemoveAction],
+    apps: Sequence[Transaction] = (),
+) -> None:
     """Commits files that come and go, and how far `apps` are, as one version after the one that `table` stands at.
 
     Files are durable before the commit names them, and the commit when this returns. Call it inside `locked`.
@@ -55,12 +68,18 @@ def commit(table: DeltaTable, actions: Sequence[AddAction | RemoveAction], apps:
         CommitFailedError: another committer was there before; nothing was committed.
     """
     path = local_path(table)
-    added = [path / unquote(action.path) for action in actions if isinstance(action, AddAction)]
+    added = [
+        path / unquote(action.path)
+        for action in actions
+        if isinstance(action, AddAction)
+    ]
     if added:
         sync_files(added, path)
     by = table.metadata().partition_columns
     properties = CommitProperties(app_transactions=list(apps))
-    table.create_write_transaction(list(actions), "append", table.schema(), by, commit_properties=properties)
+    table.create_write_transaction(
+        list(actions), "append", table.schema(), by, commit_properties=properties
+    )
     sync_log(path)
 
 
@@ -86,8 +105,13 @@ def removals(files: Iterable[File], *, data_change: bool) -> list[RemoveAction]:
 
 def read_files(path: Path, schema: pa.Schema, files: list[File]) -> pa.Table:
     """The rows of files of one partition, without its columns; what a file does not have of `schema` is null."""
-    inner = pa.schema([field for field in schema if field.name not in dict(files[0].values)])
-    parts = [pq.ParquetFile(path / file.path, coerce_int96_timestamp_unit="us").read() for file in files]
+    inner = pa.schema(
+        [field for field in schema if field.name not in dict(files[0].values)]
+    )
+    parts = [
+        pq.ParquetFile(path / file.path, coerce_int96_timestamp_unit="us").read()
+        for file in files
+    ]
     return pa.concat_tables([_shaped(part, inner) for part in parts]).combine_chunks()
 
 

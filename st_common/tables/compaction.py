@@ -7,19 +7,33 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from st_common.errors import FairwayError
-from st_common.tables.active import File, active_files, commit, day_column, read_files, removals
+from st_common.tables.active import (
+    File,
+    active_files,
+    commit,
+    day_column,
+    read_files,
+    removals,
+)
 from st_common.tables.files import write_file
 from st_common.tables.handle import required
 from st_common.tables.lock import locked
 from st_common.tables.reading import require_plain
 from st_common.tables.zorder import zorder as in_zorder
 
-_SORTED, _JOINED = "zorder", "joined"  # how the names of files begin that were written here
+_SORTED, _JOINED = (
+    "zorder",
+    "joined",
+)  # how the names of files begin that were written here
 _MB = 1 << 20
 
 
 def compact(
-    path: Path, *, before: dt.date | None, zorder: tuple[str, ...] | None = None, target_mb: int = 64
+    path: Path,
+    *,
+    before: dt.date | None,
+    zorder: tuple[str, ...] | None = None,
+    target_mb: int = 64,
 ) -> dict[str, int]:
     """Joins the small files of each partition whose day is over, and says what it did.
 
@@ -42,7 +56,17 @@ def compact(
     """
     table = required(path)
     _check(path, table, before)
-    done = dict.fromkeys(("partitions", "files_before", "files_after", "rows", "bytes_before", "bytes_after"), 0)
+    done = dict.fromkeys(
+        (
+            "partitions",
+            "files_before",
+            "files_after",
+            "rows",
+            "bytes_before",
+            "bytes_after",
+        ),
+        0,
+    )
     for bins in _partitions(table, before, zorder, target_mb * _MB):
         for files in bins:
             _rewrite(path, files, zorder or (), done)
@@ -50,7 +74,9 @@ def compact(
     return done
 
 
-def vacuum(path: Path, *, retention_h: int | None = None, keep_versions: tuple[int, ...] = ()) -> int:
+def vacuum(
+    path: Path, *, retention_h: int | None = None, keep_versions: tuple[int, ...] = ()
+) -> int:
     """How many files were deleted: those that no version younger than the retention needs, nor any of `keep_versions`.
 
     `retention_h` None: the table's `delta.deletedFileRetentionDuration`; a smaller one than that is used as given, and
@@ -71,22 +97,36 @@ def vacuum(path: Path, *, retention_h: int | None = None, keep_versions: tuple[i
 def _check(path: Path, table: DeltaTable, before: dt.date | None) -> None:
     require_plain(path, table)
     if before is not None and day_column(table) is None:
-        raise FairwayError(f"{path} is not partitioned by a date", hint="before = None compacts every partition")
+        raise FairwayError(
+            f"{path} is not partitioned by a date",
+            hint="before = None compacts every partition",
+        )
 
 
 def _partitions(
-    table: DeltaTable, before: dt.date | None, zorder: tuple[str, ...] | None, target: int
+    table: DeltaTable,
+    before: dt.date | None,
+    zorder: tuple[str, ...] | None,
+    target: int,
 ) -> list[list[list[File]]]:
     """Per partition, which files to join with each other; partitions with nothing to do are left out."""
     groups: dict[tuple[tuple[str, str | None], ...], list[File]] = {}
     for file in active_files(table):
         if before is None or (file.day is not None and file.day < before):
             groups.setdefault(file.values, []).append(file)
-    return [found for files in groups.values() if (found := _bins(files, zorder, target))]
+    return [
+        found for files in groups.values() if (found := _bins(files, zorder, target))
+    ]
 
 
-def _bins(files: list[File], zorder: tuple[str, ...] | None, target: int) -> list[list[File]]:
-    wanted = [file for file in files if file.size < target // 2 or (zorder and not _is_sorted(file))]
+def _bins(
+    files: list[File], zorder: tuple[str, ...] | None, target: int
+) -> list[list[File]]:
+    wanted = [
+        file
+        for file in files
+        if file.size < target // 2 or (zorder and not _is_sorted(file))
+    ]
     bins: list[list[File]] = []
     room = 0
     for file in wanted:
@@ -95,21 +135,31 @@ def _bins(files: list[File], zorder: tuple[str, ...] | None, target: int) -> lis
             room = target
         bins[-1].append(file)
         room -= file.size
-    return [found for found in bins if len(found) > 1 or (zorder and not _is_sorted(found[0]))]
+    return [
+        found
+        for found in bins
+        if len(found) > 1 or (zorder and not _is_sorted(found[0]))
+    ]
 
 
 def _is_sorted(file: File) -> bool:
     return Path(file.path).name.startswith(_SORTED)
 
 
-def _rewrite(path: Path, files: list[File], zorder: tuple[str, ...], done: dict[str, int]) -> None:
+def _rewrite(
+    path: Path, files: list[File], zorder: tuple[str, ...], done: dict[str, int]
+) -> None:
     schema = pa.schema(required(path).schema().to_arrow())
     rows = in_zorder(read_files(path, schema, files), zorder)
     prefix = _SORTED if zorder else _JOINED
-    added = write_file(path, rows, dict(files[0].values), prefix=prefix, data_change=False)
+    added = write_file(
+        path, rows, dict(files[0].values), prefix=prefix, data_change=False
+    )
     with locked(path):
         table = required(path)
-        if not {file.path for file in files} <= {file.path for file in active_files(table)}:
+        if not {file.path for file in files} <= {
+            file.path for file in active_files(table)
+        }:
             (path / added.path).unlink()
             return
         commit(table, [added, *removals(files, data_change=False)])

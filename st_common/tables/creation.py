@@ -12,7 +12,9 @@ from st_common.tables.durable import sync_log
 from st_common.tables.handle import newest, required
 from st_common.tables.shape import attributes
 
-_checked: set[tuple[str, str]] = set()  # tables that were compared with their contract in this process
+_checked: set[tuple[str, str]] = (
+    set()
+)  # tables that were compared with their contract in this process
 
 
 def create(path: Path, contract: Contract, extra: dict[str, str] | None = None) -> None:
@@ -50,14 +52,20 @@ def made(path: Path, contract: Contract, schema: pa.Schema) -> DeltaTable:
 def _keep(path: Path, table: DeltaTable, contract: Contract) -> None:
     """Brings the table's properties to what the contract says now; anything else that differs is an error."""
     configuration = table.metadata().configuration
-    changed = {key: value for key, value in contract.properties.items() if configuration.get(key) != value}
+    changed = {
+        key: value
+        for key, value in contract.properties.items()
+        if configuration.get(key) != value
+    }
     if changed:
         table.alter.set_table_properties(changed)
         sync_log(path)
     require_match(contract, path)
 
 
-def _widened(path: Path, table: DeltaTable, contract: Contract, schema: pa.Schema) -> DeltaTable:
+def _widened(
+    path: Path, table: DeltaTable, contract: Contract, schema: pa.Schema
+) -> DeltaTable:
     stored = attributes(pa.schema(table.schema().to_arrow()), contract)
     wanted = attributes(schema, contract)
     for name, kind in wanted.items():

@@ -10,7 +10,9 @@ _LOG = "_delta_log"
 _CHECKPOINT = "_last_checkpoint"
 _DOUBTED = 8  # versions before the newest that a process syncs at its first commit: their writer may have been killed
 
-_synced: dict[Path, int] = {}  # the newest version of each table's log that this process has synced
+_synced: dict[
+    Path, int
+] = {}  # the newest version of each table's log that this process has synced
 
 
 def sync_files(paths: Iterable[Path], table: Path) -> None:
@@ -18,7 +20,9 @@ def sync_files(paths: Iterable[Path], table: Path) -> None:
     folders = {table}
     for path in paths:
         _sync(path)
-        folders.update(parent for parent in path.parents if parent.is_relative_to(table))
+        folders.update(
+            parent for parent in path.parents if parent.is_relative_to(table)
+        )
     for folder in sorted(folders):
         _sync(folder)
 

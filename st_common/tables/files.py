@@ -24,12 +24,16 @@ from deltalake.transaction import AddAction
 
 _ROW_GROUP = 1 << 17
 _LONG_TEXT = 32  # longer texts are cut in statistics, as Spark does
-_AFTER_ALL = chr(0x10FFFF)  # a cut text with this behind it is not less than the whole one
+_AFTER_ALL = chr(
+    0x10FFFF
+)  # a cut text with this behind it is not less than the whole one
 STATISTICS_COLUMNS = 32  # of a table; the first ones
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001, statistics are UTC without saying so
 
 
-def write_files(path: Path, data: pa.Table, partition_by: tuple[str, ...]) -> list[AddAction]:
+def write_files(
+    path: Path, data: pa.Table, partition_by: tuple[str, ...]
+) -> list[AddAction]:
     """The actions that add `data`, written below `path` as one file per partition; none for no rows."""
     return [
         write_file(path, rows, values, prefix="part", data_change=True)
@@ -39,15 +43,29 @@ def write_files(path: Path, data: pa.Table, partition_by: tuple[str, ...]) -> li
 
 
 def write_file(
-    path: Path, rows: pa.Table, values: Mapping[str, str | None], *, prefix: str, data_change: bool
+    path: Path,
+    rows: pa.Table,
+    values: Mapping[str, str | None],
+    *,
+    prefix: str,
+    data_change: bool,
 ) -> AddAction:
     """The action that adds `rows`, of one partition and without its columns, as one file `prefix`-UUID.parquet."""
-    folder = "/".join(f"{name}={re.sub('[^A-Za-z0-9_.-]', '_', str(value))}" for name, value in values.items())
-    name = f"{folder}/{prefix}-{uuid.uuid4()}.parquet" if folder else f"{prefix}-{uuid.uuid4()}.parquet"
+    folder = "/".join(
+        f"{name}={re.sub('[^A-Za-z0-9_.-]', '_', str(value))}"
+        for name, value in values.items()
+    )
+    name = (
+        f"{folder}/{prefix}-{uuid.uuid4()}.parquet"
+        if folder
+        else f"{prefix}-{uuid.uuid4()}.parquet"
+    )
     file = path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
-    pq.write_table(rows, file, compression="zstd", use_dictionary=texts, row_group_size=_ROW_GROUP)
+    pq.write_table(
+        rows, file, compression="zstd", use_dictionary=texts, row_group_size=_ROW_GROUP
+    )
     return AddAction(
         path=name,
         size=file.stat().st_size,
@@ -63,19 +81,30 @@ def partition_text(value: object) -> str | None:
     """A partition's value as the Delta log writes it."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, dt.datetime):  # with Z: without a zone Spark would take its session's
-        return value.astimezone(dt.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    if isinstance(
+        value, dt.datetime
+    ):  # with Z: without a zone Spark would take its session's
+        return (
+            value.astimezone(dt.UTC)
+            .isoformat(timespec="microseconds")
+            .replace("+00:00", "Z")
+        )
     return value.isoformat() if isinstance(value, dt.date) else str(value)
 
 
-def _partitions(data: pa.Table, by: tuple[str, ...]) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
+def _partitions(
+    data: pa.Table, by: tuple[str, ...]
+) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
     if not by:
         yield {}, data
         return
     codes = np.zeros(len(data), np.int64)
     for name in by:
         column = data.column(name).combine_chunks().dictionary_encode()
-        codes = codes * (len(column.dictionary) + 1) + column.indices.fill_null(len(column.dictionary)).to_numpy()
+        codes = (
+            codes * (len(column.dictionary) + 1)
+            + column.indices.fill_null(len(column.dictionary)).to_numpy()
+        )
     if len(codes) and (codes != codes[0]).any():
         order = np.argsort(codes, kind="stable")
         data, codes = data.take(order), codes[order]
@@ -105,7 +134,12 @@ def _statistics(rows: pa.Table) -> dict[str, Any]:
         nulls[name] = column.null_count
         if column.null_count < len(column):
             least[name], greatest[name] = _bounds(column)
-    return {"numRecords": len(rows), "minValues": least, "maxValues": greatest, "nullCount": nulls}
+    return {
+        "numRecords": len(rows),
+        "minValues": least,
+        "maxValues": greatest,
+        "nullCount": nulls,
+    }
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any]:
@@ -115,12 +149,18 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any]:
         return _instant(ends["min"].value), _instant(ends["max"].value)
     low, high = ends.as_py().values()
     if pa.types.is_floating(column.type):
-        high = math.inf if pc.any(pc.is_nan(column)).as_py() else high  # NaN is the greatest, to Spark and DuckDB
+        high = (
+            math.inf if pc.any(pc.is_nan(column)).as_py() else high
+        )  # NaN is the greatest, to Spark and DuckDB
         low = high if math.isnan(low) else low
         return clamped(low), clamped(high)
     if pa.types.is_string(column.type):
-        return low[:_LONG_TEXT], high if len(high) <= _LONG_TEXT else high[:_LONG_TEXT] + _AFTER_ALL
-    return (low.isoformat(), high.isoformat()) if isinstance(low, dt.date) else (low, high)
+        return low[:_LONG_TEXT], high if len(high) <= _LONG_TEXT else high[
+            :_LONG_TEXT
+        ] + _AFTER_ALL
+    return (
+        (low.isoformat(), high.isoformat()) if isinstance(low, dt.date) else (low, high)
+    )
 
 
 def clamped(value: float) -> float:
@@ -130,6 +170,12 @@ def clamped(value: float) -> float:
 
 def _instant(value: int) -> str:
     try:
-        return (_EPOCH + dt.timedelta(microseconds=value)).isoformat(timespec="microseconds") + "Z"
+        return (_EPOCH + dt.timedelta(microseconds=value)).isoformat(
+            timespec="microseconds"
+        ) + "Z"
     except OverflowError:  # before the year 1 or after 9999
-        return "0001-01-01T00:00:00.000000Z" if value < 0 else "9999-12-31T23:59:59.999999Z"
+        return (
+            "0001-01-01T00:00:00.000000Z"
+            if value < 0
+            else "9999-12-31T23:59:59.999999Z"
+        )

@@ -14,7 +14,9 @@ from st_common.errors import FairwayError
 @dataclass(slots=True)
 class _Open:
     table: DeltaTable
-    folder: tuple[int, int]  # device and inode of the log: a table that was deleted and made again is another one
+    folder: tuple[
+        int, int
+    ]  # device and inode of the log: a table that was deleted and made again is another one
     process: int  # a forked child must not use its parent's handles: the threads behind them are not there
 
 
@@ -32,10 +34,17 @@ def newest(path: Path) -> DeltaTable | None:
         return None
     with _lock:
         known = _open.get(str(path))
-        if known is not None and known.folder == folder and known.process == os.getpid():
+        if (
+            known is not None
+            and known.folder == folder
+            and known.process == os.getpid()
+        ):
             try:
                 known.table.update_incremental()
-            except (DeltaError, OSError):  # the log between was cleaned away: a fresh look starts at a checkpoint
+            except (
+                DeltaError,
+                OSError,
+            ):  # the log between was cleaned away: a fresh look starts at a checkpoint
                 return _opened(path, folder)
             return known.table
         return _opened(path, folder)
@@ -49,7 +58,9 @@ def required(path: Path) -> DeltaTable:
     """
     table = newest(path)
     if table is None:
-        raise FairwayError(f"there is no table {path}", hint="nothing was written to it yet")
+        raise FairwayError(
+            f"there is no table {path}", hint="nothing was written to it yet"
+        )
     return table
 
 

@@ -22,13 +22,19 @@ def keep(actions: pa.Table, filters: Filters) -> pa.Table:
     kept = np.ones(len(actions), bool)
     for name, operator, value in filters:
         for end in ("min", "max"):
-            column = f"partition.{name}" if f"partition.{name}" in actions.column_names else f"{end}.{name}"
+            column = (
+                f"partition.{name}"
+                if f"partition.{name}" in actions.column_names
+                else f"{end}.{name}"
+            )
             if column in actions.column_names:
                 kept &= _possible(actions.column(column), end, operator, value)
     return actions.filter(kept)
 
 
-def _possible(bound: pa.ChunkedArray, end: str, operator: str, value: Any) -> np.ndarray:
+def _possible(
+    bound: pa.ChunkedArray, end: str, operator: str, value: Any
+) -> np.ndarray:
     """Per file whether a bound allows the operator to hold."""
     if operator == "in":
         each = [_possible(bound, end, "=", one) for one in value]

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def read(
-    path: Path, *, version: int | None = None, columns: list[str] | None = None, filters: Filters | None = None
+    path: Path,
+    *,
+    version: int | None = None,
+    columns: list[str] | None = None,
+    filters: Filters | None = None,
 ) -> pa.Table:
     """The rows of a table, in no order: of its newest version or of `version`, all columns or some.
 
@@ -34,7 +38,9 @@ def read(
 
         condition = filters_to_expression(filters)
     table = required(path) if version is None else _at(path, version)
-    return _dataset(path, table, filters or []).to_table(columns=columns, filter=condition)
+    return _dataset(path, table, filters or []).to_table(
+        columns=columns, filter=condition
+    )
 
 
 def dataset(path: Path, *, version: int | None = None) -> "ds.Dataset":
@@ -73,10 +79,15 @@ def require_plain(path: Path, table: DeltaTable) -> None:
         FairwayError: deletion vectors of another writer say that some rows are gone.
     """
     if "deletionVectors" in (table.protocol().reader_features or []):
-        raise FairwayError(f"{path} has deletion vectors", hint="turn them off, and compact it with what wrote them")
+        raise FairwayError(
+            f"{path} has deletion vectors",
+            hint="turn them off, and compact it with what wrote them",
+        )
 
 
-def dataset_of(path: Path, schema: pa.Schema, by: list[str], files: list[tuple[str, list[object]]]) -> "ds.Dataset":
+def dataset_of(
+    path: Path, schema: pa.Schema, by: list[str], files: list[tuple[str, list[object]]]
+) -> "ds.Dataset":
     """Data files below `path` as one dataset: each with the values of its partition, in the order of the columns `by`.
 
     Columns of `schema` that a file does not have are null.
@@ -84,10 +95,14 @@ def dataset_of(path: Path, schema: pa.Schema, by: list[str], files: list[tuple[s
     import pyarrow.dataset as ds
     import pyarrow.fs as pafs
 
-    parquet = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
+    parquet = ds.ParquetFileFormat(
+        read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+    )
     places = pafs.SubTreeFileSystem(str(path), pafs.LocalFileSystem())
     fragments = [
-        parquet.make_fragment(name, places, partition_expression=_partition(schema, by, values))
+        parquet.make_fragment(
+            name, places, partition_expression=_partition(schema, by, values)
+        )
         for name, values in files
     ]
     return ds.FileSystemDataset(fragments, schema, parquet, places)
@@ -103,11 +118,17 @@ def _dataset(path: Path, table: DeltaTable, filters: Filters) -> "ds.Dataset":
     return dataset_of(path, pa.schema(table.schema().to_arrow()), by, parts)
 
 
-def _partition(schema: pa.Schema, names: list[str], values: list[object]) -> pc.Expression | None:
+def _partition(
+    schema: pa.Schema, names: list[str], values: list[object]
+) -> pc.Expression | None:
     expression = None
     for name, value in zip(names, values, strict=True):
         field = pc.field(name)
-        this = field.is_null() if value is None else field == pa.scalar(value, schema.field(name).type)
+        this = (
+            field.is_null()
+            if value is None
+            else field == pa.scalar(value, schema.field(name).type)
+        )
         expression = this if expression is None else expression & this
     return expression
 
@@ -117,4 +138,7 @@ def _at(path: Path, version: int) -> DeltaTable:
     try:
         return DeltaTable(str(path), version=version)
     except DeltaError as error:
-        raise FairwayError(f"{path} has no version {version}: {error}", hint="it may have been cleaned away") from None
+        raise FairwayError(
+            f"{path} has no version {version}: {error}",
+            hint="it may have been cleaned away",
+        ) from None

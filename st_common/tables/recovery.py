@@ -42,7 +42,9 @@ def recover(table: Path, *, derived: bool = True) -> str | None:
         forget(table)
     if whole == before:
         return None
-    then = "are written again from the log" if derived else "had been committed by nobody"
+    then = (
+        "are written again from the log" if derived else "had been committed by nobody"
+    )
     return f"{table}: versions {whole + 1} to {before} were torn and {then}"
 
 
@@ -51,9 +53,15 @@ def _whole_log(table: Path, newest: int) -> int:
     torn = [version for version in _versions(table) if _actions(table, version) is None]
     if not torn:
         return newest
-    whole = [version for version in _versions(table) if version > torn[0] and version not in torn]
+    whole = [
+        version
+        for version in _versions(table)
+        if version > torn[0] and version not in torn
+    ]
     if whole:
-        raise _unusable(table, f"version {torn[0]} in its log cannot be read, but later ones can")
+        raise _unusable(
+            table, f"version {torn[0]} in its log cannot be read, but later ones can"
+        )
     _cut(table, torn[0])
     return torn[0] - 1
 
@@ -64,9 +72,18 @@ def _whole_files(table: Path, newest: int) -> int:
         damaged = damaged_files(table)
         if not damaged:
             return newest
-        first = next((version for version in _versions(table) if _adds(table, version) & damaged), None)
+        first = next(
+            (
+                version
+                for version in _versions(table)
+                if _adds(table, version) & damaged
+            ),
+            None,
+        )
         if first is None:
-            raise _unusable(table, f"{min(damaged)} is missing or cut, and its commit is old")
+            raise _unusable(
+                table, f"{min(damaged)} is missing or cut, and its commit is old"
+            )
         _cut(table, first)
         newest = first - 1
     return newest
@@ -80,7 +97,11 @@ def damaged_files(table: Path) -> set[str]:
     actions = pa.table(required(table).get_add_actions(flatten=True))
     names = [unquote(name) for name in actions["path"].to_pylist()]
     sizes = actions["size_bytes"].to_pylist()
-    return {name for name, size in zip(names, sizes, strict=True) if not _is_whole(table / name, size)}
+    return {
+        name
+        for name, size in zip(names, sizes, strict=True)
+        if not _is_whole(table / name, size)
+    }
 
 
 def _is_whole(path: Path, size: int) -> bool:
@@ -95,7 +116,11 @@ def _is_whole(path: Path, size: int) -> bool:
 
 
 def _versions(table: Path) -> list[int]:
-    return sorted(int(path.stem) for path in (table / "_delta_log").glob("*.json") if path.stem.isdigit())
+    return sorted(
+        int(path.stem)
+        for path in (table / "_delta_log").glob("*.json")
+        if path.stem.isdigit()
+    )
 
 
 def _actions(table: Path, version: int) -> list[dict[str, Any]] | None:
@@ -109,7 +134,11 @@ def _actions(table: Path, version: int) -> list[dict[str, Any]] | None:
 
 
 def _adds(table: Path, version: int) -> set[str]:
-    return {unquote(action["add"]["path"]) for action in _actions(table, version) or [] if "add" in action}
+    return {
+        unquote(action["add"]["path"])
+        for action in _actions(table, version) or []
+        if "add" in action
+    }
 
 
 def _cut_checkpoints(table: Path) -> None:
@@ -124,7 +153,9 @@ def _cut_checkpoints(table: Path) -> None:
         return
     except (ValueError, KeyError, TypeError):
         pointed = None
-    if pointed is None or not any(path.name.startswith(f"{pointed:020d}") for path in _checkpoints(table)):
+    if pointed is None or not any(
+        path.name.startswith(f"{pointed:020d}") for path in _checkpoints(table)
+    ):
         _move_away(table, pointer)
 
 

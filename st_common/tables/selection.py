@@ -26,10 +26,14 @@ def selected(rows: pa.Table, predicate: str) -> pa.ChunkedArray:
         try:
             return connection.sql(query).to_arrow_table()["hit"]
         except duckdb.Error as error:
-            raise FairwayError(f"{predicate} cannot be asked of these rows: {error}") from None
+            raise FairwayError(
+                f"{predicate} cannot be asked of these rows: {error}"
+            ) from None
 
 
-def taken_out(path: Path, table: DeltaTable, predicate: str | None) -> list[AddAction | RemoveAction]:
+def taken_out(
+    path: Path, table: DeltaTable, predicate: str | None
+) -> list[AddAction | RemoveAction]:
     """The actions by which the rows that `predicate` selects leave the table; None: every row.
 
     A file that also holds other rows is written again without them, a file that holds none of them stays.
@@ -40,16 +44,24 @@ def taken_out(path: Path, table: DeltaTable, predicate: str | None) -> list[AddA
     actions: list[AddAction | RemoveAction] = []
     for file in active_files(table):
         rows = read_files(path, schema, [file])
-        rest = rows.filter(pc.invert(selected(_with_partition(rows, schema, file), predicate)))
+        rest = rows.filter(
+            pc.invert(selected(_with_partition(rows, schema, file), predicate))
+        )
         if len(rest) < len(rows):
             actions += removals([file], data_change=True)
         if 0 < len(rest) < len(rows):
-            actions.append(write_file(path, rest, dict(file.values), prefix="rest", data_change=True))
+            actions.append(
+                write_file(
+                    path, rest, dict(file.values), prefix="rest", data_change=True
+                )
+            )
     return actions
 
 
 def _with_partition(rows: pa.Table, schema: pa.Schema, file: File) -> pa.Table:
     for name, value in file.values:
-        values = pa.array([value] * len(rows), pa.string()).cast(schema.field(name).type)
+        values = pa.array([value] * len(rows), pa.string()).cast(
+            schema.field(name).type
+        )
         rows = rows.append_column(name, values)
     return rows

@@ -25,7 +25,9 @@ def with_date(data: pa.Table, contract: Contract) -> pa.Table:
         if column.derived_from is None or column.derived_from not in data.column_names:
             continue
         source = data.column(column.derived_from)
-        dates = source.cast(pa.int64()).cast(pa.timestamp("us")).cast(pa.date32())  # without a zone: UTC's wall clock
+        dates = (
+            source.cast(pa.int64()).cast(pa.timestamp("us")).cast(pa.date32())
+        )  # without a zone: UTC's wall clock
         _check_years(contract, column, dates)
         if column.name in data.column_names:
             data = data.drop_columns([column.name])
@@ -35,7 +37,10 @@ def with_date(data: pa.Table, contract: Contract) -> pa.Table:
 
 def _check_years(contract: Contract, column: Column, dates: pa.ChunkedArray) -> None:
     days = pc.min_max(dates.cast(pa.int32())).as_py()
-    if days["min"] is not None and not _FIRST_DAY <= days["min"] <= days["max"] <= _LAST_DAY:
+    if (
+        days["min"] is not None
+        and not _FIRST_DAY <= days["min"] <= days["max"] <= _LAST_DAY
+    ):
         raise ContractError(
             f"{contract.name}: {column.derived_from!r} holds a time outside of the years 1 to 9999",
             hint="such a record is a reject",
@@ -52,7 +57,11 @@ def fit(data: pa.Table, contract: Contract) -> pa.Table:
     """
     data = with_date(data, contract)
     known = {column.name for column in contract.columns}
-    extra = {name: _attribute(contract, data.schema.field(name)) for name in data.column_names if name not in known}
+    extra = {
+        name: _attribute(contract, data.schema.field(name))
+        for name in data.column_names
+        if name not in known
+    }
     schema = contract.arrow_schema(extra)
     columns = [_fitted(data, contract, field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
@@ -60,25 +69,37 @@ def fit(data: pa.Table, contract: Contract) -> pa.Table:
 
 def attributes(data: pa.Schema, contract: Contract) -> dict[str, str]:
     """The attributes in a schema of an extendable contract, name -> type as a stream declares it."""
-    return {field.name: _attribute(contract, field) for field in data if contract.column(field.name) is None}
+    return {
+        field.name: _attribute(contract, field)
+        for field in data
+        if contract.column(field.name) is None
+    }
 
 
 def _attribute(contract: Contract, field: pa.Field) -> str:
     kind = kind_of(field.type)
-    found = next((name for name, stored in ATTRIBUTE_KINDS.items() if stored == kind), None)
+    found = next(
+        (name for name, stored in ATTRIBUTE_KINDS.items() if stored == kind), None
+    )
     if not contract.extendable:
         raise ContractError(
-            f"{contract.name}: column {field.name!r} is not in the contract", hint=f"see {contract.path}"
+            f"{contract.name}: column {field.name!r} is not in the contract",
+            hint=f"see {contract.path}",
         )
     if found is None:
-        raise ContractError(f"{contract.name}: attribute {field.name!r} is {field.type}, which no stream can declare")
+        raise ContractError(
+            f"{contract.name}: attribute {field.name!r} is {field.type}, which no stream can declare"
+        )
     return found
 
 
 def _fitted(data: pa.Table, contract: Contract, field: pa.Field) -> pa.ChunkedArray:
     if field.name not in data.column_names:
         if not field.nullable:
-            raise ContractError(f"{contract.name}: column {field.name!r} is missing", hint=f"see {contract.path}")
+            raise ContractError(
+                f"{contract.name}: column {field.name!r} is missing",
+                hint=f"see {contract.path}",
+            )
         return pa.chunked_array([pa.nulls(len(data), field.type)])
     column = data.column(field.name)
     if column.null_count and not field.nullable:
@@ -90,4 +111,6 @@ def _fitted(data: pa.Table, contract: Contract, field: pa.Field) -> pa.ChunkedAr
     try:
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ContractError(f"{contract.name}: column {field.name!r} is no {kind_of(field.type)}: {error}") from None
+        raise ContractError(
+            f"{contract.name}: column {field.name!r} is no {kind_of(field.type)}: {error}"
+        ) from None

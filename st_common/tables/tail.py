@@ -53,13 +53,18 @@ class Tail:
         found = self._since() if self._version is not None else None
         if found is None:
             found = self._whole()
-        return sorted((file for file in found if file.greatest >= after), key=lambda file: file.greatest)
+        return sorted(
+            (file for file in found if file.greatest >= after),
+            key=lambda file: file.greatest,
+        )
 
     def start_again(self) -> None:
         """Lets the next call of `added` look at the whole table: files that it gave have gone meanwhile."""
         self._version = None
 
-    def read(self, files: list[Added], schema: pa.Schema, keep: "pc.Expression") -> pa.Table:
+    def read(
+        self, files: list[Added], schema: pa.Schema, keep: "pc.Expression"
+    ) -> pa.Table:
         """The rows of files that keep a condition, with the columns of `schema`, in no order.
 
         Raises:
@@ -67,9 +72,17 @@ class Tail:
         """
         by = list(files[0].values)
         parts = [
-            (file.path, [_typed(file.values[name], schema.field(name).type) for name in by]) for file in files
+            (
+                file.path,
+                [_typed(file.values[name], schema.field(name).type) for name in by],
+            )
+            for file in files
         ]  # the log holds the values of partitions as text
-        return dataset_of(self._path, schema, by, parts).to_table(columns=schema.names, filter=keep).cast(schema)
+        return (
+            dataset_of(self._path, schema, by, parts)
+            .to_table(columns=schema.names, filter=keep)
+            .cast(schema)
+        )
 
     def _whole(self) -> list[Added]:
         table = newest(self._path)
@@ -80,12 +93,22 @@ class Tail:
         by = table.metadata().partition_columns
         least, greatest = f"min.{self._order}", f"max.{self._order}"
         actions = pa.table(table.get_add_actions(flatten=True))
-        wanted = {"path", "num_records", least, greatest, *(f"partition.{name}" for name in by)}
-        rows = actions.select([name for name in actions.column_names if name in wanted]).to_pylist()
+        wanted = {
+            "path",
+            "num_records",
+            least,
+            greatest,
+            *(f"partition.{name}" for name in by),
+        }
+        rows = actions.select(
+            [name for name in actions.column_names if name in wanted]
+        ).to_pylist()
         return [
             Added(
                 path=unquote(action["path"]),
-                values={name: partition_text(action[f"partition.{name}"]) for name in by},
+                values={
+                    name: partition_text(action[f"partition.{name}"]) for name in by
+                },
                 rows=action["num_records"] or 0,
                 least=_or(action.get(least), -1),
                 greatest=_or(action.get(greatest), UNBOUNDED),
@@ -99,20 +122,33 @@ class Tail:
         while True:
             version = (self._version or 0) + 1
             try:
-                lines = (self._log / f"{version:020d}.json").read_text(encoding="utf-8").splitlines()
+                lines = (
+                    (self._log / f"{version:020d}.json")
+                    .read_text(encoding="utf-8")
+                    .splitlines()
+                )
             except FileNotFoundError:
                 return None if self._was_cleaned(version) else found
             actions = (json.loads(line).get("add") for line in lines)
-            found += [self._file(action) for action in actions if action and action["dataChange"]]
+            found += [
+                self._file(action)
+                for action in actions
+                if action and action["dataChange"]
+            ]
             self._version = version
 
     def _was_cleaned(self, version: int) -> bool:
         """Whether a checkpoint stands behind a commit that is not there."""
         try:
-            checkpoint = json.loads((self._log / "_last_checkpoint").read_text(encoding="utf-8"))
+            checkpoint = json.loads(
+                (self._log / "_last_checkpoint").read_text(encoding="utf-8")
+            )
         except (FileNotFoundError, json.JSONDecodeError):
             return False
-        return int(checkpoint["version"]) >= version and not (self._log / f"{version:020d}.json").exists()
+        return (
+            int(checkpoint["version"]) >= version
+            and not (self._log / f"{version:020d}.json").exists()
+        )
 
     def _file(self, action: Mapping[str, Any]) -> Added:
         stats = json.loads(action.get("stats") or "{}")

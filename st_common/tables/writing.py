@@ -88,13 +88,23 @@ def replace(
     """
     rows = fit(data, contract)
     if predicate is not None and not pc.all(selected(rows, predicate)).as_py():
-        raise ContractError(f"{contract.name}: not every new row keeps {predicate}", hint="it would never be replaced")
+        raise ContractError(
+            f"{contract.name}: not every new row keeps {predicate}",
+            hint="it would never be replaced",
+        )
     marks = _marks(app, version)
 
     def once() -> int:
         table = made(path, contract, rows.schema)
         if not (marks and _is_done(table, marks[0])):
-            commit(table, [*write_files(path, rows, contract.partition_by), *taken_out(path, table, predicate)], marks)
+            commit(
+                table,
+                [
+                    *write_files(path, rows, contract.partition_by),
+                    *taken_out(path, table, predicate),
+                ],
+                marks,
+            )
         return required(path).version()
 
     return _committed(path, once)
@@ -109,13 +119,19 @@ def begin_anew(path: Path, *, app: str, predicate: str) -> None:
     """
 
     def once() -> None:
-        commit(required(path), taken_out(path, required(path), predicate), [Transaction(app, -1)])
+        commit(
+            required(path),
+            taken_out(path, required(path), predicate),
+            [Transaction(app, -1)],
+        )
 
     _committed(path, once)
 
 
 def _marks(app: str | None, version: int | None) -> list[Transaction]:
-    return [Transaction(app, version)] if app is not None and version is not None else []
+    return (
+        [Transaction(app, version)] if app is not None and version is not None else []
+    )
 
 
 def _is_done(table: DeltaTable, mark: Transaction) -> bool:
@@ -144,7 +160,9 @@ def _committed(path: Path, once: Callable[[], _T]) -> _T:
             return _of_disk(path, once)
         except CommitFailedError as error:
             hint = "every committer holds st_common.tables.locked"
-            raise TransientError(f"{path}: {_TRIES} commits failed: {error}", hint=hint) from error
+            raise TransientError(
+                f"{path}: {_TRIES} commits failed: {error}", hint=hint
+            ) from error
 
 
 def _of_disk(path: Path, once: Callable[[], _T]) -> _T:

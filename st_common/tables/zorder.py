@@ -23,6 +23,8 @@ def zorder(rows: pa.Table, columns: tuple[str, ...]) -> pa.Table:
 
 
 def _scaled(column: pa.ChunkedArray) -> np.ndarray:
-    ranks: np.ndarray = pc.rank(column.combine_chunks(), sort_keys="ascending", tiebreaker="min").to_numpy()
+    ranks: np.ndarray = pc.rank(
+        column.combine_chunks(), sort_keys="ascending", tiebreaker="min"
+    ).to_numpy()
     share = (ranks.astype(np.float64) - 1) / max(len(ranks) - 1, 1)
     return np.asarray(share * ((1 << _BITS) - 1), np.uint64)

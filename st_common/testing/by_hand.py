@@ -11,10 +11,14 @@ from st_common.testing.oracle_rows import Change, Control, Fix, Row
 SECOND_US = 1_000_000
 
 
-def fix(name: str, time_s: float, x: float = 0.0, y: float = 0.0, **attributes: Any) -> Fix:
+def fix(
+    name: str, time_s: float, x: float = 0.0, y: float = 0.0, **attributes: Any
+) -> Fix:
     """One fix; its position is given by `log`."""
     event_us = round(time_s * SECOND_US)
-    return Fix(position=0, object=name, event_us=event_us, x=x, y=y, attributes=attributes)
+    return Fix(
+        position=0, object=name, event_us=event_us, x=x, y=y, attributes=attributes
+    )
 
 
 def gone(name: str, time_s: float) -> Fix:
@@ -23,11 +27,26 @@ def gone(name: str, time_s: float) -> Fix:
 
 
 def register(
-    query: str, plan: Plan, *, op: str = "register", version: int = 1, layer_version: int | None = None
+    query: str,
+    plan: Plan,
+    *,
+    op: str = "register",
+    version: int = 1,
+    layer_version: int | None = None,
 ) -> Control:
     """A query is registered, or with `op` "replace" takes the place of the one of that name."""
-    row = {"op": op, "query": query, "version": version, "plan": plan.to_json(), "text": "", "owner": ""}
-    return Control(position=0, row=row if layer_version is None else {**row, "layer_version": layer_version})
+    row = {
+        "op": op,
+        "query": query,
+        "version": version,
+        "plan": plan.to_json(),
+        "text": "",
+        "owner": "",
+    }
+    return Control(
+        position=0,
+        row=row if layer_version is None else {**row, "layer_version": layer_version},
+    )
 
 
 def drop(query: str) -> Control:
@@ -65,5 +84,9 @@ def _line(change: Change) -> str:
     member = f"{'-=+'[change.sign + 1]}{change.object}{partner}"
     text = f"{change.position} @{change.event_us / SECOND_US:g} {change.query} {member} {change.cause}"
     if change.value is not None:
-        text += f" ={change.value:g}" if math.isfinite(change.value) else f" ={change.value}"
+        text += (
+            f" ={change.value:g}"
+            if math.isfinite(change.value)
+            else f" ={change.value}"
+        )
     return text if change.fields is None else f"{text} {change.fields}"

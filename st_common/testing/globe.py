@@ -14,9 +14,17 @@ from pyproj import Geod
 from st_common.testing.oracle_readings import Point, metres
 
 CENTRES: tuple[Point, ...] = (
-    (180.0, 0.0), (179.999, 60.0), (-179.99, -33.9), (30.0, 89.95), (-100.0, -89.999),
-    (24.94, 60.17), (151.2, -33.87), (0.0, 0.0), (-77.03, 84.9), (10.4, 45.1),
-)  # fmt: skip
+    (180.0, 0.0),
+    (179.999, 60.0),
+    (-179.99, -33.9),
+    (30.0, 89.95),
+    (-100.0, -89.999),
+    (24.94, 60.17),
+    (151.2, -33.87),
+    (0.0, 0.0),
+    (-77.03, 84.9),
+    (10.4, 45.1),
+)
 """Where places are: at the antimeridian, at the poles, at the equator and between."""
 REACHES_M = (300.0, 4_000.0, 60_000.0)
 CLEARLY = 1.001
@@ -40,7 +48,9 @@ def neighbourhood(rng: Random, count: int = 8) -> Neighbourhood:
         place = at(centre, rng.uniform(-180, 180), reach_m * rng.uniform(0.01, 1.0))
         if _is_clear([*places, place]):
             places.append(place)
-    return Neighbourhood(reach_m=reach_m, places=tuple(places), radii=radii_between(places))
+    return Neighbourhood(
+        reach_m=reach_m, places=tuple(places), radii=radii_between(places)
+    )
 
 
 def at(start: Point, azimuth: float, distance_m: float) -> Point:
@@ -83,7 +93,11 @@ class Track:
 
 def track(rng: Random) -> Track:
     """Places on a geodesic through one of the centres, or a triangle of equal sides beside it."""
-    centre, unit_m, azimuth = rng.choice(CENTRES), rng.choice((50.0, 700.0, 9_000.0)), rng.uniform(-180, 180)
+    centre, unit_m, azimuth = (
+        rng.choice(CENTRES),
+        rng.choice((50.0, 700.0, 9_000.0)),
+        rng.uniform(-180, 180),
+    )
     if rng.choice(TRACKS) == "line":
         places = [at(centre, azimuth, number * unit_m) for number in range(-2, 3)]
     else:

@@ -20,15 +20,25 @@ from st_common.query.region import Box, MovingBox
 from st_common.testing.log_writer import settings_of
 from st_common.testing.oracle import Fix, Rules
 from st_common.testing.simulated import Actor, World
-from st_common.testing.simulated_stream import LONG_US, SECOND_US, STREAM, Machine, Part, calm, installed
+from st_common.testing.simulated_stream import (
+    LONG_US,
+    SECOND_US,
+    STREAM,
+    Machine,
+    Part,
+    calm,
+    installed,
+)
 
 _SILENCE_US = 30 * SECOND_US
 _BOX = Plan(stream=STREAM, inside=Box(minx=0, miny=0, maxx=4, maxy=8))
 _MOVING = Plan(stream=STREAM, inside=MovingBox(focal="a", width=4, height=4))
 _NEAREST = Plan(stream=STREAM, neighbours=Nearest(k=1, place=Place(focal="b")))
 _COUNT = Plan(
-    stream=STREAM, inside=Box(minx=0, miny=0, maxx=4, maxy=4), aggregate=Aggregate(function="count")
-)  # fmt: skip
+    stream=STREAM,
+    inside=Box(minx=0, miny=0, maxx=4, maxy=4),
+    aggregate=Aggregate(function="count"),
+)
 _PLANS = (*(3 * [(_BOX,)]), *(3 * [(_MOVING,)]), (_NEAREST,), (_BOX, _MOVING, _COUNT))
 """Which queries a history has: what breaks seldom depends on them, and ticks are what costs most."""
 _FAULTS = ("kill", "no feed", "cut", "pause", "clock")
@@ -63,21 +73,36 @@ def live(seed: int) -> History:
     rules = Rules(silence_us=_SILENCE_US if is_live else None)
     machine = Machine.of(world, settings_of(STREAM, rules), is_live=is_live)
     machine.wanted, machine.naps = _parts(world.rng), world.rng.choice((0.0, 0.2))
-    rows = [encoded(_row(number, plan)) for number, plan in enumerate(world.rng.choice(_PLANS))]
+    rows = [
+        encoded(_row(number, plan))
+        for number, plan in enumerate(world.rng.choice(_PLANS))
+    ]
     with installed(machine):
         machine.log().append(b"".join(rows), arrival_us=world.now_us, control=True)
         counts = _broken(machine)
         _ended(machine)
         clocks = sum(segment.clock for segment in machine.log().segments(0))
         _judge(machine)
-        return History(seed=seed, changes=len(machine.tables.rows(machine.table)), clocks=clocks, **counts)
+        return History(
+            seed=seed,
+            changes=len(machine.tables.rows(machine.table)),
+            clocks=clocks,
+            **counts,
+        )
 
 
 def _row(number: int, plan: Plan) -> QueryRow:
     return QueryRow(
-        name=f"q{number}", version=1, op="register", stream=STREAM, position=0, arrival_us=0, plan=plan, text="",
+        name=f"q{number}",
+        version=1,
+        op="register",
+        stream=STREAM,
+        position=0,
+        arrival_us=0,
+        plan=plan,
+        text="",
         owner="t",
-    )  # fmt: skip
+    )
 
 
 def _parts(rng: Random) -> list[Part]:
@@ -87,22 +112,37 @@ def _parts(rng: Random) -> list[Part]:
         part = []
         for _ in range(rng.randint(2, 10)):
             at_s += rng.choice((0, 1, 1, 2))
-            at_us, x, y = at_s * SECOND_US + rng.randrange(3), rng.randint(0, 8), rng.randint(0, 8)
-            part.append(Fix(position=0, object=rng.choice("abcd"), event_us=at_us, x=x, y=y))
+            at_us, x, y = (
+                at_s * SECOND_US + rng.randrange(3),
+                rng.randint(0, 8),
+                rng.randint(0, 8),
+            )
+            part.append(
+                Fix(position=0, object=rng.choice("abcd"), event_us=at_us, x=x, y=y)
+            )
         parts.append(part)
     return parts
 
 
 def _broken(machine: Machine) -> dict[str, int]:
     """Lets actors run, and breaks what a machine can break."""
-    world, rng, counts = machine.world, machine.world.rng, {"kills": 0, "cuts": 0, "takeovers": 0}
-    danger, patience = rng.choice((0.0, 0.01, 0.03, 0.05, 0.1)), rng.choice((0.0, 0.7, 0.9, 0.95))
+    world, rng, counts = (
+        machine.world,
+        machine.world.rng,
+        {"kills": 0, "cuts": 0, "takeovers": 0},
+    )
+    danger, patience = (
+        rng.choice((0.0, 0.01, 0.03, 0.05, 0.1)),
+        rng.choice((0.0, 0.7, 0.9, 0.95)),
+    )
     _revive(machine)
     actor, quiet = world.actors[0], 0
     for turn in range(_TURNS):
         broken = rng.random() < danger or machine.cut_in == 1
         if broken:
-            _break_one(machine, "cut" if machine.cut_in == 1 else rng.choice(_FAULTS), counts)
+            _break_one(
+                machine, "cut" if machine.cut_in == 1 else rng.choice(_FAULTS), counts
+            )
         machine.cut_in = max(0, machine.cut_in - 1)
         if broken or turn % _LOOK_EVERY == 0 or not world.living():
             _revive(machine)
@@ -111,7 +151,9 @@ def _broken(machine: Machine) -> dict[str, int]:
             quiet += 1
         if quiet > _QUIET_TURNS:
             break
-        if actor not in living or rng.random() > patience:  # some run long while others stand in the middle of a write
+        if (
+            actor not in living or rng.random() > patience
+        ):  # some run long while others stand in the middle of a write
             actor = rng.choice(living)
         world.turn(actor)
     return counts
@@ -180,7 +222,9 @@ def _ended(machine: Machine) -> None:
     machine.is_ending = True
     while living := world.living():
         world.turn(world.rng.choice(living))
-    world.now_us += 1000 * 3600 * SECOND_US  # a lease of a container that is gone is old, wherever the clock stepped
+    world.now_us += (
+        1000 * 3600 * SECOND_US
+    )  # a lease of a container that is gone is old, wherever the clock stepped
     last = world.start("last engine", machine.engine)
     while not last.is_done:
         world.turn(last)
@@ -191,7 +235,9 @@ def _ended(machine: Machine) -> None:
 def _raise_of(actors: list[Actor], expected: tuple[type[Exception], ...]) -> None:
     for actor in actors:
         if actor.error is not None and not isinstance(actor.error, expected):
-            raise AssertionError(f"{actor.name} ended with {actor.error!r}") from actor.error
+            raise AssertionError(
+                f"{actor.name} ended with {actor.error!r}"
+            ) from actor.error
 
 
 def _judge(machine: Machine) -> None:
@@ -205,4 +251,6 @@ def _judge(machine: Machine) -> None:
     found, expected = machine.tables.rows(machine.table), calm(machine)
     assert found == expected, "the table is not what a calm engine makes of the log"  # noqa: S101 - a law
     known = {repr(row) for row in found}
-    assert all(repr(row) in known for row in machine.told), "what was told is not in the table"  # noqa: S101 - a law
+    assert all(repr(row) in known for row in machine.told), (  # noqa: S101 - a law
+        "what was told is not in the table"
+    )

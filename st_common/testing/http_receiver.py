@@ -63,7 +63,11 @@ class HttpReceiver:
         ThreadingHTTPServer.daemon_threads = True
         self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
         self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever,
+            kwargs={"poll_interval": 0.01},
+            daemon=True,
+        ).start()
 
     def stop(self) -> None:
         """Listens no more: who comes is refused a connection."""

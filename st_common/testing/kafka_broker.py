@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 JARS = Path(__file__).resolve().parents[2] / "jars" / "kafka"
-_JAVA = ("java", "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*")
+_JAVA = (
+    "java",
+    "-Xms64m",
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-cp",
+    f"{JARS}/*",
+)
 _CLUSTER = "ZmFpcndheS1jaGFuZ2VzLg"  # any 16 bytes in base64
 _START_S = 60.0
 _SETTINGS = """\
@@ -48,8 +56,20 @@ class KafkaBroker:
         settings = self.folder / "broker.properties"
         if not settings.exists():
             self.port, controller = _free_ports(2)
-            settings.write_text(_SETTINGS.format(port=self.port, controller=controller, folder=self.folder))
-            command = [*_JAVA, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(settings)]
+            settings.write_text(
+                _SETTINGS.format(
+                    port=self.port, controller=controller, folder=self.folder
+                )
+            )
+            command = [
+                *_JAVA,
+                "kafka.tools.StorageTool",
+                "format",
+                "-t",
+                _CLUSTER,
+                "-c",
+                str(settings),
+            ]
             subprocess.run(command, check=True, capture_output=True, timeout=_START_S)  # noqa: S603 - our own command
         with (self.folder / "broker.log").open("ab") as log:
             command = [*_JAVA, "kafka.Kafka", str(settings)]

@@ -24,30 +24,77 @@ from st_common.testing.oracle import Change, Control, Feature, Fix, Layers, Row,
 from st_common.testing.oracle_expressions import ATTRIBUTES
 from st_common.testing.strategies import Case, Course, Segmentation
 
-Told = tuple[int, str, int, int | None, str, str | None, int, str, int, int, float | None, str | None]
+Told = tuple[
+    int,
+    str,
+    int,
+    int | None,
+    str,
+    str | None,
+    int,
+    str,
+    int,
+    int,
+    float | None,
+    str | None,
+]
 
 _VALUE = 10  # the place of the value in what is told
-_ARROW = {"string": pa.string(), "double": pa.float64(), "long": pa.int64(), "bool": pa.bool_()}
+_ARROW = {
+    "string": pa.string(),
+    "double": pa.float64(),
+    "long": pa.int64(),
+    "bool": pa.bool_(),
+}
 
 
 def told_by_oracle(changes: Iterable[Change]) -> list[Told]:
     """The oracle's changes without `seq`, sorted: what an engine must have told, whatever order it has in one row."""
     return sorted(
-        ((c.position, c.query, c.query_version, c.layer_version, c.object, c.partner, c.sign, c.cause, c.event_us,
-          c.fix_us, _value(c.value), _fields(c.fields))
-         for c in changes), key=repr,
-    )  # fmt: skip
+        (
+            (
+                c.position,
+                c.query,
+                c.query_version,
+                c.layer_version,
+                c.object,
+                c.partner,
+                c.sign,
+                c.cause,
+                c.event_us,
+                c.fix_us,
+                _value(c.value),
+                _fields(c.fields),
+            )
+            for c in changes
+        ),
+        key=repr,
+    )
 
 
 def told(changes: pa.Table, order: Mapping[int, int] | None = None) -> list[Told]:
     """An engine's changes in the same form; `order` maps its positions to places in the case's rows."""
     rows = changes.to_pylist()
     return sorted(
-        ((order[r["position"]] if order else r["position"], r["query"], r["query_version"], r["layer_version"],
-          r["object"], r["partner"], r["sign"], r["cause"], _us(r["event_ts"]), _us(r["fix_ts"]),
-          _value(r["value"]), _fields(r["fields"])) for r in rows),
+        (
+            (
+                order[r["position"]] if order else r["position"],
+                r["query"],
+                r["query_version"],
+                r["layer_version"],
+                r["object"],
+                r["partner"],
+                r["sign"],
+                r["cause"],
+                _us(r["event_ts"]),
+                _us(r["fix_ts"]),
+                _value(r["value"]),
+                _fields(r["fields"]),
+            )
+            for r in rows
+        ),
         key=repr,
-    )  # fmt: skip
+    )
 
 
 def _us(stamp: datetime) -> int:
@@ -64,15 +111,22 @@ def _fields(fields: str | None) -> str | None:
     if fields is None:
         return None
     found = {
-        k: float(v) if isinstance(v, int) and not isinstance(v, bool) else v for k, v in json.loads(fields).items()
+        k: float(v) if isinstance(v, int) and not isinstance(v, bool) else v
+        for k, v in json.loads(fields).items()
     }
     return json.dumps(found, sort_keys=True)
 
 
-def assert_alike(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> None:
+def assert_alike(
+    found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]
+) -> None:
     """What was told is what brute force tells; values may differ by 0.01 %, as geodesics do."""
-    assert [_without_value(row) for row in found] == [_without_value(row) for row in expected]  # noqa: S101 - a law, for tests to call
-    for value, other in zip((row[_VALUE] for row in found), (row[_VALUE] for row in expected), strict=True):
+    assert [_without_value(row) for row in found] == [  # noqa: S101 - a law, for tests to call
+        _without_value(row) for row in expected
+    ]
+    for value, other in zip(
+        (row[_VALUE] for row in found), (row[_VALUE] for row in expected), strict=True
+    ):
         assert (value is None) == (other is None)  # noqa: S101 - a law, for tests to call
         assert value is None or math.isclose(value, other, rel_tol=1e-4)  # noqa: S101 - a law, for tests to call
 
@@ -89,9 +143,16 @@ class ShapelyLayer:
         self.fids = np.array([feature.fid for feature in features], object)
 
     def match(
-        self, x: np.ndarray, y: np.ndarray, *, distance_m: float | None = None, kinds: tuple[str, ...] = (),
-        tags: Tags = (), within: bool = False, growth: Growth = POINT,
-    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+        within: bool = False,
+        growth: Growth = POINT,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of a point, or of the box around it, and a feature within the distance; planar."""
         half = (growth.value + growth.metres) / 2
         pairs = [
@@ -99,57 +160,94 @@ class ShapelyLayer:
             for i, (a, b) in enumerate(zip(x, y, strict=True))
             for j, feature in enumerate(self.features)
             if self._is_meant(feature, kinds, tags)
-            and _holds(shapely.box(a - half, b - half, a + half, b + half) if half else shapely.Point(a, b),
-                       feature, distance_m, within=within)
-        ]  # fmt: skip
+            and _holds(
+                shapely.box(a - half, b - half, a + half, b + half)
+                if half
+                else shapely.Point(a, b),
+                feature,
+                distance_m,
+                within=within,
+            )
+        ]
         found = np.array(pairs, np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1]
 
     def keyed(
-        self, keys: pa.Array, right: str, *, kinds: tuple[str, ...] = (), tags: Tags = ()
+        self,
+        keys: pa.Array,
+        right: str,
+        *,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
     ) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of a point and a feature whose `right` (fid, kind or a tag) is the point's key, as text."""
         pairs = [
             (i, j)
             for i, key in enumerate(keys.to_pylist())
             for j, feature in enumerate(self.features)
-            if self._is_meant(feature, kinds, tags) and key is not None and key == self._value(feature, right)
+            if self._is_meant(feature, kinds, tags)
+            and key is not None
+            and key == self._value(feature, right)
         ]
         found = np.array(pairs, np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1]
 
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag of every feature."""
-        return pa.array([self._value(feature, column) for feature in self.features], pa.string())
+        return pa.array(
+            [self._value(feature, column) for feature in self.features], pa.string()
+        )
 
     def _is_meant(self, feature: Feature, kinds: tuple[str, ...], tags: Tags) -> bool:
-        return (not kinds or feature.kind in kinds) and all(self._value(feature, n) == value for n, value in tags)
+        return (not kinds or feature.kind in kinds) and all(
+            self._value(feature, n) == value for n, value in tags
+        )
 
     def _value(self, feature: Feature, right: str) -> str | None:
         return {**feature.tags, "fid": feature.fid, "kind": feature.kind}.get(right)
 
 
-def _holds(box: BaseGeometry, feature: Feature, distance_m: float | None, *, within: bool) -> bool:
+def _holds(
+    box: BaseGeometry, feature: Feature, distance_m: float | None, *, within: bool
+) -> bool:
     if within:
         return box.within(feature.geometry)
     return box.distance(feature.geometry) <= (distance_m or 0.0)
 
 
 def settings_of(
-    rules: Rules, *, shard: int = 0, shards: int = 1, margin: float = 0.0, refills: bool = True
+    rules: Rules,
+    *,
+    shard: int = 0,
+    shards: int = 1,
+    margin: float = 0.0,
+    refills: bool = True,
 ) -> Settings:
     """The step's settings for the oracle's rules, in one of some shards, with caches of some width."""
     return Settings(
-        lateness_us=rules.lateness_us, silence_us=rules.silence_us, tick_us=rules.tick_us, geographic=rules.geographic,
-        window_rows=rules.window_rows, margin=margin, refills=refills, shard=shard, shards=shards,
-    )  # fmt: skip
+        lateness_us=rules.lateness_us,
+        silence_us=rules.silence_us,
+        tick_us=rules.tick_us,
+        geographic=rules.geographic,
+        window_rows=rules.window_rows,
+        margin=margin,
+        refills=refills,
+        shard=shard,
+        shards=shards,
+    )
 
 
-def packets_of(case: Case, segmentation: Segmentation, shards: int) -> tuple[list[list[Packet]], dict[int, int]]:
+def packets_of(
+    case: Case, segmentation: Segmentation, shards: int
+) -> tuple[list[list[Packet]], dict[int, int]]:
     """The case as packets, per segment one per shard; and the place in the case's rows of each position."""
     parts: list[list[tuple[int, Row]]] = []
     for number, row in enumerate(case.rows):
-        if not parts or number in segmentation.cuts or isinstance(row, Fix) != isinstance(parts[-1][-1][1], Fix):
+        if (
+            not parts
+            or number in segmentation.cuts
+            or isinstance(row, Fix) != isinstance(parts[-1][-1][1], Fix)
+        ):
             parts.append([])
         parts[-1].append((number, row))
     segments: list[list[Packet]] = []
@@ -158,26 +256,37 @@ def packets_of(case: Case, segmentation: Segmentation, shards: int) -> tuple[lis
         order |= {(segment << 24) | at: number for at, (number, _) in enumerate(part)}
         fixes = [row for _, row in part if isinstance(row, Fix)]
         if fixes:
-            segments.append(pack(segment, _fixes(fixes), rows=len(fixes), rejects=0, shards=shards))
+            segments.append(
+                pack(segment, _fixes(fixes), rows=len(fixes), rejects=0, shards=shards)
+            )
         else:
-            payload = "\n".join(json.dumps(dict(row.row)) for _, row in part if isinstance(row, Control)).encode()
+            payload = "\n".join(
+                json.dumps(dict(row.row)) for _, row in part if isinstance(row, Control)
+            ).encode()
             segments.append([control_packet(segment, payload)] * shards)
     return segments, order
 
 
 def _fixes(rows: Sequence[Fix]) -> pa.Table:
-    return pa.table({
-        "row": pa.array(range(len(rows)), pa.int32()),
-        "object": pa.array([row.object for row in rows]).dictionary_encode(),
-        "event_ts": pa.array([row.event_us for row in rows], pa.int64()),
-        "x": pa.array([row.x for row in rows], pa.float64()), "y": pa.array([row.y for row in rows], pa.float64()),
-        "gone": pa.array([row.gone for row in rows], pa.bool_()),
-        **{name: pa.array([row.attributes.get(name) for row in rows], _ARROW[kind])
-           for name, kind in ATTRIBUTES.items()},
-    })  # fmt: skip
+    return pa.table(
+        {
+            "row": pa.array(range(len(rows)), pa.int32()),
+            "object": pa.array([row.object for row in rows]).dictionary_encode(),
+            "event_ts": pa.array([row.event_us for row in rows], pa.int64()),
+            "x": pa.array([row.x for row in rows], pa.float64()),
+            "y": pa.array([row.y for row in rows], pa.float64()),
+            "gone": pa.array([row.gone for row in rows], pa.bool_()),
+            **{
+                name: pa.array([row.attributes.get(name) for row in rows], _ARROW[kind])
+                for name, kind in ATTRIBUTES.items()
+            },
+        }
+    )
 
 
-def batched(segments: Sequence[list[Packet]], batches: Sequence[int]) -> list[list[list[Packet]]]:
+def batched(
+    segments: Sequence[list[Packet]], batches: Sequence[int]
+) -> list[list[list[Packet]]]:
     """Segments in batches of the given sizes; what is left is one more."""
     out, at = [], 0
     for size in [*batches, len(segments)]:
@@ -188,9 +297,15 @@ def batched(segments: Sequence[list[Packet]], batches: Sequence[int]) -> list[li
 
 
 def run_steps(
-    case: Case, segmentation: Segmentation, *, shards: int = 1, through_bytes: bool = False, margin: float = 0.0,
-    refills: bool = True, restarts: Collection[int] = (),
-) -> tuple[pa.Table, Counters, dict[int, int]]:  # fmt: skip
+    case: Case,
+    segmentation: Segmentation,
+    *,
+    shards: int = 1,
+    through_bytes: bool = False,
+    margin: float = 0.0,
+    refills: bool = True,
+    restarts: Collection[int] = (),
+) -> tuple[pa.Table, Counters, dict[int, int]]:
     """The case through the pure step, shard by shard and batch by batch; with caches where there is a `margin`.
 
     With `through_bytes` every packet, delta and state is written and read back on its way; with `restarts` those of
@@ -206,9 +321,13 @@ def run_steps(
             read = [packets[shard] for packets in batch]
             if is_written:
                 read = [Packet.from_blob(packet.to_blob()) for packet in reversed(read)]
-            of = settings_of(case.rules, shard=shard, shards=shards, margin=margin, refills=refills)
+            of = settings_of(
+                case.rules, shard=shard, shards=shards, margin=margin, refills=refills
+            )
             done = step(states[shard], read, of, layer_of)
-            states[shard] = _rebuilt(states[shard], done.deltas) if is_written else done.state
+            states[shard] = (
+                _rebuilt(states[shard], done.deltas) if is_written else done.state
+            )
             results.append(done.changes)
             counters += done.counters
         told_changes.append(settled(results))
@@ -218,7 +337,12 @@ def run_steps(
 def run_course(case: Case, course: Course) -> tuple[pa.Table, Counters, dict[int, int]]:
     """The case through the pure step, in the way that a course says."""
     return run_steps(
-        case, course.cut, shards=course.shards, margin=course.margin, refills=course.refills, restarts=course.restarts
+        case,
+        course.cut,
+        shards=course.shards,
+        margin=course.margin,
+        refills=course.refills,
+        restarts=course.restarts,
     )
 
 

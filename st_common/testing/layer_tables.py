@@ -16,9 +16,11 @@ from st_common.testing.strategies import LAYER, Case
 
 _INF = float("inf")
 REGIONS = Regions(
-    group="default", version=1, region_id=["0", "10", "11"],
+    group="default",
+    version=1,
+    region_id=["0", "10", "11"],
     bounds=np.array([[-_INF, -_INF, 4, _INF], [4, -_INF, _INF, 3], [4, 3, _INF, _INF]]),
-)  # fmt: skip
+)
 """Three regions of the grid, so that features lie across borders."""
 
 
@@ -40,11 +42,14 @@ def store_layers(home: Home, case: Case) -> Case:
 def _features(found: Sequence[Feature]) -> Features:
     features = sorted(found, key=lambda feature: feature.fid)
     return Features(
-        fids=_objects([feature.fid for feature in features]), kinds=_objects([feature.kind for feature in features]),
+        fids=_objects([feature.fid for feature in features]),
+        kinds=_objects([feature.kind for feature in features]),
         tags=_objects([dict(feature.tags) for feature in features]),
-        geometries=_objects([feature.geometry for feature in features]), wanted=len(features),
-        repaired=0, rejected={},
-    )  # fmt: skip
+        geometries=_objects([feature.geometry for feature in features]),
+        wanted=len(features),
+        repaired=0,
+        rejected={},
+    )
 
 
 def _objects(values: Sequence[object]) -> np.ndarray:
@@ -64,5 +69,7 @@ def _renumbered(case: Case, versions: dict[int, int]) -> Case:
         if control.get(key) is not None:
             control[key] = versions[control[key]]
         rows.append(replace(row, row=control))
-    layers: Layers = {(LAYER, versions[number]): found for (_, number), found in case.layers.items()}
+    layers: Layers = {
+        (LAYER, versions[number]): found for (_, number), found in case.layers.items()
+    }
     return replace(case, rows=tuple(rows), layers=layers)

@@ -38,7 +38,12 @@ def bare_log(folder: Path, *, storage: Storage | None = None) -> Log:
 
 
 def write_log(
-    folder: Path, rows: Sequence[Row], cuts: Collection[int] = (), *, arrival_us: int = 0, live: bool = False
+    folder: Path,
+    rows: Sequence[Row],
+    cuts: Collection[int] = (),
+    *,
+    arrival_us: int = 0,
+    live: bool = False,
 ) -> Written:
     """A log in `folder` that holds the rows; a segment ends at every cut, and wherever fixes and control rows meet.
 
@@ -50,7 +55,12 @@ def write_log(
     order: dict[int, int] = {}
     for part in _parts(rows, frozenset(cuts)):
         control = isinstance(part[0], Control)
-        segment = log.append(_payload(part), arrival_us=arrival_us, control=control, live=live and not control)
+        segment = log.append(
+            _payload(part),
+            arrival_us=arrival_us,
+            control=control,
+            live=live and not control,
+        )
         for number, row in enumerate(part):
             position = position_of(segment.number, number)
             order[position] = len(placed)
@@ -58,7 +68,9 @@ def write_log(
     return Written(log=log, rows=tuple(placed), order=order)
 
 
-def settings_of(name: str, rules: Rules, *, shards: int = 2, margin: float = 0.0) -> StreamSettings:
+def settings_of(
+    name: str, rules: Rules, *, shards: int = 2, margin: float = 0.0
+) -> StreamSettings:
     """The settings of a stream whose log `write_log` wrote; replays may be ahead of their arrival.
 
     `margin` is the width of the caches of moving queries; there are none where objects are never silent.
@@ -85,7 +97,11 @@ def settings_of(name: str, rules: Rules, *, shards: int = 2, margin: float = 0.0
 def _parts(rows: Sequence[Row], cuts: frozenset[int]) -> list[list[Row]]:
     parts: list[list[Row]] = []
     for number, row in enumerate(rows):
-        if not parts or number in cuts or isinstance(row, Fix) != isinstance(parts[-1][-1], Fix):
+        if (
+            not parts
+            or number in cuts
+            or isinstance(row, Fix) != isinstance(parts[-1][-1], Fix)
+        ):
             parts.append([])
         parts[-1].append(row)
     return parts
@@ -100,9 +116,13 @@ def _payload(part: list[Row]) -> bytes:
         if isinstance(row, Control):
             text.write(json.dumps(dict(row.row)) + "\n")
         elif row.gone:
-            writer.writerow((row.object, row.event_us, "", "", "1", *("" for _ in ATTRIBUTES)))
+            writer.writerow(
+                (row.object, row.event_us, "", "", "1", *("" for _ in ATTRIBUTES))
+            )
         else:
             values = [row.attributes.get(name) for name in ATTRIBUTES]
             texts = ["" if value is None else text_of(value) for value in values]
-            writer.writerow((row.object, row.event_us, repr(row.x), repr(row.y), "", *texts))
+            writer.writerow(
+                (row.object, row.event_us, repr(row.x), repr(row.y), "", *texts)
+            )
     return text.getvalue().encode()

@@ -15,18 +15,33 @@ def many_conditions(rng: Random, count: int) -> dict[str, Meaning]:
 
 
 def _condition(rng: Random) -> tuple[str, Meaning]:
-    low, width, kinds = rng.randint(-2, 16) / 2, rng.randint(0, 10) / 2, tuple(rng.sample(_KINDS, rng.randint(1, 2)))
+    low, width, kinds = (
+        rng.randint(-2, 16) / 2,
+        rng.randint(0, 10) / 2,
+        tuple(rng.sample(_KINDS, rng.randint(1, 2))),
+    )
     number, other = rng.choice(("load", "x", "y")), rng.choice(("x", "y"))
     listed = ", ".join(f"'{kind}'" for kind in kinds)
     parts: tuple[tuple[str, Meaning], ...] = (
-        (f"{number} > {low}", lambda r, _: _in(r, number, low, float("inf")) and _value(r, number) != low),
-        (f"{number} BETWEEN {low} AND {low + width}", lambda r, _: _in(r, number, low, low + width)),
+        (
+            f"{number} > {low}",
+            lambda r, _: _in(r, number, low, float("inf")) and _value(r, number) != low,
+        ),
+        (
+            f"{number} BETWEEN {low} AND {low + width}",
+            lambda r, _: _in(r, number, low, low + width),
+        ),
         (f"kind IN ({listed})", lambda r, _: _value(r, "kind") in kinds),
         (
             f"kind = '{kinds[0]}' AND {number} <= {low}",
-            lambda r, _: _value(r, "kind") == kinds[0] and _in(r, number, -float("inf"), low),
+            lambda r, _: (
+                _value(r, "kind") == kinds[0] and _in(r, number, -float("inf"), low)
+            ),
         ),
-        (f"abs({other} - {low}) <= {width}", lambda r, _: abs(_value(r, other) - low) <= width),
+        (
+            f"abs({other} - {low}) <= {width}",
+            lambda r, _: abs(_value(r, other) - low) <= width,
+        ),
         (
             f"kind LIKE '{kinds[0][:2]}%' AND {other} * 2 > {low}",
             lambda r, _: _value(r, "kind") == kinds[0] and _value(r, other) * 2 > low,
@@ -36,7 +51,11 @@ def _condition(rng: Random) -> tuple[str, Meaning]:
 
 
 def _value(reading: Reading, name: str) -> Any:
-    return getattr(reading.fix, name) if name in ("x", "y") else reading.fix.attributes.get(name)
+    return (
+        getattr(reading.fix, name)
+        if name in ("x", "y")
+        else reading.fix.attributes.get(name)
+    )
 
 
 def _in(reading: Reading, name: str, low: float, high: float) -> bool:

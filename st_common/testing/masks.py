@@ -24,6 +24,10 @@ class Masks:
         row, place = np.nonzero(self.rows[1:, objects])
         count = np.bincount(row, minlength=len(rules))
         return Lists(
-            of_rule=np.arange(len(self.rows)) - 1, size=np.concatenate([[len(objects)], count]), owner=rules - 1,
-            start=np.cumsum(count) - count, count=count, members=objects[place],
-        )  # fmt: skip
+            of_rule=np.arange(len(self.rows)) - 1,
+            size=np.concatenate([[len(objects)], count]),
+            owner=rules - 1,
+            start=np.cumsum(count) - count,
+            count=count,
+            members=objects[place],
+        )

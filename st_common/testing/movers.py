@@ -103,7 +103,11 @@ def read_roads(path: Path) -> Roads:
     points: dict[int, tuple[float, float]] = {}
     edges: list[tuple[int, int, float]] = []
     both = osmium.osm.NODE | osmium.osm.WAY
-    for way in osmium.FileProcessor(str(path), both).with_locations().with_filter(osmium.filter.KeyFilter("highway")):
+    for way in (
+        osmium.FileProcessor(str(path), both)
+        .with_locations()
+        .with_filter(osmium.filter.KeyFilter("highway"))
+    ):
         if not isinstance(way, osmium.osm.Way):
             continue
         speed = SPEEDS_MPS.get(way.tags["highway"].removesuffix("_link"))
@@ -113,13 +117,21 @@ def read_roads(path: Path) -> Roads:
             forth, back = _directions(way.tags)
             for (a, _), (b, _) in pairwise(nodes):
                 edges += [(a, b, speed)] * forth + [(b, a, speed)] * back
-    edges = [edge for edge in edges if edge[0] in points and edge[1] in points and points[edge[0]] != points[edge[1]]]
+    edges = [
+        edge
+        for edge in edges
+        if edge[0] in points
+        and edge[1] in points
+        and points[edge[0]] != points[edge[1]]
+    ]
     if not edges:
         raise ValueError(f"{path} holds no drivable road")
     refs = np.array(sorted(points))
     where = np.array([points[ref] for ref in refs.tolist()])
     ends = np.searchsorted(refs, np.array([edge[:2] for edge in edges]))
-    return _connected(where, ends[:, 0], ends[:, 1], np.array([edge[2] for edge in edges]))
+    return _connected(
+        where, ends[:, 0], ends[:, 1], np.array([edge[2] for edge in edges])
+    )
 
 
 def drive(roads: Roads, *, vehicles: int, seconds: int, seed: int) -> Tracks:
@@ -127,22 +139,41 @@ def drive(roads: Roads, *, vehicles: int, seconds: int, seed: int) -> Tracks:
     rng = np.random.default_rng(seed)
     kind = rng.choice(len(CLASSES), vehicles, p=CLASS_SHARES)
     share = rng.uniform(SLOWEST[kind], FASTEST[kind])
-    edge = rng.choice(len(roads.start), vehicles, p=roads.length_m / roads.length_m.sum())
+    edge = rng.choice(
+        len(roads.start), vehicles, p=roads.length_m / roads.length_m.sum()
+    )
     offset_m = rng.uniform(0, roads.length_m[edge])
     phase_ms = rng.integers(0, 1000, vehicles)
     shape = (seconds, vehicles)
-    x, y, speed, edges = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
+    x, y, speed, edges = (
+        np.empty(shape),
+        np.empty(shape),
+        np.empty(shape),
+        np.empty(shape, np.int64),
+    )
     for second in range(seconds):
         along = offset_m / roads.length_m[edge]
-        x[second] = roads.x[roads.start[edge]] * (1 - along) + roads.x[roads.end[edge]] * along
-        y[second] = roads.y[roads.start[edge]] * (1 - along) + roads.y[roads.end[edge]] * along
+        x[second] = (
+            roads.x[roads.start[edge]] * (1 - along) + roads.x[roads.end[edge]] * along
+        )
+        y[second] = (
+            roads.y[roads.start[edge]] * (1 - along) + roads.y[roads.end[edge]] * along
+        )
         speed[second], edges[second] = roads.speed_mps[edge] * share, edge
         edge, offset_m = _one_second(roads, edge, offset_m, share, rng)
-    return Tracks(x=x, y=y, speed_mps=speed, edge=edges, phase_ms=phase_ms, kind=kind, share=share)
+    return Tracks(
+        x=x, y=y, speed_mps=speed, edge=edges, phase_ms=phase_ms, kind=kind, share=share
+    )
 
 
 def write_csv(
-    path: Path, roads: Roads, *, vehicles: int = 2000, seconds: int = 66, seed: int = 1, flaws: Flaws | None = None
+    path: Path,
+    roads: Roads,
+    *,
+    vehicles: int = 2000,
+    seconds: int = 66,
+    seed: int = 1,
+    flaws: Flaws | None = None,
 ) -> Counts:
     """A CSV file of the fixes of so many vehicles, with a header, in the order of time but for the flaws.
 
@@ -159,12 +190,16 @@ def write_csv(
     bad = _some(rng, count, flaws.bad)
     spoilt = [_spoil(line, number) for number, line in enumerate(lines[bad].tolist())]
     order = np.concatenate([order, order[double] + 0.2, bad + 0.5])
-    rows = np.concatenate([lines, lines[double], np.array(spoilt, object)])[np.argsort(order, kind="stable")]
+    rows = np.concatenate([lines, lines[double], np.array(spoilt, object)])[
+        np.argsort(order, kind="stable")
+    ]
     path.write_bytes(b"\n".join([",".join(COLUMNS).encode(), *rows.tolist(), b""]))
     return Counts(rows=len(rows), bad=len(bad), double=len(double), late=len(late))
 
 
-def metres(x1: np.ndarray, y1: np.ndarray, x2: np.ndarray, y2: np.ndarray) -> np.ndarray:
+def metres(
+    x1: np.ndarray, y1: np.ndarray, x2: np.ndarray, y2: np.ndarray
+) -> np.ndarray:
     """The distances between points a few kilometres apart, in metres; degrees in."""
     middle = np.radians((y1 + y2) / 2)
     east, north = np.radians(x2 - x1) * np.cos(middle), np.radians(y2 - y1)
@@ -176,20 +211,35 @@ def _directions(tags: osmium.osm.TagList) -> tuple[int, int]:
     return int(oneway != "-1"), int(oneway not in ("yes", "true", "1"))
 
 
-def _connected(where: np.ndarray, start: np.ndarray, end: np.ndarray, speed: np.ndarray) -> Roads:
+def _connected(
+    where: np.ndarray, start: np.ndarray, end: np.ndarray, speed: np.ndarray
+) -> Roads:
     part = _parts(len(where), start, end)
     keep = part[start] == np.bincount(part[start]).argmax()
     start, end, speed = start[keep], end[keep], speed[keep]
     stuck = ~np.isin(end, start)  # only arrivals: drive back
-    start, end = np.concatenate([start, end[stuck]]), np.concatenate([end, start[stuck]])
+    start, end = (
+        np.concatenate([start, end[stuck]]),
+        np.concatenate([end, start[stuck]]),
+    )
     speed = np.concatenate([speed, speed[stuck]])
     used, ends = np.unique(np.stack([start, end]), return_inverse=True)
     start, end = ends.reshape(2, -1)
-    _, once = np.unique(start * len(used) + end, return_index=True)  # by start, then end
-    start, end, speed, x, y = start[once], end[once], speed[once], where[used, 0], where[used, 1]
+    _, once = np.unique(
+        start * len(used) + end, return_index=True
+    )  # by start, then end
+    start, end, speed, x, y = (
+        start[once],
+        end[once],
+        speed[once],
+        where[used, 0],
+        where[used, 1],
+    )
     length_m = metres(x[start], y[start], x[end], y[end])
     first = np.searchsorted(start, np.arange(len(used) + 1))
-    return Roads(x=x, y=y, start=start, end=end, length_m=length_m, speed_mps=speed, first=first)
+    return Roads(
+        x=x, y=y, start=start, end=end, length_m=length_m, speed_mps=speed, first=first
+    )
 
 
 def _parts(points: int, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -205,7 +255,11 @@ def _parts(points: int, start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 def _one_second(
-    roads: Roads, edge: np.ndarray, offset_m: np.ndarray, share: np.ndarray, rng: np.random.Generator
+    roads: Roads,
+    edge: np.ndarray,
+    offset_m: np.ndarray,
+    share: np.ndarray,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Edges and offsets a second later; whoever reaches an edge's end goes on along the next with the time left."""
     edge, offset_m, left_s = edge.copy(), offset_m.copy(), np.ones(len(edge))
@@ -236,11 +290,16 @@ def _lines(tracks: Tracks) -> np.ndarray:
     when_ms = np.arange(seconds)[:, None] * 1000 + tracks.phase_ms
     order = np.argsort(when_ms, axis=None, kind="stable")
     vehicle = np.tile(np.arange(vehicles), seconds)[order]
-    stamps = np.datetime_as_string(START + when_ms.ravel()[order].astype("timedelta64[ms]"), unit="ms")
+    stamps = np.datetime_as_string(
+        START + when_ms.ravel()[order].astype("timedelta64[ms]"), unit="ms"
+    )
     columns = (
         pa.array(np.char.mod("v%05d", np.arange(vehicles))).take(pa.array(vehicle)),
         pc.binary_join_element_wise(pa.array(stamps), "Z", ""),
-        *(pc.cast(pa.array(np.round(at.ravel()[order], 7)), pa.string()) for at in (tracks.x, tracks.y)),
+        *(
+            pc.cast(pa.array(np.round(at.ravel()[order], 7)), pa.string())
+            for at in (tracks.x, tracks.y)
+        ),
         pa.array(CLASSES).take(pa.array(tracks.kind[vehicle])),
         pc.cast(pa.array(np.round(tracks.speed_mps.ravel()[order], 2)), pa.string()),
     )

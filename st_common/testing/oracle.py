@@ -35,15 +35,29 @@ from st_common.testing.oracle_ticks import judge_ticks
 from st_common.testing.oracle_world import World
 
 __all__ = [
-    "Change", "Control", "Feature", "Fix", "Layers", "Outcome", "Row", "Rules", "agree", "answer", "changes",
-    "distance_m", "fold", "judge",
-]  # fmt: skip
+    "Change",
+    "Control",
+    "Feature",
+    "Fix",
+    "Layers",
+    "Outcome",
+    "Row",
+    "Rules",
+    "agree",
+    "answer",
+    "changes",
+    "distance_m",
+    "fold",
+    "judge",
+]
 
 Answer = dict[tuple[str, str, str | None], float | None]
 """(query, object, partner) that hold; with the value of an aggregate's group, None for all others."""
 
 
-def judge(rows: Iterable[Row], *, layers: Layers | None = None, rules: Rules | None = None) -> Outcome:
+def judge(
+    rows: Iterable[Row], *, layers: Layers | None = None, rules: Rules | None = None
+) -> Outcome:
     """The changes of the rows, which are in log order, and the counts of late, double and used fixes.
 
     `seq` counts the changes of one position from 0, in the order of event time, kind (expiry, fix, tick), object, sign
@@ -55,16 +69,24 @@ def judge(rows: Iterable[Row], *, layers: Layers | None = None, rules: Rules | N
             expression is not in `oracle_expressions`.
     """
     world = _after(rows, layers or {}, rules or Rules())
-    return Outcome(changes=world.changes, late=world.late, double=world.double, used=world.used)
+    return Outcome(
+        changes=world.changes, late=world.late, double=world.double, used=world.used
+    )
 
 
-def changes(rows: Iterable[Row], *, layers: Layers | None = None, rules: Rules | None = None) -> list[Change]:
+def changes(
+    rows: Iterable[Row], *, layers: Layers | None = None, rules: Rules | None = None
+) -> list[Change]:
     """The changes alone of `judge`."""
     return judge(rows, layers=layers, rules=rules).changes
 
 
 def answer(
-    rows: Iterable[Row], *, upto: int | None = None, layers: Layers | None = None, rules: Rules | None = None
+    rows: Iterable[Row],
+    *,
+    upto: int | None = None,
+    layers: Layers | None = None,
+    rules: Rules | None = None,
 ) -> Answer:
     """What holds after the rows up to position `upto`, both included (None: after all rows).
 
@@ -72,15 +94,24 @@ def answer(
     A query at ticks holds what it held at the last one that was due, or when it was registered; nothing before that
     was judged, which is when the stream has a time.
     """
-    world = _after((row for row in rows if upto is None or row.position <= upto), layers or {}, rules or Rules())
+    world = _after(
+        (row for row in rows if upto is None or row.position <= upto),
+        layers or {},
+        rules or Rules(),
+    )
     found: Answer = {}
     for query in world.queries.values():
         if query.plan.by_ticks and query.judged is None:
             continue
-        known, at_us = (world.known, time_of(world)) if query.judged is None else query.judged
+        known, at_us = (
+            (world.known, time_of(world)) if query.judged is None else query.judged
+        )
         now = answer_of(world, query, known, at_us)
         is_value = query.plan.aggregate is not None
-        found |= {(query.name, *pair): told.value if is_value else None for pair, told in now.items()}
+        found |= {
+            (query.name, *pair): told.value if is_value else None
+            for pair, told in now.items()
+        }
     return found
 
 
@@ -98,7 +129,11 @@ def fold(rows: Iterable[Change]) -> Answer:
             raise AssertionError(f"{change} does not follow from what is before it")
         if change.sign > 0:
             found[key] = change.value
-        elif change.sign < 0 and found.pop(key) != change.value and change.value is not None:
+        elif (
+            change.sign < 0
+            and found.pop(key) != change.value
+            and change.value is not None
+        ):
             raise AssertionError(f"{change} takes back what was not told")
     return found
 
@@ -119,7 +154,10 @@ def _after(rows: Iterable[Row], layers: Layers, rules: Rules) -> World:
             judge_ticks(world)
         else:
             control(world, row.row)
-        world.changes += [replace(change, seq=seq) for seq, (_, change) in enumerate(sorted(world.here, key=_first))]
+        world.changes += [
+            replace(change, seq=seq)
+            for seq, (_, change) in enumerate(sorted(world.here, key=_first))
+        ]
         world.here = []
     return world
 

@@ -30,20 +30,29 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
         values = groups(plan.aggregate, counted(world, query, known, at_us))
         return {(group, None): Told(value=value) for group, value in values.items()}
     if plan.window is not None:
-        pairs = {(reading.fix.object, partner) for reading, partner in counted(world, query, known, at_us)}
-        return {pair: Told(fields=fields_of(plan, known.last[pair[0]])) for pair in pairs}
+        pairs = {
+            (reading.fix.object, partner)
+            for reading, partner in counted(world, query, known, at_us)
+        }
+        return {
+            pair: Told(fields=fields_of(plan, known.last[pair[0]])) for pair in pairs
+        }
     found = members(plan, known, world.features(query), world.rules)
     until = plan.inside if plan.valid_until else None
     return {
         pair: Told(
-            value=None if until is None else stays_until(until, reading, known, at_us, world.rules),
+            value=None
+            if until is None
+            else stays_until(until, reading, known, at_us, world.rules),
             fields=fields_of(plan, reading),
         )
         for pair, reading in found.items()
     }
 
 
-def shown_last(query: Query, pair: Pair, known: Known, was: Mapping[Below, Counted]) -> str | None:
+def shown_last(
+    query: Query, pair: Pair, known: Known, was: Mapping[Below, Counted]
+) -> str | None:
     """The columns beside a - : of a row of a frame its own, else of the object's last reading; groups have none."""
     if query.plan.aggregate is not None:
         return None
@@ -54,9 +63,14 @@ def shown_last(query: Query, pair: Pair, known: Known, was: Mapping[Below, Count
 def _framed(world: World, query: Query, frame: Frame, known: Known) -> dict[Pair, Told]:
     rows, aggregate = _rows(world, query, frame, known), query.plan.aggregate
     if aggregate is None:
-        return {row.pair: Told(fields=fields_of(query.plan, row.reading)) for row in rows}
+        return {
+            row.pair: Told(fields=fields_of(query.plan, row.reading)) for row in rows
+        }
     if aggregate.function == "avgspd":
-        return {(name, None): Told(value=value) for name, value in speeds(frame, rows).items()}
+        return {
+            (name, None): Told(value=value)
+            for name, value in speeds(frame, rows).items()
+        }
     values = groups(aggregate, [(row.reading, None) for row in rows])
     return {(group, None): Told(value=value) for group, value in values.items()}
 
@@ -68,9 +82,13 @@ def _rows(world: World, query: Query, frame: Frame, known: Known) -> list[FrameR
 def counting(world: World, query: Query, known: Known) -> set[str] | None:
     """The objects whose rows count, None: all. The condition is about the rows, all other clauses about the objects."""
     plan = query.plan
-    if not any((plan.inside, plan.neighbours, plan.join, plan.compare, plan.transforms)):
+    if not any(
+        (plan.inside, plan.neighbours, plan.join, plan.compare, plan.transforms)
+    ):
         return None
-    found = members(replace(plan, where=None, frame=None), known, world.features(query), world.rules)
+    found = members(
+        replace(plan, where=None, frame=None), known, world.features(query), world.rules
+    )
     return {name for name, _ in found}
 
 
@@ -78,16 +96,26 @@ def below(world: World, query: Query, known: Known, at_us: int) -> dict[Below, C
     """What is below an aggregate, or would be: rows of a frame, entries of a window, or members."""
     plan = query.plan
     if plan.frame is not None:
-        return {(*row.pair, 0): (row.reading, None) for row in _rows(world, query, plan.frame, known)}
+        return {
+            (*row.pair, 0): (row.reading, None)
+            for row in _rows(world, query, plan.frame, known)
+        }
     found = counted(world, query, known, at_us)
-    return {(r.fix.object, p, 0 if plan.window is None else r.fix.event_us): (r, p) for r, p in found}
+    return {
+        (r.fix.object, p, 0 if plan.window is None else r.fix.event_us): (r, p)
+        for r, p in found
+    }
 
 
 def fix_us_of(query: Query, pair: Pair, known: Known, at_us: int) -> int:
     """The time of the fix that a change is about: of a row its own, of a value the tick, else the object's last."""
     if query.plan.aggregate is not None:
         return at_us
-    return time_of(pair[1]) if query.plan.frame is not None and pair[1] else known.last_us[pair[0]]
+    return (
+        time_of(pair[1])
+        if query.plan.frame is not None and pair[1]
+        else known.last_us[pair[0]]
+    )
 
 
 def counted(world: World, query: Query, known: Known, at_us: int) -> list[Counted]:
@@ -107,13 +135,25 @@ def counted(world: World, query: Query, known: Known, at_us: int) -> list[Counte
 
 def _newness(entry: Entry) -> tuple[int, int, str, str]:
     """By event time, then by the row of the log at which it took effect; one row releases several by their ids."""
-    return entry.reading.fix.event_us, entry.position, entry.reading.fix.object, entry.partner or ""
+    return (
+        entry.reading.fix.event_us,
+        entry.position,
+        entry.reading.fix.object,
+        entry.partner or "",
+    )
 
 
 def judge_anew(
-    world: World, query: Query, known: Known, at_us: int, *, plus: str, minus: Callable[[Pair], str],
-    changed: str, rank: int = FIX,
-) -> set[Pair]:  # fmt: skip
+    world: World,
+    query: Query,
+    known: Known,
+    at_us: int,
+    *,
+    plus: str,
+    minus: Callable[[Pair], str],
+    changed: str,
+    rank: int = FIX,
+) -> set[Pair]:
     """Brings a query's answer to what holds now, by - and +; gives back the pairs that stayed as they were.
 
     The value of an aggregate that changed is taken back and told anew, both with the cause `changed`. Other values do
@@ -124,19 +164,44 @@ def judge_anew(
     stayed = set()
     for pair in was.keys() | now.keys():
         fix_us = fix_us_of(query, pair, known, at_us)
-        same = pair in was and pair in now and (query.plan.aggregate is None or was[pair] == now[pair].value)
+        same = (
+            pair in was
+            and pair in now
+            and (query.plan.aggregate is None or was[pair] == now[pair].value)
+        )
         if same:
             stayed.add(pair)
             continue
         both = pair in was and pair in now
         if pair in was:
             cause = changed if both else minus(pair)
-            world.emit(query, pair, -1, cause, event_us=at_us, fix_us=fix_us, rank=rank, value=was[pair],
-                       fields=shown_last(query, pair, known, before))  # fmt: skip
+            world.emit(
+                query,
+                pair,
+                -1,
+                cause,
+                event_us=at_us,
+                fix_us=fix_us,
+                rank=rank,
+                value=was[pair],
+                fields=shown_last(query, pair, known, before),
+            )
         if pair in now:
             told = now[pair]
             cause = changed if both else plus
-            world.emit(query, pair, 1, cause, event_us=at_us, fix_us=fix_us, rank=rank, value=told.value,
-                       fields=told.fields)  # fmt: skip
-    query.answer = {pair: told.value if query.plan.aggregate is not None else None for pair, told in now.items()}
+            world.emit(
+                query,
+                pair,
+                1,
+                cause,
+                event_us=at_us,
+                fix_us=fix_us,
+                rank=rank,
+                value=told.value,
+                fields=told.fields,
+            )
+    query.answer = {
+        pair: told.value if query.plan.aggregate is not None else None
+        for pair, told in now.items()
+    }
     return stayed

@@ -14,7 +14,9 @@ from st_common.testing.oracle_readings import Point, Reading, degree_m
 from st_common.testing.oracle_rows import Feature, Rules
 
 
-def transformed(plan: Plan, reading: Reading, rules: Rules, feature: Feature | None = None) -> Point | None:
+def transformed(
+    plan: Plan, reading: Reading, rules: Rules, feature: Feature | None = None
+) -> Point | None:
     """The extents of a fix's box after all steps; None where a step stops it, or the comparison does.
 
     A `feature` is what the fix may be joined with: filters see it.
@@ -25,7 +27,10 @@ def transformed(plan: Plan, reading: Reading, rules: Rules, feature: Feature | N
         if not _passes(step, extents, reading, feature, rules):
             return None
     compare = plan.compare
-    if compare is not None and _meets(compare.box, reading.at, extents, rules) == compare.negative:
+    if (
+        compare is not None
+        and _meets(compare.box, reading.at, extents, rules) == compare.negative
+    ):
         return None
     return extents
 
@@ -41,13 +46,20 @@ def shape_of(at: Point, extents: Point) -> BaseGeometry:
     """The box around a point, or the point itself."""
     if extents == (0.0, 0.0):
         return shapely.Point(at)
-    return shapely.box(at[0] - extents[0] / 2, at[1] - extents[1] / 2, at[0] + extents[0] / 2, at[1] + extents[1] / 2)
+    return shapely.box(
+        at[0] - extents[0] / 2,
+        at[1] - extents[1] / 2,
+        at[0] + extents[0] / 2,
+        at[1] + extents[1] / 2,
+    )
 
 
 def _enlarged(step: Transform, extents: Point, reading: Reading, rules: Rules) -> Point:
     match step.kind:
         case "factor":
-            return extents[0] + step.amount * extents[0], extents[1] + step.amount * extents[1]
+            return extents[0] + step.amount * extents[0], extents[
+                1
+            ] + step.amount * extents[1]
         case "value":
             return extents[0] + step.amount, extents[1] + step.amount
         case "metres":
@@ -56,19 +68,29 @@ def _enlarged(step: Transform, extents: Point, reading: Reading, rules: Rules) -
     return extents
 
 
-def _passes(step: Transform, extents: Point, reading: Reading, feature: Feature | None, rules: Rules) -> bool:
+def _passes(
+    step: Transform,
+    extents: Point,
+    reading: Reading,
+    feature: Feature | None,
+    rules: Rules,
+) -> bool:
     if step.kind == "key":
         return reading.fix.object == step.text
     if step.kind == "box":
         assert step.box is not None  # noqa: S101 - for the type: such a step has a box
         return _meets(step.box, reading.at, extents, rules)
-    return step.kind != "filter" or _FILTERS[str(step.name)](step.text, extents, reading, feature)
+    return step.kind != "filter" or _FILTERS[str(step.name)](
+        step.text, extents, reading, feature
+    )
 
 
 def _meets(box: Box, at: Point, extents: Point, rules: Rules) -> bool:
     """Boxes that touch each other meet, on degrees also across 180 of them."""
     wide, high = extents[0] / 2, extents[1] / 2
-    meets_x = any(x - wide <= box.maxx and x + wide >= box.minx for x, _ in turns(at, wide, rules))
+    meets_x = any(
+        x - wide <= box.maxx and x + wide >= box.minx for x, _ in turns(at, wide, rules)
+    )
     return meets_x and at[1] - high <= box.maxy and at[1] + high >= box.miny
 
 
@@ -78,14 +100,22 @@ def _has(text: str | None, _: Point, reading: Reading, feature: Feature | None) 
     own = reading.fix.attributes.get(name)
     if own is not None and text_of(own) == value:
         return True
-    return feature is not None and {**feature.tags, "fid": feature.fid, "kind": feature.kind}.get(name) == value
+    return (
+        feature is not None
+        and {**feature.tags, "fid": feature.fid, "kind": feature.kind}.get(name)
+        == value
+    )
 
 
-def _lies_in_wkt(text: str | None, extents: Point, reading: Reading, _: Feature | None) -> bool:
+def _lies_in_wkt(
+    text: str | None, extents: Point, reading: Reading, _: Feature | None
+) -> bool:
     return shapely.from_wkt(str(text)).intersects(shape_of(reading.at, extents))
 
 
-def _geojson(text: str | None, extents: Point, reading: Reading, feature: Feature | None) -> bool:
+def _geojson(
+    text: str | None, extents: Point, reading: Reading, feature: Feature | None
+) -> bool:
     if text is None:
         return True
     if not text.startswith("{"):
@@ -96,6 +126,8 @@ def _geojson(text: str | None, extents: Point, reading: Reading, feature: Featur
 
 
 _FILTERS: dict[str, Callable[[str | None, Point, Reading, Feature | None], bool]] = {
-    "key": lambda text, _, reading, __: reading.fix.object == text, "property": _has, "wkt": _lies_in_wkt,
+    "key": lambda text, _, reading, __: reading.fix.object == text,
+    "property": _has,
+    "wkt": _lies_in_wkt,
     "geojson": _geojson,
-}  # fmt: skip
+}

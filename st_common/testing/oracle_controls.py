@@ -46,14 +46,22 @@ def _register(world: World, row: Mapping[str, Any]) -> None:
     """A replaced query gives - for its members in its old version, then + for those of the new one."""
     name, plan, version = row["query"], Plan.from_json(row["plan"]), None
     if plan.join is not None:
-        version = world.layer_rows[plan.join.layer] if plan.join.layer in world.layer_rows else row["layer_version"]
+        version = (
+            world.layer_rows[plan.join.layer]
+            if plan.join.layer in world.layer_rows
+            else row["layer_version"]
+        )
     if name in world.queries:
         _empty(world, world.queries.pop(name), "replaced")
     world.registered += 1
     query = Query(
-        number=world.registered, name=name, version=row["version"], plan=plan, layer_version=version,
+        number=world.registered,
+        name=name,
+        version=row["version"],
+        plan=plan,
+        layer_version=version,
         first_tick=world.tick_of(world.clock),
-    )  # fmt: skip
+    )
     world.queries[name] = query
     _judge_now(world, query, "registered")
 
@@ -65,7 +73,15 @@ def _judge_now(world: World, query: Query, cause: str) -> None:
     """
     if query.plan.by_ticks and world.clock == NEVER:
         return
-    judge_anew(world, query, world.known, time_of(world), plus=cause, minus=lambda _: cause, changed=cause)
+    judge_anew(
+        world,
+        query,
+        world.known,
+        time_of(world),
+        plus=cause,
+        minus=lambda _: cause,
+        changed=cause,
+    )
     if not query.plan.by_ticks:
         query.judged = None
 
@@ -74,7 +90,11 @@ def _end(world: World, row: Mapping[str, Any]) -> None:
     """A query is dropped, or this version of it fails; one that failed may be dropped afterwards."""
     query = world.queries.get(row["query"])
     if query is not None and row.get("version", query.version) == query.version:
-        _empty(world, world.queries.pop(query.name), "dropped" if row["op"] == "drop" else "failed")
+        _empty(
+            world,
+            world.queries.pop(query.name),
+            "dropped" if row["op"] == "drop" else "failed",
+        )
 
 
 def _empty(world: World, query: Query, cause: str) -> None:
@@ -82,7 +102,16 @@ def _empty(world: World, query: Query, cause: str) -> None:
     for pair, value in query.answer.items():
         fix_us = fix_us_of(query, pair, world.known, now)
         fields = shown_last(query, pair, world.known, query.below)
-        world.emit(query, pair, -1, cause, event_us=now, fix_us=fix_us, value=value, fields=fields)
+        world.emit(
+            query,
+            pair,
+            -1,
+            cause,
+            event_us=now,
+            fix_us=fix_us,
+            value=value,
+            fields=fields,
+        )
 
 
 def _reload(world: World, layer: str, version: int) -> None:

@@ -12,7 +12,12 @@ from st_common.testing.oracle_readings import Reading
 Meaning = Callable[[Reading, str | None], Any]
 """The value for a reading and, in the groups of a layer join, a partner; None is null."""
 
-ATTRIBUTES: dict[str, AttributeType] = {"kind": "string", "load": "double", "seats": "long", "free": "bool"}
+ATTRIBUTES: dict[str, AttributeType] = {
+    "kind": "string",
+    "load": "double",
+    "seats": "long",
+    "free": "bool",
+}
 """The attributes of random streams, as settings declare them."""
 
 
@@ -34,9 +39,15 @@ def text_of(value: object) -> str:
 
 def fields_of(plan: Plan, reading: Reading) -> str | None:
     """The selected columns as a JSON object, of CQL's streams with the place of the fix; None where there are none."""
-    stamps = {"x": "x", "y": "y"} if plan.emit in ("istream", "dstream", "rstream") else {}
+    stamps = (
+        {"x": "x", "y": "y"} if plan.emit in ("istream", "dstream", "rstream") else {}
+    )
     columns = {**stamps, **dict(plan.columns)}
-    return json.dumps({name: value_of(text, reading) for name, text in columns.items()}) if columns else None
+    return (
+        json.dumps({name: value_of(text, reading) for name, text in columns.items()})
+        if columns
+        else None
+    )
 
 
 def _attribute(name: str) -> Meaning:
@@ -78,14 +89,22 @@ CONDITIONS: dict[str, Meaning] = {
     "load IS NULL": lambda reading, _: _load(reading) is None,
     "free": _attribute("free"),
     "NOT free": _if_known(_free, lambda free: not free),
-    "free OR load > 2": lambda r, _: _any([_free(r), None if _load(r) is None else _load(r) > 2]),
+    "free OR load > 2": lambda r, _: _any(
+        [_free(r), None if _load(r) is None else _load(r) > 2]
+    ),
     "x + y < 8": lambda reading, _: reading.fix.x + reading.fix.y < 8,
     "object <> 'a'": lambda reading, _: reading.fix.object != "a",
     "object = 'b'": lambda reading, _: reading.fix.object == "b",
-    "speed_mps > 1": _if_known(lambda reading: reading.speed_mps, lambda speed: speed > 1),
-    "elapsed_s <= 2": _if_known(lambda reading: reading.elapsed_s, lambda elapsed: elapsed <= 2),
+    "speed_mps > 1": _if_known(
+        lambda reading: reading.speed_mps, lambda speed: speed > 1
+    ),
+    "elapsed_s <= 2": _if_known(
+        lambda reading: reading.elapsed_s, lambda elapsed: elapsed <= 2
+    ),
     "elapsed_s IS NULL": lambda reading, _: reading.elapsed_s is None,
-    "epoch_us(event_ts) % 2000000 < 1000000": lambda reading, _: reading.fix.event_us % 2_000_000 < 1_000_000,
+    "epoch_us(event_ts) % 2000000 < 1000000": lambda reading, _: (
+        reading.fix.event_us % 2_000_000 < 1_000_000
+    ),
 }
 """For WHERE."""
 
@@ -99,7 +118,9 @@ NUMBERS: dict[str, Meaning] = {
     "load": _attribute("load"),
     "seats": _attribute("seats"),
     "x * 2": lambda reading, _: reading.fix.x * 2,
-    "load + seats": lambda r, _: None if _load(r) is None or _seats(r) is None else _load(r) + _seats(r),
+    "load + seats": lambda r, _: (
+        None if _load(r) is None or _seats(r) is None else _load(r) + _seats(r)
+    ),
 }
 """For the arguments of aggregates; sums of them are exact in any order."""
 
@@ -115,4 +136,10 @@ GROUPS: dict[str, Meaning] = {
 PARTNER: dict[str, Meaning] = {"partner": lambda _, partner: partner}
 """For GROUP BY above a join with a layer."""
 
-EXPRESSIONS: dict[str, Meaning] = {**CONDITIONS, **PLACES, **NUMBERS, **GROUPS, **PARTNER}
+EXPRESSIONS: dict[str, Meaning] = {
+    **CONDITIONS,
+    **PLACES,
+    **NUMBERS,
+    **GROUPS,
+    **PARTNER,
+}

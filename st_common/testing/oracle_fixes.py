@@ -12,7 +12,10 @@ def arrive(world: World, fix: Fix) -> None:
     """Judges a fix against the clock before it (or, with no lateness, against the last of its object)."""
     due: list[Fix] = []
     if world.rules.lateness_us == 0:
-        last, silence_us = world.known.last_us.get(fix.object, NEVER), world.rules.silence_us
+        last, silence_us = (
+            world.known.last_us.get(fix.object, NEVER),
+            world.rules.silence_us,
+        )
         if silence_us is not None and fix.event_us + silence_us < world.before:
             world.late += 1  # its object would be silent already
         elif fix.event_us > last:
@@ -23,7 +26,10 @@ def arrive(world: World, fix: Fix) -> None:
             world.late += 1
     elif fix.event_us < world.before:
         world.late += 1
-    elif any(held.object == fix.object and held.event_us == fix.event_us for held in world.held):
+    elif any(
+        held.object == fix.object and held.event_us == fix.event_us
+        for held in world.held
+    ):
         world.double += 1
     else:
         world.held.append(fix)
@@ -65,7 +71,9 @@ def _silent(world: World, due: list[Fix]) -> list[tuple[int, Fix]]:
     found = []
     for fix in (reading.fix for reading in world.known.alive.values()):
         end = fix.event_us + world.rules.silence_us
-        kept = any(other.object == fix.object and other.event_us <= end for other in due)
+        kept = any(
+            other.object == fix.object and other.event_us <= end for other in due
+        )
         if end < world.clock and not kept:
             found.append((end, fix))
     return found
@@ -87,18 +95,45 @@ def _judge_fix(world: World, query: Query, reading: Reading) -> None:
     """The four cases for one fix: its pairs leave, come, or stay, which is told on request."""
     fix, now = reading.fix, set[Pair]()
     if qualifies(query.plan, reading, world.known, world.rules):
-        now = {(fix.object, p) for p in joined(query.plan, reading, world.features(query), world.rules)}
+        now = {
+            (fix.object, p)
+            for p in joined(query.plan, reading, world.features(query), world.rules)
+        }
     was = {pair for pair in query.answer if pair[0] == fix.object}
     fields = fields_of(query.plan, reading)
     for pair in was - now:
-        world.emit(query, pair, -1, "leave", event_us=fix.event_us, fix_us=fix.event_us, fields=fields)
+        world.emit(
+            query,
+            pair,
+            -1,
+            "leave",
+            event_us=fix.event_us,
+            fix_us=fix.event_us,
+            fields=fields,
+        )
         del query.answer[pair]
     for pair in now - was:
-        world.emit(query, pair, 1, "enter", event_us=fix.event_us, fix_us=fix.event_us, fields=fields)
+        world.emit(
+            query,
+            pair,
+            1,
+            "enter",
+            event_us=fix.event_us,
+            fix_us=fix.event_us,
+            fields=fields,
+        )
         query.answer[pair] = None
     if query.plan.emit == "every":
         for pair in now & was:
-            world.emit(query, pair, 0, "inside", event_us=fix.event_us, fix_us=fix.event_us, fields=fields)
+            world.emit(
+                query,
+                pair,
+                0,
+                "inside",
+                event_us=fix.event_us,
+                fix_us=fix.event_us,
+                fields=fields,
+            )
 
 
 def _expire(world: World, name: str, event_us: int) -> None:
@@ -108,9 +143,19 @@ def _expire(world: World, name: str, event_us: int) -> None:
         _leave(world, query, name, "expired", event_us, rank=EXPIRY)
 
 
-def _leave(world: World, query: Query, name: str, cause: str, event_us: int, *, rank: int) -> None:
+def _leave(
+    world: World, query: Query, name: str, cause: str, event_us: int, *, rank: int
+) -> None:
     """An object that lives no longer leaves an answer that is judged fix by fix."""
     for pair in [pair for pair in query.answer if pair[0] == name]:
-        world.emit(query, pair, -1, cause, event_us=event_us, fix_us=world.known.last_us[name], rank=rank,
-                   fields=fields_of(query.plan, world.known.last[name]))  # fmt: skip
+        world.emit(
+            query,
+            pair,
+            -1,
+            cause,
+            event_us=event_us,
+            fix_us=world.known.last_us[name],
+            rank=rank,
+            fields=fields_of(query.plan, world.known.last[name]),
+        )
         del query.answer[pair]

@@ -34,7 +34,9 @@ class Mark:
     name: str
     reading: Reading | None  # None: its stay ended
     cause: str | None = None  # what ended it
-    is_row: bool = False  # whether the fix satisfies the query's condition and its regions
+    is_row: bool = (
+        False  # whether the fix satisfies the query's condition and its regions
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,21 +103,38 @@ def stamp_of(event_us: int) -> str:
 @cache
 def time_of(stamp: str) -> int:
     """The time of a partner of a row, in microseconds."""
-    return (datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+    return (datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC) - _EPOCH) // timedelta(
+        microseconds=1
+    )
 
 
 def remember(
-    frames: Frames, plan: Plan, *, tick: int, name: str, reading: Reading | None, cause: str | None, rules: Rules
+    frames: Frames,
+    plan: Plan,
+    *,
+    tick: int,
+    name: str,
+    reading: Reading | None,
+    cause: str | None,
+    rules: Rules,
 ) -> None:
     """Keeps what happened to an object until its tick is due."""
     if reading is not None and reading.fix.gone:
         reading, cause = None, "gone"
-    is_row = reading is not None and plan.frame is not None and _is_row(plan, plan.frame, reading, rules)
-    frames.marks.append(Mark(tick=tick, name=name, reading=reading, cause=cause, is_row=is_row))
+    is_row = (
+        reading is not None
+        and plan.frame is not None
+        and _is_row(plan, plan.frame, reading, rules)
+    )
+    frames.marks.append(
+        Mark(tick=tick, name=name, reading=reading, cause=cause, is_row=is_row)
+    )
 
 
 def _is_row(plan: Plan, frame: Frame, reading: Reading, rules: Rules) -> bool:
-    if not all(is_inside(region, reading.at, Known(), rules) for region in frame.regions):
+    if not all(
+        is_inside(region, reading.at, Known(), rules) for region in frame.regions
+    ):
         return False
     return plan.where is None or value_of(plan.where, reading) is True
 
@@ -124,12 +143,19 @@ def own_ticks(frames: Frames, frame: Frame, rules: Rules) -> set[int]:
     """The next ticks at which a window moves by time alone: one of a slide, one for every row that will be too old."""
     if not frames.ways:
         return set()
-    rows = [row for way in frames.ways.values() for row in way.rows if not _is_passed(frame, way, row)]
+    rows = [
+        row
+        for way in frames.ways.values()
+        for row in way.rows
+        if not _is_passed(frame, way, row)
+    ]
     found = set()
     for window in frame.sliding:
         if window.slide is not None and window.slide.by == "time":
             step = units(window.slide)
-            following = (frames.at - _origin(frame)) // step * step + step + _origin(frame)
+            following = (
+                (frames.at - _origin(frame)) // step * step + step + _origin(frame)
+            )
             found.add(-(-following // rules.tick_us) * rules.tick_us)
         elif window.slide is None and window.range.by == "time":
             last = (row.reading.fix.event_us + units(window.range) for row in rows)
@@ -137,7 +163,9 @@ def own_ticks(frames: Frames, frame: Frame, rules: Rules) -> set[int]:
     return {tick for tick in found if tick > frames.at}
 
 
-def advance(frames: Frames, frame: Frame, tick: int, rules: Rules, *, happened: bool) -> set[str]:
+def advance(
+    frames: Frames, frame: Frame, tick: int, rules: Rules, *, happened: bool
+) -> set[str]:
     """Brings the windows to a tick; gives back whose windows moved.
 
     `happened`: there was an event of the stream, of whatever object.
@@ -156,7 +184,9 @@ def advance(frames: Frames, frame: Frame, tick: int, rules: Rules, *, happened: 
             frames.cut += max(0, len(way.rows) - rules.window_rows)
             way.rows = way.rows[-rules.window_rows :]
         for window, span in zip(frame.sliding, way.spans, strict=True):
-            if name in touched or _moves_at(window, frame, tick, rules, happened=happened):
+            if name in touched or _moves_at(
+                window, frame, tick, rules, happened=happened
+            ):
                 moved |= {name} if _move(window, span, way, frame, tick) else set()
     return moved
 
@@ -179,7 +209,11 @@ def _take(frames: Frames, frame: Frame, mark: Mark, rules: Rules) -> None:
         way.anchor = at
     way.number += 1
     if mark.is_row:
-        way.rows.append(FrameRow(reading=mark.reading, number=way.number, way_um=way.um, begins=begins))
+        way.rows.append(
+            FrameRow(
+                reading=mark.reading, number=way.number, way_um=way.um, begins=begins
+            )
+        )
 
 
 def _end(frames: Frames, frame: Frame, mark: Mark) -> None:
@@ -195,11 +229,17 @@ def _end(frames: Frames, frame: Frame, mark: Mark) -> None:
 
 def outlives(frame: Frame) -> bool:
     """Whether fixes stay in a frame when their object is gone or silent: no window is one of space."""
-    return not frame.regions and all(window.range.by in ("time", "rows") for window in frame.sliding)
+    return not frame.regions and all(
+        window.range.by in ("time", "rows") for window in frame.sliding
+    )
 
 
 def _leg(a: Point, b: Point, rules: Rules) -> float:
-    return metres(a, b, geographic=True) if rules.geographic else math.hypot(b[0] - a[0], b[1] - a[1])
+    return (
+        metres(a, b, geographic=True)
+        if rules.geographic
+        else math.hypot(b[0] - a[0], b[1] - a[1])
+    )
 
 
 def _start(window: Sliding) -> Span:
@@ -209,7 +249,9 @@ def _start(window: Sliding) -> Span:
     return Span(high=-1 if window.slide is None else 0)
 
 
-def _moves_at(window: Sliding, frame: Frame, tick: int, rules: Rules, *, happened: bool) -> bool:
+def _moves_at(
+    window: Sliding, frame: Frame, tick: int, rules: Rules, *, happened: bool
+) -> bool:
     """Whether a window moves at this tick by time alone, whatever its object does."""
     if window.slide is None:
         return happened and window.range.by == "time"
@@ -226,11 +268,17 @@ def _move(window: Sliding, span: Span, way: Way, frame: Frame, tick: int) -> boo
     high = now[by] - (origin if by == "time" else 0)
     if window.slide is not None:
         high = high // units(window.slide) * units(window.slide)
-    follows = window.slide is None and by != "time"  # every fix, also that of an object which stands still
+    follows = (
+        window.slide is None and by != "time"
+    )  # every fix, also that of an object which stands still
     if span.high is not None and (high < span.high if follows else high <= span.high):
         return False
     span.high, span.seen = high, way.number
-    span.up = high + (origin if by == "time" else 0) if by == window.range.by else now[window.range.by]
+    span.up = (
+        high + (origin if by == "time" else 0)
+        if by == window.range.by
+        else now[window.range.by]
+    )
     span.low = span.up - units(window.range) + (1 if window.range.by == "rows" else 0)
     start = way.first_us if window.range.by == "time" else 0
     span.holds = not frame.full or span.up - units(window.range) >= start
@@ -253,7 +301,10 @@ def framed(frames: Frames, frame: Frame, counting: set[str] | None) -> list[Fram
         for name, way in frames.ways.items()
         if counting is None or name in counting
         for row in way.rows
-        if all(_holds(window, span, row) for window, span in zip(frame.sliding, way.spans, strict=True))
+        if all(
+            _holds(window, span, row)
+            for window, span in zip(frame.sliding, way.spans, strict=True)
+        )
     ]
 
 
@@ -266,17 +317,26 @@ def _is_passed(frame: Frame, way: Way, row: FrameRow) -> bool:
 
 
 def _measure(window: Sliding, row: FrameRow) -> int:
-    return {"space": row.way_um, "rows": row.number, "time": row.reading.fix.event_us}[window.range.by]
+    return {"space": row.way_um, "rows": row.number, "time": row.reading.fix.event_us}[
+        window.range.by
+    ]
 
 
 def _holds(window: Sliding, span: Span, row: FrameRow) -> bool:
-    return span.holds and row.number <= span.seen and span.low <= _measure(window, row) <= span.up
+    return (
+        span.holds
+        and row.number <= span.seen
+        and span.low <= _measure(window, row) <= span.up
+    )
 
 
 def speeds(frame: Frame, rows: Sequence[FrameRow]) -> dict[str, float | None]:
     """AVGSPD of every object that has a row; None where no two of its fixes follow each other, or no time passed."""
     names = dict.fromkeys(row.reading.fix.object for row in rows)
-    return {name: _speed(frame, [row for row in rows if row.reading.fix.object == name]) for name in names}
+    return {
+        name: _speed(frame, [row for row in rows if row.reading.fix.object == name])
+        for name in names
+    }
 
 
 def _speed(frame: Frame, rows: Sequence[FrameRow]) -> float | None:
@@ -284,7 +344,9 @@ def _speed(frame: Frame, rows: Sequence[FrameRow]) -> float | None:
     if not pairs:
         return None
     way_um = sum(b.way_um - a.way_um for a, b in pairs)
-    ranges = [window.range.amount for window in frame.sliding if window.range.by == "time"]
+    ranges = [
+        window.range.amount for window in frame.sliding if window.range.by == "time"
+    ]
     passed_us = sum(b.reading.fix.event_us - a.reading.fix.event_us for a, b in pairs)
     seconds = ranges[0] if ranges else passed_us / 1e6
     return way_um / 1e6 / seconds if seconds else None
@@ -292,5 +354,7 @@ def _speed(frame: Frame, rows: Sequence[FrameRow]) -> float | None:
 
 def _following(rows: Sequence[FrameRow]) -> Iterator[tuple[FrameRow, FrameRow]]:
     by_number = {row.number: row for row in rows}
-    pairs = ((row, by_number[row.number + 1]) for row in rows if row.number + 1 in by_number)
+    pairs = (
+        (row, by_number[row.number + 1]) for row in rows if row.number + 1 in by_number
+    )
     return ((row, following) for row, following in pairs if not following.begins)

@@ -5,23 +5,45 @@ from collections.abc import Sequence
 
 import shapely
 
-from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest, places_of
+from st_common.query.neighbours import (
+    GroupNearest,
+    Nearest,
+    Neighbours,
+    Place,
+    ReverseNearest,
+    places_of,
+)
 from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
 from st_common.testing.oracle_comparing import shape_of, transformed, turns
 from st_common.testing.oracle_expressions import text_of, value_of
-from st_common.testing.oracle_readings import Known, Point, Reading, degree_m, distance_m, is_within, metres, rank
+from st_common.testing.oracle_readings import (
+    Known,
+    Point,
+    Reading,
+    degree_m,
+    distance_m,
+    is_within,
+    metres,
+    rank,
+)
 from st_common.testing.oracle_rows import Feature, Pair, Rules
 
 
-def members(plan: Plan, known: Known, features: Sequence[Feature], rules: Rules) -> dict[Pair, Reading]:
+def members(
+    plan: Plan, known: Known, features: Sequence[Feature], rules: Rules
+) -> dict[Pair, Reading]:
     """The pairs that satisfy a plan's operators below window and aggregate, each with the reading of its object.
 
     A focal object that does not live empties the answer, and none is in the answer of its own query.
     """
     if any(focal not in known.alive for focal in plan.focals):
         return {}
-    found = [r for name, r in known.alive.items() if name not in plan.focals and qualifies(plan, r, known, rules)]
+    found = [
+        r
+        for name, r in known.alive.items()
+        if name not in plan.focals and qualifies(plan, r, known, rules)
+    ]
     if plan.neighbours is not None:
         found = _nearest(plan.neighbours, found, known, rules)
     if plan.pairs is not None:
@@ -31,7 +53,9 @@ def members(plan: Plan, known: Known, features: Sequence[Feature], rules: Rules)
             for other in known.alive.values()
             if _are_pair(plan.pairs, reading, other, rules)
         }
-    return {(r.fix.object, p): r for r in found for p in joined(plan, r, features, rules)}
+    return {
+        (r.fix.object, p): r for r in found for p in joined(plan, r, features, rules)
+    }
 
 
 def qualifies(plan: Plan, reading: Reading, known: Known, rules: Rules) -> bool:
@@ -46,14 +70,20 @@ def qualifies(plan: Plan, reading: Reading, known: Known, rules: Rules) -> bool:
     return plan.where is None or value_of(plan.where, reading) is True
 
 
-def joined(plan: Plan, reading: Reading, features: Sequence[Feature], rules: Rules) -> list[str | None]:
+def joined(
+    plan: Plan, reading: Reading, features: Sequence[Feature], rules: Rules
+) -> list[str | None]:
     """The partners of a reading among the features; [None] without a join."""
     join = plan.join
     if join is None:
         return [None]
     found: list[str | None] = []
     for feature in features:
-        extents = transformed(plan, reading, rules, feature) if _is_meant(join, feature) else None
+        extents = (
+            transformed(plan, reading, rules, feature)
+            if _is_meant(join, feature)
+            else None
+        )
         if extents is not None and _joins(join, reading, extents, feature, rules):
             found.append(feature.fid)
     return found
@@ -61,10 +91,14 @@ def joined(plan: Plan, reading: Reading, features: Sequence[Feature], rules: Rul
 
 def _is_meant(join: LayerJoin, feature: Feature) -> bool:
     has = {**feature.tags, "fid": feature.fid, "kind": feature.kind}
-    return (not join.kinds or feature.kind in join.kinds) and all(has.get(name) == text for name, text in join.tags)
+    return (not join.kinds or feature.kind in join.kinds) and all(
+        has.get(name) == text for name, text in join.tags
+    )
 
 
-def _joins(join: LayerJoin, reading: Reading, extents: Point, feature: Feature, rules: Rules) -> bool:
+def _joins(
+    join: LayerJoin, reading: Reading, extents: Point, feature: Feature, rules: Rules
+) -> bool:
     boxes = [shape_of(at, extents) for at in turns(reading.at, extents[0] / 2, rules)]
     if join.predicate == "intersects":
         return any(feature.geometry.intersects(box) for box in boxes)
@@ -72,20 +106,32 @@ def _joins(join: LayerJoin, reading: Reading, extents: Point, feature: Feature, 
         return any(box.within(feature.geometry) for box in boxes)
     if join.predicate == "dwithin":
         places = turns(reading.at, 180.0, rules)
-        return min(distance_m(feature.geometry, *at, geographic=rules.geographic) for at in places) <= join.distance_m
+        return (
+            min(
+                distance_m(feature.geometry, *at, geographic=rules.geographic)
+                for at in places
+            )
+            <= join.distance_m
+        )
     left = value_of(str(join.left), reading)
-    right = {"fid": feature.fid, "kind": feature.kind}.get(str(join.right), feature.tags.get(str(join.right)))
+    right = {"fid": feature.fid, "kind": feature.kind}.get(
+        str(join.right), feature.tags.get(str(join.right))
+    )
     return left is not None and text_of(left) == right
 
 
 def is_inside(region: Region, at: Point, known: Known, rules: Rules) -> bool:
     """Whether a point is in a region, borders too; a moving one goes with the last reading of its focal object."""
     if isinstance(region, Box):
-        return region.minx <= at[0] <= region.maxx and region.miny <= at[1] <= region.maxy
+        return (
+            region.minx <= at[0] <= region.maxx and region.miny <= at[1] <= region.maxy
+        )
     if isinstance(region, Area):
         return shapely.from_wkt(region.wkt).intersects(shapely.Point(at))
     if isinstance(region, Circle):
-        return is_within(at, (region.x, region.y), region.radius_m, geographic=rules.geographic)
+        return is_within(
+            at, (region.x, region.y), region.radius_m, geographic=rules.geographic
+        )
     centre = known.alive[region.focal].at
     if isinstance(region, MovingCircle):
         return is_within(at, centre, region.radius_m, geographic=rules.geographic)
@@ -102,15 +148,26 @@ def half_sides(region: MovingBox, centre: Point, rules: Rules) -> Point:
     return region.width / 2 / scale[0], region.height / 2 / scale[1]
 
 
-def _nearest(neighbours: Neighbours, found: list[Reading], known: Known, rules: Rules) -> list[Reading]:
+def _nearest(
+    neighbours: Neighbours, found: list[Reading], known: Known, rules: Rules
+) -> list[Reading]:
     places = [_point(place, known) for place in places_of(neighbours)]
     if isinstance(neighbours, ReverseNearest):
-        return [reading for reading in found if _is_nearest(places[0], reading, known, rules)]
+        return [
+            reading
+            for reading in found
+            if _is_nearest(places[0], reading, known, rules)
+        ]
     if isinstance(neighbours, Nearest):
-        far = {r.fix.object: rank(r.at, places[0], geographic=rules.geographic) for r in found}
+        far = {
+            r.fix.object: rank(r.at, places[0], geographic=rules.geographic)
+            for r in found
+        }
     else:
         far = {r.fix.object: _total(neighbours, r, places, rules) for r in found}
-    return sorted(found, key=lambda r: (far[r.fix.object], r.fix.object))[: neighbours.k]
+    return sorted(found, key=lambda r: (far[r.fix.object], r.fix.object))[
+        : neighbours.k
+    ]
 
 
 def _point(place: Place, known: Known) -> Point:
@@ -119,19 +176,28 @@ def _point(place: Place, known: Known) -> Point:
 
 def _is_nearest(place: Point, reading: Reading, known: Known, rules: Rules) -> bool:
     """Whether no other living object is nearer to the reading's object than the place is."""
-    others = [other for name, other in known.alive.items() if name != reading.fix.object]
+    others = [
+        other for name, other in known.alive.items() if name != reading.fix.object
+    ]
     far = rank(reading.at, place, geographic=rules.geographic)
-    return all(far <= rank(reading.at, other.at, geographic=rules.geographic) for other in others)
+    return all(
+        far <= rank(reading.at, other.at, geographic=rules.geographic)
+        for other in others
+    )
 
 
-def _total(group: GroupNearest, reading: Reading, places: list[Point], rules: Rules) -> float:
+def _total(
+    group: GroupNearest, reading: Reading, places: list[Point], rules: Rules
+) -> float:
     ranks = [rank(reading.at, place, geographic=rules.geographic) for place in places]
     if group.total == "max":
         return max(ranks)
     if group.total == "min":
         return min(ranks)
     if rules.geographic:
-        return round(math.fsum(metres(reading.at, place, geographic=True) for place in places), 3)
+        return round(
+            math.fsum(metres(reading.at, place, geographic=True) for place in places), 3
+        )
     return round(sum(math.sqrt(square) for square in ranks), 9)
 
 
@@ -143,4 +209,6 @@ def _are_pair(pairs: PairJoin, reading: Reading, other: Reading, rules: Rules) -
         if value is None or value != value_of(key, other):
             return False
     near = pairs.distance_m
-    return near is None or is_within(reading.at, other.at, near, geographic=rules.geographic)
+    return near is None or is_within(
+        reading.at, other.at, near, geographic=rules.geographic
+    )

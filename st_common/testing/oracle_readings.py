@@ -46,7 +46,9 @@ class Known:
 
     def copy(self) -> "Known":
         """The same, to be kept while this one goes on."""
-        return Known(dict(self.alive), dict(self.last), dict(self.last_us), dict(self.ended))
+        return Known(
+            dict(self.alive), dict(self.last), dict(self.last_us), dict(self.ended)
+        )
 
     def take(self, reading: Reading) -> None:
         """A fix was used: its object lives, unless the fix says that it is gone."""
@@ -63,7 +65,9 @@ class Known:
         self.alive.pop(name, None)
         self.ended[name] = cause
         if name in self.last:
-            self.last[name] = Reading(fix=replace(self.last[name].fix, event_us=self.last_us[name]))
+            self.last[name] = Reading(
+                fix=replace(self.last[name].fix, event_us=self.last_us[name])
+            )
 
 
 def reading_of(fix: Fix, before: Reading | None, rules: Rules) -> Reading:
@@ -76,7 +80,9 @@ def reading_of(fix: Fix, before: Reading | None, rules: Rules) -> Reading:
     if rules.geographic and abs(turn) > 180:
         turn -= math.copysign(360, turn)
     velocity = turn / elapsed_s, (fix.y - before.fix.y) / elapsed_s
-    return Reading(fix=fix, elapsed_s=elapsed_s, speed_mps=way / elapsed_s, velocity=velocity)
+    return Reading(
+        fix=fix, elapsed_s=elapsed_s, speed_mps=way / elapsed_s, velocity=velocity
+    )
 
 
 def metres(a: Point, b: Point, *, geographic: bool) -> float:
@@ -105,10 +111,14 @@ def degree_m(latitude: float) -> Point:
     a, e2, sine = 6378137.0, 0.00669437999014, math.sin(math.radians(latitude))
     normal = a / math.sqrt(1 - e2 * sine * sine)
     meridian = a * (1 - e2) / (1 - e2 * sine * sine) ** 1.5
-    return math.radians(normal * math.cos(math.radians(latitude))), math.radians(meridian)
+    return math.radians(normal * math.cos(math.radians(latitude))), math.radians(
+        meridian
+    )
 
 
-def distance_m(geometry: BaseGeometry, x: float, y: float, *, geographic: bool) -> float:
+def distance_m(
+    geometry: BaseGeometry, x: float, y: float, *, geographic: bool
+) -> float:
     """How far a geometry is from a point; on degrees in metres, in a plane that touches WGS84 at the point.
 
     The plane is right to 0.5 % for some tens of kilometres around the point.

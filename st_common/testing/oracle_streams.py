@@ -8,7 +8,13 @@ from st_common.testing.oracle_world import Below, Event, Query
 
 
 def told_again(
-    query: Query, stayed: set[Pair], *, events: list[Event], moved: set[str], was: Mapping[Below, Counted], tick: int
+    query: Query,
+    stayed: set[Pair],
+    *,
+    events: list[Event],
+    moved: set[str],
+    was: Mapping[Below, Counted],
+    tick: int,
 ) -> set[Pair]:
     """The pairs that stayed in an answer and are told again at a tick.
 
@@ -27,17 +33,31 @@ def told_again(
     if plan.frame is not None:
         return _of_frame(query, stayed, moved | {name for name, *_ in changed}, was)
     if plan.window is not None and plan.aggregate is not None:
-        return stayed if changed or any(entry.tick == tick for entry in query.entries) else set()
+        return (
+            stayed
+            if changed or any(entry.tick == tick for entry in query.entries)
+            else set()
+        )
     names = {event.name for event in events}
     # One fix of several in a window that is too old is nothing that happened to a member.
     came_or_left = {row[:2] for row in was} != {row[:2] for row in query.below}
-    return stayed if came_or_left or any(name in names for name, *_ in query.below) else set()
+    return (
+        stayed
+        if came_or_left or any(name in names for name, *_ in query.below)
+        else set()
+    )
 
 
-def _of_frame(query: Query, stayed: set[Pair], names: set[str], was: Mapping[Below, Counted]) -> set[Pair]:
+def _of_frame(
+    query: Query, stayed: set[Pair], names: set[str], was: Mapping[Below, Counted]
+) -> set[Pair]:
     """The rows of those whose result is told anew, or the groups that these rows are in, or were."""
     if query.plan.aggregate is None:
         return {pair for pair in stayed if pair[0] in names}
     rows = {**was, **query.below}
-    groups = {group_of(query.plan.aggregate, counted) for row, counted in rows.items() if row[0] in names}
+    groups = {
+        group_of(query.plan.aggregate, counted)
+        for row, counted in rows.items()
+        if row[0] in names
+    }
     return {pair for pair in stayed if pair[0] in groups}

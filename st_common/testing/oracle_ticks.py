@@ -12,20 +12,36 @@ from st_common.testing.oracle_streams import told_again
 from st_common.testing.oracle_world import TICK, Entry, Event, Query, World
 
 
-def happened(world: World, event_us: int, name: str, reading: Reading | None, cause: str | None) -> None:
+def happened(
+    world: World, event_us: int, name: str, reading: Reading | None, cause: str | None
+) -> None:
     """Keeps an event until its tick is due, and puts a fix into the windows that it qualifies for, at its own row."""
     tick = world.tick_of(event_us)
     world.pending.append(Event(tick=tick, name=name, reading=reading, cause=cause))
     for query in world.queries.values():
         if query.plan.frame is not None:
-            remember(query.frames, query.plan, tick=tick, name=name, reading=reading, cause=cause, rules=world.rules)
+            remember(
+                query.frames,
+                query.plan,
+                tick=tick,
+                name=name,
+                reading=reading,
+                cause=cause,
+                rules=world.rules,
+            )
     if reading is None or reading.fix.gone:
         return
     for query in world.queries.values():
-        if query.plan.window is not None and qualifies(query.plan, reading, world.known, world.rules):
+        if query.plan.window is not None and qualifies(
+            query.plan, reading, world.known, world.rules
+        ):
             query.entries += [
-                Entry(tick=tick, position=world.position, reading=reading, partner=partner)
-                for partner in joined(query.plan, reading, world.features(query), world.rules)
+                Entry(
+                    tick=tick, position=world.position, reading=reading, partner=partner
+                )
+                for partner in joined(
+                    query.plan, reading, world.features(query), world.rules
+                )
             ]
 
 
@@ -38,28 +54,53 @@ def judge_ticks(world: World, *, at_end: bool = False) -> None:
         _cut_short(world, world.seen)
     while True:
         happened_in = {event.tick for event in world.pending}
-        ages = {_too_old(world, query, entry) for query in world.queries.values() for entry in _aging(query)}
-        ages = ages.union(*(_own_ticks(world, query) for query in world.queries.values()))
-        due = [tick for tick in happened_in | ages if tick < world.clock or (at_end and tick in happened_in)]
+        ages = {
+            _too_old(world, query, entry)
+            for query in world.queries.values()
+            for entry in _aging(query)
+        }
+        ages = ages.union(
+            *(_own_ticks(world, query) for query in world.queries.values())
+        )
+        due = [
+            tick
+            for tick in happened_in | ages
+            if tick < world.clock or (at_end and tick in happened_in)
+        ]
         if not due:
             return
         _judge(world, min(due))
 
 
 def _cut_short(world: World, now_us: int) -> None:
-    world.pending = [replace(event, tick=min(event.tick, now_us)) for event in world.pending]
+    world.pending = [
+        replace(event, tick=min(event.tick, now_us)) for event in world.pending
+    ]
     for query in world.queries.values():
-        query.entries = [replace(entry, tick=min(entry.tick, now_us)) for entry in query.entries]
+        query.entries = [
+            replace(entry, tick=min(entry.tick, now_us)) for entry in query.entries
+        ]
         if query.plan.frame is not None:
-            query.frames.marks = [replace(mark, tick=min(mark.tick, now_us)) for mark in query.frames.marks]
+            query.frames.marks = [
+                replace(mark, tick=min(mark.tick, now_us))
+                for mark in query.frames.marks
+            ]
 
 
 def _aging(query: Query) -> list[Entry]:
-    return query.entries if query.plan.window is not None and query.plan.window.seconds is not None else []
+    return (
+        query.entries
+        if query.plan.window is not None and query.plan.window.seconds is not None
+        else []
+    )
 
 
 def _own_ticks(world: World, query: Query) -> set[int]:
-    return set() if query.plan.frame is None else own_ticks(query.frames, query.plan.frame, world.rules)
+    return (
+        set()
+        if query.plan.frame is None
+        else own_ticks(query.frames, query.plan.frame, world.rules)
+    )
 
 
 def _too_old(world: World, query: Query, entry: Entry) -> int:
@@ -81,14 +122,29 @@ def _judge(world: World, tick: int) -> None:
     for query in world.judged_at(ticks=True):
         moved, was = set[str](), query.below
         if query.plan.frame is not None:
-            moved = advance(query.frames, query.plan.frame, tick, world.rules, happened=bool(events))
+            moved = advance(
+                query.frames, query.plan.frame, tick, world.rules, happened=bool(events)
+            )
         stayed = judge_anew(
-            world, query, world.ticked, tick, plus="enter", minus=partial(_minus, world, query),
-            changed="value", rank=TICK,
-        )  # fmt: skip
-        _confirm(world, query, told_again(query, stayed, events=events, moved=moved, was=was, tick=tick), tick)
+            world,
+            query,
+            world.ticked,
+            tick,
+            plus="enter",
+            minus=partial(_minus, world, query),
+            changed="value",
+            rank=TICK,
+        )
+        _confirm(
+            world,
+            query,
+            told_again(query, stayed, events=events, moved=moved, was=was, tick=tick),
+            tick,
+        )
         if _aging(query):
-            query.entries = [entry for entry in query.entries if _too_old(world, query, entry) > tick]
+            query.entries = [
+                entry for entry in query.entries if _too_old(world, query, entry) > tick
+            ]
 
 
 def _minus(world: World, query: Query, pair: Pair) -> str:
@@ -111,7 +167,11 @@ def _minus_of_row(world: World, query: Query, pair: Pair) -> str:
     ended, counts = query.frames.ended.get(pair), counting(world, query, world.ticked)
     if counts is not None and pair[0] not in counts:
         return ended or "leave"
-    return "aged" if ended is None or query.plan.frame is None or outlives(query.plan.frame) else ended
+    return (
+        "aged"
+        if ended is None or query.plan.frame is None or outlives(query.plan.frame)
+        else ended
+    )
 
 
 def _is_same(said: float | None, value: float | None) -> bool:
@@ -127,7 +187,20 @@ def _confirm(world: World, query: Query, pairs: set[Pair], tick: int) -> None:
     for pair in pairs:
         fix_us = fix_us_of(query, pair, world.ticked, tick)
         told = now[pair]
-        if query.plan.valid_until and query.plan.emit == "changes" and _is_same(query.until.get(pair, 0.0), told.value):
+        if (
+            query.plan.valid_until
+            and query.plan.emit == "changes"
+            and _is_same(query.until.get(pair, 0.0), told.value)
+        ):
             continue
-        world.emit(query, pair, 0, "inside", event_us=tick, fix_us=fix_us, rank=TICK, value=told.value,
-                   fields=told.fields)  # fmt: skip
+        world.emit(
+            query,
+            pair,
+            0,
+            "inside",
+            event_us=tick,
+            fix_us=fix_us,
+            rank=TICK,
+            value=told.value,
+            fields=told.fields,
+        )

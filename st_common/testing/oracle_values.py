@@ -50,7 +50,10 @@ def _value(aggregate: Aggregate, counted: Sequence[Counted]) -> float | None:
     if aggregate.argument is None:
         values: list[Any] = [reading.fix.object for reading, _ in counted]
     else:
-        found = [value_of(aggregate.argument, reading, partner) for reading, partner in counted]
+        found = [
+            value_of(aggregate.argument, reading, partner)
+            for reading, partner in counted
+        ]
         values = [value for value in found if value is not None]
     match aggregate.function:
         case "count":
@@ -69,7 +72,9 @@ def _value(aggregate: Aggregate, counted: Sequence[Counted]) -> float | None:
             return float(max(values))
 
 
-def stays_until(region: Region, reading: Reading, known: Known, at_us: int, rules: Rules) -> float | None:
+def stays_until(
+    region: Region, reading: Reading, known: Known, at_us: int, rules: Rules
+) -> float | None:
     """The second until which an object stays inside when it and the focal object keep their last velocities.
 
     Both set off at `at_us` from where they were read last. None: a velocity is unknown; inf: it stays for ever.
@@ -92,21 +97,33 @@ def stays_until(region: Region, reading: Reading, known: Known, at_us: int, rule
     return at_us / 1e6 + _leaves_after(region, start, moves, known, rules)
 
 
-def _leaves_after(region: Region, start: Point, moves: Point, known: Known, rules: Rules) -> float:
+def _leaves_after(
+    region: Region, start: Point, moves: Point, known: Known, rules: Rules
+) -> float:
     """The seconds until a point that is inside leaves; of moving regions all is relative to the focal object."""
     if isinstance(region, Area):
         return _leaves_area(region, start, moves)
     if isinstance(region, Box):
         sides = (region.minx, region.maxx), (region.miny, region.maxy)
-        return min(_leaves_side(*side, at, by) for side, at, by in zip(sides, start, moves, strict=True))
+        return min(
+            _leaves_side(*side, at, by)
+            for side, at, by in zip(sides, start, moves, strict=True)
+        )
     if isinstance(region, MovingBox):
         halves = half_sides(region, known.alive[region.focal].at, rules)
-        return min(_leaves_side(-half, half, at, by) for half, at, by in zip(halves, start, moves, strict=True))
+        return min(
+            _leaves_side(-half, half, at, by)
+            for half, at, by in zip(halves, start, moves, strict=True)
+        )
     centre = (region.x, region.y) if isinstance(region, Circle) else (0.0, 0.0)
-    latitude = region.y if isinstance(region, Circle) else known.alive[region.focal].at[1]
+    latitude = (
+        region.y if isinstance(region, Circle) else known.alive[region.focal].at[1]
+    )
     scale = degree_m(latitude) if rules.geographic else (1.0, 1.0)
     offset = (start[0] - centre[0]) * scale[0], (start[1] - centre[1]) * scale[1]
-    return _leaves_circle(region.radius_m, offset, (moves[0] * scale[0], moves[1] * scale[1]))
+    return _leaves_circle(
+        region.radius_m, offset, (moves[0] * scale[0], moves[1] * scale[1])
+    )
 
 
 def _leaves_side(low: float, high: float, at: float, by: float) -> float:
@@ -127,8 +144,14 @@ def _leaves_area(region: Area, start: Point, moves: Point) -> float:
     """The length of the first piece of the ray that the area holds, in seconds of the movement."""
     area = shapely.from_wkt(region.wkt)
     speed = math.hypot(*moves)
-    far = 2 * (max(abs(bound) for bound in area.bounds) + max(map(abs, start)) + 1) / speed
-    ray = shapely.LineString([start, (start[0] + moves[0] * far, start[1] + moves[1] * far)])
+    far = (
+        2
+        * (max(abs(bound) for bound in area.bounds) + max(map(abs, start)) + 1)
+        / speed
+    )
+    ray = shapely.LineString(
+        [start, (start[0] + moves[0] * far, start[1] + moves[1] * far)]
+    )
     inside = shapely.get_parts(area.intersection(ray))
     piece = min(inside, key=lambda part: part.distance(shapely.Point(start)))
     return max(math.dist(start, at) for at in piece.coords) / speed

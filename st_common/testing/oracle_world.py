@@ -8,7 +8,15 @@ from typing import Any
 from st_common.query.plan import Plan
 from st_common.testing.oracle_frames import Frames
 from st_common.testing.oracle_readings import Known, Reading
-from st_common.testing.oracle_rows import NEVER, Change, Feature, Fix, Layers, Pair, Rules
+from st_common.testing.oracle_rows import (
+    NEVER,
+    Change,
+    Feature,
+    Fix,
+    Layers,
+    Pair,
+    Rules,
+)
 from st_common.testing.oracle_values import Counted
 
 EXPIRY, FIX, TICK = 0, 1, 2
@@ -51,9 +59,15 @@ class Query:
     answer: dict[Pair, float | None] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     frames: Frames = field(default_factory=Frames)
-    until: dict[Pair, float | None] = field(default_factory=dict)  # until when members were said to stay
-    below: dict[Below, Counted] = field(default_factory=dict)  # what it was judged on last, below an aggregate
-    judged: tuple[Known, int] | None = None  # what it was judged on last, as a whole, and for when
+    until: dict[Pair, float | None] = field(
+        default_factory=dict
+    )  # until when members were said to stay
+    below: dict[Below, Counted] = field(
+        default_factory=dict
+    )  # what it was judged on last, below an aggregate
+    judged: tuple[Known, int] | None = (
+        None  # what it was judged on last, as a whole, and for when
+    )
 
 
 @dataclass(slots=True)
@@ -74,14 +88,19 @@ class World:
     layer_rows: dict[str, int] = field(default_factory=dict)
     registered: int = 0
     changes: list[Change] = field(default_factory=list)
-    here: list[tuple[tuple[Any, ...], Change]] = field(default_factory=list)  # those of this row, with their order
+    here: list[tuple[tuple[Any, ...], Change]] = field(
+        default_factory=list
+    )  # those of this row, with their order
     late: int = 0
     double: int = 0
     used: int = 0
 
     def tick_of(self, event_us: int) -> int:
         """The tick of an event that takes effect at this row."""
-        return math.ceil(max(event_us, self.before) / self.rules.tick_us) * self.rules.tick_us
+        return (
+            math.ceil(max(event_us, self.before) / self.rules.tick_us)
+            * self.rules.tick_us
+        )
 
     def features(self, query: Query) -> Sequence[Feature]:
         """The features of the version of the layer that a query is judged on."""
@@ -91,21 +110,49 @@ class World:
 
     def judged_at(self, *, ticks: bool) -> Iterable[Query]:
         """The queries that are judged at ticks, or those that are judged fix by fix."""
-        return [query for query in self.queries.values() if query.plan.by_ticks == ticks]
+        return [
+            query for query in self.queries.values() if query.plan.by_ticks == ticks
+        ]
 
     def emit(
-        self, query: Query, pair: Pair, sign: int, cause: str, *, event_us: int, fix_us: int, rank: int = FIX,
-        value: float | None = None, fields: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        query: Query,
+        pair: Pair,
+        sign: int,
+        cause: str,
+        *,
+        event_us: int,
+        fix_us: int,
+        rank: int = FIX,
+        value: float | None = None,
+        fields: str | None = None,
+    ) -> None:
         """Tells a change; its place among those of the row is found when the row is done."""
         if sign < 0:
             query.until.pop(pair, None)
         elif query.plan.valid_until:
             query.until[pair] = value
-        order = (event_us, rank, pair[0], (-1, 1, 0).index(sign), query.number, pair[1] or "")
+        order = (
+            event_us,
+            rank,
+            pair[0],
+            (-1, 1, 0).index(sign),
+            query.number,
+            pair[1] or "",
+        )
         change = Change(
-            position=self.position, seq=0, query=query.name, query_version=query.version,
-            layer_version=query.layer_version, object=pair[0], partner=pair[1], sign=sign, cause=cause,
-            event_us=event_us, fix_us=fix_us, value=value, fields=fields,
-        )  # fmt: skip
+            position=self.position,
+            seq=0,
+            query=query.name,
+            query_version=query.version,
+            layer_version=query.layer_version,
+            object=pair[0],
+            partner=pair[1],
+            sign=sign,
+            cause=cause,
+            event_us=event_us,
+            fix_us=fix_us,
+            value=value,
+            fields=fields,
+        )
         self.here.append((order, change))

@@ -31,7 +31,12 @@ OBJECTS_T0 = {
     "p8": (5.0, 2.0),
     "p9": (21.0, 8.0),
 }
-OBJECTS_T1 = {"p1": (12.0, 8.5), "p2": (17.0, 4.0), "p3": (11.5, 1.5), "p4": (15.0, 2.5)}
+OBJECTS_T1 = {
+    "p1": (12.0, 8.5),
+    "p2": (17.0, 4.0),
+    "p3": (11.5, 1.5),
+    "p4": (15.0, 2.5),
+}
 """Only who moves."""
 
 QUERIES_T0 = {
@@ -41,10 +46,22 @@ QUERIES_T0 = {
     "q4": (10.0, 1.0, 14.0, 3.0),
     "q5": (20.0, 7.0, 22.0, 9.0),
 }
-QUERIES_T1 = {"q1": (4.0, 7.0, 6.0, 9.0), "q3": (2.5, 1.0, 5.5, 3.0), "q5": (20.0, 7.5, 22.0, 9.5)}
+QUERIES_T1 = {
+    "q1": (4.0, 7.0, 6.0, 9.0),
+    "q3": (2.5, 1.0, 5.5, 3.0),
+    "q5": (20.0, 7.5, 22.0, 9.5),
+}
 """Only what moves."""
 
-ANSWER_T0 = {("q1", "p5"), ("q2", "p1"), ("q3", "p6"), ("q3", "p7"), ("q4", "p3"), ("q4", "p4"), ("q5", "p9")}
+ANSWER_T0 = {
+    ("q1", "p5"),
+    ("q2", "p1"),
+    ("q3", "p6"),
+    ("q3", "p7"),
+    ("q4", "p3"),
+    ("q4", "p4"),
+    ("q5", "p9"),
+}
 CHANGES = {("q1", -1, "p5"), ("q3", -1, "p6"), ("q3", 1, "p8"), ("q4", -1, "p4")}
 """What the server reports at T1: (query, sign, object)."""
 
@@ -79,7 +96,9 @@ def first_of_t1() -> int:
     return len(QUERIES_T0) + len(OBJECTS_T0)
 
 
-def _control(op: str, name: str, version: int, corners: tuple[float, float, float, float]) -> dict[str, object]:
+def _control(
+    op: str, name: str, version: int, corners: tuple[float, float, float, float]
+) -> dict[str, object]:
     text = f"REGISTER QUERY {name} AS SELECT * FROM {STREAM} INSIDE {corners}"  # noqa: S608  the language of queries, not SQL
     return {
         "op": op,

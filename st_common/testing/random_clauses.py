@@ -7,17 +7,47 @@ from st_common.query.frame import Domain, Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, ReverseNearest
 from st_common.query.plan import Aggregate, Emit, Function, LayerJoin
 from st_common.testing.oracle_expressions import CONDITIONS, GROUPS, NUMBERS
-from st_common.testing.random_grid import AREAS, FOCALS, LAYER, box, draw_place, draw_still
+from st_common.testing.random_grid import (
+    AREAS,
+    FOCALS,
+    LAYER,
+    box,
+    draw_place,
+    draw_still,
+)
 
-FUNCTIONS: tuple[Function, ...] = ("count", "count", "count_distinct", "sum", "avg", "min", "max", "distinct")
+FUNCTIONS: tuple[Function, ...] = (
+    "count",
+    "count",
+    "count_distinct",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "distinct",
+)
 DOMAINS: tuple[Domain, ...] = ("space", "time", "rows")
 FILTERED = (
-    ("key", "a"), ("key", "c"), ("property", "kind:taxi"), ("property", "free:true"), ("property", "line:taxi"),
-    ("property", "seats:2"), ("wkt", AREAS[1]), ("wkt", "LINESTRING (0 0, 8 4, 8 8)"), ("geojson", None),
-    ("geojson", "kind:bus"), ("geojson", "size:3"),
-    ("geojson", '{"type": "Polygon", "coordinates": [[[1, 1], [7, 2], [4, 7], [1, 1]]]}'),
-    ("geojson", '{"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [4, 4]}}'),
-)  # fmt: skip
+    ("key", "a"),
+    ("key", "c"),
+    ("property", "kind:taxi"),
+    ("property", "free:true"),
+    ("property", "line:taxi"),
+    ("property", "seats:2"),
+    ("wkt", AREAS[1]),
+    ("wkt", "LINESTRING (0 0, 8 4, 8 8)"),
+    ("geojson", None),
+    ("geojson", "kind:bus"),
+    ("geojson", "size:3"),
+    (
+        "geojson",
+        '{"type": "Polygon", "coordinates": [[[1, 1], [7, 2], [4, 7], [1, 1]]]}',
+    ),
+    (
+        "geojson",
+        '{"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [4, 4]}}',
+    ),
+)
 """Names of filters with custom values."""
 
 
@@ -29,7 +59,9 @@ def draw_neighbours(rng: Random) -> Neighbours:
             return ReverseNearest(place=draw_place(rng))
         case 1:
             places = tuple(draw_place(rng) for _ in range(rng.randint(1, 3)))
-            return GroupNearest(k=k, total=rng.choice(("sum", "max", "min")), places=places)
+            return GroupNearest(
+                k=k, total=rng.choice(("sum", "max", "min")), places=places
+            )
         case _:
             return Nearest(k=k, place=draw_place(rng))
 
@@ -52,7 +84,9 @@ def draw_emit(rng: Random) -> Emit:
 
 def draw_stream(rng: Random) -> Emit:
     """What may be written of every kind: changes, or one of CQL's streams."""
-    return rng.choice(("changes", "changes", "istream", "dstream", "rstream", "rstream"))
+    return rng.choice(
+        ("changes", "changes", "istream", "dstream", "rstream", "rstream")
+    )
 
 
 def draw_aggregate(rng: Random, *, joined: bool) -> Aggregate:
@@ -63,7 +97,11 @@ def draw_aggregate(rng: Random, *, joined: bool) -> Aggregate:
         return Aggregate(function=function, group=group)
     without = function.startswith("count") and rng.random() < 0.5
     argument = None if without else rng.choice(sorted(NUMBERS))
-    return Aggregate(function=function, argument=argument, group=group if rng.random() < 0.5 else None)
+    return Aggregate(
+        function=function,
+        argument=argument,
+        group=group if rng.random() < 0.5 else None,
+    )
 
 
 def draw_join(rng: Random) -> LayerJoin:
@@ -73,17 +111,33 @@ def draw_join(rng: Random) -> LayerJoin:
         case "intersects":
             return LayerJoin(layer=LAYER, predicate="intersects", kinds=kinds)
         case "dwithin":
-            return LayerJoin(layer=LAYER, predicate="dwithin", distance_m=rng.choice((0.5, 1.0, 2.5)), kinds=kinds)
+            return LayerJoin(
+                layer=LAYER,
+                predicate="dwithin",
+                distance_m=rng.choice((0.5, 1.0, 2.5)),
+                kinds=kinds,
+            )
         case _:
-            left, right = rng.choice((("kind", "kind"), ("seats", "size"), ("kind", "line"), ("object", "fid")))
-            return LayerJoin(layer=LAYER, predicate="equals", kinds=kinds, left=left, right=right)
+            left, right = rng.choice(
+                (
+                    ("kind", "kind"),
+                    ("seats", "size"),
+                    ("kind", "line"),
+                    ("object", "fid"),
+                )
+            )
+            return LayerJoin(
+                layer=LAYER, predicate="equals", kinds=kinds, left=left, right=right
+            )
 
 
 def _extent(rng: Random, by: Domain) -> Extent:
     """Short enough for objects of a small grid to come that far."""
     if by == "rows":
         return Extent(by=by, amount=rng.randint(1, 4))
-    amounts = (0.5, 1.0, 2.5, 4.0, 6.0) if by == "space" else (0.5, 1.0, 2.0, 3.0, 3.5, 10.0)
+    amounts = (
+        (0.5, 1.0, 2.5, 4.0, 6.0) if by == "space" else (0.5, 1.0, 2.0, 3.0, 3.5, 10.0)
+    )
     return Extent(by=by, amount=rng.choice(amounts))
 
 
@@ -93,7 +147,9 @@ def _sliding(rng: Random) -> Sliding:
     if rng.random() < 0.3:
         return Sliding(range=_extent(rng, by))
     other = rng.choice((*DOMAINS, "time"))
-    return Sliding(range=_extent(rng, by), slide=_extent(rng, by if rng.random() < 0.4 else other))
+    return Sliding(
+        range=_extent(rng, by), slide=_extent(rng, by if rng.random() < 0.4 else other)
+    )
 
 
 def draw_frame(rng: Random) -> Frame:
@@ -101,15 +157,19 @@ def draw_frame(rng: Random) -> Frame:
     windows = rng.choice((0, 1, 1, 1, 1, 2, 2, 3))
     regions = rng.choice((0, 0, 0, 1, 2)) if windows else rng.choice((1, 1, 2))
     return Frame(
-        sliding=tuple(_sliding(rng) for _ in range(windows)), regions=tuple(draw_still(rng) for _ in range(regions)),
-        full=rng.random() < 0.2, min_step_m=rng.choice((0.0, 0.0, 0.0, 1.0, 2.5)),
+        sliding=tuple(_sliding(rng) for _ in range(windows)),
+        regions=tuple(draw_still(rng) for _ in range(regions)),
+        full=rng.random() < 0.2,
+        min_step_m=rng.choice((0.0, 0.0, 0.0, 1.0, 2.5)),
         origin_s=rng.choice((0.0, 0.0, 0.25, 1_699_999_981.5, 2_000_000_000.0)),
-    )  # fmt: skip
+    )
 
 
 def draw_transform(rng: Random) -> Transform:
     """Amounts are such that no extent is rounded."""
-    match rng.choice(("factor", "value", "value", "metres", "metres", "key", "box", "filter")):
+    match rng.choice(
+        ("factor", "value", "value", "metres", "metres", "key", "box", "filter")
+    ):
         case "factor":
             return Transform(kind="factor", amount=rng.choice((1.0, 0.5, -0.5)))
         case "value":

@@ -11,7 +11,16 @@ SIZE = 8  # coordinates are 0, 0.5, .. 8
 OBJECTS = ("a", "b", "c", "d", "é 1")
 FOCALS = (*OBJECTS, *OBJECTS, "nobody")
 SIDES = (0.0, 1.0, 4.0, 7.0, 7.0, 16.0)
-RADII = (0.0, 0.5, 1.0, 2.5, 2.5, 5.0, 5.0, 10.0)  # 2.5 meets 1.5 and 2, 5 meets 3 and 4
+RADII = (
+    0.0,
+    0.5,
+    1.0,
+    2.5,
+    2.5,
+    5.0,
+    5.0,
+    10.0,
+)  # 2.5 meets 1.5 and 2, 5 meets 3 and 4
 AREAS = (
     "POLYGON ((0 0, 6 0, 6 6, 0 6, 0 0))",
     "POLYGON ((0 0, 8 0, 4 4, 0 0))",
@@ -31,7 +40,12 @@ def box(rng: Random) -> Box:
     """A rectangle on the grid; some are lines or points."""
     corners = [coordinate(rng) for _ in range(4)]
     if rng.random() < 0.5:
-        corners = [corners[0] / 4, corners[1] / 4, SIZE - corners[2] / 4, SIZE - corners[3] / 4]
+        corners = [
+            corners[0] / 4,
+            corners[1] / 4,
+            SIZE - corners[2] / 4,
+            SIZE - corners[3] / 4,
+        ]
     return Box.of_corners(*corners)
 
 
@@ -41,7 +55,9 @@ def draw_still(rng: Random) -> Region:
         case 0:
             return box(rng)
         case 1:
-            return Circle(x=coordinate(rng), y=coordinate(rng), radius_m=rng.choice(RADII))
+            return Circle(
+                x=coordinate(rng), y=coordinate(rng), radius_m=rng.choice(RADII)
+            )
         case _:
             return Area(wkt=rng.choice(AREAS))
 
@@ -52,7 +68,9 @@ def draw_moving(rng: Random) -> Region:
     if rng.random() < 0.5:
         return MovingCircle(focal=focal, radius_m=rng.choice(RADII))
     metres = rng.random() < 0.3  # the same as coordinates in a plane
-    return MovingBox(focal=focal, width=rng.choice(SIDES), height=rng.choice(SIDES), metres=metres)
+    return MovingBox(
+        focal=focal, width=rng.choice(SIDES), height=rng.choice(SIDES), metres=metres
+    )
 
 
 def draw_place(rng: Random) -> Place:

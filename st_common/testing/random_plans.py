@@ -21,7 +21,15 @@ from st_common.testing.random_clauses import (
     draw_transform,
     draw_where,
 )
-from st_common.testing.random_grid import CLEAR_AREA, LAYER, RADII, STREAM, box, draw_moving, draw_still
+from st_common.testing.random_grid import (
+    CLEAR_AREA,
+    LAYER,
+    RADII,
+    STREAM,
+    box,
+    draw_moving,
+    draw_still,
+)
 
 ORDERS: tuple[Order, ...] = ("auto", "space_first", "select_first")
 
@@ -49,7 +57,11 @@ def _fixes(rng: Random, layers: bool) -> Plan:  # noqa: FBT001 - one signature f
 
 def _moves(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
     return Plan(
-        stream=STREAM, inside=draw_moving(rng), where=draw_where(rng), columns=draw_columns(rng), emit=draw_emit(rng)
+        stream=STREAM,
+        inside=draw_moving(rng),
+        where=draw_where(rng),
+        columns=draw_columns(rng),
+        emit=draw_emit(rng),
     )
 
 
@@ -64,9 +76,13 @@ def _near(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
     """Some among those inside a region, some with a condition."""
     inside = rng.choice((None, None, draw_still(rng), draw_moving(rng)))
     return Plan(
-        stream=STREAM, neighbours=draw_neighbours(rng), inside=inside, where=draw_where(rng), columns=draw_columns(rng),
+        stream=STREAM,
+        neighbours=draw_neighbours(rng),
+        inside=inside,
+        where=draw_where(rng),
+        columns=draw_columns(rng),
         emit=draw_emit(rng),
-    )  # fmt: skip
+    )
 
 
 def _pairs(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
@@ -74,29 +90,49 @@ def _pairs(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
     distance_m = None if keys and rng.random() < 0.5 else rng.choice(RADII)
     inside = draw_still(rng) if rng.random() < 0.3 else None
     return Plan(
-        stream=STREAM, pairs=PairJoin(distance_m=distance_m, keys=keys), inside=inside, where=draw_where(rng),
+        stream=STREAM,
+        pairs=PairJoin(distance_m=distance_m, keys=keys),
+        inside=inside,
+        where=draw_where(rng),
         emit=draw_emit(rng),
-    )  # fmt: skip
+    )
 
 
 def _windows(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Over fixes that are inside, satisfy a condition or join a layer; some count."""
     join = draw_join(rng) if layers and rng.random() < 0.4 else None
     seconds = join is not None or rng.random() < 0.6
-    window = Window(seconds=rng.choice((0.5, 1.0, 2.0, 3.5, 10.0))) if seconds else Window(tuples=rng.randint(1, 4))
+    window = (
+        Window(seconds=rng.choice((0.5, 1.0, 2.0, 3.5, 10.0)))
+        if seconds
+        else Window(tuples=rng.randint(1, 4))
+    )
     return Plan(
-        stream=STREAM, inside=rng.choice((None, draw_still(rng))), where=draw_where(rng), join=join, window=window,
-        aggregate=draw_aggregate(rng, joined=join is not None) if rng.random() < 0.6 else None, emit=draw_stream(rng),
-    )  # fmt: skip
+        stream=STREAM,
+        inside=rng.choice((None, draw_still(rng))),
+        where=draw_where(rng),
+        join=join,
+        window=window,
+        aggregate=draw_aggregate(rng, joined=join is not None)
+        if rng.random() < 0.6
+        else None,
+        emit=draw_stream(rng),
+    )
 
 
 def _counts(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Over what is inside now: regions that stand still or move, neighbours, joins, pairs."""
     below = rng.choice((_fixes, _fixes, _moves, _near, _pairs))(rng, layers)
     return Plan(
-        stream=STREAM, inside=below.inside, neighbours=below.neighbours, join=below.join, pairs=below.pairs,
-        where=below.where, aggregate=draw_aggregate(rng, joined=below.join is not None), emit=draw_stream(rng),
-    )  # fmt: skip
+        stream=STREAM,
+        inside=below.inside,
+        neighbours=below.neighbours,
+        join=below.join,
+        pairs=below.pairs,
+        where=below.where,
+        aggregate=draw_aggregate(rng, joined=below.join is not None),
+        emit=draw_stream(rng),
+    )
 
 
 def _frames(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
@@ -105,31 +141,67 @@ def _frames(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     now = Plan(stream=STREAM) if below is None else below(rng, layers)
     aggregate = None
     if rng.random() < 0.5:
-        aggregate = Aggregate(function="avgspd") if rng.random() < 0.5 else draw_aggregate(rng, joined=False)
+        aggregate = (
+            Aggregate(function="avgspd")
+            if rng.random() < 0.5
+            else draw_aggregate(rng, joined=False)
+        )
     return Plan(
-        stream=STREAM, frame=draw_frame(rng), inside=now.inside, neighbours=now.neighbours, join=now.join,
-        where=draw_where(rng, 0.5), aggregate=aggregate, columns=draw_columns(rng) if aggregate is None else (),
+        stream=STREAM,
+        frame=draw_frame(rng),
+        inside=now.inside,
+        neighbours=now.neighbours,
+        join=now.join,
+        where=draw_where(rng, 0.5),
+        aggregate=aggregate,
+        columns=draw_columns(rng) if aggregate is None else (),
         emit=draw_stream(rng),
-    )  # fmt: skip
+    )
 
 
 def _comparing(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Boxes of fixes that are enlarged, filtered and compared, fix by fix or as a condition of other kinds."""
-    below = rng.choice((_fixes, _fixes, _fixes, _moves, _near, _pairs, _windows, _counts, _frames))(rng, layers)
+    below = rng.choice(
+        (_fixes, _fixes, _fixes, _moves, _near, _pairs, _windows, _counts, _frames)
+    )(rng, layers)
     steps = tuple(draw_transform(rng) for _ in range(rng.choice((0, 1, 1, 2, 3))))
-    compare = Compare(box=box(rng), negative=rng.random() < 0.4) if not steps or rng.random() < 0.8 else None
+    compare = (
+        Compare(box=box(rng), negative=rng.random() < 0.4)
+        if not steps or rng.random() < 0.8
+        else None
+    )
     inside = below.inside if rng.random() < 0.6 or below.focals else None
     join = below.join
     if join is not None and join.predicate in ("intersects", "dwithin"):
-        tags = rng.choice(((), (), (("line", "taxi"),), (("size", "3"), ("line", "bus")), (("kind", "park"),)))
-        join = LayerJoin(layer=LAYER, predicate=rng.choice(("intersects", "within")), kinds=join.kinds, tags=tags)
+        tags = rng.choice(
+            (
+                (),
+                (),
+                (("line", "taxi"),),
+                (("size", "3"), ("line", "bus")),
+                (("kind", "park"),),
+            )
+        )
+        join = LayerJoin(
+            layer=LAYER,
+            predicate=rng.choice(("intersects", "within")),
+            kinds=join.kinds,
+            tags=tags,
+        )
     return replace(below, transforms=steps, compare=compare, inside=inside, join=join)
 
 
 _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
-    "fixes": _fixes, "moving": _moves, "until": _until, "neighbours": _near, "pairs": _pairs, "windows": _windows,
-    "counting": _counts, "frames": _frames, "comparing": _comparing,
-}  # fmt: skip
+    "fixes": _fixes,
+    "moving": _moves,
+    "until": _until,
+    "neighbours": _near,
+    "pairs": _pairs,
+    "windows": _windows,
+    "counting": _counts,
+    "frames": _frames,
+    "comparing": _comparing,
+}
 
 KINDS = tuple(_MAKE)
 """The kinds of plans: `fixes` are judged fix by fix, all others at ticks."""

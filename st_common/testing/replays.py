@@ -39,7 +39,9 @@ from st_common.query.registry import carry_out, suspend
 from st_common.query.text import parse
 from st_common.settings import StreamSettings, load_streams
 
-ARRIVAL_US = 1 << 51  # in 2041: behind what arrives by the clock of the machine, such as announced layers
+ARRIVAL_US = (
+    1 << 51
+)  # in 2041: behind what arrives by the clock of the machine, such as announced layers
 DIGITS = 12  # of a number: the last bits of a geodesic may differ between machines
 
 Step = Mapping[str, Any]
@@ -91,7 +93,10 @@ def _go_on(home: Home, stream: StreamSettings, spark: Any) -> None:
     from st_common.spark.stream import Sink, follow
 
     with owned(home, stream.name, engine="spark") as owner:
-        keyed = replace(frozen(home, stream, engine="spark", shards=topology.shards), shards=topology.shards)
+        keyed = replace(
+            frozen(home, stream, engine="spark", shards=topology.shards),
+            shards=topology.shards,
+        )
         follow(spark, Sink(home=home, stream=keyed, owner=owner), until_idle=True)
         archive = Archive(home, keyed)
         while archive.batch():
@@ -114,13 +119,21 @@ def _carry_out(home: Home, stream: StreamSettings, one: Step, number: int) -> No
         _RUNS[one["run"]](home, stream)
     elif name == "reshard":
         run(home, stream, until_idle=True)
-        reshard.reshard(home, stream, engine="spark", shards=one["reshard"], export=reshard.of_local)
+        reshard.reshard(
+            home, stream, engine="spark", shards=one["reshard"], export=reshard.of_local
+        )
     else:
         _WRITERS[name](home, stream, one, ARRIVAL_US + number)
 
 
 def _say(home: Home, stream: StreamSettings, one: Step, arrival_us: int) -> None:
-    carry_out(home, {stream.name: stream}, parse(one["say"]), owner="replay", now_us=arrival_us)
+    carry_out(
+        home,
+        {stream.name: stream},
+        parse(one["say"]),
+        owner="replay",
+        now_us=arrival_us,
+    )
 
 
 def _load(home: Home, stream: StreamSettings, one: Step, _arrival_us: int) -> None:
@@ -130,7 +143,9 @@ def _load(home: Home, stream: StreamSettings, one: Step, _arrival_us: int) -> No
 
 
 def _append(home: Home, stream: StreamSettings, one: Step, arrival_us: int) -> None:
-    log_for(home, stream).append(one["records"].encode(), arrival_us=arrival_us, live=one["live"])
+    log_for(home, stream).append(
+        one["records"].encode(), arrival_us=arrival_us, live=one["live"]
+    )
 
 
 def _tick(home: Home, stream: StreamSettings, one: Step, arrival_us: int) -> None:
@@ -160,7 +175,14 @@ def _crash(home: Home, stream: StreamSettings) -> None:
     archive.batch()
 
 
-_WRITERS = {"say": _say, "layer": _load, "records": _append, "clock": _tick, "fail": _fail, "end": _end}
+_WRITERS = {
+    "say": _say,
+    "layer": _load,
+    "records": _append,
+    "clock": _tick,
+    "fail": _fail,
+    "end": _end,
+}
 _RUNS = {"idle": _run, "crash": _crash}
 
 
@@ -168,7 +190,9 @@ def _texts(home: Home, stream: StreamSettings) -> Iterator[str]:
     rows = tables.read(home.table("changes", stream.name)).drop_columns(["event_date"])
     ordered = rows.sort_by([("position", "ascending"), ("seq", "ascending")])
     for row in ordered.to_pylist():
-        yield json.dumps({name: _plain(row[name]) for name in sorted(row)}, sort_keys=True)
+        yield json.dumps(
+            {name: _plain(row[name]) for name in sorted(row)}, sort_keys=True
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -58,26 +58,38 @@ def read_network(folder: Path) -> RoadNetwork:
     Raises:
         ValueError: there is not one file of each kind, a road ends at an unknown node, or its class is none of 0..7.
     """
-    nodes, edges = (pyarrow.csv.read_csv(_only(folder, kind)) for kind in ("nodes", "edges"))
+    nodes, edges = (
+        pyarrow.csv.read_csv(_only(folder, kind)) for kind in ("nodes", "edges")
+    )
     nodes = nodes.sort_by("id")
     ids, x, y = (nodes[name].to_numpy() for name in ("id", "x", "y"))
     a, b, road_class = (edges[name].to_numpy() for name in ("node1", "node2", "class"))
     if not (np.isin(a, ids).all() and np.isin(b, ids).all()):
         raise ValueError(f"{folder}: a road ends at a node that is not there")
     if not np.isin(road_class, np.arange(_ROAD_CLASSES)).all():
-        raise ValueError(f"{folder}: a road has a class that is none of 0 to {_ROAD_CLASSES - 1}")
+        raise ValueError(
+            f"{folder}: a road has a class that is none of 0 to {_ROAD_CLASSES - 1}"
+        )
     a, b = np.searchsorted(ids, a), np.searchsorted(ids, b)
     return network_of(x.astype(float), y.astype(float), a, b, road_class)
 
 
-def network_of(x: np.ndarray, y: np.ndarray, a: np.ndarray, b: np.ndarray, road_class: np.ndarray) -> RoadNetwork:
+def network_of(
+    x: np.ndarray, y: np.ndarray, a: np.ndarray, b: np.ndarray, road_class: np.ndarray
+) -> RoadNetwork:
     """The network of these nodes and of roads between nodes `a` and `b`; roads without a length are left out."""
     start, end = np.concatenate([a, b]), np.concatenate([b, a])
     length = np.hypot(x[start] - x[end], y[start] - y[end])
     order = np.lexsort((end, start))
     order = order[length[order] > 0]
-    return RoadNetwork(x=x, y=y, start=start[order], end=end[order], length=length[order],
-                       road_class=np.tile(road_class, 2)[order].astype(np.int64))  # fmt: skip
+    return RoadNetwork(
+        x=x,
+        y=y,
+        start=start[order],
+        end=end[order],
+        length=length[order],
+        road_class=np.tile(road_class, 2)[order].astype(np.int64),
+    )
 
 
 def limits_of(network: RoadNetwork, *, divisor: int = 50) -> Limits:
@@ -90,7 +102,10 @@ def limits_of(network: RoadNetwork, *, divisor: int = 50) -> Limits:
     roads = [fastest]
     while len(roads) < _ROAD_CLASSES:
         roads.append(roads[-1] * 2 // 3)
-    return Limits(objects=fastest / 2.0 ** np.arange(len(CLASSES)), roads=np.maximum(np.array(roads, float), 1.0))
+    return Limits(
+        objects=fastest / 2.0 ** np.arange(len(CLASSES)),
+        roads=np.maximum(np.array(roads, float), 1.0),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +126,10 @@ def graph_of(network: RoadNetwork, cost: np.ndarray) -> Graph:
     key = network.start * nodes + network.end
     order = np.lexsort((cost, key))
     quickest = order[np.r_[True, np.diff(key[order]) > 0]] if len(order) else order
-    matrix = csr_matrix((cost[quickest], (network.start[quickest], network.end[quickest])), shape=(nodes, nodes))
+    matrix = csr_matrix(
+        (cost[quickest], (network.start[quickest], network.end[quickest])),
+        shape=(nodes, nodes),
+    )
     return Graph(key=key[quickest], road=quickest, matrix=matrix)
 
 

@@ -47,7 +47,9 @@ class Traffic:
 PLACE = Traffic(at_start=10_000, per_unit=100, units=1_000)
 """The data set of the papers GPAC and PLACE: 110,000 objects."""
 
-ALL_REPORT = Traffic(at_start=100_000, units=20, stays=True, spread=True, speed_divisor=250)
+ALL_REPORT = Traffic(
+    at_start=100_000, units=20, stays=True, spread=True, speed_divisor=250
+)
 """100,000 objects, each reporting every 5 s."""
 
 
@@ -78,11 +80,18 @@ class _Fleet:
     along: np.ndarray
 
     def only(self, which: np.ndarray) -> "_Fleet":
-        return _Fleet(**{name: getattr(self, name)[which] for name in _Fleet.__dataclass_fields__})
+        return _Fleet(
+            **{name: getattr(self, name)[which] for name in _Fleet.__dataclass_fields__}
+        )
 
     def joined(self, other: "_Fleet") -> "_Fleet":
         names = _Fleet.__dataclass_fields__
-        return _Fleet(**{name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names})
+        return _Fleet(
+            **{
+                name: np.concatenate([getattr(self, name), getattr(other, name)])
+                for name in names
+            }
+        )
 
 
 def rounds(network: RoadNetwork, traffic: Traffic, *, seed: int) -> Iterator[Round]:
@@ -99,10 +108,14 @@ def rounds(network: RoadNetwork, traffic: Traffic, *, seed: int) -> Iterator[Rou
     count = len(fleet.number)
     yield _round(0, network, fleet, fleet.only(np.empty(0, np.int64)))
     for unit in range(1, traffic.units + 1):
-        fleet, arrived = _moved(router, fleet, np.ones(len(fleet.number)), moves, stays=traffic.stays)
+        fleet, arrived = _moved(
+            router, fleet, np.ones(len(fleet.number)), moves, stays=traffic.stays
+        )
         new = _born(router, traffic.per_unit, count, moves)
         count += len(new.number)
-        reporting = fleet.only(_reporting(len(fleet.number), traffic.report_share, reports)).joined(new)
+        reporting = fleet.only(
+            _reporting(len(fleet.number), traffic.report_share, reports)
+        ).joined(new)
         yield _round(unit, network, reporting, arrived)
         fleet = fleet.joined(new)
 
@@ -113,14 +126,25 @@ def payload(found: Round, traffic: Traffic) -> bytes:
     All reports of a unit have the same event time, that of the unit's end.
     """
     columns = (
-        pc.binary_join_element_wise("o", pc.cast(pa.array(found.object), pa.string()), ""),
-        pa.array([str(stamp_ms(found.unit, traffic))]).take(pa.array(np.zeros(len(found.object), np.int64))),
-        *(pc.cast(pa.array(np.round(at, DECIMALS)), pa.string()) for at in (found.x, found.y)),
+        pc.binary_join_element_wise(
+            "o", pc.cast(pa.array(found.object), pa.string()), ""
+        ),
+        pa.array([str(stamp_ms(found.unit, traffic))]).take(
+            pa.array(np.zeros(len(found.object), np.int64))
+        ),
+        *(
+            pc.cast(pa.array(np.round(at, DECIMALS)), pa.string())
+            for at in (found.x, found.y)
+        ),
         pa.array(CLASSES).take(pa.array(found.kind)),
         pa.array(["", "1"]).take(pa.array(found.gone.astype(np.int64))),
     )
     lines = pc.binary_join_element_wise(*columns, ",")
-    text: bytes = pc.binary_join(pa.array([[",".join(COLUMNS), *lines.to_pylist(), ""]]), "\n")[0].as_py().encode()
+    text: bytes = (
+        pc.binary_join(pa.array([[",".join(COLUMNS), *lines.to_pylist(), ""]]), "\n")[0]
+        .as_py()
+        .encode()
+    )
     return text
 
 
@@ -160,26 +184,52 @@ def _born(router: Router, count: int, first: int, rng: np.random.Generator) -> _
         destination[again] = destinations(router.network, origin[again], rng)
         again = again[router.is_trivial(kind[again], origin[again], destination[again])]
     road = router.next_road(kind, origin, destination)
-    return _Fleet(number=first + np.arange(count), kind=kind, destination=destination, road=road, along=np.zeros(count))
+    return _Fleet(
+        number=first + np.arange(count),
+        kind=kind,
+        destination=destination,
+        road=road,
+        along=np.zeros(count),
+    )
 
 
 def _spread(router: Router, fleet: _Fleet, rng: np.random.Generator) -> _Fleet:
     """The objects at a random moment of their trips."""
-    at, total, going = fleet.road.copy(), np.zeros(len(fleet.road)), np.arange(len(fleet.road))
+    at, total, going = (
+        fleet.road.copy(),
+        np.zeros(len(fleet.road)),
+        np.arange(len(fleet.road)),
+    )
     while len(going):
         road = at[going]
-        total[going] += router.network.length[road] / router.speed(fleet.kind[going], road)
-        at[going] = router.next_road(fleet.kind[going], router.network.end[road], fleet.destination[going])
+        total[going] += router.network.length[road] / router.speed(
+            fleet.kind[going], road
+        )
+        at[going] = router.next_road(
+            fleet.kind[going], router.network.end[road], fleet.destination[going]
+        )
         going = going[at[going] >= 0]
-    left = total * rng.uniform(0, 0.999, len(total))  # nobody arrives before the first unit
+    left = total * rng.uniform(
+        0, 0.999, len(total)
+    )  # nobody arrives before the first unit
     return _moved(router, fleet, left, rng, stays=False)[0]
 
 
 def _moved(
-    router: Router, fleet: _Fleet, left: np.ndarray, rng: np.random.Generator, *, stays: bool
+    router: Router,
+    fleet: _Fleet,
+    left: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    stays: bool,
 ) -> tuple[_Fleet, _Fleet]:
     """The objects under way after so many units each (`left`, used up), and those that reached their destination."""
-    kind, road, along, destination = fleet.kind, fleet.road.copy(), fleet.along.copy(), fleet.destination.copy()
+    kind, road, along, destination = (
+        fleet.kind,
+        fleet.road.copy(),
+        fleet.along.copy(),
+        fleet.destination.copy(),
+    )
     going, gone = np.arange(len(road)), np.zeros(len(road), bool)
     while len(going):
         going = _drive(router, kind, road, along, left, going)
@@ -197,10 +247,18 @@ def _moved(
 
 
 def _drive(
-    router: Router, kind: np.ndarray, road: np.ndarray, along: np.ndarray, left: np.ndarray, going: np.ndarray
+    router: Router,
+    kind: np.ndarray,
+    road: np.ndarray,
+    along: np.ndarray,
+    left: np.ndarray,
+    going: np.ndarray,
 ) -> np.ndarray:
     """Moves objects to the end of their road, or as far as the time left takes them; those that reached the end."""
-    speed, length = router.speed(kind[going], road[going]), router.network.length[road[going]]
+    speed, length = (
+        router.speed(kind[going], road[going]),
+        router.network.length[road[going]],
+    )
     room = (length - along[going]) / speed
     stops = left[going] < room
     along[going] = np.where(stops, along[going] + speed * left[going], length)
@@ -210,7 +268,12 @@ def _drive(
 
 
 def _set_out(
-    router: Router, kind: np.ndarray, destination: np.ndarray, who: np.ndarray, at: np.ndarray, rng: np.random.Generator
+    router: Router,
+    kind: np.ndarray,
+    destination: np.ndarray,
+    who: np.ndarray,
+    at: np.ndarray,
+    rng: np.random.Generator,
 ) -> None:
     """New destinations for objects that stand at nodes, with routes that are not trivial."""
     while len(who):
@@ -233,7 +296,11 @@ def _round(unit: int, network: RoadNetwork, there: _Fleet, gone: _Fleet) -> Roun
     part = fleet.along / network.length[fleet.road]
     start, end = network.start[fleet.road], network.end[fleet.road]
     return Round(
-        unit=unit, object=fleet.number, kind=fleet.kind, road=fleet.road, gone=is_gone,
+        unit=unit,
+        object=fleet.number,
+        kind=fleet.kind,
+        road=fleet.road,
+        gone=is_gone,
         x=network.x[start] * (1 - part) + network.x[end] * part,
         y=network.y[start] * (1 - part) + network.y[end] * part,
-    )  # fmt: skip
+    )

@@ -21,21 +21,33 @@ class Router:
     A tree has two bytes per node. Whatever was asked before, the answers are the same.
     """
 
-    def __init__(self, network: RoadNetwork, limits: Limits, *, choice: Choice = "fastest") -> None:
+    def __init__(
+        self, network: RoadNetwork, limits: Limits, *, choice: Choice = "fastest"
+    ) -> None:
         if len(network.x) > np.iinfo(np.int16).max:
-            raise ValueError(f"{len(network.x)} nodes: a tree numbers at most {np.iinfo(np.int16).max}")
+            raise ValueError(
+                f"{len(network.x)} nodes: a tree numbers at most {np.iinfo(np.int16).max}"
+            )
         self.network, self.limits = network, limits
-        profiles = np.arange(len(CLASSES)) if choice == "fastest" else np.zeros(len(CLASSES), np.int64)
+        profiles = (
+            np.arange(len(CLASSES))
+            if choice == "fastest"
+            else np.zeros(len(CLASSES), np.int64)
+        )
         self._profile, self._graphs = profiles, _graphs(network, limits, choice)
         shape = (len(network.x), len(network.x))
-        self._next = [np.empty(shape, np.int16) for _ in self._graphs]  # a row takes memory once it is written
+        self._next = [
+            np.empty(shape, np.int16) for _ in self._graphs
+        ]  # a row takes memory once it is written
         self._known = np.zeros((len(self._graphs), len(network.x)), bool)
 
     def speed(self, kind: np.ndarray, road: np.ndarray) -> np.ndarray:
         """How fast objects of these classes drive on these roads, in units per time unit."""
         return self.limits.between(kind, self.network.road_class[road])
 
-    def next_road(self, kind: np.ndarray, node: np.ndarray, destination: np.ndarray) -> np.ndarray:
+    def next_road(
+        self, kind: np.ndarray, node: np.ndarray, destination: np.ndarray
+    ) -> np.ndarray:
         """The directed road by which an object of a class leaves a node for its destination.
 
         int64; -1 at the destination itself, and where no road leads there.
@@ -51,7 +63,9 @@ class Router:
             road[mine[there]] = graph.road[np.searchsorted(graph.key, key)]
         return road
 
-    def is_trivial(self, kind: np.ndarray, node: np.ndarray, destination: np.ndarray) -> np.ndarray:
+    def is_trivial(
+        self, kind: np.ndarray, node: np.ndarray, destination: np.ndarray
+    ) -> np.ndarray:
         """Whether a route has fewer than three roads, or leads nowhere."""
         at = node
         for _ in range(_TRIVIAL_HOPS - 1):
@@ -64,7 +78,9 @@ class Router:
         for first in range(0, len(wanted), _TREES_AT_ONCE):
             some = wanted[first : first + _TREES_AT_ONCE]
             # roads go both ways, so the road before a node on the way from the destination is the one that leads there
-            _, before = dijkstra(self._graphs[number].matrix, indices=some, return_predecessors=True)
+            _, before = dijkstra(
+                self._graphs[number].matrix, indices=some, return_predecessors=True
+            )
             self._next[number][some] = np.maximum(before, -1)
         self._known[number, wanted] = True
 
@@ -73,15 +89,22 @@ def _graphs(network: RoadNetwork, limits: Limits, choice: Choice) -> list[Graph]
     if choice == "shortest":
         return [graph_of(network, network.length)]
     kinds = [np.full(len(network.start), kind) for kind in range(len(CLASSES))]
-    return [graph_of(network, network.length / limits.between(kind, network.road_class)) for kind in kinds]
+    return [
+        graph_of(network, network.length / limits.between(kind, network.road_class))
+        for kind in kinds
+    ]
 
 
-def destinations(network: RoadNetwork, origin: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def destinations(
+    network: RoadNetwork, origin: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """A destination for each origin (nodes, int64), about |N(0, 1)| x diagonal / 5 away as the crow flies.
 
     Of up to 50 random nodes the one whose distance fits best; the first that fits to 10 % is taken.
     """
-    wanted = np.abs(rng.standard_normal(len(origin))) * float(np.hypot(*network.extent)) / 5
+    wanted = (
+        np.abs(rng.standard_normal(len(origin))) * float(np.hypot(*network.extent)) / 5
+    )
     best = rng.integers(0, len(network.x), len(origin))
     miss = np.abs(_air(network, origin, best) - wanted)
     open_ = np.flatnonzero(miss > _NEAR_ENOUGH * wanted)
@@ -95,5 +118,7 @@ def destinations(network: RoadNetwork, origin: np.ndarray, rng: np.random.Genera
 
 
 def _air(network: RoadNetwork, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    distance: np.ndarray = np.hypot(network.x[a] - network.x[b], network.y[a] - network.y[b])
+    distance: np.ndarray = np.hypot(
+        network.x[a] - network.x[b], network.y[a] - network.y[b]
+    )
     return distance

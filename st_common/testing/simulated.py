@@ -26,7 +26,15 @@ class Actor:
     Its `pid` is given out again when it has ended, its `serial` is not; processes of other `namespace`s are not seen.
     """
 
-    def __init__(self, name: str, work: Callable[[], None], *, pid: int, serial: int, namespace: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[], None],
+        *,
+        pid: int,
+        serial: int,
+        namespace: str,
+    ) -> None:
         self.name, self.work = name, work
         self.pid, self.serial, self.namespace = pid, serial, namespace
         self.go = _shut()
@@ -45,13 +53,21 @@ class World:
         self._back = _shut()
         self._here = threading.local()
 
-    def start(self, name: str, work: Callable[[], None], *, namespace: str = "") -> Actor:
+    def start(
+        self, name: str, work: Callable[[], None], *, namespace: str = ""
+    ) -> Actor:
         """A new actor, which waits for its first turn."""
         taken = {actor.pid for actor in self.actors if not actor.is_done}
-        pid = next(number for number in range(_FIRST_PID, _FIRST_PID + 1 + len(taken)) if number not in taken)
+        pid = next(
+            number
+            for number in range(_FIRST_PID, _FIRST_PID + 1 + len(taken))
+            if number not in taken
+        )
         actor = Actor(name, work, pid=pid, serial=len(self.actors), namespace=namespace)
         self.actors.append(actor)
-        threading.Thread(target=self._run, args=(actor,), name=name, daemon=True).start()
+        threading.Thread(
+            target=self._run, args=(actor,), name=name, daemon=True
+        ).start()
         return actor
 
     def _run(self, actor: Actor) -> None:
@@ -103,7 +119,9 @@ class World:
 
     def living(self) -> list[Actor]:
         """The actors that can run."""
-        return [actor for actor in self.actors if not actor.is_done and not actor.is_paused]
+        return [
+            actor for actor in self.actors if not actor.is_done and not actor.is_paused
+        ]
 
 
 @dataclass

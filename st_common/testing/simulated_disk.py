@@ -33,7 +33,10 @@ class SimulatedDisk:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._there: dict[str, Names] = {"": {HOME.strip("/"): Inode(is_folder=True)}, HOME: {}}
+        self._there: dict[str, Names] = {
+            "": {HOME.strip("/"): Inode(is_folder=True)},
+            HOME: {},
+        }
         self._durable = {folder: dict(names) for folder, names in self._there.items()}
         self._unsynced: list[tuple[str, dict[str, Inode | None]]] = []
         self._holders: dict[str, Handle] = {}
@@ -59,7 +62,14 @@ class SimulatedDisk:
 
     def _left_of(self, inode: Inode) -> bytes:
         rng, data = self.world.rng, inode.data
-        return rng.choice((inode.durable or b"", data, data[: rng.randint(0, len(data))], b"\0" * len(data)))
+        return rng.choice(
+            (
+                inode.durable or b"",
+                data,
+                data[: rng.randint(0, len(data))],
+                b"\0" * len(data),
+            )
+        )
 
     def inode(self, path: str) -> Inode | None:
         """What has a name; None for nothing."""
@@ -92,7 +102,11 @@ class SimulatedDisk:
 
     def is_unsynced(self, folder: str, suffix: str) -> bool:
         """Whether a name in a folder that ends so is there, and is not durable yet."""
-        return any(at == folder and name.endswith(suffix) for at, names in self._unsynced for name in names)
+        return any(
+            at == folder and name.endswith(suffix)
+            for at, names in self._unsynced
+            for name in names
+        )
 
     def sync(self, folder: str) -> None:
         """Makes the names in a folder durable."""
@@ -115,7 +129,11 @@ class SimulatedDisk:
 
     def _is_held(self, handle: "Handle") -> bool:
         holder = self._holders.get(handle.path)
-        return holder is not None and holder is not handle and (holder.actor is None or not holder.actor.is_done)
+        return (
+            holder is not None
+            and holder is not handle
+            and (holder.actor is None or not holder.actor.is_done)
+        )
 
     def let_go(self, handle: "Handle") -> None:
         """Gives the lock back, if the handle holds it."""
@@ -134,7 +152,14 @@ def _change(names: Names, changes: dict[str, Inode | None]) -> None:
 class Handle:
     """An open file or folder."""
 
-    def __init__(self, disk: SimulatedDisk, path: str, inode: Inode | None, *, is_shared: bool = False) -> None:
+    def __init__(
+        self,
+        disk: SimulatedDisk,
+        path: str,
+        inode: Inode | None,
+        *,
+        is_shared: bool = False,
+    ) -> None:
         self.disk, self.path = disk, path
         self.actor: Actor | None = disk.world.here
         self._inode, self._at, self._is_shared = inode, 0, is_shared
@@ -142,7 +167,12 @@ class Handle:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
     def fileno(self) -> Self:

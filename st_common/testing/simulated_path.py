@@ -16,7 +16,11 @@ class SimulatedPath:
         self._disk, self._text = disk, text
 
     def __truediv__(self, more: object) -> "SimulatedPath":
-        return SimulatedPath(self._disk, f"{self._text}/{more}") if str(more) not in ("", ".") else self
+        return (
+            SimulatedPath(self._disk, f"{self._text}/{more}")
+            if str(more) not in ("", ".")
+            else self
+        )
 
     def __str__(self) -> str:
         return self._text
@@ -88,7 +92,13 @@ class SimulatedPath:
             raise FileNotFoundError(ENOENT, "no such file", self._text)
         return Handle(self._disk, self._text, inode, is_shared=mode[0] == "a")
 
-    def mkdir(self, *, parents: bool = False, exist_ok: bool = False, mode: int = 0o777) -> None:  # noqa: ARG002
+    def mkdir(
+        self,
+        *,
+        parents: bool = False,
+        exist_ok: bool = False,
+        mode: int = 0o777,  # noqa: ARG002
+    ) -> None:
         """Makes a folder, with `parents` those above it too."""
         found = self._disk.inode(self._text)
         if found is not None and found.is_folder and exist_ok:

@@ -58,7 +58,9 @@ class Machine:
     acknowledged: list[tuple[int, bytes]] = field(default_factory=list)
     wanted: list[Part] = field(default_factory=list)
     owner: Actor | None = None
-    before: dict[Actor | None, lease.Lease] = field(default_factory=dict)  # whose lease each actor looked at
+    before: dict[Actor | None, lease.Lease] = field(
+        default_factory=dict
+    )  # whose lease each actor looked at
     epoch: int = 0
     cut_in: int = 0
     is_ending: bool = False
@@ -66,9 +68,19 @@ class Machine:
     @staticmethod
     def of(world: World, stream: StreamSettings, *, is_live: bool = False) -> "Machine":
         """An empty one; in half of them the locks of the log and of the table keep nobody waiting."""
-        disk, system = SimulatedDisk(world), System(world, locks=world.rng.random() < 0.5)
+        disk, system = (
+            SimulatedDisk(world),
+            System(world, locks=world.rng.random() < 0.5),
+        )
         tables = SimulatedTables(disk, system)
-        return Machine(world=world, disk=disk, system=system, tables=tables, stream=stream, is_live=is_live)
+        return Machine(
+            world=world,
+            disk=disk,
+            system=system,
+            tables=tables,
+            stream=stream,
+            is_live=is_live,
+        )
 
     @property
     def home(self) -> Home:
@@ -91,17 +103,26 @@ class Machine:
             payload = self._payload(self.wanted.pop(0))
             now_us = self.world.now_us
             is_packed = len(payload) % 3 == 0
-            coded = Encoder(payload, self.stream, arrival_us=now_us) if is_packed else None
-            segment = log.append(payload, arrival_us=now_us, live=self.is_live, coded=coded)
+            coded = (
+                Encoder(payload, self.stream, arrival_us=now_us) if is_packed else None
+            )
+            segment = log.append(
+                payload, arrival_us=now_us, live=self.is_live, coded=coded
+            )
             self.acknowledged.append((segment.number, payload))
-            self.world.now_us += self.world.rng.choice((0, 5, 90, 90)) * SECOND_US * self.is_live
+            self.world.now_us += (
+                self.world.rng.choice((0, 5, 90, 90)) * SECOND_US * self.is_live
+            )
             for _ in range(self.world.rng.choice((0, 10, 40))):
                 self.world.pause()  # engines are slower
 
     def _payload(self, part: Part) -> bytes:
         """The records of a part: live ones happen now."""
         by_us = self.world.now_us - part[-1].event_us if self.is_live else 0
-        lines = [f"{fix.object},{fix.event_us + by_us},{fix.x},{fix.y}{_EMPTY}\n" for fix in part]
+        lines = [
+            f"{fix.object},{fix.event_us + by_us},{fix.x},{fix.y}{_EMPTY}\n"
+            for fix in part
+        ]
         return f"{','.join(HEADER)}\n{''.join(lines)}".encode()
 
     def engine(self) -> None:
@@ -109,7 +130,9 @@ class Machine:
         owner = self._taken()
         try:
             self.tables.recover(self.table)
-            engine = local.LocalEngine(self.home, self.stream, owner, now_us=lambda: self.world.now_us)
+            engine = local.LocalEngine(
+                self.home, self.stream, owner, now_us=lambda: self.world.now_us
+            )
             self._follow(engine, owner)
             engine.close()
         finally:
@@ -120,12 +143,24 @@ class Machine:
         self.before.pop(self.world.here, None)
         taken = lease.take(self.home.stream(STREAM), now_us=self.world.now_us)
         before = self.before.get(self.world.here)
-        holder = None if before is None or before.released else self.world.actors[before.owner.ticks]
-        is_seen = holder is not None and not holder.is_done and holder.namespace == taken.owner.namespace
-        assert not is_seen, f"epoch {taken.epoch} overtakes an owner that it sees living"  # noqa: S101 - a law
+        holder = (
+            None
+            if before is None or before.released
+            else self.world.actors[before.owner.ticks]
+        )
+        is_seen = (
+            holder is not None
+            and not holder.is_done
+            and holder.namespace == taken.owner.namespace
+        )
+        assert not is_seen, (  # noqa: S101 - a law
+            f"epoch {taken.epoch} overtakes an owner that it sees living"
+        )
         assert taken.epoch > self.epoch, f"epoch {taken.epoch} comes after {self.epoch}"  # noqa: S101 - a law
         self.owner, self.epoch = self.world.here, taken.epoch
-        return _Sleepy(folder=taken.folder, engine="local", lease=taken, before=None, machine=self)
+        return _Sleepy(
+            folder=taken.folder, engine="local", lease=taken, before=None, machine=self
+        )
 
     def is_held(self, of: lease.Lease, *, now_us: int) -> bool:
         """See `lease.is_held`; keeps who asked about whom."""
@@ -136,16 +171,24 @@ class Machine:
         while True:
             is_overtaken = self.epoch != owner.lease.epoch
             lease.check(owner.lease)
-            assert not is_overtaken, f"epoch {owner.lease.epoch} goes on after {self.epoch}"  # noqa: S101 - a law
+            assert not is_overtaken, (  # noqa: S101 - a law
+                f"epoch {owner.lease.epoch} goes on after {self.epoch}"
+            )
             if not engine.batch() and self.is_ending:
                 return
-            self.world.rng.choice((engine.commit, engine.commit, engine.store, self._wait_for(engine)))()
+            self.world.rng.choice(
+                (engine.commit, engine.commit, engine.store, self._wait_for(engine))
+            )()
             if self.world.rng.random() < 0.1:
                 owner.lease = lease.beat(owner.lease, now_us=self.world.now_us)
 
     def _wait_for(self, engine: local.LocalEngine) -> Any:
         """What an engine does that has nothing to do: it looks at the clock, unless the end is wanted."""
-        return self.world.pause if self.is_ending or engine.state.next_segment < engine.log.end() else engine.keep_time
+        return (
+            self.world.pause
+            if self.is_ending or engine.state.next_segment < engine.log.end()
+            else engine.keep_time
+        )
 
     def cut(self) -> None:
         """Power is cut: everybody dies, what was not synced may be lost, and at times the table is an older copy."""
@@ -155,7 +198,9 @@ class Machine:
         self.disk.cut()
         if self.world.rng.random() < 0.5:
             self.tables.recover(self.table)
-            least = max(0, self.tables.versions(self.table) - self.world.rng.randint(1, 4))
+            least = max(
+                0, self.tables.versions(self.table) - self.world.rng.randint(1, 4)
+            )
             self.tables.restore(self.table, least)
 
 
@@ -169,7 +214,11 @@ class _Sleepy(Owner):
         """See `Owner.check`."""
         super().check()
         world = self.machine.world
-        if world.here and not self.machine.is_ending and world.rng.random() < self.machine.naps:
+        if (
+            world.here
+            and not self.machine.is_ending
+            and world.rng.random() < self.machine.naps
+        ):
             world.here.is_paused = True
             world.now_us += LONG_US
             world.pause()
@@ -195,11 +244,17 @@ def installed(machine: Machine) -> Iterator[None]:
     with (
         patch.multiple(disks, os=system, fcntl=system),
         patch.object(lease, "is_held", machine.is_held),
-        patch.object(records, "flock", System(machine.world).flock),  # a lease relies on it
+        patch.object(
+            records, "flock", System(machine.world).flock
+        ),  # a lease relies on it
         patch.multiple(process, **_processes(machine.world, system)),
-        patch.multiple(local, tables=machine.tables, Thread=Inline,
-                       Journal=lambda _home, _stream, *, epoch: _Told(machine, epoch)),
-    ):  # fmt: skip
+        patch.multiple(
+            local,
+            tables=machine.tables,
+            Thread=Inline,
+            Journal=lambda _home, _stream, *, epoch: _Told(machine, epoch),
+        ),
+    ):
         yield
 
 
@@ -207,19 +262,31 @@ def _processes(world: World, system: System) -> dict[str, Any]:
     """What a simulated process sees of others: those of its own namespace, since the machine was started."""
 
     def owner_of(pid: int) -> process.Owner | None:
-        found = next((actor for actor in world.actors if actor.pid == pid and not actor.is_done), None)
+        found = next(
+            (actor for actor in world.actors if actor.pid == pid and not actor.is_done),
+            None,
+        )
         if found is None or found.namespace != namespace():
             return None
-        return process.Owner(host="machine", pid=pid, started_s=world.now_us / 1e6, boot=f"boot {world.boots}",
-                             namespace=namespace(), ticks=found.serial)  # fmt: skip
+        return process.Owner(
+            host="machine",
+            pid=pid,
+            started_s=world.now_us / 1e6,
+            boot=f"boot {world.boots}",
+            namespace=namespace(),
+            ticks=found.serial,
+        )
 
     def namespace() -> str:
         return world.here.namespace if world.here else ""
 
     return {
-        "os": system, "owner_of": owner_of, "this_host": lambda: "machine", "this_namespace": namespace,
+        "os": system,
+        "owner_of": owner_of,
+        "this_host": lambda: "machine",
+        "this_namespace": namespace,
         "this_boot": lambda: f"boot {world.boots}",
-    }  # fmt: skip
+    }
 
 
 def calm(machine: Machine) -> list[dict[str, Any]]:

@@ -36,7 +36,9 @@ class System:
         self._world.pause()
         if target.disk.inode(str(target)) is not None:
             raise FileExistsError(EEXIST, "it is there", str(target))
-        target.disk.change(str(target.parent), {target.name: source.disk.inode(str(source))})
+        target.disk.change(
+            str(target.parent), {target.name: source.disk.inode(str(source))}
+        )
 
     def open(self, path: SimulatedPath, flags: int, mode: int = 0) -> Handle:  # noqa: ARG002 - nobody else is there
         """See `os.open`: folders to sync, files to lock."""

@@ -36,7 +36,9 @@ class SimulatedTables:
 
     def __init__(self, disk: SimulatedDisk, system: System) -> None:
         self._disk, self._system = disk, system
-        self._synced: dict[tuple[int, SimulatedPath], int] = {}  # by the process that has synced so far
+        self._synced: dict[
+            tuple[int, SimulatedPath], int
+        ] = {}  # by the process that has synced so far
         self._files = 0
 
     def committed(self, path: SimulatedPath, _app: str) -> int | None:
@@ -45,9 +47,16 @@ class SimulatedTables:
         return None if newest < 0 else int(self._commit(path, newest)["version"])
 
     def append(
-        self, path: SimulatedPath, data: pa.Table, _contract: object, *, app: str, version: int, after: int,
+        self,
+        path: SimulatedPath,
+        data: pa.Table,
+        _contract: object,
+        *,
+        app: str,
+        version: int,
+        after: int,
         check: Callable[[], None] | None,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """See `tables.append`."""
         with self._locked(path):
             for _ in range(_TRIES):
@@ -61,7 +70,9 @@ class SimulatedTables:
                     return True
         raise TransientError(f"{path}: {_TRIES} commits failed")
 
-    def require_at(self, path: SimulatedPath, newest: int, *, app: str, after: int) -> None:
+    def require_at(
+        self, path: SimulatedPath, newest: int, *, app: str, after: int
+    ) -> None:
         """Compare-and-set: the app stands where its owner thinks.
 
         Raises:
@@ -84,7 +95,9 @@ class SimulatedTables:
             versions = self._versions(path)
             whole = [number for number in versions if self._is_whole(path, number)]
             if whole != list(range(len(whole))):
-                raise FairwayError(f"{path}: of the versions {versions} only {whole} are whole")
+                raise FairwayError(
+                    f"{path}: of the versions {versions} only {whole} are whole"
+                )
             for number in reversed(versions[len(whole) :]):
                 (path / "log" / _name(number)).unlink()
 
@@ -101,8 +114,16 @@ class SimulatedTables:
     def rows(self, path: SimulatedPath) -> list[dict[str, Any]]:
         """All rows, in the order of their commits."""
         commits = [self._commit(path, number) for number in self._versions(path)]
-        found = [(path / "data" / commit["data"]).read_bytes() for commit in commits if commit["data"]]
-        return [row for data in found for row in pa.ipc.open_stream(data).read_all().to_pylist()]
+        found = [
+            (path / "data" / commit["data"]).read_bytes()
+            for commit in commits
+            if commit["data"]
+        ]
+        return [
+            row
+            for data in found
+            for row in pa.ipc.open_stream(data).read_all().to_pylist()
+        ]
 
     @contextmanager
     def _locked(self, path: SimulatedPath) -> Iterator[None]:
@@ -116,7 +137,11 @@ class SimulatedTables:
 
     def _versions(self, path: SimulatedPath) -> list[int]:
         self._disk.world.glance()
-        names = self._disk.names(str(path / "log")) if self._disk.inode(str(path / "log")) else []
+        names = (
+            self._disk.names(str(path / "log"))
+            if self._disk.inode(str(path / "log"))
+            else []
+        )
         return sorted(int(name) for name in names if name.isdigit())
 
     def _newest(self, path: SimulatedPath) -> int:
@@ -126,15 +151,21 @@ class SimulatedTables:
         try:
             return dict(json.loads((path / "log" / _name(number)).read_bytes()))
         except ValueError as error:
-            raise FairwayError(f"{path} cannot be opened: version {number} is torn") from error
+            raise FairwayError(
+                f"{path} cannot be opened: version {number} is torn"
+            ) from error
 
     def _is_whole(self, path: SimulatedPath, number: int) -> bool:
         try:
             commit = self._commit(path, number)
-            data = (path / "data" / commit["data"]).read_bytes() if commit["data"] else b""
+            data = (
+                (path / "data" / commit["data"]).read_bytes() if commit["data"] else b""
+            )
         except (FairwayError, FileNotFoundError):
             return False
-        return (len(data) == commit["size"] and data.strip(b"\0") != b"") or not commit["data"]
+        return (len(data) == commit["size"] and data.strip(b"\0") != b"") or not commit[
+            "data"
+        ]
 
     def _store(self, path: SimulatedPath, data: pa.Table) -> dict[str, Any]:
         """Writes rows and makes them durable: what a commit says of them."""
@@ -155,7 +186,10 @@ class SimulatedTables:
 
     def _link(self, path: SimulatedPath, number: int, commit: dict[str, Any]) -> bool:
         """Whether the commit was the first with its number; visible, and durable not yet."""
-        draft, final = path / "log" / f".{self._system.getpid()}", path / "log" / _name(number)
+        draft, final = (
+            path / "log" / f".{self._system.getpid()}",
+            path / "log" / _name(number),
+        )
         make_folder(cast("Path", final.parent))
         self._write(draft, json.dumps(commit).encode())
         try:
@@ -168,7 +202,9 @@ class SimulatedTables:
         """See `tables.durable.sync_log`: the newest versions, whoever made them."""
         process = (self._disk.world.here.serial if self._disk.world.here else -1, path)
         newest = self._newest(path)
-        for number in range(max(self._synced.get(process, newest - _DOUBTED), -1) + 1, newest + 1):
+        for number in range(
+            max(self._synced.get(process, newest - _DOUBTED), -1) + 1, newest + 1
+        ):
             self._system.fsync((path / "log" / _name(number)).open("rb"))
         for folder in (path / "log", path, path.parent):
             self._system.fsync(self._system.open(folder, 0))

@@ -52,8 +52,12 @@ def live(folder: Path, *, seed: int, rows: int = 400, kills: int = 0) -> Round:
     rng, home = Random(seed), Home(folder)
     case = _stored(home, seed, rows)
     stream = settings_of(STREAM, case.rules, margin=rng.choice(MARGINS))
-    cuts = sorted(rng.sample(range(1, len(case.rows)), min(len(case.rows) - 1, 4 + rows // 12)))
-    parts = [case.rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(case.rows)], strict=True)]
+    cuts = sorted(
+        rng.sample(range(1, len(case.rows)), min(len(case.rows) - 1, 4 + rows // 12))
+    )
+    parts = [
+        case.rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(case.rows)], strict=True)
+    ]
     killed_at = set(rng.sample(range(len(parts)), min(kills, len(parts))))
     order, restarts = _lived(home, stream, parts, rng, killed_at)
     changes = tables.read(home.table("changes", STREAM))
@@ -61,10 +65,20 @@ def live(folder: Path, *, seed: int, rows: int = 400, kills: int = 0) -> Round:
     one, other = told(changes, order), told_by_oracle(expected.changes)
     if one != other:
         differ = sorted(set(one) ^ set(other), key=repr)[:5]
-        raise AssertionError(f"seed {seed}: the changes are not those of brute force, they differ in {differ} ..")
+        raise AssertionError(
+            f"seed {seed}: the changes are not those of brute force, they differ in {differ} .."
+        )
     if wrong := [found.query for found in verify(home, stream) if not found.holds]:
-        raise AssertionError(f"seed {seed}: verify finds that answers do not hold: {', '.join(wrong)}")
-    return Round(seed=seed, rows=len(case.rows), changes=len(changes), restarts=restarts, kills=len(killed_at))
+        raise AssertionError(
+            f"seed {seed}: verify finds that answers do not hold: {', '.join(wrong)}"
+        )
+    return Round(
+        seed=seed,
+        rows=len(case.rows),
+        changes=len(changes),
+        restarts=restarts,
+        kills=len(killed_at),
+    )
 
 
 def _stored(home: Home, seed: int, rows: int) -> Case:
@@ -76,14 +90,28 @@ def _stored(home: Home, seed: int, rows: int) -> Case:
 
 
 def _lived(
-    home: Home, stream: StreamSettings, parts: Sequence[Sequence[oracle.Row]], rng: Random, killed_at: set[int]
+    home: Home,
+    stream: StreamSettings,
+    parts: Sequence[Sequence[oracle.Row]],
+    rng: Random,
+    killed_at: set[int],
 ) -> tuple[dict[int, int], int]:
     """Writes the log part by part, with the engine at work; the order of positions, and how often it started anew."""
     order: dict[int, int] = {}
-    engine, archive, restarts = local.LocalEngine(home, stream), Archive(home, stream), 0
+    engine, archive, restarts = (
+        local.LocalEngine(home, stream),
+        Archive(home, stream),
+        0,
+    )
     for number, part in enumerate(parts):
         written = write_log(home.log(STREAM), part)
-        order |= dict(zip(sorted(written.order), range(len(order), len(order) + len(part)), strict=True))
+        order |= dict(
+            zip(
+                sorted(written.order),
+                range(len(order), len(order) + len(part)),
+                strict=True,
+            )
+        )
         act = "kill" if number in killed_at else rng.choice(ACTS)
         if act in ("crash", "kill"):
             engine.abandon()
@@ -106,7 +134,13 @@ def _killed(home: Home, stream: StreamSettings, *, delay_s: float) -> None:
     """Runs the engine in a process of its own, and kills it a little after it has begun."""
     ready = home.root / "ready"
     ready.unlink(missing_ok=True)
-    command = [sys.executable, "-m", __name__, str(home.root), json.dumps(asdict(_rules(stream)))]
+    command = [
+        sys.executable,
+        "-m",
+        __name__,
+        str(home.root),
+        json.dumps(asdict(_rules(stream))),
+    ]
     process = subprocess.Popen(command)  # noqa: S603 - our own program
     while not ready.exists() and process.poll() is None:
         time.sleep(0.005)
@@ -117,9 +151,11 @@ def _killed(home: Home, stream: StreamSettings, *, delay_s: float) -> None:
 
 def _rules(stream: StreamSettings) -> oracle.Rules:
     return oracle.Rules(
-        lateness_us=round(stream.lateness_s * 1e6), tick_us=round(stream.tick_s * 1e6), geographic=stream.geographic,
+        lateness_us=round(stream.lateness_s * 1e6),
+        tick_us=round(stream.tick_s * 1e6),
+        geographic=stream.geographic,
         silence_us=None if stream.silence_s is None else round(stream.silence_s * 1e6),
-    )  # fmt: skip
+    )
 
 
 def follow(home: Home, stream: StreamSettings) -> None:
@@ -135,4 +171,7 @@ def follow(home: Home, stream: StreamSettings) -> None:
 
 
 if __name__ == "__main__":
-    follow(Home(Path(sys.argv[1])), settings_of(STREAM, oracle.Rules(**json.loads(sys.argv[2]))))
+    follow(
+        Home(Path(sys.argv[1])),
+        settings_of(STREAM, oracle.Rules(**json.loads(sys.argv[2]))),
+    )

@@ -17,9 +17,18 @@ from st_common.testing.random_grid import LAYER, OBJECTS, STREAM, coordinate
 from st_common.testing.random_plans import plan_of
 
 __all__ = [
-    "LAYER", "MARGINS", "STREAM", "Case", "Course", "Segmentation", "case_of", "cases", "courses", "rules_of",
+    "LAYER",
+    "MARGINS",
+    "STREAM",
+    "Case",
+    "Course",
+    "Segmentation",
+    "case_of",
+    "cases",
+    "courses",
+    "rules_of",
     "segmentations",
-]  # fmt: skip
+]
 
 START_US = 1_699_999_980_000_000  # a whole second shortly before an hour, UTC
 SECOND_US = 1_000_000
@@ -79,9 +88,14 @@ class Course:
 
 
 def case_of(
-    seed: int, *, kind: str | None = None, layers: bool = False, layer_versions: Sequence[int] = (0, 1, 2),
-    kept: Sequence[bool] = (True,) * 60, names: Sequence[str] = NAMES,
-) -> Case:  # fmt: skip
+    seed: int,
+    *,
+    kind: str | None = None,
+    layers: bool = False,
+    layer_versions: Sequence[int] = (0, 1, 2),
+    kept: Sequence[bool] = (True,) * 60,
+    names: Sequence[str] = NAMES,
+) -> Case:
     """The case of a seed, with the rows of a log that a registry would allow: disorder, doubles, late, gone, gaps.
 
     The queries are of one kind (see `random_plans`), or of all; with `layers` there are versions of the layer `shapes`,
@@ -91,31 +105,45 @@ def case_of(
     rng = Random(seed)
     steps = [_step(rng, kind, names, layers=layers) for _ in kept]
     first = ("query", names[0], plan_of(rng, kind, layers=layers))
-    used = [first, *(step for step, is_kept in zip(steps, kept, strict=True) if is_kept)]
-    found = {(LAYER, version): _features(rng) for version in layer_versions} if layers else {}
+    used = [
+        first,
+        *(step for step, is_kept in zip(steps, kept, strict=True) if is_kept),
+    ]
+    found = (
+        {(LAYER, version): _features(rng) for version in layer_versions}
+        if layers
+        else {}
+    )
     rows = _rows(used, list(layer_versions), ends=rng.random() < 0.5)
     return Case(rows=tuple(rows), layers=found, rules=rules_of(rng))
 
 
 @st.composite
 def cases(
-    draw: st.DrawFn, *, kind: str | None = None, layers: bool | None = None, layer_versions: Sequence[int] = (0, 1, 2),
+    draw: st.DrawFn,
+    *,
+    kind: str | None = None,
+    layers: bool | None = None,
+    layer_versions: Sequence[int] = (0, 1, 2),
     rows: int = 60,
-) -> Case:  # fmt: skip
+) -> Case:
     """Cases of up to so many rows (see `case_of`); with `layers` None, half of them have some."""
     seed = draw(st.integers(0, (1 << 48) - 1))
     joined = draw(st.booleans()) if layers is None else layers
     kept = draw(st.lists(st.integers(0, 3).map(bool), min_size=rows, max_size=rows))
-    return case_of(seed, kind=kind, layers=joined, layer_versions=layer_versions, kept=kept)
+    return case_of(
+        seed, kind=kind, layers=joined, layer_versions=layer_versions, kept=kept
+    )
 
 
 def rules_of(rng: Random) -> Rules:
     """Lateness and silence, each off in about half of the cases; whole seconds. Ticks are mostly a second."""
     silence_s = rng.choice((None, None, 4, 10))
     return Rules(
-        tick_us=round(rng.choice((1, 1, 1, 2, 0.5)) * SECOND_US), lateness_us=rng.choice((0, 0, 2, 5)) * SECOND_US,
+        tick_us=round(rng.choice((1, 1, 1, 2, 0.5)) * SECOND_US),
+        lateness_us=rng.choice((0, 0, 2, 5)) * SECOND_US,
         silence_us=None if silence_s is None else silence_s * SECOND_US,
-    )  # fmt: skip
+    )
 
 
 def _step(rng: Random, kind: str | None, names: Sequence[str], *, layers: bool) -> Step:
@@ -125,11 +153,14 @@ def _step(rng: Random, kind: str | None, names: Sequence[str], *, layers: bool) 
     if op == "query":
         return op, rng.choice(names), plan_of(rng, kind, layers=layers)
     return {
-        "fix": ("fix", rng.choice(OBJECTS), leap, *place), "again": ("again", rng.randrange(7), *place),
-        "gone": ("gone", rng.choice(OBJECTS), leap), "clock": ("clock", leap), "drop": ("drop", rng.choice(names)),
+        "fix": ("fix", rng.choice(OBJECTS), leap, *place),
+        "again": ("again", rng.randrange(7), *place),
+        "gone": ("gone", rng.choice(OBJECTS), leap),
+        "clock": ("clock", leap),
+        "drop": ("drop", rng.choice(names)),
         "fail": ("fail", rng.choice(names), rng.choice((0, 0, 1))),
         "layer": ("layer",),
-    }[op]  # fmt: skip
+    }[op]
 
 
 def _features(rng: Random) -> list[Feature]:
@@ -138,13 +169,19 @@ def _features(rng: Random) -> list[Feature]:
     for number in range(rng.randint(0, 5)):
         x, y, side = coordinate(rng), coordinate(rng), rng.choice((1.0, 2.0, 4.0))
         square = shapely.box(x, y, x + side, y + side)
-        shape = rng.choice((
-            square,
-            square.difference(shapely.box(x + 0.25, y + 0.25, x + side - 0.25, y + side - 0.25)),
-            shapely.LineString([(x, y), (x + side, y), (x + side, y + side)]),
-            shapely.Point(x, y),
-        ))  # fmt: skip
-        tags: Mapping[str, str] = rng.choice(({}, {"size": "2"}, {"size": "3", "line": "bus"}, {"line": "taxi"}))
+        shape = rng.choice(
+            (
+                square,
+                square.difference(
+                    shapely.box(x + 0.25, y + 0.25, x + side - 0.25, y + side - 0.25)
+                ),
+                shapely.LineString([(x, y), (x + side, y), (x + side, y + side)]),
+                shapely.Point(x, y),
+            )
+        )
+        tags: Mapping[str, str] = rng.choice(
+            ({}, {"size": "2"}, {"size": "3", "line": "bus"}, {"line": "taxi"})
+        )
         fid = rng.choice((f"w{number}", f"w{number}", OBJECTS[number]))
         found.append(Feature(fid, rng.choice(("park", "road", "taxi")), shape, tags))
     return found
@@ -154,12 +191,19 @@ def _features(rng: Random) -> list[Feature]:
 def segmentations(draw: st.DrawFn, rows: int) -> Segmentation:
     """Random cuts of so many rows into segments, and of those into batches; one segment and one row each are in it."""
     if draw(st.booleans()):
-        cuts = draw(st.lists(st.integers(1, max(1, rows - 1)), unique=True, max_size=rows).map(sorted))
+        cuts = draw(
+            st.lists(st.integers(1, max(1, rows - 1)), unique=True, max_size=rows).map(
+                sorted
+            )
+        )
     else:
         every = draw(st.integers(1, max(1, rows)))
         cuts = list(range(every, rows, every))
     cuts = [cut for cut in cuts if cut < rows]
-    return Segmentation(cuts=tuple(cuts), batches=tuple(draw(st.lists(st.integers(1, 4), max_size=rows))))
+    return Segmentation(
+        cuts=tuple(cuts),
+        batches=tuple(draw(st.lists(st.integers(1, 4), max_size=rows))),
+    )
 
 
 MARGINS = (0.0, 0.5, 1.5, 4.0, 40.0)
@@ -168,16 +212,24 @@ MARGINS = (0.0, 0.5, 1.5, 4.0, 40.0)
 
 @st.composite
 def courses(
-    draw: st.DrawFn, rows: int, *, margins: Sequence[float] = MARGINS, shards: Sequence[int] = (1, 2, 3, 7)
+    draw: st.DrawFn,
+    rows: int,
+    *,
+    margins: Sequence[float] = MARGINS,
+    shards: Sequence[int] = (1, 2, 3, 7),
 ) -> Course:
     """Ways to run a case of so many rows: batches, shards, caches, and where it starts again from bytes."""
     cut = draw(segmentations(rows))
     some = st.sets(st.integers(0, rows), max_size=6)
     return Course(
-        cut=cut, shards=draw(st.sampled_from(shards)), margin=draw(st.sampled_from(margins)),
+        cut=cut,
+        shards=draw(st.sampled_from(shards)),
+        margin=draw(st.sampled_from(margins)),
         refills=draw(st.booleans()),
-        restarts=frozenset(draw(st.one_of(st.just(set()), some, st.just(set(range(2 * rows)))))),
-    )  # fmt: skip
+        restarts=frozenset(
+            draw(st.one_of(st.just(set()), some, st.just(set(range(2 * rows)))))
+        ),
+    )
 
 
 def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[Row]:
@@ -186,7 +238,10 @@ def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[R
     versions: dict[str, int] = {}
     alive: dict[str, None] = {}
     fixes: list[Fix] = []
-    ahead, seen = layer_versions.copy(), START_US  # the first of `ahead` is the layer's version now
+    ahead, seen = (
+        layer_versions.copy(),
+        START_US,
+    )  # the first of `ahead` is the layer's version now
     for step in steps:
         row: Row | None
         if step[0] in ("fix", "gone"):
@@ -210,9 +265,17 @@ def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[R
 
 def _fix(position: int, step: Step, seen: int) -> Fix:
     if step[0] == "gone":
-        return Fix(position=position, object=step[1], event_us=seen + step[2], gone=True)
-    return Fix(position=position, object=step[1], event_us=seen + step[2], x=step[3], y=step[4],
-               attributes=step[5])  # fmt: skip
+        return Fix(
+            position=position, object=step[1], event_us=seen + step[2], gone=True
+        )
+    return Fix(
+        position=position,
+        object=step[1],
+        event_us=seen + step[2],
+        x=step[3],
+        y=step[4],
+        attributes=step[5],
+    )
 
 
 def _again(position: int, step: Step, fixes: list[Fix]) -> Fix | None:
@@ -220,19 +283,31 @@ def _again(position: int, step: Step, fixes: list[Fix]) -> Fix | None:
     if not fixes:
         return None
     old = fixes[max(0, len(fixes) - 1 - step[1])]
-    return Fix(position=position, object=old.object, event_us=old.event_us, x=step[2], y=step[3],
-               attributes=step[4])  # fmt: skip
+    return Fix(
+        position=position,
+        object=old.object,
+        event_us=old.event_us,
+        x=step[2],
+        y=step[3],
+        attributes=step[4],
+    )
 
 
 def _layer(position: int, ahead: list[int]) -> Control | None:
     if len(ahead) == 1:
         return None
     del ahead[0]
-    return Control(position=position, row={"op": "layer", "layer": LAYER, "version": ahead[0]})
+    return Control(
+        position=position, row={"op": "layer", "layer": LAYER, "version": ahead[0]}
+    )
 
 
 def _query(
-    position: int, step: Step, versions: dict[str, int], alive: dict[str, None], layer_version: int
+    position: int,
+    step: Step,
+    versions: dict[str, int],
+    alive: dict[str, None],
+    layer_version: int,
 ) -> Control | None:
     if step[0] == "drop":
         if step[1] not in alive:
@@ -242,13 +317,25 @@ def _query(
     if step[0] == "fail":  # sometimes of the version before: that one is passed over
         if step[1] not in alive:
             return None
-        row = {"op": "fail", "query": step[1], "version": versions[step[1]] - step[2], "why": "it raises"}
+        row = {
+            "op": "fail",
+            "query": step[1],
+            "version": versions[step[1]] - step[2],
+            "why": "it raises",
+        }
         return Control(position=position, row=row)
     _, name, plan = step
     op = "replace" if name in alive else "register"
     versions[name] = versions.get(name, 0) + 1
     alive[name] = None
-    row = {"op": op, "query": name, "version": versions[name], "plan": plan.to_json(), "text": "", "owner": "test"}
+    row = {
+        "op": op,
+        "query": name,
+        "version": versions[name],
+        "plan": plan.to_json(),
+        "text": "",
+        "owner": "test",
+    }
     if plan.join is not None:
         row["layer_version"] = layer_version
     return Control(position=position, row=row)

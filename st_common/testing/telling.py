@@ -3,22 +3,38 @@
 from collections.abc import Sequence
 
 from st_common.testing.laws import run_steps, told_by_oracle
-from st_common.testing.oracle import Change, Layers, Row, Rules, agree, answer, changes, fold
+from st_common.testing.oracle import (
+    Change,
+    Layers,
+    Row,
+    Rules,
+    agree,
+    answer,
+    changes,
+    fold,
+)
 from st_common.testing.strategies import Case, Segmentation
 
 
-def by_brute_force(rows: Sequence[Row], rules: Rules, layers: Layers | None = None) -> list[Change]:
+def by_brute_force(
+    rows: Sequence[Row], rules: Rules, layers: Layers | None = None
+) -> list[Change]:
     """The oracle's changes, after their fold was checked against the answer that it finds anew."""
     found = changes(rows, rules=rules, layers=layers)
     assert agree(fold(found), answer(rows, rules=rules, layers=layers))  # noqa: S101 - the oracle checks itself
     return found
 
 
-def by_both(rows: Sequence[Row], *, layers: Layers | None = None, rules: Rules | None = None) -> list[Change]:
+def by_both(
+    rows: Sequence[Row], *, layers: Layers | None = None, rules: Rules | None = None
+) -> list[Change]:
     """The oracle's changes, after the step told the same: in one shard at once, and in three bit by bit."""
     rules = rules or Rules()
     found = by_brute_force(rows, rules, layers)
-    for cutting in ({"every": len(rows) + 1, "at_once": 1, "shards": 1}, {"every": 2, "at_once": 1, "shards": 3}):
+    for cutting in (
+        {"every": len(rows) + 1, "at_once": 1, "shards": 1},
+        {"every": 2, "at_once": 1, "shards": 3},
+    ):
         stepped = by_steps(rows, rules, layers, **cutting)
         assert told_by_oracle(stepped) == told_by_oracle(found)  # noqa: S101 - a law, for tests to call
     return found
@@ -34,17 +50,31 @@ def by_steps(
     shards: int = 3,
 ) -> list[Change]:
     """The step's changes, the log cut into segments of `every` rows and batches of `at_once` segments."""
-    cut = Segmentation(cuts=tuple(range(every, len(rows), every)), batches=(at_once,) * len(rows))
-    table, _, order = run_steps(Case(rows=tuple(rows), layers=layers or {}, rules=rules), cut, shards=shards)
+    cut = Segmentation(
+        cuts=tuple(range(every, len(rows), every)), batches=(at_once,) * len(rows)
+    )
+    table, _, order = run_steps(
+        Case(rows=tuple(rows), layers=layers or {}, rules=rules), cut, shards=shards
+    )
     us = {
-        name: [round(stamp.timestamp() * 1e6) for stamp in table[name].to_pylist()] for name in ("event_ts", "fix_ts")
+        name: [round(stamp.timestamp() * 1e6) for stamp in table[name].to_pylist()]
+        for name in ("event_ts", "fix_ts")
     }
     return [
         Change(
-            position=order[row["position"]], seq=row["seq"], query=row["query"], query_version=row["query_version"],
-            layer_version=row["layer_version"], object=row["object"], partner=row["partner"], sign=row["sign"],
-            cause=row["cause"], event_us=us["event_ts"][n], fix_us=us["fix_ts"][n], value=row["value"],
+            position=order[row["position"]],
+            seq=row["seq"],
+            query=row["query"],
+            query_version=row["query_version"],
+            layer_version=row["layer_version"],
+            object=row["object"],
+            partner=row["partner"],
+            sign=row["sign"],
+            cause=row["cause"],
+            event_us=us["event_ts"][n],
+            fix_us=us["fix_ts"][n],
+            value=row["value"],
             fields=row["fields"],
         )
         for n, row in enumerate(table.to_pylist())
-    ]  # fmt: skip
+    ]

@@ -26,7 +26,9 @@ _SERVER.set_forkserver_preload([__name__])
 
 def started(program: Callable[..., None], out: Path, *arguments: Any) -> BaseProcess:
     """A process, and the leader of a group of its own, that runs a function of this module and says it into `out`."""
-    process = _SERVER.Process(target=_apart, args=(program, out, *arguments), daemon=True)
+    process = _SERVER.Process(
+        target=_apart, args=(program, out, *arguments), daemon=True
+    )
     process.start()
     return process
 
@@ -58,9 +60,17 @@ def writer(path: Path, app: str, end: int, rows: int, compact_every: int) -> Non
     done = tables.committed(path, app)
     sys.stdout.write("ready\n")
     for version in range(0 if done is None else done + 1, end):
-        columns = {"position": version, "event_ts": version, "query_version": 1, "sign": 1}
+        columns = {
+            "position": version,
+            "event_ts": version,
+            "query_version": 1,
+            "sign": 1,
+        }
         texts = {"object": app, "query": "q", "cause": "enter"}
-        data = pa.table({name: [value] * rows for name, value in (columns | texts).items()} | {"seq": range(rows)})
+        data = pa.table(
+            {name: [value] * rows for name, value in (columns | texts).items()}
+            | {"seq": range(rows)}
+        )
         assert tables.append(path, data, contract, app=app, version=version)  # noqa: S101 - of a test
         sys.stdout.write(f"{version}\n")
         if compact_every and version % compact_every == compact_every - 1:

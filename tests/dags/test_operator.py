@@ -29,11 +29,18 @@ def call(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> A
 
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "fake.py").write_text(JOB)
-    place = Place(home=tmp_path / "home", conf=tmp_path / "conf", root=tmp_path, python=Path(sys.executable))
+    place = Place(
+        home=tmp_path / "home",
+        conf=tmp_path / "conf",
+        root=tmp_path,
+        python=Path(sys.executable),
+    )
     monkeypatch.setattr(operator, "find_place", lambda: place)
 
     def call(*arguments: str) -> Any:
-        return operator.job_task("fake", "fake", *arguments).execute({"outlet_events": {}})
+        return operator.job_task("fake", "fake", *arguments).execute(
+            {"outlet_events": {}}
+        )
 
     return call
 
@@ -55,13 +62,17 @@ def test_what_may_pass_is_tried_again(call: Any, code: int) -> None:
     assert not isinstance(caught.value, AirflowFailException)
 
 
-def test_the_summary_is_the_last_json_line_and_airflows_secrets_stay_with_airflow(call: Any) -> None:
+def test_the_summary_is_the_last_json_line_and_airflows_secrets_stay_with_airflow(
+    call: Any,
+) -> None:
     summary = call("warn", "--group=", "--name=x y;$(z)")
     assert summary == {"given": ["warn", "--name=x y;$(z)"], "secrets": []}
     assert call("none") == {}
 
 
-def test_without_a_home_a_task_fails_for_good_and_says_why(airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_a_task_fails_for_good_and_says_why(
+    airflow_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
     from st_common.airflow.operator import job_task

@@ -61,7 +61,11 @@ class Installation:
 
     def job(self, *command: str) -> dict[str, Any]:
         done = subprocess.run(
-            [PYTHON, "-m", *command, "--home", self.home.root], cwd=ROOT, capture_output=True, text=True, check=True
+            [PYTHON, "-m", *command, "--home", self.home.root],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return json.loads(done.stdout.splitlines()[-1])
 
@@ -89,7 +93,10 @@ def run(dagbag: Any, installation: Installation) -> RunDag:
 
     def run(dag_id: str, **form: Any) -> dict[str, tuple[str, Any]]:
         result = dagbag.dags[dag_id].test(run_conf=form)
-        return {ti.task_id: (str(ti.state), ti.xcom_pull(task_ids=ti.task_id)) for ti in result.get_task_instances()}
+        return {
+            ti.task_id: (str(ti.state), ti.xcom_pull(task_ids=ti.task_id))
+            for ti in result.get_task_instances()
+        }
 
     return run
 
@@ -106,10 +113,19 @@ def states(ran: dict[str, tuple[str, Any]]) -> dict[str, str]:
 
 
 @pytest.mark.spec("C4", "X6")
-def test_a_stream_is_started_watched_restarted_and_stopped(run: RunDag, installation: Installation) -> None:
+def test_a_stream_is_started_watched_restarted_and_stopped(
+    run: RunDag, installation: Installation
+) -> None:
     """Start, watch, restart, stop, alert; the stream outlives each run of the DAG."""
-    installation.arrives("a,2024-03-09T23:59:30Z,8.5,47.3", "b,2024-03-09T23:59:31Z,8.5,47.3", "a,never,8.5,47.3")
-    assert states(run("stream_supervisor")) == {"tick": "success", "raise_alerts": "success"}
+    installation.arrives(
+        "a,2024-03-09T23:59:30Z,8.5,47.3",
+        "b,2024-03-09T23:59:31Z,8.5,47.3",
+        "a,never,8.5,47.3",
+    )
+    assert states(run("stream_supervisor")) == {
+        "tick": "success",
+        "raise_alerts": "success",
+    }
     assert installation.pid() is None, "it shall not run yet"
 
     installation.set(running=True)
@@ -121,9 +137,13 @@ def test_a_stream_is_started_watched_restarted_and_stopped(run: RunDag, installa
     killed = installation.pid()
     os.kill(killed, signal.SIGKILL)
     wait(lambda: installation.pid() is None, "the engine is gone")
-    installation.arrives("a,2024-03-09T23:59:40Z,8.6,47.3", "b,2024-03-09T23:59:41Z,8.6,47.3")
+    installation.arrives(
+        "a,2024-03-09T23:59:40Z,8.6,47.3", "b,2024-03-09T23:59:41Z,8.6,47.3"
+    )
     ran = run("stream_supervisor")
-    assert states(ran) == {"tick": "success", "raise_alerts": "failed"}, "a run that raises an alert is red"
+    assert states(ran) == {"tick": "success", "raise_alerts": "failed"}, (
+        "a run that raises an alert is red"
+    )
     assert [action["kind"] for action in ran["tick"][1]["actions"]] == ["restart"]
     position = installation.committed()
     wait(lambda: installation.committed() > position, "the second segment is committed")
@@ -132,7 +152,9 @@ def test_a_stream_is_started_watched_restarted_and_stopped(run: RunDag, installa
 
     installation.set(running=False)
     ran = run("stream_supervisor")
-    assert states(ran) == {"tick": "success", "raise_alerts": "success"}, "an alert is raised once"
+    assert states(ran) == {"tick": "success", "raise_alerts": "success"}, (
+        "an alert is raised once"
+    )
     assert [action["kind"] for action in ran["tick"][1]["actions"]] == ["stop"]
     wait(lambda: installation.pid() is None, "the engine stops between two batches")
     assert read_status(installation.folder).state == "stopped"
@@ -141,14 +163,18 @@ def test_a_stream_is_started_watched_restarted_and_stopped(run: RunDag, installa
 
 
 @pytest.mark.spec("C5")
-def test_closed_days_are_compacted_and_open_ones_are_not(run: RunDag, installation: Installation) -> None:
+def test_closed_days_are_compacted_and_open_ones_are_not(
+    run: RunDag, installation: Installation
+) -> None:
     for second in (50, 55):
         installation.arrives(f"a,2024-03-09T23:59:{second}Z,8.7,47.3")
         (installation.folder / "stop").unlink(missing_ok=True)
         installation.job("jobs.run_stream", "taxis", "--until-idle")
     ran = run("history_compaction")
     assert states(ran) == {"compact": "success"}
-    assert {each["files_before"] for each in ran["compact"][1]["tables"]} == {0}, "the day is still open"
+    assert {each["files_before"] for each in ran["compact"][1]["tables"]} == {0}, (
+        "the day is still open"
+    )
     installation.arrives("a,2024-03-10T00:00:10Z,8.7,47.3")
     installation.job("jobs.run_stream", "taxis", "--until-idle")
     positions, *_ = run("history_compaction")["compact"][1]["tables"]
@@ -159,11 +185,17 @@ def test_closed_days_are_compacted_and_open_ones_are_not(run: RunDag, installati
 
 
 @pytest.mark.spec("C8")
-def test_a_closed_day_gets_its_report_and_an_open_one_an_error(run: RunDag, installation: Installation) -> None:
+def test_a_closed_day_gets_its_report_and_an_open_one_an_error(
+    run: RunDag, installation: Installation
+) -> None:
     ran = run("dq_report")
     assert states(ran) == {"report": "success"}
     (report,) = ran["report"][1]["days"]
-    assert (report["day"], report["streams"], report["breaches"]) == ("2024-03-09", ["taxis"], 0)
+    assert (report["day"], report["streams"], report["breaches"]) == (
+        "2024-03-09",
+        ["taxis"],
+        0,
+    )
     page = Path(report["path"]).read_text()
     assert "bad_time" in page
     assert not re.search(r"(src|href)=", page)
@@ -174,22 +206,56 @@ def test_a_closed_day_gets_its_report_and_an_open_one_an_error(run: RunDag, inst
 def test_space_is_partitioned_by_the_form_and_a_layer_by_these_regions(
     run: RunDag, installation: Installation, shared: Path
 ) -> None:
-    monaco = str(shared / "data" / "osm-monaco" / "monaco-2022-07-19-nochangesets.osm.pbf")
-    ran = run("prepartition", group="monaco", source=monaco, strategy="elements", first=900, regions=5)
+    monaco = str(
+        shared / "data" / "osm-monaco" / "monaco-2022-07-19-nochangesets.osm.pbf"
+    )
+    ran = run(
+        "prepartition",
+        group="monaco",
+        source=monaco,
+        strategy="elements",
+        first=900,
+        regions=5,
+    )
     assert states(ran) == {"partition": "success"}
     by_elements = ran["partition"][1]
-    assert (by_elements["version"], by_elements["regions"], by_elements["chosen"]) == (1, 5, 900)
-    ran = run("prepartition", group="monaco", source=monaco, strategy="sample", share=0.5, regions=8)
+    assert (by_elements["version"], by_elements["regions"], by_elements["chosen"]) == (
+        1,
+        5,
+        900,
+    )
+    ran = run(
+        "prepartition",
+        group="monaco",
+        source=monaco,
+        strategy="sample",
+        share=0.5,
+        regions=8,
+    )
     by_sample = ran["partition"][1]
-    assert (by_sample["version"], by_sample["tree"], by_sample["note"]) == (2, "sedona", "")
+    assert (by_sample["version"], by_sample["tree"], by_sample["note"]) == (
+        2,
+        "sedona",
+        "",
+    )
     assert by_sample["rows"] > by_elements["rows"] > 900
-    assert states(run("prepartition", group="monaco", source="absent.csv")) == {"partition": "failed"}
+    assert states(run("prepartition", group="monaco", source="absent.csv")) == {
+        "partition": "failed"
+    }
 
-    ran = run("osm_static_load", layer="green", file=monaco, group="monaco", kinds=["park", "forest"])
+    ran = run(
+        "osm_static_load",
+        layer="green",
+        file=monaco,
+        group="monaco",
+        kinds=["park", "forest"],
+    )
     assert states(ran) == {"load_layer": "success"}
     loaded = ran["load_layer"][1]
     assert set(loaded["by_kind"]) <= {"park", "forest"}
     assert loaded["rows"] >= loaded["features"] > 10
     folders = list(installation.home.table("layers", "green").glob("region_id=*"))
     assert 1 < len(folders) <= by_sample["regions"]
-    assert states(run("osm_static_load", layer="green", file="absent.osm.pbf")) == {"load_layer": "failed"}
+    assert states(run("osm_static_load", layer="green", file="absent.osm.pbf")) == {
+        "load_layer": "failed"
+    }

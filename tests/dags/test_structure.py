@@ -50,7 +50,9 @@ def test_every_dag_keeps_the_rules(dagbag: Any, dag_id: str) -> None:
     for task in dag.tasks:
         assert task.owner == "fairway"
     assert getattr(dag.timetable, "expression", None) == SCHEDULED.get(dag_id)
-    assert {task.task_id: task.downstream_task_ids for task in dag.tasks} == TASKS[dag_id]
+    assert {task.task_id: task.downstream_task_ids for task in dag.tasks} == TASKS[
+        dag_id
+    ]
 
 
 @pytest.mark.parametrize("dag_id", sorted(TASKS))
@@ -60,21 +62,41 @@ def test_work_is_tried_again_but_a_tick_is_not(dagbag: Any, dag_id: str) -> None
 
 
 @pytest.mark.spec("C3")
-def test_the_form_of_prepartition_offers_strategies_and_refuses_nonsense(dagbag: Any) -> None:
+def test_the_form_of_prepartition_offers_strategies_and_refuses_nonsense(
+    dagbag: Any,
+) -> None:
     params = dagbag.dags["prepartition"].params
     assert params.get_param("strategy").schema["enum"] == ["sample", "elements"]
     assert params.dump() == {
-        "group": "default", "strategy": "sample", "share": 0.002, "first": 10_000, "regions": 40, "source": None
-    }  # fmt: skip
-    wrong = {"strategy": "guess", "share": 1.5, "first": 0, "regions": "many", "group": "No Name", "source": "-x"}
+        "group": "default",
+        "strategy": "sample",
+        "share": 0.002,
+        "first": 10_000,
+        "regions": 40,
+        "source": None,
+    }
+    wrong = {
+        "strategy": "guess",
+        "share": 1.5,
+        "first": 0,
+        "regions": "many",
+        "group": "No Name",
+        "source": "-x",
+    }
     for name, value in wrong.items():
         with pytest.raises(Exception, match="Failed validating"):
             params.get_param(name).resolve(value)
 
 
-def test_a_layer_needs_a_name_and_a_file_and_no_value_becomes_an_option(dagbag: Any) -> None:
+def test_a_layer_needs_a_name_and_a_file_and_no_value_becomes_an_option(
+    dagbag: Any,
+) -> None:
     params = dagbag.dags["osm_static_load"].params
-    for name, value in {"layer": "--home", "file": "--conf=/tmp", "group": "a b"}.items():
+    for name, value in {
+        "layer": "--home",
+        "file": "--conf=/tmp",
+        "group": "a b",
+    }.items():
         with pytest.raises(Exception, match="Failed validating"):
             params.get_param(name).resolve(value)
     with pytest.raises(Exception, match="No value passed"):
@@ -104,7 +126,12 @@ print(sorted(name for name in sys.modules if name.startswith(("st_common.spark",
 def test_reading_all_files_is_quick_quiet_and_needs_neither_spark_nor_network() -> None:
     files = [str(DAGS / f"{name}.py") for name in FILES]
     start = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", PARSE, *files], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PARSE, *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     seconds, heavy, ours = done.stdout.splitlines()[-3:]
     assert (heavy, ours) == ("[]", "[]")

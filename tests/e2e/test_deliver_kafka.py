@@ -23,9 +23,13 @@ from st_common.testing.kafka_broker import JARS, KafkaBroker, kafka_broker
 from st_common.testing.log_writer import bare_log
 
 STREAM = StreamSettings(
-    name="s", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"), crs="planar", time_unit="s",
+    name="s",
+    format="csv",
+    columns=Columns(object="id", event_ts="t", x="x", y="y"),
+    crs="planar",
+    time_unit="s",
     max_ahead_s=None,
-)  # fmt: skip
+)
 PARTITIONS = 3
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -40,23 +44,39 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
 def topic(broker: KafkaBroker, name: str, **config: str) -> str:
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap}, logger=logging.getLogger("kafka"))
-    new = NewTopic(name, PARTITIONS, 1, config={key.replace("_", "."): value for key, value in config.items()})
+    admin = AdminClient(
+        {"bootstrap.servers": broker.bootstrap}, logger=logging.getLogger("kafka")
+    )
+    new = NewTopic(
+        name,
+        PARTITIONS,
+        1,
+        config={key.replace("_", "."): value for key, value in config.items()},
+    )
     for made in admin.create_topics([new], request_timeout=30).values():
         made.result()
     return name
 
 
-def records(broker: KafkaBroker, name: str) -> list[tuple[int, str, str, dict[str, object]]]:
+def records(
+    broker: KafkaBroker, name: str
+) -> list[tuple[int, str, str, dict[str, object]]]:
     """All records of a topic: partition, key, id in the header, value; in the order of each partition."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(
-        {"bootstrap.servers": broker.bootstrap, "group.id": "t", "auto.offset.reset": "earliest"},
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "t",
+            "auto.offset.reset": "earliest",
+        },
         logger=logging.getLogger("kafka"),
     )
     places = [TopicPartition(name, number, 0) for number in range(PARTITIONS)]
-    ends = {place.partition: consumer.get_watermark_offsets(place, timeout=30)[1] for place in places}
+    ends = {
+        place.partition: consumer.get_watermark_offsets(place, timeout=30)[1]
+        for place in places
+    }
     consumer.assign(places)
     found, left = [], sum(ends.values())
     end_s = time.monotonic() + 60
@@ -66,7 +86,9 @@ def records(broker: KafkaBroker, name: str) -> list[tuple[int, str, str, dict[st
             continue
         left -= 1
         own = dict(record.headers())["fairway-id"].decode()
-        found.append((record.partition(), record.key().decode(), own, json.loads(record.value())))
+        found.append(
+            (record.partition(), record.key().decode(), own, json.loads(record.value()))
+        )
     consumer.close()
     assert not left
     return found
@@ -76,15 +98,26 @@ def prepare(folder: Path, queries: int = 7) -> Home:
     home = Home(folder)
     log = bare_log(home.log("s"))
     for number in range(queries):
-        plan = Plan(stream="s", inside=Box(minx=0, miny=0, maxx=1 + number, maxy=5)).to_json()
-        row = {"op": "register", "query": f"q{number}", "version": 1, "plan": plan, "text": "", "owner": "t"}
+        plan = Plan(
+            stream="s", inside=Box(minx=0, miny=0, maxx=1 + number, maxy=5)
+        ).to_json()
+        row = {
+            "op": "register",
+            "query": f"q{number}",
+            "version": 1,
+            "plan": plan,
+            "text": "",
+            "owner": "t",
+        }
         log.append(json.dumps(row).encode(), arrival_us=0, control=True)
     return home
 
 
 def add(home: Home, start: int, end: int, name: str = "o") -> None:
     lines = [f"{name}{n % 9},{n},{(n * 7) % 10},1" for n in range(start, end)]
-    bare_log(home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
+    bare_log(home.log("s")).append(
+        "\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0
+    )
     engine = LocalEngine(home, STREAM)
     while engine.batch():
         pass
@@ -92,20 +125,31 @@ def add(home: Home, start: int, end: int, name: str = "o") -> None:
 
 
 def settings(broker: KafkaBroker, name: str, **more: object) -> DeliverySettings:
-    given = {"name": "k", "stream": "s", "to": "kafka", "bootstrap": broker.bootstrap, "topic": name, "tls": False}
+    given = {
+        "name": "k",
+        "stream": "s",
+        "to": "kafka",
+        "bootstrap": broker.bootstrap,
+        "topic": name,
+        "tls": False,
+    }
     return DeliverySettings(**{**given, "retry_max_s": 2.0, "timeout_s": 10.0, **more})
 
 
 def per_query(home: Home, without: str = "nothing") -> dict[str, list[str]]:
     changes = stream_changes(home, "s")
     found: dict[str, list[str]] = {}
-    for query, own in zip(changes["query"].to_pylist(), change_ids(changes).to_pylist(), strict=True):
+    for query, own in zip(
+        changes["query"].to_pylist(), change_ids(changes).to_pylist(), strict=True
+    ):
         if without not in own:
             found.setdefault(query, []).append(own)
     return found
 
 
-def seen_per_query(found: list[tuple[int, str, str, dict[str, object]]]) -> dict[str, list[str]]:
+def seen_per_query(
+    found: list[tuple[int, str, str, dict[str, object]]],
+) -> dict[str, list[str]]:
     """Ids per key in the order of their partition, the first time that each was seen."""
     seen: dict[str, dict[str, None]] = {}
     for _, key, own, _ in found:
@@ -114,7 +158,9 @@ def seen_per_query(found: list[tuple[int, str, str, dict[str, object]]]) -> dict
 
 
 @pytest.mark.spec("X7")
-def test_all_ids_are_read_back_in_order_per_key(tmp_path: Path, broker: KafkaBroker) -> None:
+def test_all_ids_are_read_back_in_order_per_key(
+    tmp_path: Path, broker: KafkaBroker
+) -> None:
     home, name = prepare(tmp_path), topic(broker, "all")
     add(home, 0, 400)
     done = deliver(home, settings(broker, name, batch_rows=64), until_idle=True)
@@ -123,14 +169,18 @@ def test_all_ids_are_read_back_in_order_per_key(tmp_path: Path, broker: KafkaBro
     found = records(broker, name)
     assert seen_per_query(found) == per_query(home)
     assert len(found) == len({own for _, _, own, _ in found}) > done.delivered > 500
-    assert all(own == value["id"] and key == value["query"] for _, key, own, value in found)
+    assert all(
+        own == value["id"] and key == value["query"] for _, key, own, value in found
+    )
     partitions = {key: partition for partition, key, _, _ in found}
     assert all(partitions[key] == partition for partition, key, _, _ in found)
     assert len(set(partitions.values())) > 1
 
 
 @pytest.mark.spec("X7")
-def test_a_record_that_is_too_large_is_a_dead_letter_and_later_ones_go_on(tmp_path: Path, broker: KafkaBroker) -> None:
+def test_a_record_that_is_too_large_is_a_dead_letter_and_later_ones_go_on(
+    tmp_path: Path, broker: KafkaBroker
+) -> None:
     home, name = prepare(tmp_path, 2), topic(broker, "small", max_message_bytes="4000")
     add(home, 0, 50)
     add(home, 50, 53, name="large" * 1000)
@@ -140,12 +190,16 @@ def test_a_record_that_is_too_large_is_a_dead_letter_and_later_ones_go_on(tmp_pa
     dead = tables.read(home.table("dead_letters")).to_pylist()
     assert {row["reason"] for row in dead} == {"too_large"}
     assert sorted(row["id"] for row in dead) == sorted(
-        own for own in change_ids(stream_changes(home, "s")).to_pylist() if "large" in own
+        own
+        for own in change_ids(stream_changes(home, "s")).to_pylist()
+        if "large" in own
     )
     assert done.dead_letters == len(dead) > 0
 
 
-def test_a_topic_that_is_not_there_is_waited_for(tmp_path: Path, broker: KafkaBroker) -> None:
+def test_a_topic_that_is_not_there_is_waited_for(
+    tmp_path: Path, broker: KafkaBroker
+) -> None:
     home = prepare(tmp_path, 1)
     add(home, 0, 5)
     with pytest.raises(TransientError, match="nothing is lost"):
@@ -162,8 +216,12 @@ def test_a_broker_that_dies_gets_the_rest_when_it_is_back(tmp_path: Path) -> Non
     with kafka_broker(tmp_path / "kafka") as broker:
         name = topic(broker, "again")
         add(home, 0, 300)
-        delivery = settings(broker, name, batch_rows=20, timeout_s=3.0, retry_max_s=60.0)
-        work = threading.Thread(target=deliver, args=(home, delivery), kwargs={"until_idle": True})
+        delivery = settings(
+            broker, name, batch_rows=20, timeout_s=3.0, retry_max_s=60.0
+        )
+        work = threading.Thread(
+            target=deliver, args=(home, delivery), kwargs={"until_idle": True}
+        )
         work.start()
         progress, end_s = home.delivery("k") / "progress.json", time.monotonic() + 60
         while time.monotonic() < end_s and not (

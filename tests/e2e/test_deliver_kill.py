@@ -47,19 +47,41 @@ def prepare(folder: Path, receiver: HttpReceiver) -> Home:
     (folder / "conf" / "deliveries.toml").write_text(DELIVERY.format(url=receiver.url))
     log = bare_log(home.log("s"))
     for number in range(3):
-        plan = Plan(stream="s", inside=Box(minx=0, miny=0, maxx=3 + number, maxy=5)).to_json()
-        row = {"op": "register", "query": f"q{number}", "version": 1, "plan": plan, "text": "", "owner": "t"}
+        plan = Plan(
+            stream="s", inside=Box(minx=0, miny=0, maxx=3 + number, maxy=5)
+        ).to_json()
+        row = {
+            "op": "register",
+            "query": f"q{number}",
+            "version": 1,
+            "plan": plan,
+            "text": "",
+            "owner": "t",
+        }
         log.append(json.dumps(row).encode(), arrival_us=0, control=True)
     lines = [f"o{n % 17},{n},{(n * 7) % 10},1" for n in range(700)]
     for start in range(0, 700, 50):
-        log.append("\n".join(["id,t,x,y", *lines[start : start + 50], ""]).encode(), arrival_us=0)
+        log.append(
+            "\n".join(["id,t,x,y", *lines[start : start + 50], ""]).encode(),
+            arrival_us=0,
+        )
     return home
 
 
 def start(home: Home, *options: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "jobs.deliver", "hook", "--home", str(home.root), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "jobs.deliver",
+        "hook",
+        "--home",
+        str(home.root),
+        *options,
+    ]
     env = {**os.environ, "HOOK_TOKEN": "s3cr3t"}
-    return subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
 @pytest.mark.spec("X7", "X6")
@@ -71,7 +93,9 @@ def test_a_deliverer_killed_again_and_again_loses_nothing(tmp_path: Path) -> Non
     def judge(changes: list[dict[str, object]]) -> Answer:
         nonlocal number
         number += 1
-        if any(change["object"] == "o13" and change["query"] == "q1" for change in changes):
+        if any(
+            change["object"] == "o13" and change["query"] == "q1" for change in changes
+        ):
             return Answer(status=422)
         time.sleep(0.002)
         return Answer(status=503) if number % 11 == 0 else Answer(cut=number % 13 == 0)
@@ -84,7 +108,11 @@ def test_a_deliverer_killed_again_and_again_loses_nothing(tmp_path: Path) -> Non
             engine.batch()
             process, before = start(home), len(receiver.requests)
             end_s = time.monotonic() + 30
-            while len(receiver.requests) < before + 3 and time.monotonic() < end_s and process.poll() is None:
+            while (
+                len(receiver.requests) < before + 3
+                and time.monotonic() < end_s
+                and process.poll() is None
+            ):
                 engine.batch()
                 time.sleep(0.005)
             time.sleep(chance.uniform(0, 0.3))
@@ -103,10 +131,15 @@ def test_a_deliverer_killed_again_and_again_loses_nothing(tmp_path: Path) -> Non
     assert list(dict.fromkeys(change["id"] for change in receiver.taken)) == [
         own for own in ids if own not in set(dead)
     ]
-    assert sorted(tables.read(home.table("dead_letters"), columns=["id"])["id"].to_pylist()) == sorted(dead)
+    assert sorted(
+        tables.read(home.table("dead_letters"), columns=["id"])["id"].to_pylist()
+    ) == sorted(dead)
     sent: dict[str, object] = {}
     for change in (change for request in receiver.requests for change in request):
         assert sent.setdefault(str(change["id"]), change) == change
     assert summary["position"] >= stream_changes(home, "s")["position"].to_pylist()[-1]
     assert b"s3cr3t" not in out + err
-    assert all("s3cr3t" not in path.read_text() for path in home.delivery("hook").glob("*.json"))
+    assert all(
+        "s3cr3t" not in path.read_text()
+        for path in home.delivery("hook").glob("*.json")
+    )

@@ -42,7 +42,16 @@ def fill(home, seed):
     random.seed(seed)
     log = bare_log(home.log("load"))
     rows = [
-        json.dumps({"op": "register", "query": f"q{n}", "version": 1, "text": "", "owner": "t", "plan": plan_of(n)})
+        json.dumps(
+            {
+                "op": "register",
+                "query": f"q{n}",
+                "version": 1,
+                "text": "",
+                "owner": "t",
+                "plan": plan_of(n),
+            }
+        )
         for n in range(6)
     ]
     log.append("\n".join(rows).encode(), arrival_us=0, control=True)
@@ -83,8 +92,24 @@ def ordered(home):
 def start(home, kind, *options, slowly="import sys"):
     """Starts an engine as a process group of its own; `slowly` is run first, to make its batches small."""
     program = f"{slowly}; import jobs.run_stream as j, sys; sys.exit(j.main())"
-    command = [sys.executable, "-c", program, "load", "--home", str(home.root), "--engine", kind, *options]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        "load",
+        "--home",
+        str(home.root),
+        "--engine",
+        kind,
+        *options,
+    ]
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 def kill(process):
@@ -105,7 +130,11 @@ def run_to_the_end(spark, home):
     stream = load_streams(home.root / "conf")["load"]
     with owned(home, "load", engine="spark") as owner:
         stream = begin(home, stream, engine="spark", shards=stream.shards)
-        streaming.follow(spark, streaming.Sink(home=home, stream=stream, owner=owner), until_idle=True)
+        streaming.follow(
+            spark,
+            streaming.Sink(home=home, stream=stream, owner=owner),
+            until_idle=True,
+        )
 
 
 @pytest.mark.e2e
@@ -119,7 +148,9 @@ def test_local_engine_killed_20_times(tmp_path):
         status = home.stream("load") / "status.json"
         before_s = status.stat().st_mtime if status.exists() else 0.0
         until_s = time.monotonic() + 60
-        while time.monotonic() < until_s and (not status.exists() or status.stat().st_mtime == before_s):
+        while time.monotonic() < until_s and (
+            not status.exists() or status.stat().st_mtime == before_s
+        ):
             time.sleep(0.01)  # it runs once it has written its status
         time.sleep(chance.uniform(0, 0.6))
         killed(process)
@@ -137,9 +168,17 @@ def test_spark_engine_killed_3_times(spark, tmp_path):
     home, chance = prepare(tmp_path / "killed", 8), random.Random(5)
     for _ in range(3):
         before = progress(home)
-        process = start(home, "spark", slowly="import st_common.spark.stream as e; e.SHARD_BYTES = 12000")
+        process = start(
+            home,
+            "spark",
+            slowly="import st_common.spark.stream as e; e.SHARD_BYTES = 12000",
+        )
         until_s = time.monotonic() + 150
-        while time.monotonic() < until_s and progress(home) == before and process.poll() is None:
+        while (
+            time.monotonic() < until_s
+            and progress(home) == before
+            and process.poll() is None
+        ):
             time.sleep(0.05)
         time.sleep(chance.uniform(0, 2.0))
         kill(process)

@@ -21,7 +21,9 @@ COLUMNS = Columns(object="id", event_ts="t", x="x", y="y")
 
 
 def stream_of(name, unit):
-    return StreamSettings(name=name, format="csv", columns=COLUMNS, time_unit=unit, max_ahead_s=None)
+    return StreamSettings(
+        name=name, format="csv", columns=COLUMNS, time_unit=unit, max_ahead_s=None
+    )
 
 
 def taxi_rows(shared):
@@ -37,16 +39,26 @@ def taxi_rows(shared):
 
 def plane_rows(shared):
     """The aircraft's state vectors in time order: id, milliseconds, longitude, latitude."""
-    with gzip.open(shared / "data" / "adsb-switzerland" / "switzerland.json.gz") as source:
+    with gzip.open(
+        shared / "data" / "adsb-switzerland" / "switzerland.json.gz"
+    ) as source:
         records = json.load(source)
     records.sort(key=lambda record: record["timestamp"])
-    return [(r["icao24"], r["timestamp"], r["longitude"], r["latitude"]) for r in records]
+    return [
+        (r["icao24"], r["timestamp"], r["longitude"], r["latitude"]) for r in records
+    ]
 
 
 def fill(home, stream, rows, segment_rows=10_000):
     log = bare_log(home.log(stream.name))
     for start in range(0, len(rows), segment_rows):
-        lines = ["id,t,x,y", *(f"{i},{t},{x!r},{y!r}" for i, t, x, y in rows[start : start + segment_rows])]
+        lines = [
+            "id,t,x,y",
+            *(
+                f"{i},{t},{x!r},{y!r}"
+                for i, t, x, y in rows[start : start + segment_rows]
+            ),
+        ]
         log.append("\n".join(lines).encode(), arrival_us=0)
 
 
@@ -61,7 +73,11 @@ def run_local(home, stream):
 def pairs(changes, query):
     """How often a fix met a partner: an entry, or a further fix of a member."""
     mine = changes[changes["query"] == query]
-    return int((mine["sign"] >= 0).sum()), int((mine["sign"] == 1).sum()), int((mine["sign"] == -1).sum())
+    return (
+        int((mine["sign"] >= 0).sum()),
+        int((mine["sign"] == 1).sum()),
+        int((mine["sign"] == -1).sum()),
+    )
 
 
 PORTO = """
@@ -81,7 +97,9 @@ def porto(shared, tmp_path_factory):
     """A home with the taxis' log, the centre of Porto as a layer, four queries."""
     home, stream = Home(tmp_path_factory.mktemp("porto")), stream_of("taxis", "s")
     file = shared / "data" / "osm-porto" / "porto-centre-2020-07-20.osm.pbf"
-    report = load(home, "porto", file, group="default", kinds=["park", "building"], conf=CONF)
+    report = load(
+        home, "porto", file, group="default", kinds=["park", "building"], conf=CONF
+    )
     assert report.by_kind == {"park": 493, "building": 11_404}
     register(home, {"taxis": stream}, parse(PORTO), owner="test")
     fill(home, stream, taxi_rows(shared))
@@ -122,16 +140,34 @@ def test_aircraft_over_forests_of_liechtenstein(shared, tmp_path):
 @pytest.mark.slow
 @pytest.mark.e2e
 @pytest.mark.spec("X4", "X5", "C7")
-def test_a_layer_that_is_loaded_anew_tells_who_entered_and_left_without_moving(shared, tmp_path):
+def test_a_layer_that_is_loaded_anew_tells_who_entered_and_left_without_moving(
+    shared, tmp_path
+):
     home, stream = Home(tmp_path), stream_of("planes", "ms")
     folder = shared / "data" / "osm-liechtenstein"
-    load(home, "land", folder / "liechtenstein-2013-08-03.osm.pbf", group="default", kinds=["forest"], conf=CONF)
+    load(
+        home,
+        "land",
+        folder / "liechtenstein-2013-08-03.osm.pbf",
+        group="default",
+        kinds=["forest"],
+        conf=CONF,
+    )
     text = "REGISTER QUERY over AS SELECT * FROM planes JOIN land ON ST_Intersects(planes, land)"
     register(home, {"planes": stream}, parse(text), owner="test")
-    inside = [row for row in plane_rows(shared) if 9.4 < row[2] < 9.7 and 47.0 < row[3] < 47.3]
+    inside = [
+        row for row in plane_rows(shared) if 9.4 < row[2] < 9.7 and 47.0 < row[3] < 47.3
+    ]
     # Each place as an object of its own that stays: the layer alone decides who is where.
     fill(home, stream, [(f"p{n}", t, x, y) for n, (_, t, x, y) in enumerate(inside)])
-    load(home, "land", folder / "liechtenstein-2022-07-24.osm.pbf", group="default", kinds=["forest"], conf=CONF)
+    load(
+        home,
+        "land",
+        folder / "liechtenstein-2022-07-24.osm.pbf",
+        group="default",
+        kinds=["forest"],
+        conf=CONF,
+    )
     changes = run_local(home, stream)
     by_layer = changes[changes["cause"] == "layer"]
     newest = tables.version(home.table("layers", "land"))
@@ -150,12 +186,18 @@ def test_spark_joins_layers_as_the_local_engine_does(porto, spark):
     from st_common.spark.stream import shard_keys
 
     home, stream = porto
-    changes = replay(spark, Feed(home=str(home.root), stream=stream, keys=shard_keys(spark, 2))).to_pandas()
+    changes = replay(
+        spark, Feed(home=str(home.root), stream=stream, keys=shard_keys(spark, 2))
+    ).to_pandas()
     assert pairs(changes, "parks")[0] == 106
     assert pairs(changes, "buildings")[0] == 1_510
     if not tables.exists(home.table("changes", "taxis")):
         run_local(home, stream)
-    told = tables.read(home.table("changes", "taxis"), columns=changes.columns.to_list()).to_pandas()
+    told = tables.read(
+        home.table("changes", "taxis"), columns=changes.columns.to_list()
+    ).to_pandas()
     keys = ["position", "seq"]
-    told, changes = (t.sort_values(keys).reset_index(drop=True) for t in (told, changes))
+    told, changes = (
+        t.sort_values(keys).reset_index(drop=True) for t in (told, changes)
+    )
     assert told.astype(str).equals(changes.astype(str))

@@ -58,12 +58,20 @@ def ships_of(shared):
     """The fixes of the ships with a place, in the order of the file: id, t, x, y, kind, knots."""
     file = shared / "data" / "ais-denmark" / "aisdk-2026-04-26-first20000.csv"
     rows = pd.read_csv(file, dtype={"MMSI": str})
-    rows = rows[rows["Type of mobile"].isin(["Class A", "Class B"]) & (rows["Latitude"] <= 90)]
+    rows = rows[
+        rows["Type of mobile"].isin(["Class A", "Class B"]) & (rows["Latitude"] <= 90)
+    ]
     when = pd.to_datetime(rows["# Timestamp"], format="%d/%m/%Y %H:%M:%S")
-    return pd.DataFrame({
-        "id": rows["MMSI"], "t": (when - pd.Timestamp(0)) // pd.Timedelta(1, "s"), "x": rows["Longitude"],
-        "y": rows["Latitude"], "kind": rows["Ship type"], "knots": rows["SOG"],
-    }).reset_index(drop=True)  # fmt: skip
+    return pd.DataFrame(
+        {
+            "id": rows["MMSI"],
+            "t": (when - pd.Timestamp(0)) // pd.Timedelta(1, "s"),
+            "x": rows["Longitude"],
+            "y": rows["Latitude"],
+            "kind": rows["Ship type"],
+            "knots": rows["SOG"],
+        }
+    ).reset_index(drop=True)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +84,9 @@ def fairway(shared, tmp_path_factory):
     fixes.to_csv(root / "ships.csv", index=False)
 
     def run(*args):
-        found = CliRunner().invoke(app, ["--home", str(root), *args], prog_name="fairway")
+        found = CliRunner().invoke(
+            app, ["--home", str(root), *args], prog_name="fairway"
+        )
         assert found.exit_code == 0, found.output
         return found.stdout
 
@@ -93,22 +103,35 @@ def moment(fairway, request):
     """A moment: a function that gives the answer of a query then, the fixes up to then, and the ships that live."""
     run, used = fairway
     now = START + (97 if request.param is None else request.param)
-    at = [] if request.param is None else ["--at", datetime.fromtimestamp(now, UTC).isoformat()]
+    at = (
+        []
+        if request.param is None
+        else ["--at", datetime.fromtimestamp(now, UTC).isoformat()]
+    )
     past = used[used["t"] <= now]
     last = past.drop_duplicates("id", keep="last")
     # The clock has to be past the end of a silence; at the stream's end nothing moves it on.
-    silent = last["t"] + SILENCE_S < now if request.param is None else last["t"] + SILENCE_S <= now
+    silent = (
+        last["t"] + SILENCE_S < now
+        if request.param is None
+        else last["t"] + SILENCE_S <= now
+    )
     assert 50 < silent.sum() < 700 or now < START + SILENCE_S
 
     def answer(name):
-        return [json.loads(line) for line in run("answer", name, *at, "--format", "jsonl").splitlines()]
+        return [
+            json.loads(line)
+            for line in run("answer", name, *at, "--format", "jsonl").splitlines()
+        ]
 
     return answer, past, last[~silent].set_index("id"), now
 
 
 def metres(ships, x, y):
     ones = np.ones(len(ships))
-    found = GEOD.inv(ones * x, ones * y, ships["x"].to_numpy(), ships["y"].to_numpy())[2]
+    found = GEOD.inv(ones * x, ones * y, ships["x"].to_numpy(), ships["y"].to_numpy())[
+        2
+    ]
     return pd.Series(found, ships.index)
 
 
@@ -119,13 +142,19 @@ def within(far, limit):
 
 
 def in_straits(ships):
-    return np.asarray(shapely.intersects(shapely.from_wkt(DANISH_STRAITS), shapely.points(ships["x"], ships["y"])))
+    return np.asarray(
+        shapely.intersects(
+            shapely.from_wkt(DANISH_STRAITS), shapely.points(ships["x"], ships["y"])
+        )
+    )
 
 
 def around(ships, focal, width, height):
     centre = ships.loc[focal]
     near = (ships["x"] - centre["x"]).abs() <= width / 2
-    return set(ships.index[near & ((ships["y"] - centre["y"]).abs() <= height / 2)]) - {focal}
+    return set(ships.index[near & ((ships["y"] - centre["y"]).abs() <= height / 2)]) - {
+        focal
+    }
 
 
 def objects(answer):
@@ -172,10 +201,16 @@ def test_a_ship_that_falls_silent_empties_the_answer_around_it(moment):
 def test_the_nearest_of_those_that_qualify(moment):
     answer, _, ships, _ = moment
     centre = ships.loc[FAST]
-    far = metres(ships, centre["x"], centre["y"]).drop(FAST)[ships["knots"] > 5].sort_values()
+    far = (
+        metres(ships, centre["x"], centre["y"])
+        .drop(FAST)[ships["knots"] > 5]
+        .sort_values()
+    )
     assert far.iloc[7] - far.iloc[6] > far.iloc[7] * 2e-4
     assert objects(answer("nearest_under_way")) == set(far.index[:7])
-    far = metres(ships, 12.62, 56.03)[in_straits(ships) & (ships["knots"] < 1)].sort_values()
+    far = metres(ships, 12.62, 56.03)[
+        in_straits(ships) & (ships["knots"] < 1)
+    ].sort_values()
     assert far.iloc[4] - far.iloc[3] > 1
     assert objects(answer("nearest_inside")) == set(far.index[:4])
 
@@ -188,15 +223,23 @@ def test_a_fence_around_every_ship_under_way(moment):
         for name, ship in ships[ships["knots"] > 8].iterrows()
         for other in within(metres(ships, ship["x"], ship["y"]), 400) - {name}
     }
-    assert {(row["object"], row["partner"]) for row in answer("close_to_who_is_under_way")} == expected
+    assert {
+        (row["object"], row["partner"]) for row in answer("close_to_who_is_under_way")
+    } == expected
     assert expected
 
 
 @pytest.mark.spec("G9", "P5", "P7")
 def test_aggregates_follow_what_comes_and_goes(moment):
     answer, _, ships, _ = moment
-    assert values(answer("kinds")) == ships[in_straits(ships)].groupby("kind").size().to_dict()
-    assert values(answer("knots_by_kind")) == ships[ships["knots"] > 0].groupby("kind")["knots"].max().to_dict()
+    assert (
+        values(answer("kinds"))
+        == ships[in_straits(ships)].groupby("kind").size().to_dict()
+    )
+    assert (
+        values(answer("knots_by_kind"))
+        == ships[ships["knots"] > 0].groupby("kind")["knots"].max().to_dict()
+    )
     assert values(answer("count_around")) == {"*": len(around(ships, FERRY, 0.3, 0.15))}
     pilot = ships.loc[PILOT]
     members = within(metres(ships, pilot["x"], pilot["y"]), 12_000) - {PILOT}

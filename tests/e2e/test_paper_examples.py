@@ -32,14 +32,24 @@ PLACES = {
     "cql-q2": [("'POLYGON ((121 25, 129 25, 127 33, 121 31, 121 25))'", f"'{STRAIT}'")],
     "bbox-airspace": [("(13.08, 52.33, 13.77, 52.68)", "(8.2, 47.2, 8.9, 47.7)")],
     "bbox-forest": [("(150.5, -34.2, 151.4, -33.5)", "(-8.7, 41.1, -8.5, 41.2)")],
-    "bbox-street": [("(150.5, -34.2, 151.4, -33.5)", "(-8.7, 41.1, -8.5, 41.2)"), ("Elizabeth Street", STREET)],
-    "bbox-street-filter": [("(150.5, -34.2, 151.4, -33.5)", "(-8.7, 41.1, -8.5, 41.2)"), ("Elizabeth Street", STREET)],
-    "bbox-island": [("(7.6, 54.0, 8.2, 54.4)", "(12.4, 55.6, 12.9, 56.1)"),
-                    ("(7.8, 54.15, 7.95, 54.21)", "(12.6, 55.7, 12.8, 56.0)")],
-    "bbox-range": [("(0, 0, 10, 10)", "(-8.66, 41.13, -8.58, 41.18)"),
-                   ("box(10, 10, 1, 1)", "box(-8.64, 41.14, -8.60, 41.17)"),
-                   ("(2, 2, 5, 5)", "(-8.63, 41.145, -8.605, 41.16)")],
-}  # fmt: skip
+    "bbox-street": [
+        ("(150.5, -34.2, 151.4, -33.5)", "(-8.7, 41.1, -8.5, 41.2)"),
+        ("Elizabeth Street", STREET),
+    ],
+    "bbox-street-filter": [
+        ("(150.5, -34.2, 151.4, -33.5)", "(-8.7, 41.1, -8.5, 41.2)"),
+        ("Elizabeth Street", STREET),
+    ],
+    "bbox-island": [
+        ("(7.6, 54.0, 8.2, 54.4)", "(12.4, 55.6, 12.9, 56.1)"),
+        ("(7.8, 54.15, 7.95, 54.21)", "(12.6, 55.7, 12.8, 56.0)"),
+    ],
+    "bbox-range": [
+        ("(0, 0, 10, 10)", "(-8.66, 41.13, -8.58, 41.18)"),
+        ("box(10, 10, 1, 1)", "box(-8.64, 41.14, -8.60, 41.17)"),
+        ("(2, 2, 5, 5)", "(-8.63, 41.145, -8.605, 41.16)"),
+    ],
+}
 TYPES = {"A": "truck", "B": "Car", "C": "Bus"}
 ATTRIBUTES = {
     "movingobjects": {"type": "string"},
@@ -68,7 +78,11 @@ def example_of(path):
     return re.sub(r"REGISTER QUERY \w+ AS", f'REGISTER QUERY "{path.stem}" AS', text)
 
 
-EXAMPLES = {path.stem: example_of(path) for path in sorted(GOLDEN.glob("*.sql")) if PAPERS.match(path.read_text())}
+EXAMPLES = {
+    path.stem: example_of(path)
+    for path in sorted(GOLDEN.glob("*.sql"))
+    if PAPERS.match(path.read_text())
+}
 
 
 def taxis_of(shared):
@@ -78,7 +92,10 @@ def taxis_of(shared):
         for record in csv.DictReader(source):
             start = int(record["TIMESTAMP"]) // 15 * 15
             points = json.loads(record["POLYLINE"])
-            rows += [(record["TAXI_ID"], start + 15 * n, x, y, record["CALL_TYPE"]) for n, (x, y) in enumerate(points)]
+            rows += [
+                (record["TAXI_ID"], start + 15 * n, x, y, record["CALL_TYPE"])
+                for n, (x, y) in enumerate(points)
+            ]
     fixes = pd.DataFrame(rows, columns=["id", "t", "x", "y", "call"])
     fixes = fixes[fixes["t"] < fixes["t"].min() + 6000].drop_duplicates(["id", "t"])
     return fixes.sort_values(["t", "id"], kind="stable", ignore_index=True)
@@ -90,7 +107,9 @@ def cars_of(shared):
     rows = pd.read_csv(file, dtype={"vehid": str})
     when = pd.to_datetime(rows["t"], format="ISO8601").dt.tz_localize(None)
     rows["t"] = (when - pd.Timestamp(0)) // pd.Timedelta(30, "s") * 30
-    rows = rows[when < pd.Timestamp("2020-06-02")].rename(columns={"vehid": "id", "lon": "x", "lat": "y"})
+    rows = rows[when < pd.Timestamp("2020-06-02")].rename(
+        columns={"vehid": "id", "lon": "x", "lat": "y"}
+    )
     rows = rows.drop_duplicates(["id", "t"])[["id", "t", "x", "y"]]
     return rows.sort_values(["t", "id"], kind="stable", ignore_index=True)
 
@@ -99,23 +118,32 @@ def ships_of(shared):
     """The ships around Denmark: id, t, x, y."""
     rows = pd.read_csv(
         shared / "data" / "ais-denmark" / "aisdk-2026-04-26-first20000.csv",
-        usecols=["# Timestamp", "Type of mobile", "MMSI", "Latitude", "Longitude"], dtype={"MMSI": str},
-    )  # fmt: skip
-    rows = rows[rows["Type of mobile"].isin(["Class A", "Class B"]) & (rows["Latitude"] <= 90)]
+        usecols=["# Timestamp", "Type of mobile", "MMSI", "Latitude", "Longitude"],
+        dtype={"MMSI": str},
+    )
+    rows = rows[
+        rows["Type of mobile"].isin(["Class A", "Class B"]) & (rows["Latitude"] <= 90)
+    ]
     when = pd.to_datetime(rows["# Timestamp"], format="%d/%m/%Y %H:%M:%S")
     rows["t"] = (when - pd.Timestamp(0)) // pd.Timedelta(1, "s")
-    rows = rows.rename(columns={"MMSI": "id", "Longitude": "x", "Latitude": "y"})[["id", "t", "x", "y"]]
+    rows = rows.rename(columns={"MMSI": "id", "Longitude": "x", "Latitude": "y"})[
+        ["id", "t", "x", "y"]
+    ]
     return rows.drop_duplicates(["id", "t"]).reset_index(drop=True)
 
 
 def aircraft_of(shared):
     """Aircraft over Switzerland in the morning: id, t, x, y, CallSign, altitude_m."""
-    with gzip.open(shared / "data" / "adsb-switzerland" / "switzerland.json.gz") as source:
+    with gzip.open(
+        shared / "data" / "adsb-switzerland" / "switzerland.json.gz"
+    ) as source:
         rows = pd.DataFrame(json.load(source))
     rows["t"], rows["altitude_m"] = rows["timestamp"] // 1000, rows["altitude"] * 0.3048
     names = {"icao24": "id", "longitude": "x", "latitude": "y", "callsign": "CallSign"}
     rows = rows.rename(columns=names)[["id", "t", "x", "y", "CallSign", "altitude_m"]]
-    rows = rows[rows["t"] < rows["t"].quantile(0.15)].drop_duplicates(["id", "t"]).dropna()
+    rows = (
+        rows[rows["t"] < rows["t"].quantile(0.15)].drop_duplicates(["id", "t"]).dropna()
+    )
     return rows.sort_values(["t", "id"], kind="stable", ignore_index=True)
 
 
@@ -135,10 +163,17 @@ def side_by_side(taxis):
 
 def accompanied(taxis, call, half_x, half_y, *, left):
     """The taxi around which others of a kind are most often, or with `left` which they leave most often."""
-    x, y, calls = (taxis.pivot(index="t", columns="id", values=name).ffill() for name in ("x", "y", "call"))
+    x, y, calls = (
+        taxis.pivot(index="t", columns="id", values=name).ffill()
+        for name in ("x", "y", "call")
+    )
     counts = {}
     for name in x.columns:
-        near = x.sub(x[name], axis=0).abs().le(half_x) & y.sub(y[name], axis=0).abs().le(half_y) & (calls == call)
+        near = (
+            x.sub(x[name], axis=0).abs().le(half_x)
+            & y.sub(y[name], axis=0).abs().le(half_y)
+            & (calls == call)
+        )
         near = near.drop(columns=name).to_numpy()
         counts[name] = (near[:-1] & ~near[1:]).sum() if left else near.sum()
     return max(counts, key=counts.get)
@@ -147,12 +182,23 @@ def accompanied(taxis, call, half_x, half_y, *, left):
 @pytest.fixture(scope="module")
 def streams(shared):
     """The fixes of every stream."""
-    taxis, cars, ships, aircraft = taxis_of(shared), cars_of(shared), ships_of(shared), aircraft_of(shared)
-    unit = taxis.assign(x=(taxis["x"] + 8.66) / 0.1, y=(taxis["y"] - 41.12) / 0.06, type=taxis["call"].map(TYPES))
+    taxis, cars, ships, aircraft = (
+        taxis_of(shared),
+        cars_of(shared),
+        ships_of(shared),
+        aircraft_of(shared),
+    )
+    unit = taxis.assign(
+        x=(taxis["x"] + 8.66) / 0.1,
+        y=(taxis["y"] - 41.12) / 0.06,
+        type=taxis["call"].map(TYPES),
+    )
     unit = renamed(unit, {accompanied(taxis, "A", 0.001, 0.0003, left=False): "car7"})
     one, other = side_by_side(taxis)
     leader = accompanied(taxis, "B", 0.0025, 0.0019, left=True)
-    inside = shapely.intersects(shapely.from_wkt(STRAIT), shapely.points(ships["x"], ships["y"]))
+    inside = shapely.intersects(
+        shapely.from_wkt(STRAIT), shapely.points(ships["x"], ships["y"])
+    )
     day = cars[cars["id"] == cars["id"].value_counts().index[0]]
     heights = aircraft.groupby("id")["altitude_m"].agg(["min", "max"])
     climbing = heights[(heights["min"] < 10_900) & (heights["max"] > 11_100)].index[0]
@@ -162,24 +208,30 @@ def streams(shared):
         "moving_objects": unit[["id", "t", "x", "y", "type"]],
         "stream_car": renamed(cars, {day["id"].iloc[0]: "mycar"}),
         "stream_mycar": renamed(day, {day["id"].iloc[0]: "mycar"}),
-        "buses": cars.assign(Line=cars["id"].map(lambda name: "A" if name in "12" else "B")),
+        "buses": cars.assign(
+            Line=cars["id"].map(lambda name: "A" if name in "12" else "B")
+        ),
         "moving_objects_stream": renamed(ships, {ships[inside]["id"].mode()[0]: "o1"}),
         "ships": ships,
         "dgroup_car": renamed(taxis, {one: "vehicle1", other: "vehicle2"}).assign(
             state=np.where(taxis["call"] == "C", "it's free", "busy")
         ),
         "dgroup_bus": taxis[["id", "t", "x", "y"]],
-        "dgroup_stock": renamed(stock, {climbing: "Apple"}).assign(x=stock["altitude_m"] / 110, y=0.0)[
-            ["id", "t", "x", "y"]
-        ],
+        "dgroup_stock": renamed(stock, {climbing: "Apple"}).assign(
+            x=stock["altitude_m"] / 110, y=0.0
+        )[["id", "t", "x", "y"]],
         "aircraft": aircraft,
-        "trucks": renamed(taxis, {leader: "leader"}).assign(convoy=np.where(taxis["call"] == "B", "A", "B")),
+        "trucks": renamed(taxis, {leader: "leader"}).assign(
+            convoy=np.where(taxis["call"] == "B", "A", "B")
+        ),
         "taxis": taxis.assign(state=np.where(taxis["call"] == "A", "busy", "free")),
     }
 
 
 def settings_of(name):
-    attributes = ", ".join(f'{key} = "{kind}"' for key, kind in ATTRIBUTES[name].items())
+    attributes = ", ".join(
+        f'{key} = "{kind}"' for key, kind in ATTRIBUTES[name].items()
+    )
     return (
         f'[streams.{name}]\nformat = "csv"\ntime_unit = "s"\nmax_ahead_s = "off"\nengine = "local"\n'
         f'columns = {{ object = "id", event_ts = "t", x = "x", y = "y" }}\nattributes = {{ {attributes} }}\n'
@@ -191,7 +243,12 @@ def favourites_of(fixes, file):
     """A stored table of favourite cars: every third one, and car7; its place means nothing."""
     names = [*sorted(set(fixes["id"]))[::3], "car7"]
     features = [
-        {"type": "Feature", "id": name, "properties": {}, "geometry": {"type": "Point", "coordinates": [0.0, 0.0]}}
+        {
+            "type": "Feature",
+            "id": name,
+            "properties": {},
+            "geometry": {"type": "Point", "coordinates": [0.0, 0.0]},
+        }
         for name in sorted(set(names))
     ]
     file.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
@@ -203,12 +260,16 @@ def fairway(shared, streams, tmp_path_factory):
     """A home in which all examples ran: a function that runs a command there, and the notices of registration."""
     root = tmp_path_factory.mktemp("home")
     (root / "conf").mkdir()
-    (root / "conf" / "streams.toml").write_text("\n".join(settings_of(name) for name in streams))
+    (root / "conf" / "streams.toml").write_text(
+        "\n".join(settings_of(name) for name in streams)
+    )
     (root / "conf" / "layers.toml").write_text(LAYERS_TOML.read_text())
     favourites_of(streams["movingobjects"], root / "cars.geojson")
 
     def run(*args):
-        found = CliRunner().invoke(app, ["--home", str(root), *args], prog_name="fairway")
+        found = CliRunner().invoke(
+            app, ["--home", str(root), *args], prog_name="fairway"
+        )
         assert found.exit_code == 0, found.output
         return found
 
@@ -218,7 +279,12 @@ def fairway(shared, streams, tmp_path_factory):
     run("layer", "load", "my_favourite_cars", str(root / "cars.geojson"))
     run("layer", "load", "dgroup_forest", porto, "--kinds", "park,forest")
     run("layer", "load", "dgroup_road", porto, "--kinds", "road")
-    run("layer", "load", "reefs", str(data / "polygons-naturalearth" / "ne_10m_ports.geojson"))
+    run(
+        "layer",
+        "load",
+        "reefs",
+        str(data / "polygons-naturalearth" / "ne_10m_ports.geojson"),
+    )
     notices = {}
     for stem, text in EXAMPLES.items():
         notices[stem] = run("query", "register", "--text", text).stderr
@@ -241,7 +307,10 @@ def told(fairway):
         return pd.DataFrame([json.loads(line) for line in lines])
 
     def answer(stem):
-        return [json.loads(line) for line in run("answer", stem, "--format", "jsonl").stdout.splitlines()]
+        return [
+            json.loads(line)
+            for line in run("answer", stem, "--format", "jsonl").stdout.splitlines()
+        ]
 
     return changes, answer
 
@@ -256,8 +325,12 @@ def in_box(fixes, minx, miny, maxx, maxy):
 
 def metres(fixes, x, y):
     """Geodesic metres between fixes and a place each."""
-    other_x, other_y = (np.broadcast_to(np.asarray(each, float), len(fixes)) for each in (x, y))
-    return GEOD.inv(fixes["x"].to_numpy(), fixes["y"].to_numpy(), other_x.copy(), other_y.copy())[2]
+    other_x, other_y = (
+        np.broadcast_to(np.asarray(each, float), len(fixes)) for each in (x, y)
+    )
+    return GEOD.inv(
+        fixes["x"].to_numpy(), fixes["y"].to_numpy(), other_x.copy(), other_y.copy()
+    )[2]
 
 
 def objects(rows):
@@ -280,12 +353,19 @@ def test_an_example_answers(told, stem):
 @pytest.mark.spec("W8")
 def test_bare_words_are_told(fairway):
     _, notices = fairway
-    for stem, words in (("place-window", ["Car"]), ("place-area", ["Car"]), ("gpac-select", ["truck"]),
-                        ("cql-q1", ["mycar"]), ("cql-q3", ["mycar"])):  # fmt: skip
+    for stem, words in (
+        ("place-window", ["Car"]),
+        ("place-area", ["Car"]),
+        ("gpac-select", ["truck"]),
+        ("cql-q1", ["mycar"]),
+        ("cql-q3", ["mycar"]),
+    ):
         assert re.findall(r"read as the text '(\w+)'", notices[stem]) == words
 
 
-@pytest.mark.parametrize("stem", ["gpac-select", "gpac-select-single-quotes", "gpac-static"])
+@pytest.mark.parametrize(
+    "stem", ["gpac-select", "gpac-select-single-quotes", "gpac-static"]
+)
 def test_trucks_within_my_area(told, streams, stem):
     changes, answer = told
     fixes = streams["movingobjects"]
@@ -321,14 +401,20 @@ def test_the_nearest_by_gpac(told, streams):
     others = last.drop("car7")
     trucks = last[last["type"] == "truck"]
     assert objects(answer("gpac-knn")) == nearest(last, 0.5, 0.25, 3)
-    assert objects(answer("gpac-knn-moving")) == nearest(others, car7["x"], car7["y"], 3)
+    assert objects(answer("gpac-knn-moving")) == nearest(
+        others, car7["x"], car7["y"], 3
+    )
     within = trucks[in_box(trucks, 0.2, 0.6, 0.4, 0.8)]
-    assert objects(answer("gpac-both")) == (nearest(within, 0.5, 0.25, 3) if len(within) > 3 else set(within.index))
+    assert objects(answer("gpac-both")) == (
+        nearest(within, 0.5, 0.25, 3) if len(within) > 3 else set(within.index)
+    )
 
 
 def around(last, width, height):
     car7 = last.loc["car7"]
-    near = (last["x"] - car7["x"]).abs().le(width / 2) & (last["y"] - car7["y"]).abs().le(height / 2)
+    near = (last["x"] - car7["x"]).abs().le(width / 2) & (
+        last["y"] - car7["y"]
+    ).abs().le(height / 2)
     return last[near].drop("car7")
 
 
@@ -346,7 +432,9 @@ def test_regions_that_go_with_car7(told, streams):
 def test_cars_in_a_circle(told, streams):
     _, answer = told
     last = last_of(streams["movingobjects"])
-    cars = last[(last["type"] == "Car") & np.hypot(last["x"] - 0.3, last["y"] - 0.7).le(0.1)]
+    cars = last[
+        (last["type"] == "Car") & np.hypot(last["x"] - 0.3, last["y"] - 0.7).le(0.1)
+    ]
     expected = nearest(cars, 0.3, 0.7, 2) if len(cars) > 2 else set(cars.index)
     assert objects(answer("place-circle")) == expected
 
@@ -371,7 +459,9 @@ def test_the_time_between_two_readings(told, streams):
     changes, _ = told
     fixes = streams["moving_objects"]
     between = fixes.groupby("id")["t"].diff().dropna().sort_values().to_list()
-    found = [json.loads(text)["elapsed_s"] for text in changes("place-elapsed")["fields"]]
+    found = [
+        json.loads(text)["elapsed_s"] for text in changes("place-elapsed")["fields"]
+    ]
     assert sorted(value for value in found if value is not None) == between
 
 
@@ -383,7 +473,9 @@ def ways_of(fixes):
 
 
 def seconds(changes):
-    return (pd.to_datetime(changes["event_ts"]).dt.tz_localize(None) - pd.Timestamp(0)) / pd.Timedelta(1, "s")
+    return (
+        pd.to_datetime(changes["event_ts"]).dt.tz_localize(None) - pd.Timestamp(0)
+    ) / pd.Timedelta(1, "s")
 
 
 @pytest.mark.spec("W2", "W5", "W7", "W8")
@@ -424,20 +516,28 @@ def test_the_fixes_of_the_last_50_km(told, streams):
         high = own["way"].iloc[-1] // 10_000 * 10_000
         rows = own[own["way"].between(high - 50_000, high)]
         count = (found["object"] == name).sum()
-        assert abs(count - (len(rows) if high else 0)) <= 1  # a fix that is on a bound to the millimetre
+        assert (
+            abs(count - (len(rows) if high else 0)) <= 1
+        )  # a fix that is on a bound to the millimetre
 
 
 @pytest.mark.spec("W3", "W6", "W7", "W8")
 def test_q2_is_the_trajectory_in_the_sea(told, streams):
     changes, answer = told
     fixes = streams["moving_objects_stream"]
-    inside = shapely.intersects(shapely.from_wkt(STRAIT), shapely.points(fixes["x"], fixes["y"]))
+    inside = shapely.intersects(
+        shapely.from_wkt(STRAIT), shapely.points(fixes["x"], fixes["y"])
+    )
     own = fixes[inside & (fixes["id"] == "o1")]
     times = pd.to_datetime(own["t"], unit="s").dt.strftime("%Y-%m-%dT%H:%M:%S.000000Z")
     rows = answer("cql-q2")
-    assert [(row["object"], row["partner"]) for row in rows] == [("o1", time) for time in times]
+    assert [(row["object"], row["partner"]) for row in rows] == [
+        ("o1", time) for time in times
+    ]
     stamps = [json.loads(row["fields"]) for row in rows]
-    assert [(stamp["x"], stamp["y"]) for stamp in stamps] == list(zip(own["x"], own["y"], strict=True))
+    assert [(stamp["x"], stamp["y"]) for stamp in stamps] == list(
+        zip(own["x"], own["y"], strict=True)
+    )
     told_again = changes("cql-q2")
     assert (told_again["sign"] == 0).sum() == len(own) * (len(own) - 1) / 2
 
@@ -448,7 +548,9 @@ def test_the_last_five_fixes(told, streams):
     last = streams["taxis"].groupby("id").tail(5)
     assert {(row["object"], row["partner"][:19]) for row in answer("cql-rows")} == {
         (name, f"{time:%Y-%m-%dT%H:%M:%S}")
-        for name, time in zip(last["id"], pd.to_datetime(last["t"], unit="s"), strict=True)
+        for name, time in zip(
+            last["id"], pd.to_datetime(last["t"], unit="s"), strict=True
+        )
     }
     assert set(changes("cql-rows")["sign"]) == {-1}
 
@@ -457,19 +559,28 @@ def test_the_last_five_fixes(told, streams):
 def test_aircraft_in_the_airspace(told, streams):
     changes, _ = told
     fixes = streams["aircraft"]
-    within = in_box(fixes, 8.2, 47.2, 8.9, 47.7) & fixes["altitude_m"].between(0, 13_000)
+    within = in_box(fixes, 8.2, 47.2, 8.9, 47.7) & fixes["altitude_m"].between(
+        0, 13_000
+    )
     found = changes("bbox-airspace")
     assert set(found[found["sign"] == 1]["object"]) == set(fixes[within]["id"]) != set()
-    assert all(list(json.loads(text)) == ["CallSign"] for text in found[found["sign"] == 1]["fields"])
+    assert all(
+        list(json.loads(text)) == ["CallSign"]
+        for text in found[found["sign"] == 1]["fields"]
+    )
 
 
 @pytest.mark.spec("B8", "B17")
 def test_ships_that_head_to_an_island(told, streams):
     changes, _ = told
     fixes = streams["ships"]
-    outside = in_box(fixes, 12.4, 55.6, 12.9, 56.1) & ~in_box(fixes, 12.6, 55.7, 12.8, 56.0)
+    outside = in_box(fixes, 12.4, 55.6, 12.9, 56.1) & ~in_box(
+        fixes, 12.6, 55.7, 12.8, 56.0
+    )
     found = changes("bbox-island")
-    assert set(found[found["sign"] == 1]["object"]) == set(fixes[outside]["id"]) != set()
+    assert (
+        set(found[found["sign"] == 1]["object"]) == set(fixes[outside]["id"]) != set()
+    )
 
 
 @pytest.mark.spec("B8", "B17")
@@ -488,7 +599,10 @@ def test_two_vehicles_side_by_side(told, streams):
     fixes = streams["dgroup_car"]
     one, other = (fixes[fixes["id"] == f"vehicle{n}"].set_index("t") for n in (1, 2))
     both = one.index.union(other.index)
-    one, other = one.reindex(both).ffill().dropna(), other.reindex(both).ffill().dropna()
+    one, other = (
+        one.reindex(both).ffill().dropna(),
+        other.reindex(both).ffill().dropna(),
+    )
     both = one.index.intersection(other.index)
     one, other = one.loc[both], other.loc[both]
     near = metres(one, other["x"], other["y"]) <= 10
@@ -501,8 +615,13 @@ def test_two_vehicles_side_by_side(told, streams):
 def test_a_fix_goes_through_every_transformation(told, streams):
     changes, _ = told
     fixes = streams["dgroup_car"]
-    fixes = fixes[in_box(fixes, -8.66, 41.13, -8.58, 41.18) & (fixes["state"] == "it's free")]
-    degree_x, degree_y = (metres(fixes, fixes["x"] + dx, fixes["y"] + dy) / 1e-4 for dx, dy in ((1e-4, 0), (0, 1e-4)))
+    fixes = fixes[
+        in_box(fixes, -8.66, 41.13, -8.58, 41.18) & (fixes["state"] == "it's free")
+    ]
+    degree_x, degree_y = (
+        metres(fixes, fixes["x"] + dx, fixes["y"] + dy) / 1e-4
+        for dx, dy in ((1e-4, 0), (0, 1e-4))
+    )
     half_x, half_y = (1.5 * (50 / degree + 0.01) / 2 for degree in (degree_x, degree_y))
 
     def meets(minx, miny, maxx, maxy, slack):
@@ -510,7 +629,12 @@ def test_a_fix_goes_through_every_transformation(told, streams):
         return x & fixes["y"].between(miny - half_y - slack, maxy + half_y + slack)
 
     sure, perhaps = (
-        set(fixes[meets(-8.64, 41.14, -8.60, 41.17, slack) & meets(-8.63, 41.145, -8.605, 41.16, slack)]["id"])
+        set(
+            fixes[
+                meets(-8.64, 41.14, -8.60, 41.17, slack)
+                & meets(-8.63, 41.145, -8.605, 41.16, slack)
+            ]["id"]
+        )
         for slack in (-1e-6, 1e-6)
     )
     found = changes("bbox-range")
@@ -523,7 +647,9 @@ def test_ships_close_to_a_reef(told, streams, shared):
     changes, _ = told
     fixes = streams["ships"]
     fixes = fixes[in_box(fixes, 7, 53, 15, 58)]
-    ports = json.loads((shared / "data" / "polygons-naturalearth" / "ne_10m_ports.geojson").read_text())["features"]
+    ports = json.loads(
+        (shared / "data" / "polygons-naturalearth" / "ne_10m_ports.geojson").read_text()
+    )["features"]
     pairs = {0.999: set(), 1.001: set()}
     for port in ports:
         x, y = port["geometry"]["coordinates"][:2]
@@ -531,7 +657,9 @@ def test_ships_close_to_a_reef(told, streams, shared):
         if len(near):
             east, north = metres(near, x, near["y"]), metres(near, near["x"], y)
             for factor, found in pairs.items():
-                found |= set(near["id"][(east <= 500 * factor) & (north <= 500 * factor)])
+                found |= set(
+                    near["id"][(east <= 500 * factor) & (north <= 500 * factor)]
+                )
     entered = changes("bbox-reef")
     assert pairs[0.999] <= set(entered[entered["sign"] == 1]["object"]) <= pairs[1.001]
     assert pairs[0.999]
@@ -556,7 +684,16 @@ def test_who_leaves_the_convoy(told):
 
 @pytest.mark.spec("X1")
 @pytest.mark.parametrize(
-    "stem", ["gpac-both-moving", "place-window", "cql-q2", "cql-rows", "bbox-range", "bbox-reef", "bbox-convoy"]
+    "stem",
+    [
+        "gpac-both-moving",
+        "place-window",
+        "cql-q2",
+        "cql-rows",
+        "bbox-range",
+        "bbox-reef",
+        "bbox-convoy",
+    ],
 )
 def test_verify_finds_the_same(fairway, stem):
     run, _ = fairway

@@ -72,8 +72,15 @@ def append(home: Home, payload: bytes, at: int) -> None:
         ("n*10 = 10 AND CAST(object AS INT) BETWEEN 1 AND 2", ["1"]),
     ],
 )
-def test_a_condition_that_has_no_value_for_a_fix_is_not_true_for_it_and_nothing_stops(home, where, members):
-    fairway("query", "register", "--text", f"{GOOD} REGISTER QUERY bad AS SELECT * FROM taxis WHERE {where};")
+def test_a_condition_that_has_no_value_for_a_fix_is_not_true_for_it_and_nothing_stops(
+    home, where, members
+):
+    fairway(
+        "query",
+        "register",
+        "--text",
+        f"{GOOD} REGISTER QUERY bad AS SELECT * FROM taxis WHERE {where};",
+    )
     append(home, FIRST, 2)
     fairway("run", "taxis", "--until-idle")
     append(home, LATER, 5)
@@ -83,7 +90,9 @@ def test_a_condition_that_has_no_value_for_a_fix_is_not_true_for_it_and_nothing_
     fairway("query", "drop", "bad")
     fairway("run", "taxis", "--until-idle")
     told = stream_changes(home, "taxis", "bad").to_pylist()
-    assert [(row["object"], row["cause"]) for row in told[-len(members) :]] == [(name, "dropped") for name in members]
+    assert [(row["object"], row["cause"]) for row in told[-len(members) :]] == [
+        (name, "dropped") for name in members
+    ]
 
 
 def settings_with(home: Home, attributes: str) -> None:
@@ -104,12 +113,17 @@ def test_a_query_that_cannot_be_judged_any_more_fails_alone_and_can_be_replaced(
     fairway("run", "taxis", "--until-idle")
     assert answers(home, "bad") == []
     assert sorted(answers(home, "good")) == ["1", "2", "abc"]
-    (last,) = [row for row in stream_changes(home, "taxis", "bad").to_pylist() if row["cause"] == "failed"]
+    (last,) = [
+        row
+        for row in stream_changes(home, "taxis", "bad").to_pylist()
+        if row["cause"] == "failed"
+    ]
     assert (last["object"], last["sign"]) == ("1", -1)
     listed = fairway("query", "list")
     assert [line.split()[:5] for line in listed.stdout.splitlines()[1:]] == [
-        ["bad", "1", "taxis", "root", "failed"], ["good", "1", "taxis", "root", "registered"]
-    ]  # fmt: skip
+        ["bad", "1", "taxis", "root", "failed"],
+        ["good", "1", "taxis", "root", "registered"],
+    ]
     assert "query bad failed: state = '1' cannot be evaluated" in listed.stderr
     assert "state" in fairway("query", "show", "bad").stdout.splitlines()[-1]
     (alert,) = errors_of(home)
@@ -119,8 +133,15 @@ def test_a_query_that_cannot_be_judged_any_more_fails_alone_and_can_be_replaced(
     assert "WRONG" not in fairway("verify", "good").stdout
     end = Log(home.log("taxis")).end()
     fairway("run", "taxis", "--until-idle")
-    assert Log(home.log("taxis")).end() == end, "what is known already is not said again"
-    fairway("query", "register", "--text", "REPLACE QUERY bad AS SELECT * FROM taxis WHERE n = 2;")
+    assert Log(home.log("taxis")).end() == end, (
+        "what is known already is not said again"
+    )
+    fairway(
+        "query",
+        "register",
+        "--text",
+        "REPLACE QUERY bad AS SELECT * FROM taxis WHERE n = 2;",
+    )
     fairway("run", "taxis", "--until-idle")
     assert answers(home, "bad") == ["2"]
 
@@ -138,19 +159,31 @@ class Picky:
 
 
 @pytest.mark.spec("S3", "B11")
-def test_a_filter_that_raises_suspends_its_query_and_the_rows_that_it_can_judge_are_right_until_then(home, monkeypatch):
+def test_a_filter_that_raises_suspends_its_query_and_the_rows_that_it_can_judge_are_right_until_then(
+    home, monkeypatch
+):
     monkeypatch.setitem(FILTERS, "wkt", Picky())
-    bad = "REGISTER QUERY bad AS SELECT * FROM taxis USING filter('wkt', 'POINT (1 1)');"
+    bad = (
+        "REGISTER QUERY bad AS SELECT * FROM taxis USING filter('wkt', 'POINT (1 1)');"
+    )
     fairway("query", "register", "--text", f"{GOOD} {bad}")
     append(home, FIRST, 2)
     append(home, LATER, 5)
     fairway("run", "taxis", "--until-idle")
     told = stream_changes(home, "taxis", "bad").to_pylist()
     assert [(row["object"], row["cause"]) for row in told] == [
-        ("1", "enter"), ("2", "enter"), ("3", "enter"), ("1", "failed"), ("2", "failed"), ("3", "failed")
-    ]  # fmt: skip
+        ("1", "enter"),
+        ("2", "enter"),
+        ("3", "enter"),
+        ("1", "failed"),
+        ("2", "failed"),
+        ("3", "failed"),
+    ]
     assert sorted(answers(home, "good")) == ["1", "2", "abc"]
-    assert "filter wkt with 'POINT (1 1)' fails: KeyError: 'abc'" in fairway("query", "list").stderr
+    assert (
+        "filter wkt with 'POINT (1 1)' fails: KeyError: 'abc'"
+        in fairway("query", "list").stderr
+    )
 
 
 FEATURES = """{"type": "FeatureCollection", "features": [
@@ -182,7 +215,9 @@ def test_a_layer_that_is_damaged_suspends_the_queries_that_join_it(home):
 
 
 @pytest.mark.spec("S3", "X6")
-def test_a_layer_that_cannot_be_read_just_now_stops_the_stream_and_nothing_is_made_permanent(home, monkeypatch):
+def test_a_layer_that_cannot_be_read_just_now_stops_the_stream_and_nothing_is_made_permanent(
+    home, monkeypatch
+):
     with_a_layer(home, FIRST)
     _load_index.cache_clear()  # as in a new process
 

@@ -27,14 +27,20 @@ REGISTER QUERY near AS SELECT * FROM cars KNN (1, 0, 0);
 
 def fairway(home, *args):
     done = subprocess.run(
-        [*FAIRWAY, "--home", str(home), *map(str, args)], capture_output=True, text=True, check=False, timeout=300
+        [*FAIRWAY, "--home", str(home), *map(str, args)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def told(home):
-    rows = [json.loads(line) for line in fairway(home, "changes", "--json").splitlines()]
+    rows = [
+        json.loads(line) for line in fairway(home, "changes", "--json").splitlines()
+    ]
     return {(row["query"], row["object"], row["sign"], row["cause"]) for row in rows}
 
 
@@ -56,7 +62,9 @@ def home(tmp_path):
 
 @pytest.fixture
 def engine(home):
-    with subprocess.Popen([*FAIRWAY, "--home", str(home), "run", "cars"], stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        [*FAIRWAY, "--home", str(home), "run", "cars"], stdout=subprocess.DEVNULL
+    ) as process:
         yield process
         process.terminate()
 
@@ -67,13 +75,23 @@ def put(home, event_us, *options):
 
 
 @pytest.mark.spec("S1", "G7")
-def test_one_live_fix_is_counted_found_near_and_expires_while_nothing_else_comes(home, engine):
+def test_one_live_fix_is_counted_found_near_and_expires_while_nothing_else_comes(
+    home, engine
+):
     put(home, time.time_ns() // 1000, "--live")
-    wait_for(home, {
-        ("box", "truck", 1, "enter"), ("box", "truck", -1, "expired"), ("near", "truck", 1, "enter"),
-        ("near", "truck", -1, "expired"),
-    })  # fmt: skip
-    values = [json.loads(line) for line in fairway(home, "changes", "many", "--json").splitlines()]
+    wait_for(
+        home,
+        {
+            ("box", "truck", 1, "enter"),
+            ("box", "truck", -1, "expired"),
+            ("near", "truck", 1, "enter"),
+            ("near", "truck", -1, "expired"),
+        },
+    )
+    values = [
+        json.loads(line)
+        for line in fairway(home, "changes", "many", "--json").splitlines()
+    ]
     assert [row["value"] for row in values if row["sign"] > 0] == [1.0, 0.0]
 
 

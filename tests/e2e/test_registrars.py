@@ -33,7 +33,10 @@ def texts(name):
     area = f"CREATE AREA {name}_area AS (0, 0, 5, 5)"
     yield f"REGISTER QUERY {name}_one AS SELECT * FROM cars {BOX}", {f"{name}_one"}
     yield pair, {f"{name}_a", f"{name}_b"}
-    yield f"{area}; REGISTER QUERY {name}_in AS SELECT * FROM ships INSIDE {name}_area", {f"{name}_in"}
+    yield (
+        f"{area}; REGISTER QUERY {name}_in AS SELECT * FROM ships INSIDE {name}_area",
+        {f"{name}_in"},
+    )
 
 
 def registrar(home, streams, told, who):
@@ -47,13 +50,23 @@ def registrar(home, streams, told, who):
                 say(file, "registered", names)
                 if ends:
                     return
-            register(home, streams, parse(f"REPLACE QUERY {who}_{number}_a AS SELECT * FROM cars"), owner=who)
+            register(
+                home,
+                streams,
+                parse(f"REPLACE QUERY {who}_{number}_a AS SELECT * FROM cars"),
+                owner=who,
+            )
             say(file, "replaced", {f"{who}_{number}_a"})
             drop(home, f"{who}_{number}_one")
             say(file, "dropped", {f"{who}_{number}_one"})
             # Both want this name: one of them has it.
             with suppress(TextError):
-                register(home, streams, parse(f"REGISTER QUERY shared_{number} AS SELECT * FROM cars"), owner=who)
+                register(
+                    home,
+                    streams,
+                    parse(f"REGISTER QUERY shared_{number} AS SELECT * FROM cars"),
+                    owner=who,
+                )
                 say(file, "registered", {f"shared_{number}_of_{who}"})
 
 
@@ -82,10 +95,18 @@ def ended(pid):
 @pytest.mark.slow
 @pytest.mark.spec("X4")
 def test_a_registrar_that_is_killed_beside_another_tears_nothing(tmp_path: Path):
-    (tmp_path / "streams.toml").write_text(STREAM.format(name="cars") + STREAM.format(name="ships"))
-    home, streams, told = Home(tmp_path / "home"), load_streams(tmp_path / "streams.toml"), tmp_path / "told"
+    (tmp_path / "streams.toml").write_text(
+        STREAM.format(name="cars") + STREAM.format(name="ships")
+    )
+    home, streams, told = (
+        Home(tmp_path / "home"),
+        load_streams(tmp_path / "streams.toml"),
+        tmp_path / "told",
+    )
     rng = random.Random(7)
-    register(home, streams, parse("REGISTER QUERY warm AS SELECT * FROM cars"), owner="t")  # all is imported by now
+    register(
+        home, streams, parse("REGISTER QUERY warm AS SELECT * FROM cars"), owner="t"
+    )  # all is imported by now
     for number in range(ROUNDS):
         pids = [begun(home, streams, told, f"{who}{number}") for who in "pq"]
         time.sleep(rng.uniform(0.01, 0.25))
@@ -101,7 +122,10 @@ def check(home, told):
     rows = history(home)
     made = Counter((row.name, row.version) for row in rows if row.plan is not None)
     assert set(made.values()) == {1}, "a version of a query is there twice"
-    assert max(Counter(row.name for row in rows if row.op == "drop").values(), default=1) == 1
+    assert (
+        max(Counter(row.name for row in rows if row.op == "drop").values(), default=1)
+        == 1
+    )
     names = {row.name for row in queries(home)}
     ever = {name for name, _ in made}
     said = [line.split() for line in told.read_text().splitlines()]
@@ -117,9 +141,13 @@ def check(home, told):
                 assert name not in names, f"{name} was said to be dropped"
     for name in ever:
         if name.endswith(("_a", "_b")):
-            assert {f"{name[:-1]}a", f"{name[:-1]}b"} <= ever, f"half of {name[:-2]} is there"
+            assert {f"{name[:-1]}a", f"{name[:-1]}b"} <= ever, (
+                f"half of {name[:-2]} is there"
+            )
     known = {area.name for area in areas(home)}
-    assert {f"{name.removesuffix('_in')}_area" for name in ever if name.endswith("_in")} == known
+    assert {
+        f"{name.removesuffix('_in')}_area" for name in ever if name.endswith("_in")
+    } == known
 
 
 def owner_of(rows, name):

@@ -28,13 +28,19 @@ from st_common.testing.strategies import cases, segmentations
 
 
 def by_ticks(case):
-    return any("plan" in r.row and Plan.from_json(r.row["plan"]).by_ticks for r in case.rows if isinstance(r, Control))
+    return any(
+        "plan" in r.row and Plan.from_json(r.row["plan"]).by_ticks
+        for r in case.rows
+        if isinstance(r, Control)
+    )
 
 
 @pytest.mark.spec("S4", "X1")
 @tries(40)
 @given(cases(), st.integers(1, 3), st.booleans(), st.booleans(), st.data())
-def test_segments_read_together_tell_what_each_tells_by_itself(case, shards, moving, through_bytes, data):
+def test_segments_read_together_tell_what_each_tells_by_itself(
+    case, shards, moving, through_bytes, data
+):
     assume(moving or not by_ticks(case))
     cut = data.draw(segmentations(len(case.rows)))
     stream = replace(settings_of("grid", case.rules), moving=moving)
@@ -48,13 +54,21 @@ def test_segments_read_together_tell_what_each_tells_by_itself(case, shards, mov
         done = []
         for shard in range(shards):
             read = [one[shard] for one in made[at : at + every]]
-            read = [Packet.from_blob(one.to_blob()) for one in read] if through_bytes else read
+            read = (
+                [Packet.from_blob(one.to_blob()) for one in read]
+                if through_bytes
+                else read
+            )
             of = step_settings(stream, shard=shard, shards=shards)
-            done.append(step(states[shard], read, of, lambda *of: ShapelyLayer(case.layers[of])))
+            done.append(
+                step(states[shard], read, of, lambda *of: ShapelyLayer(case.layers[of]))
+            )
         states = [one.state for one in done]
         told.append(settled([one.changes for one in done]))
     changes, _, order = run_steps(case, cut)
-    assert in_row_order(pa.concat_tables(told), written.order) == in_row_order(changes, order)
+    assert in_row_order(pa.concat_tables(told), written.order) == in_row_order(
+        changes, order
+    )
     assert sum(one[0].segments for one in made) == len(found)
 
 
@@ -65,7 +79,10 @@ def test_the_archive_of_segments_read_together_is_that_of_each_by_itself(case, d
     cut = data.draw(segmentations(len(case.rows)))
     found = []
     for most in (1, 4096):
-        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            pytest.MonkeyPatch.context() as patch,
+        ):
             patch.setattr(joined, "_MOST_PAYLOADS", most)
             home, stream = Home(Path(folder)), settings_of("grid", case.rules)
             write_log(home.log("grid"), case.rows, cut.cuts, arrival_us=7)
@@ -75,13 +92,18 @@ def test_the_archive_of_segments_read_together_is_that_of_each_by_itself(case, d
             rows = tables.read(home.table("positions", "grid")).sort_by(
                 [("segment", "ascending"), ("row", "ascending")]
             )
-            lost = tables.read(home.table("rejects")).sort_by([("segment", "ascending"), ("row", "ascending")])
+            lost = tables.read(home.table("rejects")).sort_by(
+                [("segment", "ascending"), ("row", "ascending")]
+            )
             found.append((repr(rows.to_pylist()), lost.to_pylist(), job.totals))
     assert found[0] == found[1]
 
 
 def many(home, count):
-    fixes = [Fix(position=0, object=f"o{n % 7}", event_us=n * 1_000_000, x=1.0, y=1.0) for n in range(count)]
+    fixes = [
+        Fix(position=0, object=f"o{n % 7}", event_us=n * 1_000_000, x=1.0, y=1.0)
+        for n in range(count)
+    ]
     write_log(home.log("grid"), fixes, range(count))
 
 
@@ -95,18 +117,43 @@ def test_a_batch_has_no_more_segments_than_its_pace(tmp_path):
     assert job.next_segment == 700
 
 
-def test_a_batch_ends_where_it_has_taken_long_enough_or_has_enough_rows(tmp_path, monkeypatch):
+def test_a_batch_ends_where_it_has_taken_long_enough_or_has_enough_rows(
+    tmp_path, monkeypatch
+):
     home, stream = Home(tmp_path), settings_of("grid", Rules())
     many(home, 20)
-    read = list(pace.taken(packets_of(Log(home.log("grid")), Log(home.log("grid")).segments(0), stream, shards=1), len))
+    read = list(
+        pace.taken(
+            packets_of(
+                Log(home.log("grid")),
+                Log(home.log("grid")).segments(0),
+                stream,
+                shards=1,
+            ),
+            len,
+        )
+    )
     assert [one[0].segments for one in read] == [20]
     monkeypatch.setattr(joined, "_MOST_PAYLOADS", 6)
     for name, value in (("BATCH_ROWS", 8), ("BATCH_S", 0.0)):
         monkeypatch.setattr(pace, name, value)
-        made = packets_of(Log(home.log("grid")), Log(home.log("grid")).segments(0), stream, shards=1)
+        made = packets_of(
+            Log(home.log("grid")), Log(home.log("grid")).segments(0), stream, shards=1
+        )
         read = list(pace.taken(made, lambda one: one[0].rows))
-        assert sum(one[0].segments for one in read) == {"BATCH_ROWS": 12, "BATCH_S": 6}[name]
-    assert packets(Log(home.log("grid")), Log(home.log("grid")).segments(7)[0], stream, shards=1)[0].segment == 7
+        assert (
+            sum(one[0].segments for one in read)
+            == {"BATCH_ROWS": 12, "BATCH_S": 6}[name]
+        )
+    assert (
+        packets(
+            Log(home.log("grid")),
+            Log(home.log("grid")).segments(7)[0],
+            stream,
+            shards=1,
+        )[0].segment
+        == 7
+    )
 
 
 def test_the_pace_follows_what_batches_cost():

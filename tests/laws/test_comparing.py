@@ -94,31 +94,55 @@ def corner(rng):
 
 def beside(rng, latitude):
     """A place some metres from a corner; only latitudes of places are exact in metres, so longitudes are from there."""
-    x, y = LONGITUDE, latitude + rng.choice((-1, 1)) * rng.choice(STEPS_M) / degree_m(latitude)[1]
+    x, y = (
+        LONGITUDE,
+        latitude + rng.choice((-1, 1)) * rng.choice(STEPS_M) / degree_m(latitude)[1],
+    )
     return x + rng.choice((-1, 1)) * rng.choice(STEPS_M) / degree_m(y)[0], y
 
 
 def box_at(x, y, rng):
     """A box with one corner there."""
-    across, along = rng.choice((-SIDE, SIDE)) * (90 / (91 - abs(y))), rng.choice((-SIDE, SIDE)) / 5
+    across, along = (
+        rng.choice((-SIDE, SIDE)) * (90 / (91 - abs(y))),
+        rng.choice((-SIDE, SIDE)) / 5,
+    )
     return Box.of_corners(x, y, x + across, y + along)
 
 
 def plan_of(rng, latitude):
-    steps = [Transform(kind="metres", amount=rng.choice(EXTENTS_M)) for _ in range(rng.randint(0, 2))]
+    steps = [
+        Transform(kind="metres", amount=rng.choice(EXTENTS_M))
+        for _ in range(rng.randint(0, 2))
+    ]
     if rng.random() < 0.3:
         steps.append(Transform(kind="box", box=box_at(LONGITUDE, latitude, rng)))
     if rng.random() < 0.2:
         steps.append(Transform(kind="key", text=rng.choice(OBJECTS)))
     compare = Compare(box=box_at(LONGITUDE, latitude, rng), negative=rng.random() < 0.4)
     plan = Plan(stream=STREAM, transforms=tuple(steps), compare=compare)
-    alpha = Box.of_corners(LONGITUDE - 60, latitude - 0.05, LONGITUDE + 60, latitude + 5)
-    return rng.choice((
-        plan, plan, replace(plan, inside=alpha), replace(plan, window=Window(tuples=2)),
-        replace(plan, aggregate=Aggregate(function="count")),
-        replace(plan, inside=MovingBox(focal=rng.choice(FOCALS), width=200.0, height=10.0)),
-        replace(plan, join=LayerJoin(layer=LAYER, predicate=rng.choice(("intersects", "within")))),
-    ))  # fmt: skip
+    alpha = Box.of_corners(
+        LONGITUDE - 60, latitude - 0.05, LONGITUDE + 60, latitude + 5
+    )
+    return rng.choice(
+        (
+            plan,
+            plan,
+            replace(plan, inside=alpha),
+            replace(plan, window=Window(tuples=2)),
+            replace(plan, aggregate=Aggregate(function="count")),
+            replace(
+                plan,
+                inside=MovingBox(focal=rng.choice(FOCALS), width=200.0, height=10.0),
+            ),
+            replace(
+                plan,
+                join=LayerJoin(
+                    layer=LAYER, predicate=rng.choice(("intersects", "within"))
+                ),
+            ),
+        )
+    )
 
 
 def on_degrees(seed):
@@ -131,14 +155,26 @@ def on_degrees(seed):
             rows.append(row if row.gone else replace(row, x=x, y=y))
         elif "plan" in row.row:
             plan = plan_of(rng, latitude)
-            rows.append(replace(row, row={**row.row, "plan": plan.to_json(), "layer_version": 0}))
+            rows.append(
+                replace(
+                    row, row={**row.row, "plan": plan.to_json(), "layer_version": 0}
+                )
+            )
         elif row.row["op"] != "layer":
             rows.append(row)
     features = [
-        oracle.Feature(f"f{n}", "park", shapely.box(*box_edges(box_at(LONGITUDE, latitude, rng)))) for n in range(2)
+        oracle.Feature(
+            f"f{n}", "park", shapely.box(*box_edges(box_at(LONGITUDE, latitude, rng)))
+        )
+        for n in range(2)
     ]
     rows = [replace(row, position=number) for number, row in enumerate(rows)]
-    return replace(case, rows=tuple(rows), layers={(LAYER, 0): features}, rules=replace(case.rules, geographic=True))
+    return replace(
+        case,
+        rows=tuple(rows),
+        layers={(LAYER, 0): features},
+        rules=replace(case.rules, geographic=True),
+    )
 
 
 def box_edges(box):

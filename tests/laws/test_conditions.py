@@ -25,22 +25,58 @@ AROUND = MovingCircle(focal="o1", radius_m=3.0)
 PLACES = (Place(x=1.0, y=0.0), Place(focal="o2"))
 TEXTS = ("taxi", "bus", "it's", "", "Taxi", "5")
 SIGNS = st.sampled_from(("=", "<", ">", "<=", ">="))
-NUMBERS = st.sampled_from((
-    "0", "5", "-2", "2.5", "0.1", "1e6", "3 + 17 / 1e6", "0.1 + 0.2", "1 / 3", "-(2 - 4)", "9007199254740993",
-    "1152921504606846976", "0.30000000000000004", "1 / 0", "-0",
-))  # fmt: skip
-COLUMNS = st.sampled_from(("load", "seats", "x", "LOAD", '"load"', "elapsed_s", "speed_mps"))
+NUMBERS = st.sampled_from(
+    (
+        "0",
+        "5",
+        "-2",
+        "2.5",
+        "0.1",
+        "1e6",
+        "3 + 17 / 1e6",
+        "0.1 + 0.2",
+        "1 / 3",
+        "-(2 - 4)",
+        "9007199254740993",
+        "1152921504606846976",
+        "0.30000000000000004",
+        "1 / 0",
+        "-0",
+    )
+)
+COLUMNS = st.sampled_from(
+    ("load", "seats", "x", "LOAD", '"load"', "elapsed_s", "speed_mps")
+)
 
 
 @st.composite
 def atoms(draw):
-    column, number, other, sign = draw(COLUMNS), draw(NUMBERS), draw(NUMBERS), draw(SIGNS)
-    texts = [draw(st.sampled_from(("kind", "object"))), *("'" + text.replace("'", "''") + "'" for text in draw(
-        st.lists(st.sampled_from((*TEXTS, "o1", "o2")), min_size=1, max_size=3)))]  # fmt: skip
-    return draw(st.sampled_from((
-        f"{column} {sign} {number}", f"{number} {sign} {column}", f"{column} BETWEEN {number} AND {other}",
-        f"{texts[0]} = {texts[1]}", f"{texts[0]} IN ({', '.join(texts[1:])})",
-    )))  # fmt: skip
+    column, number, other, sign = (
+        draw(COLUMNS),
+        draw(NUMBERS),
+        draw(NUMBERS),
+        draw(SIGNS),
+    )
+    texts = [
+        draw(st.sampled_from(("kind", "object"))),
+        *(
+            "'" + text.replace("'", "''") + "'"
+            for text in draw(
+                st.lists(st.sampled_from((*TEXTS, "o1", "o2")), min_size=1, max_size=3)
+            )
+        ),
+    ]
+    return draw(
+        st.sampled_from(
+            (
+                f"{column} {sign} {number}",
+                f"{number} {sign} {column}",
+                f"{column} BETWEEN {number} AND {other}",
+                f"{texts[0]} = {texts[1]}",
+                f"{texts[0]} IN ({', '.join(texts[1:])})",
+            )
+        )
+    )
 
 
 @st.composite
@@ -51,23 +87,59 @@ def conditions(draw):
 
 
 LOADS = st.sampled_from(
-    (None, 0.0, -0.0, 5.0, 2.5, 0.1, 0.1 + 0.2, 1 / 3, math.nan, math.inf, -math.inf, -2.0, 3 + 17 / 1e6)
+    (
+        None,
+        0.0,
+        -0.0,
+        5.0,
+        2.5,
+        0.1,
+        0.1 + 0.2,
+        1 / 3,
+        math.nan,
+        math.inf,
+        -math.inf,
+        -2.0,
+        3 + 17 / 1e6,
+    )
 )
-SEATS = st.sampled_from((None, 0, 5, -2, 2, 1_000_000, 9007199254740992, 9007199254740993, 1152921504606846976))
+SEATS = st.sampled_from(
+    (
+        None,
+        0,
+        5,
+        -2,
+        2,
+        1_000_000,
+        9007199254740992,
+        9007199254740993,
+        1152921504606846976,
+    )
+)
 KINDS = st.sampled_from((None, *TEXTS))
 
 
 @st.composite
 def fixes(draw):
     count = draw(st.integers(1, 12))
-    columns = [draw(st.lists(of, min_size=count, max_size=count)) for of in (LOADS, SEATS, KINDS)]
+    columns = [
+        draw(st.lists(of, min_size=count, max_size=count))
+        for of in (LOADS, SEATS, KINDS)
+    ]
     names = pa.array([f"o{n % 4}" for n in range(count)]).dictionary_encode()
-    return pa.table({
-        "row": pa.array(range(count), pa.int32()), "object": names,
-        "event_ts": np.arange(count) * 1_000_000 + 1_000_000, "x": np.arange(count) % 7.0, "y": np.zeros(count),
-        "gone": np.zeros(count, bool), "load": pa.array(columns[0], pa.float64(), from_pandas=False),
-        "seats": pa.array(columns[1], pa.int64()), "kind": pa.array(columns[2], pa.string()),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "row": pa.array(range(count), pa.int32()),
+            "object": names,
+            "event_ts": np.arange(count) * 1_000_000 + 1_000_000,
+            "x": np.arange(count) % 7.0,
+            "y": np.zeros(count),
+            "gone": np.zeros(count, bool),
+            "load": pa.array(columns[0], pa.float64(), from_pandas=False),
+            "seats": pa.array(columns[1], pa.int64()),
+            "kind": pa.array(columns[2], pa.string()),
+        }
+    )
 
 
 def told(work):
@@ -76,9 +148,14 @@ def told(work):
     for packets in packets_of(work):
         done = step(state, packets, work.settings, lambda *_: None)
         for row in done.changes.to_pylist():
-            rows.setdefault(row["query"], []).append((row["object"], row["partner"], row["event_ts"], row["sign"]))
+            rows.setdefault(row["query"], []).append(
+                (row["object"], row["partner"], row["event_ts"], row["sign"])
+            )
         state = done.state
-    return [sorted(rows.get(f"q{number}", []), key=repr) for number in range(len(work.plans))]
+    return [
+        sorted(rows.get(f"q{number}", []), key=repr)
+        for number in range(len(work.plans))
+    ]
 
 
 @pytest.mark.spec("X13", "P8", "G10")
@@ -88,19 +165,42 @@ def test_a_condition_that_needs_no_database_holds_where_duckdb_says(texts, table
     forms = (
         lambda where: Plan(stream="load", where=where),
         lambda where: Plan(stream="load", where=where, inside=SPACE),
-        lambda where: Plan(stream="load", where=where, inside=SPACE, order="select_first"),
+        lambda where: Plan(
+            stream="load", where=where, inside=SPACE, order="select_first"
+        ),
         lambda where: Plan(stream="load", where=where, inside=AROUND),
-        lambda where: Plan(stream="load", where=where, neighbours=Nearest(k=2, place=Place(x=1.0, y=0.0))),
-        lambda where: Plan(stream="load", where=where, neighbours=Nearest(k=2, place=Place(focal="o1")), inside=SPACE),
-        lambda where: Plan(stream="load", where=where, neighbours=GroupNearest(k=2, total="sum", places=PLACES)),
+        lambda where: Plan(
+            stream="load",
+            where=where,
+            neighbours=Nearest(k=2, place=Place(x=1.0, y=0.0)),
+        ),
+        lambda where: Plan(
+            stream="load",
+            where=where,
+            neighbours=Nearest(k=2, place=Place(focal="o1")),
+            inside=SPACE,
+        ),
+        lambda where: Plan(
+            stream="load",
+            where=where,
+            neighbours=GroupNearest(k=2, total="sum", places=PLACES),
+        ),
         lambda where: Plan(stream="load", where=where, pairs=PairJoin(distance_m=2.0)),
-        lambda where: Plan(stream="load", where=where, pairs=PairJoin(distance_m=2.0), inside=AROUND),
+        lambda where: Plan(
+            stream="load", where=where, pairs=PairJoin(distance_m=2.0), inside=AROUND
+        ),
     )
     plain = [form(text) for text in texts for form in forms]
     by_database = [form(f"({text}) AND NOT false") for text in texts for form in forms]
     with patch.object(expressions, "evaluated", wraps=expressions.evaluated) as asked:
-        found = told(Work(plans=[*plain, *by_database], batches=[table], settings=Settings()))
-    assert any("NOT FALSE" in text.upper() for call in asked.call_args_list for text in call.args[0])
+        found = told(
+            Work(plans=[*plain, *by_database], batches=[table], settings=Settings())
+        )
+    assert any(
+        "NOT FALSE" in text.upper()
+        for call in asked.call_args_list
+        for text in call.args[0]
+    )
     assert found[: len(plain)] == found[len(plain) :]
 
 
@@ -109,7 +209,11 @@ def bytes_asked(monkeypatch, plans, rounds):
     asked, matched, state = [], 0, State()
     inner = expressions.evaluated
     monkeypatch.setattr(
-        expressions, "evaluated", lambda texts, *more, **given: asked.extend(texts) or inner(texts, *more, **given)
+        expressions,
+        "evaluated",
+        lambda texts, *more, **given: (
+            asked.extend(texts) or inner(texts, *more, **given)
+        ),
     )
     for packets in packets_of(Work(plans=plans, batches=rounds, settings=Settings())):
         done = step(state, packets, Settings(), lambda *_: None)
@@ -123,8 +227,13 @@ def test_conditions_of_many_queries_cost_what_qualifies(monkeypatch):
     for where in (
         [f"object = 'o{number}'" for number in range(count)],
         [f"x BETWEEN {number} * 10 AND {number} * 10 + 20" for number in range(count)],
-        [f"kind = 'taxi' AND object IN ('o{number}', 'o{number + 1}')" for number in range(count)],
+        [
+            f"kind = 'taxi' AND object IN ('o{number}', 'o{number + 1}')"
+            for number in range(count)
+        ],
     ):
-        asked, matched = bytes_asked(monkeypatch, [Plan(stream="load", where=text) for text in where], rounds)
+        asked, matched = bytes_asked(
+            monkeypatch, [Plan(stream="load", where=text) for text in where], rounds
+        )
         assert asked == 0
         assert matched < 10 * count

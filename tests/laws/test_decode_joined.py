@@ -13,38 +13,80 @@ from st_common.testing.effort import tries
 
 HEADER = b"id,ts,x,y,n"
 CSV = (
-    b"a,1,2,3,4", b"b,2.5,3,4,", b"c,2001-01-01T00:00:00Z,1,1,x", b'"d,e",3,4,5,6', b'f"g,1,2,3,4', b'h,1,2,3,"4',
-    b'"4,i,1,2,3', b"j,1,2,3", b"k,1,2,3,4,5", b",1,2,3,4", b"l,1,99999,3,4", b"m\0,1,2,3,4", b"\xff,1,2,3,4",
-    b"\xe2\x82,1,2,3,4", b"\xc3\xa9,1,2,3,4", b"n,1,2,3,4\r", b"o\rp,1,2,3,4", b"", b" ", b"\xef\xbb\xbfq,1,2,3,4",
-    b"r,99999999999,2,3,4", HEADER,
-)  # fmt: skip
+    b"a,1,2,3,4",
+    b"b,2.5,3,4,",
+    b"c,2001-01-01T00:00:00Z,1,1,x",
+    b'"d,e",3,4,5,6',
+    b'f"g,1,2,3,4',
+    b'h,1,2,3,"4',
+    b'"4,i,1,2,3',
+    b"j,1,2,3",
+    b"k,1,2,3,4,5",
+    b",1,2,3,4",
+    b"l,1,99999,3,4",
+    b"m\0,1,2,3,4",
+    b"\xff,1,2,3,4",
+    b"\xe2\x82,1,2,3,4",
+    b"\xc3\xa9,1,2,3,4",
+    b"n,1,2,3,4\r",
+    b"o\rp,1,2,3,4",
+    b"",
+    b" ",
+    b"\xef\xbb\xbfq,1,2,3,4",
+    b"r,99999999999,2,3,4",
+    HEADER,
+)
 JSON = (
-    b'{"id":"a","ts":1,"x":2,"y":3,"n":4}', b'{"id":"b","ts":2,"x":2,"y":3,"n":"x"}', b'{"id":"c","ts":1,"x":null}',
-    b'{"id":"d",', b"}", b"[", b"]", b"[]", b'[{"id":"e","ts":1,"x":2,"y":3},', b'{"id":"f","ts":1,"x":2,"y":3}]',
-    b"7", b" ", b"", b"\xef\xbb\xbf{}", b'{"id":"\xff","ts":1,"x":2,"y":3}', b'{"id":"\0","ts":1,"x":2,"y":3}',
-    b'{"id":"g","ts":1,"x":2,"y":3}\r', b'{"id":"h\xc3',
-)  # fmt: skip
+    b'{"id":"a","ts":1,"x":2,"y":3,"n":4}',
+    b'{"id":"b","ts":2,"x":2,"y":3,"n":"x"}',
+    b'{"id":"c","ts":1,"x":null}',
+    b'{"id":"d",',
+    b"}",
+    b"[",
+    b"]",
+    b"[]",
+    b'[{"id":"e","ts":1,"x":2,"y":3},',
+    b'{"id":"f","ts":1,"x":2,"y":3}]',
+    b"7",
+    b" ",
+    b"",
+    b"\xef\xbb\xbf{}",
+    b'{"id":"\xff","ts":1,"x":2,"y":3}',
+    b'{"id":"\0","ts":1,"x":2,"y":3}',
+    b'{"id":"g","ts":1,"x":2,"y":3}\r',
+    b'{"id":"h\xc3',
+)
 
 
 def payloads(lines, headers):
     """Payloads of lines, most of them in shape; with or without a last line end; at times packed, cut or of nothing."""
     good = st.sampled_from(lines[:2])
     body = st.lists(st.one_of(good, good, st.sampled_from(lines)), max_size=4)
-    whole = st.tuples(st.sampled_from(headers), body, st.sampled_from([b"\n", b"\r\n"]), st.booleans())
+    whole = st.tuples(
+        st.sampled_from(headers), body, st.sampled_from([b"\n", b"\r\n"]), st.booleans()
+    )
     text = whole.map(lambda w: w[2].join([*w[0], *w[1]]) + w[2] * w[3])
     packed = text.map(gzip.compress)
     return st.one_of(text, text, text, text, packed, packed.map(lambda data: data[:-9]))
 
 
 def segments(lines, headers):
-    one = st.builds(Raw, payload=payloads(lines, headers), arrival_us=st.integers(1, 3).map(lambda s: s * 10**9))
+    one = st.builds(
+        Raw,
+        payload=payloads(lines, headers),
+        arrival_us=st.integers(1, 3).map(lambda s: s * 10**9),
+    )
     return st.lists(one, max_size=12)
 
 
 def stream(form, **other):
-    columns = other.pop("columns", None) or Columns(object="id", event_ts="ts", x="x", y="y")
+    columns = other.pop("columns", None) or Columns(
+        object="id", event_ts="ts", x="x", y="y"
+    )
     attributes = other.pop("attributes", {"n": "long"})
-    return StreamSettings(name="s", format=form, columns=columns, attributes=attributes, **other)
+    return StreamSettings(
+        name="s", format=form, columns=columns, attributes=attributes, **other
+    )
 
 
 SETTINGS = {
@@ -54,12 +96,18 @@ SETTINGS = {
     "csv without times": stream("csv", columns=Columns(object="id", x="x", y="y")),
     "csv without quotes": stream("csv", time_unit="s", max_ahead_s=None, quote=""),
     "csv without header": stream(
-        "csv", time_unit="s", header=False, max_ahead_s=None, attributes={"5": "double"},
+        "csv",
+        time_unit="s",
+        header=False,
+        max_ahead_s=None,
+        attributes={"5": "double"},
         columns=Columns(object="1", event_ts="2", x="3", y="4"),
     ),
     "ndjson": stream("ndjson", time_unit="s", max_ahead_s=None),
-    "ndjson without times": stream("ndjson", columns=Columns(object="id", x="x", y="y")),
-}  # fmt: skip
+    "ndjson without times": stream(
+        "ndjson", columns=Columns(object="id", x="x", y="y")
+    ),
+}
 
 
 def as_one(found, settings):
@@ -75,11 +123,25 @@ def as_parts(parts, settings):
     """The same, dealt back from parts."""
     out = []
     for part in parts:
-        assert part.decoded.fixes.schema == decode(b"", settings, arrival_us=0).fixes.schema
-        fixes, rejects = part.decoded.fixes.to_pylist(), part.decoded.rejects.to_pylist()
+        assert (
+            part.decoded.fixes.schema
+            == decode(b"", settings, arrival_us=0).fixes.schema
+        )
+        fixes, rejects = (
+            part.decoded.fixes.to_pylist(),
+            part.decoded.rejects.to_pylist(),
+        )
         for at in range(part.segments):
-            mine = [row for row, place in zip(fixes, part.fix_at, strict=True) if place == at]
-            other = [row for row, place in zip(rejects, part.reject_at, strict=True) if place == at]
+            mine = [
+                row
+                for row, place in zip(fixes, part.fix_at, strict=True)
+                if place == at
+            ]
+            other = [
+                row
+                for row, place in zip(rejects, part.reject_at, strict=True)
+                if place == at
+            ]
             out.append((mine, other))
     return out
 
@@ -101,13 +163,18 @@ def test_segments_decoded_together_are_what_each_is_by_itself(name, data):
     assert as_parts(parts, settings) == as_one(found, settings)
     alone = [decode(one.payload, settings, arrival_us=one.arrival_us) for one in found]
     assert sum(part.decoded.rows for part in parts) == sum(one.rows for one in alone)
-    assert sum(sum(part.decoded.nulled.values()) for part in parts) == sum(sum(one.nulled.values()) for one in alone)
+    assert sum(sum(part.decoded.nulled.values()) for part in parts) == sum(
+        sum(one.nulled.values()) for one in alone
+    )
 
 
 def test_segments_of_one_fix_are_one_part_and_what_is_out_of_shape_stands_alone():
     settings = SETTINGS["csv"]
     good, bad = b"id,ts,x,y,n\na,1,2,3,4\n", b"id,ts,x,y,n\na,1\n"
-    found = [Raw(payload=bad if number == 70 else good, arrival_us=0) for number in range(100)]
+    found = [
+        Raw(payload=bad if number == 70 else good, arrival_us=0)
+        for number in range(100)
+    ]
     sizes = [part.segments for part in decode_all(found, settings)]
     assert sum(sizes) == 100
     assert len(sizes) < 12

@@ -25,10 +25,19 @@ from st_common.testing.random_grid import FOCALS, STREAM
 from st_common.testing.strategies import case_of, courses
 
 PLACES = (
-    (179.943, 59.993), (-179.962, 60.049), (-179.998, 59.909), (-178.922, 60.692),  # around the antimeridian
-    (27.406, 89.911), (-163.581, 89.959), (87.766, 89.843),  # around a pole
-    (25.271, 60.381), (25.02, 60.109), (24.956, 60.045), (3.394, -2.721), (0.014, -0.036),
-)  # fmt: skip
+    (179.943, 59.993),
+    (-179.962, 60.049),
+    (-179.998, 59.909),
+    (-178.922, 60.692),  # around the antimeridian
+    (27.406, 89.911),
+    (-163.581, 89.959),
+    (87.766, 89.843),  # around a pole
+    (25.271, 60.381),
+    (25.02, 60.109),
+    (24.956, 60.045),
+    (3.394, -2.721),
+    (0.014, -0.036),
+)
 SIDES_M = (11_300.0, 23_000.0, 170_000.0, 1_700_000.0)
 RADII = (1500.0, 4000.0, 9100.0, 50_000.0, 700_000.0, 8_000_000.0)
 
@@ -42,22 +51,45 @@ def plan_of(rng):
     x, y = rng.choice(PLACES)
     place = Place(focal=rng.choice(FOCALS)) if rng.random() < 0.6 else Place(x=x, y=y)
     radius = rng.choice(RADII)
-    inside = rng.choice((
-        Circle(x=x, y=y, radius_m=radius), MovingCircle(focal=rng.choice(FOCALS), radius_m=radius),
-        MovingBox(focal=rng.choice(FOCALS), width=0.31, height=0.47),
-        MovingBox(focal=rng.choice(FOCALS), width=rng.choice((0.83, 9.7, 311.0)), height=17.3),
-        MovingBox(focal=rng.choice(FOCALS), width=rng.choice(SIDES_M), height=rng.choice(SIDES_M), metres=True),
-        area_across(rng.choice((170.3, 27.41)), 59.95, -178.9999, 89.92),
-        Box(minx=-180, miny=50.5, maxx=100.5, maxy=90),
-    ))  # fmt: skip
+    inside = rng.choice(
+        (
+            Circle(x=x, y=y, radius_m=radius),
+            MovingCircle(focal=rng.choice(FOCALS), radius_m=radius),
+            MovingBox(focal=rng.choice(FOCALS), width=0.31, height=0.47),
+            MovingBox(
+                focal=rng.choice(FOCALS),
+                width=rng.choice((0.83, 9.7, 311.0)),
+                height=17.3,
+            ),
+            MovingBox(
+                focal=rng.choice(FOCALS),
+                width=rng.choice(SIDES_M),
+                height=rng.choice(SIDES_M),
+                metres=True,
+            ),
+            area_across(rng.choice((170.3, 27.41)), 59.95, -178.9999, 89.92),
+            Box(minx=-180, miny=50.5, maxx=100.5, maxy=90),
+        )
+    )
     every = rng.choice(("changes", "every"))
-    return rng.choice((
-        Plan(stream=STREAM, inside=inside, emit=every),
-        Plan(stream=STREAM, neighbours=Nearest(k=rng.randint(1, 3), place=place), emit=every),
-        Plan(stream=STREAM, neighbours=ReverseNearest(place=place)),
-        Plan(stream=STREAM, neighbours=GroupNearest(k=1, total=rng.choice(("max", "min")), places=(place, place))),
-        Plan(stream=STREAM, pairs=PairJoin(distance_m=radius)),
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            Plan(stream=STREAM, inside=inside, emit=every),
+            Plan(
+                stream=STREAM,
+                neighbours=Nearest(k=rng.randint(1, 3), place=place),
+                emit=every,
+            ),
+            Plan(stream=STREAM, neighbours=ReverseNearest(place=place)),
+            Plan(
+                stream=STREAM,
+                neighbours=GroupNearest(
+                    k=1, total=rng.choice(("max", "min")), places=(place, place)
+                ),
+            ),
+            Plan(stream=STREAM, pairs=PairJoin(distance_m=radius)),
+        )
+    )
 
 
 def on_degrees(seed, places, plan):
@@ -79,7 +111,12 @@ def on_degrees(seed, places, plan):
 @given(st.integers(0, (1 << 48) - 1), st.data())
 def test_all_over_the_globe_caches_and_restarts_tell_what_brute_force_tells(seed, data):
     case = on_degrees(seed, PLACES, plan_of)
-    holds(case, data.draw(courses(len(case.rows), margins=(0.0, 900.0, 20_000.0, 9e6), shards=(1, 3))))
+    holds(
+        case,
+        data.draw(
+            courses(len(case.rows), margins=(0.0, 900.0, 20_000.0, 9e6), shards=(1, 3))
+        ),
+    )
 
 
 def near_plan(rng, here):
@@ -88,23 +125,38 @@ def near_plan(rng, here):
     radius, focal = rng.choice(here.radii), rng.choice(FOCALS)
     place = Place(focal=focal) if rng.random() < 0.6 else Place(x=x, y=y)
     sides = [2 * here.reach_m * rng.uniform(0.1, 1.2) for _ in range(2)]
-    moving = rng.choice((
-        MovingCircle(focal=focal, radius_m=radius), MovingCircle(focal=focal, radius_m=radius),
-        MovingBox(focal=focal, width=sides[0], height=sides[1], metres=True),
-        MovingBox(focal=focal, width=sides[0] / 70_000, height=sides[1] / 111_000),
-    ))  # fmt: skip
+    moving = rng.choice(
+        (
+            MovingCircle(focal=focal, radius_m=radius),
+            MovingCircle(focal=focal, radius_m=radius),
+            MovingBox(focal=focal, width=sides[0], height=sides[1], metres=True),
+            MovingBox(focal=focal, width=sides[0] / 70_000, height=sides[1] / 111_000),
+        )
+    )
     inside = rng.choice((Circle(x=x, y=y, radius_m=radius), moving, moving, moving))
     nearest = Nearest(k=rng.randint(1, 3), place=place)
-    group = GroupNearest(k=rng.randint(1, 2), total=rng.choice(("max", "min")), places=(place, place))
-    return rng.choice((
-        Plan(stream=STREAM, inside=inside, emit=rng.choice(("changes", "every"))), Plan(stream=STREAM, inside=inside),
-        Plan(stream=STREAM, inside=inside, where="NOT free"), Plan(stream=STREAM, inside=moving, neighbours=nearest),
-        Plan(stream=STREAM, neighbours=nearest), Plan(stream=STREAM, neighbours=nearest, where="load > 2"),
-        Plan(stream=STREAM, neighbours=ReverseNearest(place=place)), Plan(stream=STREAM, neighbours=group),
-        Plan(stream=STREAM, pairs=PairJoin(distance_m=radius)),
-        Plan(stream=STREAM, inside=moving, aggregate=Aggregate(function="count")),
-        Plan(stream=STREAM, inside=Circle(x=x, y=y, radius_m=radius), window=Window(seconds=rng.choice((1.0, 3.5)))),
-    ))  # fmt: skip
+    group = GroupNearest(
+        k=rng.randint(1, 2), total=rng.choice(("max", "min")), places=(place, place)
+    )
+    return rng.choice(
+        (
+            Plan(stream=STREAM, inside=inside, emit=rng.choice(("changes", "every"))),
+            Plan(stream=STREAM, inside=inside),
+            Plan(stream=STREAM, inside=inside, where="NOT free"),
+            Plan(stream=STREAM, inside=moving, neighbours=nearest),
+            Plan(stream=STREAM, neighbours=nearest),
+            Plan(stream=STREAM, neighbours=nearest, where="load > 2"),
+            Plan(stream=STREAM, neighbours=ReverseNearest(place=place)),
+            Plan(stream=STREAM, neighbours=group),
+            Plan(stream=STREAM, pairs=PairJoin(distance_m=radius)),
+            Plan(stream=STREAM, inside=moving, aggregate=Aggregate(function="count")),
+            Plan(
+                stream=STREAM,
+                inside=Circle(x=x, y=y, radius_m=radius),
+                window=Window(seconds=rng.choice((1.0, 3.5))),
+            ),
+        )
+    )
 
 
 @pytest.mark.spec("G4", "G5", "G6", "G8", "G9", "P5", "X1")
@@ -117,7 +169,13 @@ def test_among_near_places_caches_and_restarts_tell_what_brute_force_tells(seed,
     holds(case, data.draw(courses(len(case.rows), margins=margins, shards=(1, 1, 3))))
 
 
-RANGES = (0.31, 0.74, 1.39, 2.63, 4.47)  # in legs, and never whole with any number of slides, see below
+RANGES = (
+    0.31,
+    0.74,
+    1.39,
+    2.63,
+    4.47,
+)  # in legs, and never whole with any number of slides, see below
 SLIDES = (0.846, 1.417, 2.778)
 MIN_STEPS = (0.0, 0.0, 0.5, 1.5)
 
@@ -138,14 +196,23 @@ def way_plan(rng, unit_m):
         if rng.random() < 0.3:
             return Sliding(range=Extent(by="time", amount=rng.choice((2.0, 3.5, 10.0))))
         size = Extent(by="space", amount=unit_m * rng.choice(RANGES))
-        slide = Extent(by="space", amount=unit_m * rng.choice(SLIDES)) if rng.random() < 0.5 else None
+        slide = (
+            Extent(by="space", amount=unit_m * rng.choice(SLIDES))
+            if rng.random() < 0.5
+            else None
+        )
         return Sliding(range=size, slide=slide)
 
     frame = Frame(
-        sliding=tuple(sliding() for _ in range(rng.choice((1, 1, 2)))), full=rng.random() < 0.2,
+        sliding=tuple(sliding() for _ in range(rng.choice((1, 1, 2)))),
+        full=rng.random() < 0.2,
         min_step_m=unit_m * rng.choice(MIN_STEPS),
-    )  # fmt: skip
-    aggregate = Aggregate(function=rng.choice(("avgspd", "avgspd", "count"))) if rng.random() < 0.5 else None
+    )
+    aggregate = (
+        Aggregate(function=rng.choice(("avgspd", "avgspd", "count")))
+        if rng.random() < 0.5
+        else None
+    )
     return Plan(stream=STREAM, frame=frame, aggregate=aggregate)
 
 

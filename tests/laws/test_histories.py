@@ -56,7 +56,9 @@ def newest_of_all(states, *, upto):
 
 def stands_where_the_state_stands(engine):
     """What was committed is what the state says, not what the table says."""
-    return end_of(real_newest(States.of(engine._home, engine._stream.name), upto=1 << 62))
+    return end_of(
+        real_newest(States.of(engine._home, engine._stream.name), upto=1 << 62)
+    )
 
 
 def without_sync_of_files(system, handle):
@@ -91,18 +93,35 @@ real_newest, real_fsync, real_segment = States.newest, System.fsync, logs.make_s
     "plants",
     [
         pytest.param([(Log, "sync", nothing)], id="told before it is durable"),
-        pytest.param([(States, "newest", newest_of_all)], id="a state ahead of the table"),
-        pytest.param([(SimulatedTables, "require_at", nothing)], id="a commit without compare-and-set"),
         pytest.param(
-            [(LocalEngine, "_stands_at", stands_where_the_state_stands), (SimulatedTables, "require_at", nothing)],
+            [(States, "newest", newest_of_all)], id="a state ahead of the table"
+        ),
+        pytest.param(
+            [(SimulatedTables, "require_at", nothing)],
+            id="a commit without compare-and-set",
+        ),
+        pytest.param(
+            [
+                (LocalEngine, "_stands_at", stands_where_the_state_stands),
+                (SimulatedTables, "require_at", nothing),
+            ],
             id="an older table is jumped over",
         ),
         pytest.param([(lease, "check", nothing)], id="nobody looks at the lease"),
-        pytest.param([(lease, "lives", lives_by_the_wall_clock)], id="a clock step makes a living engine look dead"),
+        pytest.param(
+            [(lease, "lives", lives_by_the_wall_clock)],
+            id="a clock step makes a living engine look dead",
+        ),
         pytest.param([(disks, "_sync_folder", nothing)], id="names are not synced"),
-        pytest.param([(System, "fsync", without_sync_of_files)], id="bytes are not synced"),
-        pytest.param([(logs, "make_segment", by_its_own_clock)], id="arrivals run backwards"),
-        pytest.param([(LocalStorage, "create_all", over_another)], id="two take the same number"),
+        pytest.param(
+            [(System, "fsync", without_sync_of_files)], id="bytes are not synced"
+        ),
+        pytest.param(
+            [(logs, "make_segment", by_its_own_clock)], id="arrivals run backwards"
+        ),
+        pytest.param(
+            [(LocalStorage, "create_all", over_another)], id="two take the same number"
+        ),
     ],
 )
 def test_a_planted_bug_breaks_some_history(monkeypatch, plants):
@@ -124,14 +143,18 @@ def test_what_was_synced_survives_a_power_cut_and_what_was_not_may_go(monkeypatc
         monkeypatch.setattr(disks, "fcntl", system)
         storage = LocalStorage(root_of(disk))
         storage.create("a/1", b"whole")
-        actor = world.start("writer", lambda at=storage: at.create_all([("b/1", b"x"), ("b/2", b"y")]))
+        actor = world.start(
+            "writer", lambda at=storage: at.create_all([("b/1", b"x"), ("b/2", b"y")])
+        )
         for _ in range(4 + seed % 12):
             world.turn(actor)
         world.kill(actor)
         disk.cut()
         assert storage.read("a/1") == b"whole"
         left.add(tuple(storage.names("b")))
-        assert all(storage.read(f"b/{name}") in (b"x", b"y") for name in storage.names("b"))
+        assert all(
+            storage.read(f"b/{name}") in (b"x", b"y") for name in storage.names("b")
+        )
     assert left == {(), ("1",), ("1", "2")}  # the second never without the first
 
 

@@ -20,7 +20,13 @@ from st_common.position import position_of
 from st_common.storage import LocalStorage
 from st_common.testing import oracle
 from st_common.testing.effort import tries
-from st_common.testing.laws import ShapelyLayer, packets_of, settings_of, told, told_by_oracle
+from st_common.testing.laws import (
+    ShapelyLayer,
+    packets_of,
+    settings_of,
+    told,
+    told_by_oracle,
+)
 from st_common.testing.strategies import SECOND_US, cases, segmentations
 
 _LAST = 1 << 62
@@ -28,7 +34,9 @@ _LAST = 1 << 62
 
 def _damaged(folder, rng):
     """One of the stored objects loses its end, has a flipped bit, or is gone."""
-    path = rng.choice(sorted(path for path in folder.iterdir() if not path.name.startswith(".")))
+    path = rng.choice(
+        sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    )
     data = bytearray(path.read_bytes())
     kind = rng.randrange(3)
     if kind == 0:
@@ -43,9 +51,14 @@ def _damaged(folder, rng):
 @pytest.mark.spec("S2", "S4", "X1")
 @tries(80)
 @given(cases(), st.sampled_from([None, 1, 3]), st.integers(0, 1 << 32), st.data())
-def test_an_engine_that_starts_from_what_is_stored_tells_what_brute_force_tells(case, silence_s, seed, data):
+def test_an_engine_that_starts_from_what_is_stored_tells_what_brute_force_tells(
+    case, silence_s, seed, data
+):
     silence_us = None if silence_s is None else silence_s * SECOND_US + 1
-    case, rng = replace(case, rules=replace(case.rules, silence_us=silence_us)), random.Random(seed)
+    case, rng = (
+        replace(case, rules=replace(case.rules, silence_us=silence_us)),
+        random.Random(seed),
+    )
     cut = data.draw(segmentations(len(case.rows)))
     segments, order = packets_of(case, cut, 1)
     of, changes = settings_of(case.rules), settled([SHARD_SCHEMA.empty_table()])
@@ -56,8 +69,16 @@ def test_an_engine_that_starts_from_what_is_stored_tells_what_brute_force_tells(
         changed, at = Changed.since(state), 0
         while at < len(segments):
             batch = segments[at : at + rng.randint(1, 3)]
-            done = step(state, [one[0] for one in batch], of, lambda *key: ShapelyLayer(case.layers[key]))
-            state, changes = done.state, pa.concat_tables([changes, settled([done.changes])])
+            done = step(
+                state,
+                [one[0] for one in batch],
+                of,
+                lambda *key: ShapelyLayer(case.layers[key]),
+            )
+            state, changes = (
+                done.state,
+                pa.concat_tables([changes, settled([done.changes])]),
+            )
             at += len(batch)
             changed.add(done.deltas)
             if rng.random() < 0.6:
@@ -68,7 +89,9 @@ def test_an_engine_that_starts_from_what_is_stored_tells_what_brute_force_tells(
                 if rng.random() < 0.5 and states.places():
                     _damaged(folder, rng)
                 states = States(LocalStorage(folder), folder)
-                state = states.newest(upto=position_of(at, 0) - 1)  # none that is ahead of what was told
+                state = states.newest(
+                    upto=position_of(at, 0) - 1
+                )  # none that is ahead of what was told
                 changed, at = Changed.since(state), state.next_segment
                 changes = changes.filter(pc.field("position") < position_of(at, 0))
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)

@@ -21,7 +21,12 @@ from st_common.home import Home
 from st_common.levels import stored
 from st_common.levels.fold import fold
 from st_common.levels.latest import Focals, flush_latest
-from st_common.levels.snapshots import newest_snapshot, snapshots, take_due, take_snapshot
+from st_common.levels.snapshots import (
+    newest_snapshot,
+    snapshots,
+    take_due,
+    take_snapshot,
+)
 from st_common.position import position_of
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
@@ -35,9 +40,14 @@ pytestmark = pytest.mark.spec("P2")
 
 T0 = datetime(2024, 5, 1, 12, tzinfo=UTC)
 STREAM = StreamSettings(
-    name="grid", format="csv", crs="planar", time_unit="s", max_ahead_s=None, snapshot_s=10.0,
+    name="grid",
+    format="csv",
+    crs="planar",
+    time_unit="s",
+    max_ahead_s=None,
+    snapshot_s=10.0,
     columns=Columns(object="id", event_ts="t", x="x", y="y", gone="gone"),
-)  # fmt: skip
+)
 QUERIES = """
 REGISTER QUERY left AS SELECT * FROM grid INSIDE (0, 0, 5, 10);
 REGISTER QUERY every AS SELECT * FROM grid INSIDE (3, 3, 7, 7) EMIT EVERY;
@@ -52,15 +62,34 @@ def histories(draw):
         start += draw(st.sampled_from([0, 0, 1, 1, 3, 7, 25]))
         late = draw(st.sampled_from([0, 0, 0, 0, 2, 12]))
         place = draw(st.tuples(st.integers(0, 10), st.integers(0, 10)))
-        fixes.append((draw(st.sampled_from("abcd")), max(start - late, 0), *place, draw(st.integers(0, 9)) == 0))
+        fixes.append(
+            (
+                draw(st.sampled_from("abcd")),
+                max(start - late, 0),
+                *place,
+                draw(st.integers(0, 9)) == 0,
+            )
+        )
     cuts = sorted(draw(st.sets(st.integers(1, len(fixes)), max_size=4)) | {len(fixes)})
-    lateness, silence = draw(st.sampled_from([0.0, 0.0, 4.0])), draw(st.sampled_from([None, 15.0]))
-    return fixes, cuts, lateness, silence, draw(st.lists(st.booleans(), min_size=len(cuts), max_size=len(cuts)))
+    lateness, silence = (
+        draw(st.sampled_from([0.0, 0.0, 4.0])),
+        draw(st.sampled_from([None, 15.0])),
+    )
+    return (
+        fixes,
+        cuts,
+        lateness,
+        silence,
+        draw(st.lists(st.booleans(), min_size=len(cuts), max_size=len(cuts))),
+    )
 
 
 def segment(log, fixes):
     epoch = round(T0.timestamp())
-    lines = [f"{i},{epoch + t},{x},{y},{'true' if gone else ''}" for i, t, x, y, gone in fixes]
+    lines = [
+        f"{i},{epoch + t},{x},{y},{'true' if gone else ''}"
+        for i, t, x, y, gone in fixes
+    ]
     log.append("\n".join(["id,t,x,y,gone", *lines]).encode(), arrival_us=0)
 
 
@@ -93,12 +122,16 @@ def run(home, stream, history):
 def settings_of(history):
     _, _, lateness, silence, _ = history
     changed = {"lateness_s": lateness, "silence_s": silence}
-    return StreamSettings(**{name: getattr(STREAM, name) for name in STREAM.__slots__} | changed)
+    return StreamSettings(
+        **{name: getattr(STREAM, name) for name in STREAM.__slots__} | changed
+    )
 
 
 def fold_all(home, query, at):
     """Every change up to a time, one by one: who is in, and since when."""
-    rows = tables.read(home.table("changes", "grid")).sort_by([("position", "ascending"), ("seq", "ascending")])
+    rows = tables.read(home.table("changes", "grid")).sort_by(
+        [("position", "ascending"), ("seq", "ascending")]
+    )
     members = {}
     for row in rows.to_pylist():
         if row["query"] == query and row["sign"] and row["event_ts"] <= at:
@@ -111,15 +144,20 @@ def fold_all(home, query, at):
 def where_all(home, at, silence):
     """Every fix up to a time, one by one: where each object was that was neither gone nor silent."""
     last = {}
-    rows = tables.read(home.table("positions", "grid")).sort_by([("segment", "ascending"), ("row", "ascending")])
+    rows = tables.read(home.table("positions", "grid")).sort_by(
+        [("segment", "ascending"), ("row", "ascending")]
+    )
     for row in rows.to_pylist():
         known = last.get(row["object"])
-        if row["event_ts"] <= at and (known is None or row["event_ts"] > known["event_ts"]):
+        if row["event_ts"] <= at and (
+            known is None or row["event_ts"] > known["event_ts"]
+        ):
             last[row["object"]] = row
     return {
         (name, row["event_ts"], row["x"], row["y"])
         for name, row in last.items()
-        if not row["gone"] and (silence is None or row["event_ts"] + timedelta(seconds=silence) >= at)
+        if not row["gone"]
+        and (silence is None or row["event_ts"] + timedelta(seconds=silence) >= at)
     }
 
 
@@ -129,19 +167,37 @@ def values(rows, *names):
 
 @tries(8)
 @given(histories(), st.data())
-def test_questions_about_any_time_are_answered_as_from_all_changes_and_fixes(history, data):
+def test_questions_about_any_time_are_answered_as_from_all_changes_and_fixes(
+    history, data
+):
     with tempfile.TemporaryDirectory() as folder:
         home, stream = Home(Path(folder)), settings_of(history)
         run(home, stream, history)
         last = max(t for _, t, *_ in history[0])
-        near = sorted({*(t + d for _, t, *_ in history[0] for d in (-1, 0, 1)), *range(0, last, 10)})
-        times = sorted({0, last, last + 30, *data.draw(st.sets(st.sampled_from(near), max_size=10))})
+        near = sorted(
+            {
+                *(t + d for _, t, *_ in history[0] for d in (-1, 0, 1)),
+                *range(0, last, 10),
+            }
+        )
+        times = sorted(
+            {
+                0,
+                last,
+                last + 30,
+                *data.draw(st.sets(st.sampled_from(near), max_size=10)),
+            }
+        )
         for at in (T0 + timedelta(seconds=t) for t in times):
             for query in ("left", "every"):
                 found = answered(home, query, at)
-                assert values(found.rows, "object", "partner", "since_ts") == fold_all(home, query, at)
+                assert values(found.rows, "object", "partner", "since_ts") == fold_all(
+                    home, query, at
+                )
             seen = objects_at(home, stream, at)
-            assert values(seen.rows, "object", "event_ts", "x", "y") == where_all(home, at, history[3])
+            assert values(seen.rows, "object", "event_ts", "x", "y") == where_all(
+                home, at, history[3]
+            )
 
 
 def without_doubts(rows):
@@ -158,7 +214,12 @@ def test_the_levels_depend_on_the_log_alone_and_not_on_who_wrote_them_when(histo
             home, stream = Home(Path(folder)), settings_of(history)
             run(home, stream, (*history[:4], writes))
             kept = [home.table(name, "grid") for name in ("latest", "snapshots")]
-            found.append([without_doubts(tables.read(path)) if tables.exists(path) else [] for path in kept])
+            found.append(
+                [
+                    without_doubts(tables.read(path)) if tables.exists(path) else []
+                    for path in kept
+                ]
+            )
     assert found[0] == found[1] == found[2]
 
 
@@ -176,9 +237,16 @@ def test_a_snapshot_stands_where_the_clock_passes_a_multiple(history):
             now = t - lateness if clock is None else max(clock, t - lateness)
             if clock is not None and -(-now // 10) > -(-clock // 10):
                 row = number - ([0, *cuts][first - 1])
-                expected.append((position_of(first, row), T0 + timedelta(seconds=-(-clock // 10) * 10)))
+                expected.append(
+                    (
+                        position_of(first, row),
+                        T0 + timedelta(seconds=-(-clock // 10) * 10),
+                    )
+                )
             clock = now
-        assert [(each.position, each.snapshot_ts) for each in snapshots(home, "grid")] == expected
+        assert [
+            (each.position, each.snapshot_ts) for each in snapshots(home, "grid")
+        ] == expected
 
 
 def latest_all(fixes, every):
@@ -189,9 +257,19 @@ def latest_all(fixes, every):
         if newest is not None and t <= newest:
             continue
         number = 1 if kept is not None and kept[3] else number + 1
-        known[name] = number, t, (t, x, y, gone) if gone or (number - 1) % every == 0 else kept
+        known[name] = (
+            number,
+            t,
+            (t, x, y, gone) if gone or (number - 1) % every == 0 else kept,
+        )
     return {
-        (name, number, T0 + timedelta(seconds=newest), T0 + timedelta(seconds=kept[0]), kept[3])
+        (
+            name,
+            number,
+            T0 + timedelta(seconds=newest),
+            T0 + timedelta(seconds=kept[0]),
+            kept[3],
+        )
         for name, (number, newest, kept) in known.items()
     }
 
@@ -202,20 +280,37 @@ def test_latest_has_every_kth_reading_of_each_object(history, every):
     with tempfile.TemporaryDirectory() as folder:
         home, stream = Home(Path(folder)), settings_of(history)
         stream = StreamSettings(
-            **{name: getattr(stream, name) for name in stream.__slots__} | {"latest_every": every, "snapshot_s": None}
+            **{name: getattr(stream, name) for name in stream.__slots__}
+            | {"latest_every": every, "snapshot_s": None}
         )
         run(home, stream, history)
         rows = tables.read(home.table("latest", "grid"))
-        assert values(rows, "object", "readings", "newest_ts", "event_ts", "gone") == latest_all(history[0], every)
+        assert values(
+            rows, "object", "readings", "newest_ts", "event_ts", "gone"
+        ) == latest_all(history[0], every)
         assert not tables.exists(home.table("snapshots", "grid"))
         found = tables.read(home.table("positions", "grid"))
-        places = values(found.filter(pc.invert(found["gone"])), "segment", "row", "object", "x", "y")
-        assert values(rows.filter(pc.invert(rows["gone"])), "segment", "row", "object", "x", "y") <= places
+        places = values(
+            found.filter(pc.invert(found["gone"])), "segment", "row", "object", "x", "y"
+        )
+        assert (
+            values(
+                rows.filter(pc.invert(rows["gone"])),
+                "segment",
+                "row",
+                "object",
+                "x",
+                "y",
+            )
+            <= places
+        )
 
 
 def walk(count):
     """One object that goes in and out of `left` once a second."""
-    return [("a", t, 4 + t % 3, 1, False) for t in range(count)] + [("b", count, 1, 1, False)]
+    return [("a", t, 4 + t % 3, 1, False) for t in range(count)] + [
+        ("b", count, 1, 1, False)
+    ]
 
 
 @pytest.fixture
@@ -233,7 +328,10 @@ def test_changes_before_a_snapshot_are_not_needed(walked):
     snapshot = newest_snapshot(walked, "grid", times[0])
     assert snapshot is not None
     assert snapshot.snapshot_ts == T0 + timedelta(seconds=40)
-    changes, positions = walked.table("changes", "grid"), walked.table("positions", "grid")
+    changes, positions = (
+        walked.table("changes", "grid"),
+        walked.table("positions", "grid"),
+    )
     DeltaTable(changes).delete(f"position < {snapshot.position}")
     DeltaTable(positions).delete(f"segment < {snapshot.position >> 24}")
     tables.compact(changes, before=None)
@@ -245,11 +343,16 @@ def test_a_question_reads_the_snapshot_and_what_came_after_it_and_nothing_else(w
     at = T0 + timedelta(seconds=55, milliseconds=500)
     found = answered(walked, "left", at)
     everything = tables.read(walked.table("changes", "grid"))
-    wanted = pc.and_(pc.equal(everything["query"], "left"), pc.less_equal(everything["event_ts"], pa.scalar(at)))
+    wanted = pc.and_(
+        pc.equal(everything["query"], "left"),
+        pc.less_equal(everything["event_ts"], pa.scalar(at)),
+    )
     (reads,) = found.reads
     assert reads.snapshot is not None
     assert reads.snapshot.snapshot_ts == T0 + timedelta(seconds=50)
-    after = pc.and_(wanted, pc.greater_equal(everything["position"], reads.snapshot.position))
+    after = pc.and_(
+        wanted, pc.greater_equal(everything["position"], reads.snapshot.position)
+    )
     assert reads.after_rows == pc.sum(after).as_py() < pc.sum(wanted).as_py() / 4
     assert reads.snapshot_rows <= 1
     seen = objects_at(walked, STREAM, at)
@@ -257,21 +360,35 @@ def test_a_question_reads_the_snapshot_and_what_came_after_it_and_nothing_else(w
 
 
 def test_without_snapshots_all_changes_are_read(tmp_path):
-    home, stream = Home(tmp_path), StreamSettings(
-        **{name: getattr(STREAM, name) for name in STREAM.__slots__} | {"snapshot_s": None}
-    )  # fmt: skip
+    home, stream = (
+        Home(tmp_path),
+        StreamSettings(
+            **{name: getattr(STREAM, name) for name in STREAM.__slots__}
+            | {"snapshot_s": None}
+        ),
+    )
     run(home, stream, (walk(65), [66], 0.0, None, [True]))
     found = answered(home, "left", T0 + timedelta(seconds=55))
     assert found.reads[0].snapshot is None
     assert found.reads[0].after_rows > 30
-    assert values(found.rows, "object", "partner", "since_ts") == fold_all(home, "left", T0 + timedelta(seconds=55))
+    assert values(found.rows, "object", "partner", "since_ts") == fold_all(
+        home, "left", T0 + timedelta(seconds=55)
+    )
     with pytest.raises(FairwayError, match="takes no snapshots"):
         take_snapshot(home, stream, 1)
 
 
 def test_a_snapshot_can_be_taken_anywhere_but_once_and_not_before_another(walked):
     taken = snapshots(walked, "grid")
-    assert [(each.snapshot_ts - T0).seconds for each in taken] == [0, 10, 20, 30, 40, 50, 60]
+    assert [(each.snapshot_ts - T0).seconds for each in taken] == [
+        0,
+        10,
+        20,
+        30,
+        40,
+        50,
+        60,
+    ]
     rows = len(tables.read(walked.table("snapshots", "grid")))
     assert take_snapshot(walked, STREAM, taken[-1].position) == taken[-1]
     assert take_due(walked, STREAM) == []
@@ -290,12 +407,18 @@ def test_a_snapshot_can_be_taken_anywhere_but_once_and_not_before_another(walked
 def test_a_long_history_is_read_in_parts(walked, monkeypatch):
     whole = list(stored.parts(walked.table("positions", "grid"), 0, position_of(4, 0)))
     assert whole == [(0, position_of(4, 0))]
-    cut = list(stored.parts(walked.table("positions", "grid"), 5, position_of(4, 0), rows=20))
+    cut = list(
+        stored.parts(walked.table("positions", "grid"), 5, position_of(4, 0), rows=20)
+    )
     assert len(cut) == 4
     assert (cut[0][0], cut[-1][1]) == (5, position_of(4, 0))
     assert all(before[1] == after[0] for before, after in pairwise(cut))
     found = [
-        row for low, high in cut for row in stored.fixes(walked, "grid", low, high, ("x",))["position"].to_pylist()
+        row
+        for low, high in cut
+        for row in stored.fixes(walked, "grid", low, high, ("x",))[
+            "position"
+        ].to_pylist()
     ]
     assert len(found) == len(set(found)) == 66
 
@@ -307,7 +430,10 @@ def test_what_the_contracts_promise_of_the_levels_is_kept(walked):
         rows = tables.read(walked.table(name, "grid"))
         with connect() as connection:
             connection.register("it", rows)
-            broken = {c.name: connection.sql(c.sql("it")).fetchall()[0][0] for c in load_contract(name).checks()}
+            broken = {
+                c.name: connection.sql(c.sql("it")).fetchall()[0][0]
+                for c in load_contract(name).checks()
+            }
         assert set(broken.values()) == {0}
         assert len(rows)
 
@@ -335,16 +461,25 @@ def test_objects_that_moving_queries_go_with_have_a_row_for_each_of_them(tmp_pat
     kept = Focals("grid")
     found, _ = flushed(kept)
     alone = {("a", None, None, 1.0), ("b", None, None, 2.0), ("c", None, None, 3.0)}
-    assert found == alone | {("a", "around_a", 1, 1.0), ("a", "near_a", 1, 1.0), ("b", "around_b", 1, 2.0)}
+    assert found == alone | {
+        ("a", "around_a", 1, 1.0),
+        ("a", "near_a", 1, 1.0),
+        ("b", "around_b", 1, 2.0),
+    }
     drop(home, "near_a")
-    register(home, streams, parse("REPLACE QUERY around_b AS SELECT * FROM grid INSIDE ('M', 'a', 5)"), owner="t")
+    register(
+        home,
+        streams,
+        parse("REPLACE QUERY around_b AS SELECT * FROM grid INSIDE ('M', 'a', 5)"),
+        owner="t",
+    )
     segment(log, [("a", 3, 4, 4, False)])
     found, rows = flushed(kept)
     alone = {("a", None, None, 4.0), ("b", None, None, 2.0), ("c", None, None, 3.0)}
     assert found == alone | {("a", "around_a", 1, 4.0), ("a", "around_b", 2, 4.0)}
-    assert Focals("grid").at(home, position_of(5, 0)).sort_by("query") == kept.at(home, position_of(5, 0)).sort_by(
-        "query"
-    )
+    assert Focals("grid").at(home, position_of(5, 0)).sort_by("query") == kept.at(
+        home, position_of(5, 0)
+    ).sort_by("query")
     assert len(rows) == 5
 
 
@@ -353,33 +488,61 @@ def test_a_change_that_is_ahead_of_the_clock_makes_its_snapshot_serve_later(tmp_
     home, stamp = Home(tmp_path), pa.timestamp("us", "UTC")
 
     def times(*seconds):
-        return pa.array([round(T0.timestamp() * 1e6) + t * 1_000_000 for t in seconds], stamp)
+        return pa.array(
+            [round(T0.timestamp() * 1e6) + t * 1_000_000 for t in seconds], stamp
+        )
 
     fixes = {
-        "region_id": ["0"] * 4, "segment": pa.array([0, 0, 2, 2]), "row": pa.array([0, 1, 0, 1], pa.int32()),
-        "event_ts": times(3, 9, 11, 31), "x": [1.0] * 4, "y": [1.0] * 4, "object": list("abab"), "gone": [False] * 4,
-    }  # fmt: skip
+        "region_id": ["0"] * 4,
+        "segment": pa.array([0, 0, 2, 2]),
+        "row": pa.array([0, 1, 0, 1], pa.int32()),
+        "event_ts": times(3, 9, 11, 31),
+        "x": [1.0] * 4,
+        "y": [1.0] * 4,
+        "object": list("abab"),
+        "gone": [False] * 4,
+    }
     tables.append(
-        home.table("positions", "grid"), pa.table(fixes), load_contract("positions"), app="archive-grid", version=2
+        home.table("positions", "grid"),
+        pa.table(fixes),
+        load_contract("positions"),
+        app="archive-grid",
+        version=2,
     )
-    places = [position_of(0, 1), position_of(1, 0), position_of(2, 0), position_of(2, 1)]
+    places = [
+        position_of(0, 1),
+        position_of(1, 0),
+        position_of(2, 0),
+        position_of(2, 1),
+    ]
     changes = {
-        "position": places, "seq": pa.array([0] * 4, pa.int32()), "event_ts": times(9, 14, 12, 32),
-        "fix_ts": times(9, 9, 11, 31), "query_version": pa.array([1] * 4, pa.int32()),
+        "position": places,
+        "seq": pa.array([0] * 4, pa.int32()),
+        "event_ts": times(9, 14, 12, 32),
+        "fix_ts": times(9, 9, 11, 31),
+        "query_version": pa.array([1] * 4, pa.int32()),
         "sign": pa.array([1, -1, 1, -1], pa.int8()),
-        "query": ["left"] * 4, "object": ["a"] * 4, "cause": ["enter", "leave"] * 2,
-    }  # fmt: skip
+        "query": ["left"] * 4,
+        "object": ["a"] * 4,
+        "cause": ["enter", "leave"] * 2,
+    }
     register(home, {"grid": STREAM}, parse(QUERIES), owner="t")
     done = position_of(3, 0) - 1
     tables.append(
-        home.table("changes", "grid"), pa.table(changes), load_contract("changes"), app="engine", version=done
+        home.table("changes", "grid"),
+        pa.table(changes),
+        load_contract("changes"),
+        app="engine",
+        version=done,
     )
     taken = take_due(home, STREAM)
     assert [each.position for each in taken] == places[2:]
     assert [(each.from_ts - T0).seconds for each in taken] == [14, 14]
     for seconds in range(35):
         at = T0 + timedelta(seconds=seconds)
-        assert values(answered(home, "left", at).rows, "object", "partner", "since_ts") == fold_all(home, "left", at)
+        assert values(
+            answered(home, "left", at).rows, "object", "partner", "since_ts"
+        ) == fold_all(home, "left", at)
 
 
 def test_values_and_fields_are_the_newest_and_survive_a_snapshot():
@@ -388,14 +551,27 @@ def test_values_and_fields_are_the_newest_and_survive_a_snapshot():
     def change(position, sign, name, value, fields):
         at = T0 + timedelta(seconds=position)
         return {
-            "event_date": at.date(), "position": position, "seq": 0, "event_ts": at, "query_version": 1, "sign": sign,
-            "value": value, "query": "q", "object": name, "cause": "enter", "fields": fields,
-        }  # fmt: skip
+            "event_date": at.date(),
+            "position": position,
+            "seq": 0,
+            "event_ts": at,
+            "query_version": 1,
+            "sign": sign,
+            "value": value,
+            "query": "q",
+            "object": name,
+            "cause": "enter",
+            "fields": fields,
+        }
 
     rows = [
-        change(1, 1, "*", 1.0, None), change(2, -1, "*", 1.0, None), change(3, 1, "*", 2.0, None),
-        change(4, 1, "a", None, '{"v": 1}'), change(5, 0, "a", 7.5, '{"v": 2}'), change(6, 0, "a", None, None),
-    ]  # fmt: skip
+        change(1, 1, "*", 1.0, None),
+        change(2, -1, "*", 1.0, None),
+        change(3, 1, "*", 2.0, None),
+        change(4, 1, "a", None, '{"v": 1}'),
+        change(5, 0, "a", 7.5, '{"v": 2}'),
+        change(6, 0, "a", None, None),
+    ]
     for cut in range(len(rows) + 1):
         before = fold(pa.Table.from_pylist(rows[:cut], schema=schema))
         found = fold(pa.Table.from_pylist(rows[cut:], schema=schema), before)

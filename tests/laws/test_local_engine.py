@@ -23,7 +23,11 @@ ACTS = ("batch", "batch", "batch", "commit", "store", "crash")
 def lives(draw):
     """A case, how its log is cut, and what the engine goes through."""
     case = draw(cases(layers=False))
-    return case, draw(segmentations(len(case.rows))), draw(st.lists(st.sampled_from(ACTS), max_size=12))
+    return (
+        case,
+        draw(segmentations(len(case.rows))),
+        draw(st.lists(st.sampled_from(ACTS), max_size=12)),
+    )
 
 
 def run_life(home, stream, acts):
@@ -44,10 +48,15 @@ def run_life(home, stream, acts):
 @pytest.mark.spec("X1", "X2", "X6", "P1")
 @tries(15)
 @given(lives(), st.sampled_from(MARGINS))
-def test_a_log_read_by_an_engine_that_crashes_tells_what_brute_force_tells(life, margin):
+def test_a_log_read_by_an_engine_that_crashes_tells_what_brute_force_tells(
+    life, margin
+):
     case, cut, acts = life
     with tempfile.TemporaryDirectory() as folder:
-        home, stream = Home(Path(folder)), settings_of("grid", case.rules, margin=margin)
+        home, stream = (
+            Home(Path(folder)),
+            settings_of("grid", case.rules, margin=margin),
+        )
         written = write_log(home.log("grid"), case.rows, cut.cuts)
         local_bytes, local.BATCH_BYTES = local.BATCH_BYTES, 1
         try:
@@ -72,4 +81,6 @@ def test_fig_1_of_place_nine_objects_five_queries_four_changes(tmp_path):
         if written.order[row["position"]] >= place_fig1.first_of_t1():
             pair = row["query"], row["object"]
             net[pair] = net.get(pair, 0) + row["sign"]
-    assert {(query, sign, name) for (query, name), sign in net.items() if sign} == place_fig1.CHANGES
+    assert {
+        (query, sign, name) for (query, name), sign in net.items() if sign
+    } == place_fig1.CHANGES

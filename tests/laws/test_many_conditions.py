@@ -39,33 +39,54 @@ def joined(rng):
 
 
 def nearest(rng):
-    place = Place(focal=rng.choice(FOCALS)) if rng.random() < 0.7 else Place(x=4.0, y=4.0)
+    place = (
+        Place(focal=rng.choice(FOCALS)) if rng.random() < 0.7 else Place(x=4.0, y=4.0)
+    )
     return Plan(stream=STREAM, neighbours=Nearest(k=rng.randint(1, 3), place=place))
 
 
 FORMS = {
-    "joined": joined, "nearest": nearest, **{kind: lambda rng, kind=kind: plan_of(rng, kind) for kind in (
-        "moving", "neighbours", "pairs", "counting", "comparing")},
-}  # fmt: skip
+    "joined": joined,
+    "nearest": nearest,
+    **{
+        kind: lambda rng, kind=kind: plan_of(rng, kind)
+        for kind in ("moving", "neighbours", "pairs", "counting", "comparing")
+    },
+}
 
 
 @pytest.mark.spec("X13", "P8", "G4", "G5", "G8", "G9")
 @pytest.mark.parametrize("form", FORMS)
 @tries(6)
-@given(data=st.data(), seed=st.integers(0, (1 << 48) - 1), most=st.sampled_from((0, 1 << 17)),
-       few=st.sampled_from((0, 2, 100)))  # fmt: skip
-def test_however_who_qualifies_is_found_it_is_what_brute_force_finds(form, data, seed, most, few):
+@given(
+    data=st.data(),
+    seed=st.integers(0, (1 << 48) - 1),
+    most=st.sampled_from((0, 1 << 17)),
+    few=st.sampled_from((0, 2, 100)),
+)
+def test_however_who_qualifies_is_found_it_is_what_brute_force_finds(
+    form, data, seed, most, few
+):
     rng = Random(seed)
     meanings = many_conditions(rng, QUERIES)
     plans = [replace(FORMS[form](rng), where=text) for text in meanings]
-    case = case_of(seed, kind="fixes", layers=True, kept=[rng.random() < 0.7 for _ in range(30)])
-    queries = (register(f"many{n}", plan, layer_version=0 if plan.join else None) for n, plan in enumerate(plans))
+    case = case_of(
+        seed, kind="fixes", layers=True, kept=[rng.random() < 0.7 for _ in range(30)]
+    )
+    queries = (
+        register(f"many{n}", plan, layer_version=0 if plan.join else None)
+        for n, plan in enumerate(plans)
+    )
     case = replace(case, rows=tuple(log(*queries, *case.rows)))
     with ExitStack() as stack:
         stack.enter_context(patch.dict(oracle_expressions.EXPRESSIONS, meanings))
         for module, name, value in (
-            (ahead, "MOST_PAIRS", most), (bits, "TOGETHER", 8), (ways, "FEW_RULES", 0), (ways, "MANY", 3),
-            (ways, "few_of", lambda _: few), (listing, "few_of", lambda _: few),
-        ):  # fmt: skip
+            (ahead, "MOST_PAIRS", most),
+            (bits, "TOGETHER", 8),
+            (ways, "FEW_RULES", 0),
+            (ways, "MANY", 3),
+            (ways, "few_of", lambda _: few),
+            (listing, "few_of", lambda _: few),
+        ):
             stack.enter_context(patch.object(module, name, value))
         holds(case, data.draw(courses(len(case.rows))))

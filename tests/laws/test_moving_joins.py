@@ -16,23 +16,36 @@ from st_common.testing.random_grid import FOCALS, LAYER, RADII, SIDES, STREAM
 from st_common.testing.strategies import case_of, courses
 
 JOINS = (
-    {"pairs": PairJoin(distance_m=5.0)}, {"pairs": PairJoin(keys=("kind",))}, {"pairs": PairJoin(distance_m=2.5)},
-    {"join": LayerJoin(layer=LAYER, predicate="intersects")}, {"join": LayerJoin(layer=LAYER, predicate="within")},
-    {"join": LayerJoin(layer=LAYER, predicate="dwithin", distance_m=2.5, kinds=("park", "road"))},
+    {"pairs": PairJoin(distance_m=5.0)},
+    {"pairs": PairJoin(keys=("kind",))},
+    {"pairs": PairJoin(distance_m=2.5)},
+    {"join": LayerJoin(layer=LAYER, predicate="intersects")},
+    {"join": LayerJoin(layer=LAYER, predicate="within")},
+    {
+        "join": LayerJoin(
+            layer=LAYER, predicate="dwithin", distance_m=2.5, kinds=("park", "road")
+        )
+    },
     {"join": LayerJoin(layer=LAYER, predicate="equals", left="object", right="fid")},
-)  # fmt: skip
+)
 ABOVE = (
-    {}, {"emit": "every"}, {"where": "NOT free"}, {"columns": (("c", "load"),)},
-    {"aggregate": Aggregate(function="count")}, {"aggregate": Aggregate(function="max", argument="load", group="kind")},
-)  # fmt: skip
+    {},
+    {"emit": "every"},
+    {"where": "NOT free"},
+    {"columns": (("c", "load"),)},
+    {"aggregate": Aggregate(function="count")},
+    {"aggregate": Aggregate(function="max", argument="load", group="kind")},
+)
 
 
 def plan_of(rng):
     focal = rng.choice(FOCALS)
-    inside = rng.choice((
-        MovingBox(focal=focal, width=rng.choice(SIDES), height=rng.choice(SIDES)),
-        MovingCircle(focal=focal, radius_m=rng.choice(RADII)),
-    ))  # fmt: skip
+    inside = rng.choice(
+        (
+            MovingBox(focal=focal, width=rng.choice(SIDES), height=rng.choice(SIDES)),
+            MovingCircle(focal=focal, radius_m=rng.choice(RADII)),
+        )
+    )
     return Plan(stream=STREAM, inside=inside, **rng.choice(JOINS), **rng.choice(ABOVE))
 
 
@@ -40,7 +53,11 @@ def with_plans(seed):
     case, rng, rows = case_of(seed, kind="fixes", layers=True), Random(seed), []
     for row in case.rows:
         is_query = not isinstance(row, oracle.Fix) and "plan" in row.row
-        control = {"layer_version": 0, **row.row, "plan": plan_of(rng).to_json()} if is_query else None
+        control = (
+            {"layer_version": 0, **row.row, "plan": plan_of(rng).to_json()}
+            if is_query
+            else None
+        )
         rows.append(row if control is None else replace(row, row=control))
     return replace(case, rows=tuple(rows))
 

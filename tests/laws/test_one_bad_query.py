@@ -19,7 +19,9 @@ BAD = "poison"
 UNKNOWN = Plan(stream=STREAM, where="no_such_attribute > 3")
 GROUPED = Plan(stream=STREAM, columns=(("a", "no_such_attribute"), ("b", "x")))
 OVERFLOWS = Plan(stream=STREAM, where="CAST(object AS INT) IN (1, 2)")
-RAISES = Plan(stream=STREAM, transforms=(Transform(kind="filter", name="raises", text="odd"),))
+RAISES = Plan(
+    stream=STREAM, transforms=(Transform(kind="filter", name="raises", text="odd"),)
+)
 
 
 class Raises:
@@ -40,9 +42,18 @@ def poisoned(draw):
     case = draw(cases(layers=False))
     plan = draw(st.sampled_from([UNKNOWN, GROUPED, OVERFLOWS, RAISES]))
     place = draw(st.integers(0, len(case.rows) - 1))
-    row = {"op": "register", "query": BAD, "version": 1, "plan": plan.to_json(), "text": "", "owner": "test"}
+    row = {
+        "op": "register",
+        "query": BAD,
+        "version": 1,
+        "plan": plan.to_json(),
+        "text": "",
+        "owner": "test",
+    }
     rows = [*case.rows[:place], Control(position=place, row=row), *case.rows[place:]]
-    numbered = tuple(replace(row, position=position) for position, row in enumerate(rows))
+    numbered = tuple(
+        replace(row, position=position) for position, row in enumerate(rows)
+    )
     return case, replace(case, rows=numbered), draw(segmentations(len(rows))), place
 
 
@@ -55,6 +66,10 @@ def test_all_other_queries_tell_the_same_as_without_it(drawn, shards):
         changes, _, order = run_steps(with_poison, cut, shards=shards)
     finally:
         del FILTERS["raises"]
-    others = [(row[0] - (row[0] > place), *row[1:]) for row in told(changes, order) if row[1] != BAD]
+    others = [
+        (row[0] - (row[0] > place), *row[1:])
+        for row in told(changes, order)
+        if row[1] != BAD
+    ]
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert sorted(others, key=repr) == told_by_oracle(expected.changes)

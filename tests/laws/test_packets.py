@@ -28,15 +28,31 @@ from st_common.testing.strategies import cases, segmentations
 
 HEADER = b"id,ts,x,y,n,w"
 LINES = (
-    b"a,1,2,3,4,u", b"b,2.5,3,4,,", b"t,50,2,3,4,5", b"c,2001-01-01T00:00:00Z,1,1,x,v",
-    b'"d,e",3,4,5,6,"q"', b'f"g,1,2,3,4,5',
-    b"j,1,2,3", b",1,2,3,4,5", b"l,1,99999,3,4,5", b"m\0,1,2,3,4,5", b"\xff,1,2,3,4,5", b"\xc3\xa9,1,2,3,4,5", b"",
-    b"r,99999999999,2,3,4,5", b"s,50,2,3,99999999999999999999,5", HEADER,
-)  # fmt: skip
+    b"a,1,2,3,4,u",
+    b"b,2.5,3,4,,",
+    b"t,50,2,3,4,5",
+    b"c,2001-01-01T00:00:00Z,1,1,x,v",
+    b'"d,e",3,4,5,6,"q"',
+    b'f"g,1,2,3,4,5',
+    b"j,1,2,3",
+    b",1,2,3,4,5",
+    b"l,1,99999,3,4,5",
+    b"m\0,1,2,3,4,5",
+    b"\xff,1,2,3,4,5",
+    b"\xc3\xa9,1,2,3,4,5",
+    b"",
+    b"r,99999999999,2,3,4,5",
+    b"s,50,2,3,99999999999999999999,5",
+    HEADER,
+)
 BASE = StreamSettings(
-    name="s", format="csv", time_unit="s", max_ahead_s=None, attributes={"n": "long", "w": "string"},
+    name="s",
+    format="csv",
+    time_unit="s",
+    max_ahead_s=None,
+    attributes={"n": "long", "w": "string"},
     columns=Columns(object="id", event_ts="ts", x="x", y="y"),
-)  # fmt: skip
+)
 SETTINGS = {
     "plain": BASE,
     "ahead": replace(BASE, max_ahead_s=10.0),
@@ -45,9 +61,19 @@ SETTINGS = {
     "planar": replace(BASE, crs="planar", attributes={"n": "double", "w": "bool"}),
 }
 GOOD = st.sampled_from(LINES[:3])
-TEXT = st.lists(st.one_of(GOOD, GOOD, st.sampled_from(LINES)), max_size=5).map(lambda rows: b"\n".join([HEADER, *rows]))
-PAYLOAD = st.one_of(TEXT, TEXT, TEXT, TEXT.map(gzip.compress), TEXT.map(lambda text: gzip.compress(text)[:-9]))
-SEGMENT = st.tuples(PAYLOAD, st.integers(0, 60).map(lambda s: s * 1_000_000), st.booleans())
+TEXT = st.lists(st.one_of(GOOD, GOOD, st.sampled_from(LINES)), max_size=5).map(
+    lambda rows: b"\n".join([HEADER, *rows])
+)
+PAYLOAD = st.one_of(
+    TEXT,
+    TEXT,
+    TEXT,
+    TEXT.map(gzip.compress),
+    TEXT.map(lambda text: gzip.compress(text)[:-9]),
+)
+SEGMENT = st.tuples(
+    PAYLOAD, st.integers(0, 60).map(lambda s: s * 1_000_000), st.booleans()
+)
 
 
 def written(folder, found, stream, *, mixed):
@@ -55,7 +81,11 @@ def written(folder, found, stream, *, mixed):
     log = bare_log(Path(folder))
     timeless = stream.columns.event_ts is None
     for payload, arrival_us, is_packet in found:
-        coded = Encoder(payload, stream, arrival_us=arrival_us) if mixed and is_packet else None
+        coded = (
+            Encoder(payload, stream, arrival_us=arrival_us)
+            if mixed and is_packet
+            else None
+        )
         log.append(payload, arrival_us=arrival_us, timeless=timeless, coded=coded)
     return log
 
@@ -70,7 +100,10 @@ def read(log, stream):
             (part.decoded.fixes, part.fix_at, fixes),
             (part.decoded.rejects, part.reject_at, rejects),
         ):
-            out += [(first + int(n), repr(row)) for n, row in zip(at, rows.to_pylist(), strict=True)]
+            out += [
+                (first + int(n), repr(row))
+                for n, row in zip(at, rows.to_pylist(), strict=True)
+            ]
         for name, count in part.decoded.nulled.items():
             nulled[name] = nulled.get(name, 0) + count
     return fixes, rejects, nulled
@@ -86,10 +119,16 @@ def test_a_packet_holds_what_its_raw_bytes_mean(name, found):
         raw = written(one, found, stream, mixed=False)
         packed = written(other, found, stream, mixed=True)
         segments = packed.segments(0)
-        assert [segment.packet for segment in segments] == [is_packet for _, _, is_packet in found]
+        assert [segment.packet for segment in segments] == [
+            is_packet for _, _, is_packet in found
+        ]
         assert read(packed, stream) == read(raw, stream)
-        assert [packed.raw(segment) for segment in segments] == [payload for payload, _, _ in found]
-        assert [segment.arrival_us for segment in segments] == [segment.arrival_us for segment in raw.segments(0)]
+        assert [packed.raw(segment) for segment in segments] == [
+            payload for payload, _, _ in found
+        ]
+        assert [segment.arrival_us for segment in segments] == [
+            segment.arrival_us for segment in raw.segments(0)
+        ]
 
 
 def packed_copy(raw, folder, stream, chosen):
@@ -100,7 +139,9 @@ def packed_copy(raw, folder, stream, chosen):
         coded = None
         if not segment.control and chosen[number % len(chosen)]:
             coded = Encoder(payload, stream, arrival_us=segment.arrival_us)
-        log.append(payload, arrival_us=segment.arrival_us, control=segment.control, coded=coded)
+        log.append(
+            payload, arrival_us=segment.arrival_us, control=segment.control, coded=coded
+        )
     return log
 
 
@@ -114,14 +155,21 @@ def told(home, stream):
     while job.batch():
         pass
     order = [("segment", "ascending"), ("row", "ascending")]
-    changes = tables.read(home.table("changes", "grid")).sort_by([("position", "ascending"), ("seq", "ascending")])
-    return changes, *(tables.read(home.table(*name)).sort_by(order) for name in (("positions", "grid"), ("rejects",)))
+    changes = tables.read(home.table("changes", "grid")).sort_by(
+        [("position", "ascending"), ("seq", "ascending")]
+    )
+    return changes, *(
+        tables.read(home.table(*name)).sort_by(order)
+        for name in (("positions", "grid"), ("rejects",))
+    )
 
 
 @pytest.mark.spec("S2", "X1")
 @tries(6)
 @given(cases(layers=False), st.lists(st.booleans(), min_size=1, max_size=5), st.data())
-def test_logs_of_raw_bytes_and_of_packets_give_the_same_tables_on_both_ways_into_an_engine(case, chosen, data):
+def test_logs_of_raw_bytes_and_of_packets_give_the_same_tables_on_both_ways_into_an_engine(
+    case, chosen, data
+):
     cut = data.draw(segmentations(len(case.rows)))
     stream = settings_of("grid", case.rules)
     with tempfile.TemporaryDirectory() as folder:
@@ -131,9 +179,13 @@ def test_logs_of_raw_bytes_and_of_packets_give_the_same_tables_on_both_ways_into
         expected, found = told(one, stream), told(other, stream)
         for mine, theirs in zip(found, expected, strict=True):
             assert mine.schema == theirs.schema
-            assert repr(mine.to_pylist()) == repr(theirs.to_pylist())  # of an object that is gone x is NaN
+            assert repr(mine.to_pylist()) == repr(
+                theirs.to_pylist()
+            )  # of an object that is gone x is NaN
         feed = Feed(home=str(other.root), stream=stream, keys=(7,))
-        blobs = [batch["blob"][0].as_py() for batch in packet_rows(feed, packed.segments(0))]
+        blobs = [
+            batch["blob"][0].as_py() for batch in packet_rows(feed, packed.segments(0))
+        ]
         every = data.draw(st.integers(1, max(1, len(blobs))))
         state, changes = State(), []
         for at in range(0, len(blobs), every):
@@ -144,6 +196,10 @@ def test_logs_of_raw_bytes_and_of_packets_give_the_same_tables_on_both_ways_into
         names = [name for name in expected[0].column_names if name != "event_date"]
         by_steps = [row for part in changes for row in part.select(names).to_pylist()]
         assert len(by_steps) == len(expected[0])
-        assert [(row["position"], row["seq"], row["object"], row["sign"]) for row in by_steps] == [
-            (row["position"], row["seq"], row["object"], row["sign"]) for row in expected[0].to_pylist()
+        assert [
+            (row["position"], row["seq"], row["object"], row["sign"])
+            for row in by_steps
+        ] == [
+            (row["position"], row["seq"], row["object"], row["sign"])
+            for row in expected[0].to_pylist()
         ]

@@ -43,22 +43,35 @@ VARIANTS = (
     replace(PLAIN, attributes={"n": "long"}),
     replace(PLAIN, attributes={"w": "string", "n": "long"}, nulls=("2",)),
     replace(PLAIN, columns=Columns(object="id", x="x", y="y")),
-    replace(PLAIN, header=False, columns=Columns(object="1", event_ts="2", x="3", y="4")),
+    replace(
+        PLAIN, header=False, columns=Columns(object="1", event_ts="2", x="3", y="4")
+    ),
     replace(PLAIN, format="ndjson"),
 )
 NAMES = ("id", "t", "x", "y", "n", "w")
 RECORD = st.tuples(
-    st.sampled_from(["a", "b", "c"]), st.integers(0, 40), st.integers(-3, 3), st.integers(-3, 3),
-    st.sampled_from([1, 2, "x"]), st.sampled_from(["u", "2", ""]),
-)  # fmt: skip
-CAPTURE = st.tuples(st.just("capture"), st.sampled_from(VARIANTS), st.lists(RECORD, min_size=1, max_size=4))
+    st.sampled_from(["a", "b", "c"]),
+    st.integers(0, 40),
+    st.integers(-3, 3),
+    st.integers(-3, 3),
+    st.sampled_from([1, 2, "x"]),
+    st.sampled_from(["u", "2", ""]),
+)
+CAPTURE = st.tuples(
+    st.just("capture"),
+    st.sampled_from(VARIANTS),
+    st.lists(RECORD, min_size=1, max_size=4),
+)
 BEGIN = st.tuples(st.just("begin"), st.sampled_from(VARIANTS), st.none())
 ARCHIVE = st.tuples(st.just("archive"), st.sampled_from(VARIANTS), st.none())
 
 
 def text_of(stream, records):
     if stream.format == "ndjson":
-        return "".join(json.dumps(dict(zip(NAMES, record, strict=True))) + "\n" for record in records)
+        return "".join(
+            json.dumps(dict(zip(NAMES, record, strict=True))) + "\n"
+            for record in records
+        )
     rows = [NAMES, *records] if stream.header else records
     return "".join(stream.delimiter.join(map(str, row)) + "\n" for row in rows)
 
@@ -69,8 +82,21 @@ def fixes_of(packets):
         names = packet.objects.take(packet.code).to_pylist() if len(packet.code) else []
         own = {name: values.to_pylist() for name, values in packet.attributes.items()}
         for at, place in enumerate(packet.positions().tolist()):
-            values = {name: column[at] for name, column in own.items() if column[at] is not None}
-            rows.append((place, names[at], int(packet.ts[at]), float(packet.x[at]), float(packet.y[at]), values))
+            values = {
+                name: column[at]
+                for name, column in own.items()
+                if column[at] is not None
+            }
+            rows.append(
+                (
+                    place,
+                    names[at],
+                    int(packet.ts[at]),
+                    float(packet.x[at]),
+                    float(packet.y[at]),
+                    values,
+                )
+            )
     return sorted(rows, key=lambda row: row[0])
 
 
@@ -79,17 +105,26 @@ def expected_of(log, captures):
     rows = []
     for number, stream in captures:
         segment = log.segment(number)
-        fixes = decode(log.read(segment), stream, arrival_us=segment.arrival_us).fixes.to_pylist()
+        fixes = decode(
+            log.read(segment), stream, arrival_us=segment.arrival_us
+        ).fixes.to_pylist()
         for fix in fixes:
-            values = {name: fix[name] for name in stream.attributes if fix[name] is not None}
+            values = {
+                name: fix[name] for name in stream.attributes if fix[name] is not None
+            }
             place = (number << 24) | fix["row"]
-            rows.append((place, fix["object"], fix["event_ts"], fix["x"], fix["y"], values))
+            rows.append(
+                (place, fix["object"], fix["event_ts"], fix["x"], fix["y"], values)
+            )
     return rows
 
 
 @pytest.mark.spec("S2", "S3", "X1")
 @tries(60)
-@given(st.lists(st.one_of(CAPTURE, CAPTURE, BEGIN, ARCHIVE), min_size=1, max_size=8), st.sampled_from(VARIANTS))
+@given(
+    st.lists(st.one_of(CAPTURE, CAPTURE, BEGIN, ARCHIVE), min_size=1, max_size=8),
+    st.sampled_from(VARIANTS),
+)
 def test_each_record_is_read_as_it_was_captured_by_whoever_reads_it(events, last):
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
@@ -104,7 +139,9 @@ def test_each_record_is_read_as_it_was_captured_by_whoever_reads_it(events, last
             else:
                 path = Path(folder) / "records"
                 path.write_text(text_of(stream, records), encoding="utf-8")
-                done = replay(log, path, stream, end_mark=False, clock=lambda: 20_000_000)
+                done = replay(
+                    log, path, stream, end_mark=False, clock=lambda: 20_000_000
+                )
                 captures.append((log.end() - 1, stream))
                 assert done.segments == 1
             found = log.segments(read)
@@ -114,7 +151,10 @@ def test_each_record_is_read_as_it_was_captured_by_whoever_reads_it(events, last
         segments = log.segments(0)
         expected = expected_of(log, captures)
         assert fixes_of(at_once) == expected
-        assert fixes_of(one[0] for one in packets_of(log, segments, last, shards=1)) == expected
+        assert (
+            fixes_of(one[0] for one in packets_of(log, segments, last, shards=1))
+            == expected
+        )
         feed = Feed.from_json(Feed(home=folder, stream=last, keys=(4, 9)).to_json())
         batches = list(packet_rows(feed, segments))
         blobs = [batch["blob"][0].as_py() for batch in batches]
@@ -124,7 +164,9 @@ def test_each_record_is_read_as_it_was_captured_by_whoever_reads_it(events, last
             pass
         if not captures:
             return
-        rows = tables.read(home.table("positions", "cars")).sort_by([("segment", "ascending"), ("row", "ascending")])
+        rows = tables.read(home.table("positions", "cars")).sort_by(
+            [("segment", "ascending"), ("row", "ascending")]
+        )
         places = [(row["segment"] << 24) | row["row"] for row in rows.to_pylist()]
         assert places == [row[0] for row in expected]
         assert [(row["object"], row["x"], row["y"]) for row in rows.to_pylist()] == [

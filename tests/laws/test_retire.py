@@ -32,9 +32,17 @@ from st_common.testing.laws import (
 from st_common.testing.log_writer import settings_of as stream_of
 from st_common.testing.log_writer import write_log
 from st_common.testing.oracle import Control, Fix, Rules
-from st_common.testing.strategies import SECOND_US, Case, Segmentation, cases, segmentations
+from st_common.testing.strategies import (
+    SECOND_US,
+    Case,
+    Segmentation,
+    cases,
+    segmentations,
+)
 
-SHORT = st.sampled_from([None, 0, 1, 2, 4])  # seconds of silence: so short that objects come back forgotten
+SHORT = st.sampled_from(
+    [None, 0, 1, 2, 4]
+)  # seconds of silence: so short that objects come back forgotten
 
 
 @pytest.mark.spec("S4", "X1")
@@ -42,12 +50,20 @@ SHORT = st.sampled_from([None, 0, 1, 2, 4])  # seconds of silence: so short that
 @given(cases(), SHORT, st.integers(0, 1 << 32), st.data())
 def test_a_state_that_forgets_tells_what_brute_force_tells(case, silence_s, seed, data):
     silence_us = None if silence_s is None else silence_s * SECOND_US + 1
-    case, rng = replace(case, rules=replace(case.rules, silence_us=silence_us)), random.Random(seed)
+    case, rng = (
+        replace(case, rules=replace(case.rules, silence_us=silence_us)),
+        random.Random(seed),
+    )
     cut = data.draw(segmentations(len(case.rows)))
     segments, order = packets_of(case, cut, 1)
     state, of, changes = State(), settings_of(case.rules), []
     for batch in batched(segments, cut.batches):
-        done = step(state, [one[0] for one in batch], of, lambda *key: ShapelyLayer(case.layers[key]))
+        done = step(
+            state,
+            [one[0] for one in batch],
+            of,
+            lambda *key: ShapelyLayer(case.layers[key]),
+        )
         state = done.state
         changes.append(settled([done.changes]))
         if rng.random() < 0.7:
@@ -65,16 +81,30 @@ BOX = Plan(stream="grid", inside=Box(minx=0, miny=0, maxx=10, maxy=10)).to_json(
 
 def query(op, name, version=1):
     row = {"op": op, "query": name}
-    row |= {"version": version, "plan": BOX, "text": "", "owner": "t"} if op == "register" else {}
+    row |= (
+        {"version": version, "plan": BOX, "text": "", "owner": "t"}
+        if op == "register"
+        else {}
+    )
     return Control(position=0, row=row)
 
 
 @pytest.mark.spec("S4")
-def test_ids_that_come_and_go_and_dropped_queries_leave_the_state(tmp_path, monkeypatch):
+def test_ids_that_come_and_go_and_dropped_queries_leave_the_state(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(local, "LEAST", 10)
     rows = [query("register", "kept")]
     for number in range(400):
-        rows.append(Fix(position=0, object=f"o{number}", event_us=(1 + number) * SECOND_US, x=1.0, y=1.0))
+        rows.append(
+            Fix(
+                position=0,
+                object=f"o{number}",
+                event_us=(1 + number) * SECOND_US,
+                x=1.0,
+                y=1.0,
+            )
+        )
         rows += [query("register", f"q{number}"), query("drop", f"q{number}")]
     home, stream = Home(tmp_path), stream_of("grid", Rules(silence_us=5 * SECOND_US))
     write_log(home.log("grid"), rows)
@@ -83,7 +113,9 @@ def test_ids_that_come_and_go_and_dropped_queries_leave_the_state(tmp_path, monk
         pass
     assert (len(engine.state.objects), len(engine.state.queries)) == (400, 401)
     engine.store()
-    assert engine.state.objects.ids.to_pylist() == [f"o{number}" for number in range(394, 400)]
+    assert engine.state.objects.ids.to_pylist() == [
+        f"o{number}" for number in range(394, 400)
+    ]
     assert [one.name for one in engine.state.queries] == ["kept"]
     assert len(engine.state.targets) == 1
     engine.close()
@@ -104,10 +136,26 @@ def test_sums_do_not_depend_on_the_order_in_which_objects_came():
     for shift in range(len(parts)):
         turned = parts[shift:] + parts[:shift]
         rows = [
-            Control(position=0, row={"op": "register", "query": "q", "version": 1, "plan": plan.to_json(), "text": ""})
+            Control(
+                position=0,
+                row={
+                    "op": "register",
+                    "query": "q",
+                    "version": 1,
+                    "plan": plan.to_json(),
+                    "text": "",
+                },
+            )
         ]
         rows += [
-            Fix(position=0, object=f"o{parts.index(load)}", event_us=SECOND_US, x=1.0, y=1.0, attributes={"load": load})
+            Fix(
+                position=0,
+                object=f"o{parts.index(load)}",
+                event_us=SECOND_US,
+                x=1.0,
+                y=1.0,
+                attributes={"load": load},
+            )
             for load in turned
         ]
         rows.append(Control(position=0, row={"op": "end"}))

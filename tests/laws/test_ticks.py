@@ -25,7 +25,25 @@ def run_cases(draw, kind=None):
     return case, draw(courses(len(case.rows))), draw(courses(len(case.rows)))
 
 
-@pytest.mark.spec("X1", "X2", "X4", "X6", "G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "P1", "P5", "P7", "P8")
+@pytest.mark.spec(
+    "X1",
+    "X2",
+    "X4",
+    "X6",
+    "G1",
+    "G2",
+    "G3",
+    "G4",
+    "G5",
+    "G6",
+    "G7",
+    "G8",
+    "G9",
+    "P1",
+    "P5",
+    "P7",
+    "P8",
+)
 @pytest.mark.parametrize("kind", KINDS)
 @tries(10)
 @given(data=st.data())
@@ -56,7 +74,9 @@ def test_ticks_that_are_judged_together_tell_what_they_tell_one_by_one(kind, dat
 
 @pytest.mark.spec("G6")
 @tries(30)
-@given(data=st.data(), kind=st.sampled_from(("moving", "moving", "neighbours", "counting")))
+@given(
+    data=st.data(), kind=st.sampled_from(("moving", "moving", "neighbours", "counting"))
+)
 def test_caches_that_stay_in_memory_tell_what_brute_force_tells(kind, data):
     case = data.draw(cases(kind=kind, rows=40))
     course = data.draw(courses(len(case.rows), margins=(0.5, 1.5, 4.0), shards=(1, 2)))
@@ -65,12 +85,23 @@ def test_caches_that_stay_in_memory_tell_what_brute_force_tells(kind, data):
 
 def shuffled(case, rng, within_us):
     """The same fixes in another order: none comes more than the lateness after a later one. Queries come first."""
-    plans = [row for row in case.rows if isinstance(row, oracle.Control) and row.row["op"] == "register"]
+    plans = [
+        row
+        for row in case.rows
+        if isinstance(row, oracle.Control) and row.row["op"] == "register"
+    ]
     fixes = [row for row in case.rows if isinstance(row, oracle.Fix)]
-    fixes = list({(fix.object, fix.event_us): fix for fix in fixes}.values())  # of doubles, the first in the log stays
+    fixes = list(
+        {(fix.object, fix.event_us): fix for fix in fixes}.values()
+    )  # of doubles, the first in the log stays
     fixes.sort(key=lambda fix: (fix.event_us + rng.randint(0, within_us), rng.random()))
     end = oracle.Control(position=0, row={"op": "end"})
-    return replace(case, rows=tuple(replace(r, position=n) for n, r in enumerate([*plans[:3], *fixes, end])))
+    return replace(
+        case,
+        rows=tuple(
+            replace(r, position=n) for n, r in enumerate([*plans[:3], *fixes, end])
+        ),
+    )
 
 
 @pytest.mark.spec("X2")
@@ -79,16 +110,32 @@ def shuffled(case, rng, within_us):
 def test_with_lateness_changes_do_not_depend_on_the_order_of_arrival(seed, one, other):
     case = case_of(seed)
     case = replace(case, rules=replace(case.rules, lateness_us=5 * SECOND_US))
-    orders = [shuffled(case, Random(number), 5 * SECOND_US - 1) for number in (one, other)]
+    orders = [
+        shuffled(case, Random(number), 5 * SECOND_US - 1) for number in (one, other)
+    ]
     found = []
     for rows in orders:
         changes, counters, _ = run_steps(rows, cut_at(rows, seed), shards=1)
         assert counters.late == 0
-        found.append([(r["query"], r["object"], r["partner"], r["sign"], r["cause"], r["event_ts"], r["value"])
-                      for r in changes.to_pylist()])  # fmt: skip
+        found.append(
+            [
+                (
+                    r["query"],
+                    r["object"],
+                    r["partner"],
+                    r["sign"],
+                    r["cause"],
+                    r["event_ts"],
+                    r["value"],
+                )
+                for r in changes.to_pylist()
+            ]
+        )
     assert sorted(found[0], key=repr) == sorted(found[1], key=repr)
 
 
 def cut_at(case, seed):
     rng, rows = Random(seed), len(case.rows)
-    return Segmentation(cuts=tuple(sorted(rng.sample(range(1, rows), rows // 3))), batches=(1, 2, 3))
+    return Segmentation(
+        cuts=tuple(sorted(rng.sample(range(1, rows), rows // 3))), batches=(1, 2, 3)
+    )

@@ -35,7 +35,11 @@ SECOND_US = 1_000_000
 def highest(rows):
     """The largest time that the rows of a log name."""
     return max(
-        (row.event_us if isinstance(row, Fix) else row.row.get("ts", START_US) for row in rows), default=START_US
+        (
+            row.event_us if isinstance(row, Fix) else row.row.get("ts", START_US)
+            for row in rows
+        ),
+        default=START_US,
     )
 
 
@@ -43,12 +47,20 @@ def highest(rows):
 def pauses(draw, *, layers=None):
     """A stream that pauses at any place, how it is cut, how long it pauses, and in how many shards it is run."""
     case = draw(
-        cases(kind=draw(st.sampled_from((None, *KINDS))), layers=draw(st.booleans()) if layers is None else layers)
+        cases(
+            kind=draw(st.sampled_from((None, *KINDS))),
+            layers=draw(st.booleans()) if layers is None else layers,
+        )
     )
     rows = case.rows[: draw(st.integers(1, len(case.rows)))]
     rows = tuple(row for row in rows if isinstance(row, Fix) or row.row["op"] != "end")
     case = replace(case, rows=rows)
-    return case, draw(segmentations(len(rows))), draw(st.integers(1, 60)), draw(st.integers(1, 2))
+    return (
+        case,
+        draw(segmentations(len(rows))),
+        draw(st.integers(1, 60)),
+        draw(st.integers(1, 2)),
+    )
 
 
 class Shards:
@@ -56,20 +68,30 @@ class Shards:
 
     def __init__(self, case, cut, shards):
         self.case, self.rows = case, list(case.rows)
-        self._settings = [laws.settings_of(case.rules, shard=shard, shards=shards) for shard in range(shards)]
+        self._settings = [
+            laws.settings_of(case.rules, shard=shard, shards=shards)
+            for shard in range(shards)
+        ]
         self._states, self._layer_of = [State()] * shards, laws._layer_of(case.layers)
         segments, self.order = laws.packets_of(case, cut, shards)
         self.changes = [self._step(packets) for packets in segments]
         self._next = len(segments)
 
     def _step(self, packets):
-        done = [step(state, [packet], of, self._layer_of)
-                for state, packet, of in zip(self._states, packets, self._settings, strict=True)]  # fmt: skip
+        done = [
+            step(state, [packet], of, self._layer_of)
+            for state, packet, of in zip(
+                self._states, packets, self._settings, strict=True
+            )
+        ]
         self._states = [one.state for one in done]
         return settled([one.changes for one in done])
 
     def wanted(self):
-        found = [wanted_us(state, of) for state, of in zip(self._states, self._settings, strict=True)]
+        found = [
+            wanted_us(state, of)
+            for state, of in zip(self._states, self._settings, strict=True)
+        ]
         return min((us for us in found if us is not None), default=None)
 
     def clock(self, ts):
@@ -91,7 +113,9 @@ def test_who_brings_about_what_is_wanted_misses_nothing_that_time_changes(pause)
     lateness_us = case.rules.lateness_us
     before = None
     while (wanted := run.wanted()) is not None and wanted < until_us - lateness_us:
-        assert before is None or wanted > before  # the agenda goes on: every time comes once
+        assert (
+            before is None or wanted > before
+        )  # the agenda goes on: every time comes once
         run.clock(wanted + lateness_us + 1)
         before = wanted
     seen = any(isinstance(row, Fix) or row.row["op"] == "clock" for row in case.rows)
@@ -103,14 +127,18 @@ def test_who_brings_about_what_is_wanted_misses_nothing_that_time_changes(pause)
     assert not seen or oracle.agree(oracle.fold(expected), brute)
 
 
-ARRIVAL_US = START_US + 4_000 * SECOND_US  # when the last of a case's fixes came: all delays are shown by then
+ARRIVAL_US = (
+    START_US + 4_000 * SECOND_US
+)  # when the last of a case's fixes came: all delays are shown by then
 
 
 def live_run(home, case, pause_s, cut):
     """A live log through the local engine, with `pause_s` after its end; its changes, rows, and the wall clock."""
     rows = case.rows
     stream = settings_of("grid", case.rules)
-    written = write_log(home.log("grid"), rows, cut.cuts, arrival_us=ARRIVAL_US, live=True)
+    written = write_log(
+        home.log("grid"), rows, cut.cuts, arrival_us=ARRIVAL_US, live=True
+    )
     wall = [ARRIVAL_US]
     engine = LocalEngine(home, stream, now_us=lambda: wall[0])
     while wall[0] <= ARRIVAL_US + pause_s * SECOND_US:
@@ -120,9 +148,12 @@ def live_run(home, case, pause_s, cut):
     engine.close()
     clocks = [
         Control(position=len(rows) + number, row=json.loads(written.log.read(segment)))
-        for number, segment in enumerate(one for one in written.log.segments(0) if one.clock and "delay_us" in
-                                         json.loads(written.log.read(one)))
-    ]  # fmt: skip
+        for number, segment in enumerate(
+            one
+            for one in written.log.segments(0)
+            if one.clock and "delay_us" in json.loads(written.log.read(one))
+        )
+    ]
     return tables.read(home.table("changes", "grid")), clocks, engine
 
 
@@ -135,11 +166,18 @@ def test_a_live_stream_that_pauses_ends_with_what_brute_force_says_at_wall_time(
         changes, clocks, engine = live_run(Home(Path(folder)), case, pause_s, cut)
         delay_us = engine._timekeeper.feed.delays.largest_us
     wall_us = ARRIVAL_US + pause_s * SECOND_US
-    assert all(clock.row["ts"] <= wall_us - delay_us - timekeeper.SETTLE_US for clock in clocks)
+    assert all(
+        clock.row["ts"] <= wall_us - delay_us - timekeeper.SETTLE_US for clock in clocks
+    )
     assert len(clocks) <= pause_s + 1
     rows = [*case.rows, *clocks]
     folded = oracle.fold(oracle.changes(rows, rules=case.rules))
     assert len(changes) == len(oracle.changes(rows, rules=case.rules))
     if engine._timekeeper.feed.live and engine.state.max_event != NEVER:
-        at_wall = Control(position=len(rows), row={"op": "clock", "ts": wall_us - delay_us - timekeeper.SETTLE_US})
-        assert oracle.agree(folded, oracle.answer([*case.rows, at_wall], rules=case.rules))
+        at_wall = Control(
+            position=len(rows),
+            row={"op": "clock", "ts": wall_us - delay_us - timekeeper.SETTLE_US},
+        )
+        assert oracle.agree(
+            folded, oracle.answer([*case.rows, at_wall], rules=case.rules)
+        )

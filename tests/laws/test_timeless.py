@@ -27,8 +27,12 @@ attributes = { speed = "double" }
 nulls = ["NA"]
 """
 CARS = StreamSettings(
-    name="cars", format="csv", crs="planar", columns=Columns(object="id", x="x", y="y"), engine="local"
-)  # fmt: skip
+    name="cars",
+    format="csv",
+    crs="planar",
+    columns=Columns(object="id", x="x", y="y"),
+    engine="local",
+)
 CENTRE = "REGISTER QUERY centre AS SELECT * FROM cars INSIDE (0, 0, 4, 10)"
 
 
@@ -39,7 +43,9 @@ def home_of(folder: Path) -> Home:
 
 
 def fairway(home: Home, *args: str) -> str:
-    done = CliRunner().invoke(app, ["--home", str(home.root), *args], prog_name="fairway")
+    done = CliRunner().invoke(
+        app, ["--home", str(home.root), *args], prog_name="fairway"
+    )
     assert done.exit_code == 0, done.output
     return done.stdout
 
@@ -48,7 +54,10 @@ def fairway(home: Home, *args: str) -> str:
 def test_a_feed_without_times_loses_no_record(tmp_path: Path):
     """30,000 records of 30 objects, replayed twice as fast as the disk takes them."""
     home, file = home_of(tmp_path / "home"), tmp_path / "cars.csv"
-    file.write_text("id,x,y\n" + "".join(f"car-{n % 30},{n * 7 % 11},{n % 10}\n" for n in range(30_000)))
+    file.write_text(
+        "id,x,y\n"
+        + "".join(f"car-{n % 30},{n * 7 % 11},{n % 10}\n" for n in range(30_000))
+    )
     conf = tmp_path / "home" / "conf" / "streams.toml"
     conf.write_text(CONF.replace('attributes = { speed = "double" }\n', ""))
     fairway(home, "query", "register", "--text", CENTRE)
@@ -58,28 +67,48 @@ def test_a_feed_without_times_loses_no_record(tmp_path: Path):
     assert "60,000 fixes" in said
     assert "0 rejects, 0 late, 0 double" in said
     last = {f"car-{n % 30}": n * 7 % 11 for n in range(30_000)}
-    assert answer(home, "centre")["object"].to_pylist() == sorted(name for name, x in last.items() if x <= 4)
+    assert answer(home, "centre")["object"].to_pylist() == sorted(
+        name for name, x in last.items() if x <= 4
+    )
 
 
-RECORDS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 8)), min_size=1, max_size=60)
+RECORDS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(0, 8)), min_size=1, max_size=60
+)
 
 
 @given(records=RECORDS, cut=st.integers(1, 20), pause_us=st.integers(0, 5))
-def test_instants_rise_with_the_log_and_are_never_ahead_of_the_arrival(records, cut, pause_us, tmp_path_factory):
+def test_instants_rise_with_the_log_and_are_never_ahead_of_the_arrival(
+    records, cut, pause_us, tmp_path_factory
+):
     folder = tmp_path_factory.mktemp("home")
     home, file = Home(folder), folder / "cars.csv"
-    clock = iter(range(1_000_000, 10**9, max(pause_us, 1))) if pause_us else iter([1_000_000] * 1000)
+    clock = (
+        iter(range(1_000_000, 10**9, max(pause_us, 1)))
+        if pause_us
+        else iter([1_000_000] * 1000)
+    )
     for start in range(0, len(records), cut):
         lines = [f"{name},{x},1\n" for name, x in records[start : start + cut]]
         file.write_text("id,x,y\n" + "".join(lines))
-        replay(Log(home.log("cars")), file, CARS, end_mark=False, clock=lambda: next(clock))
+        replay(
+            Log(home.log("cars")), file, CARS, end_mark=False, clock=lambda: next(clock)
+        )
     log = Log(home.log("cars"))
-    found = [decode(log.read(one), CARS, arrival_us=one.arrival_us).fixes for one in log.segments(0)]
-    assert [name for fixes in found for name in fixes["object"].to_pylist()] == [name for name, _ in records]
+    found = [
+        decode(log.read(one), CARS, arrival_us=one.arrival_us).fixes
+        for one in log.segments(0)
+    ]
+    assert [name for fixes in found for name in fixes["object"].to_pylist()] == [
+        name for name, _ in records
+    ]
     instants = [ts for fixes in found for ts in fixes["event_ts"].to_pylist()]
     assert all(after > before for before, after in pairwise(instants))
-    assert all(ts <= segment.arrival_us for fixes, segment in zip(found, log.segments(0), strict=True)
-               for ts in fixes["event_ts"].to_pylist())  # fmt: skip
+    assert all(
+        ts <= segment.arrival_us
+        for fixes, segment in zip(found, log.segments(0), strict=True)
+        for ts in fixes["event_ts"].to_pylist()
+    )
 
 
 def test_what_could_not_be_read_in_attributes_is_told_by_run_and_status(tmp_path: Path):

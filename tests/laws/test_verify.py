@@ -37,20 +37,30 @@ def test_answers_of_a_kind_hold(kind, seed):
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
         stream = lived(home, case_of(seed, kind=kind))
-        assert [found.query for found in verifying.verify(home, stream) if not found.holds] == []
+        assert [
+            found.query for found in verifying.verify(home, stream) if not found.holds
+        ] == []
 
 
 @pytest.mark.spec("X1")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_that_is_taken_away_is_found(kind, tmp_path, monkeypatch):
-    for seed in range(7, 40):  # the first life in which a query that is there in the end had members
+    for seed in range(
+        7, 40
+    ):  # the first life in which a query that is there in the end had members
         home = Home(tmp_path / str(seed))
         stream = lived(home, case_of(seed, kind=kind))
         whole = verifying.stream_changes(home, "grid")
         told = whole.to_pandas()
         alive = [found.query for found in verifying.verify(home, stream)]
-        counting = ((told["cause"] != "inside") & told["query"].isin(alive)).to_numpy().nonzero()[0]
+        counting = (
+            ((told["cause"] != "inside") & told["query"].isin(alive))
+            .to_numpy()
+            .nonzero()[0]
+        )
         if len(counting):
             break
-    monkeypatch.setattr(verifying, "stream_changes", lambda *_: whole.slice(0, int(counting[-1])))
+    monkeypatch.setattr(
+        verifying, "stream_changes", lambda *_: whole.slice(0, int(counting[-1]))
+    )
     assert not all(found.holds for found in verifying.verify(home, stream))

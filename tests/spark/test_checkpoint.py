@@ -24,7 +24,11 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.spec("S2", "X6")]
 def _follow(spark, home, stream):
     with owned(home, stream.name, engine="spark") as owner:
         frozen(home, stream, engine="spark", shards=stream.shards)
-        streaming.follow(spark, streaming.Sink(home=home, stream=stream, owner=owner), until_idle=True)
+        streaming.follow(
+            spark,
+            streaming.Sink(home=home, stream=stream, owner=owner),
+            until_idle=True,
+        )
 
 
 def _changes(home):
@@ -80,7 +84,10 @@ def test_a_stream_goes_on_whatever_became_of_its_checkpoint(spark, half, home, w
 
     folder = home.stream("grid") / "spark"
     for name in ("offsets", "commits"):
-        newest = max((folder / "checkpoint" / name).glob("[0-9]*"), key=lambda path: int(path.name))
+        newest = max(
+            (folder / "checkpoint" / name).glob("[0-9]*"),
+            key=lambda path: int(path.name),
+        )
         newest.write_bytes(b"")
     (folder / "keys.json").write_bytes(b"")
     _follow(spark, home, STREAM)
@@ -93,7 +100,10 @@ def test_a_stream_goes_on_when_files_of_spark_s_state_are_damaged(spark, home, w
     _write(home, 1)
     _follow(spark, home, STREAM)
     assert _changes(home).equals(whole)
-    assert "is damaged; the stream is read again from segment 0" in read_alerts(home)[-1].text
+    assert (
+        "is damaged; the stream is read again from segment 0"
+        in read_alerts(home)[-1].text
+    )
 
 
 def _damage(state):

@@ -28,7 +28,11 @@ pytestmark = pytest.mark.timeout(600)
 
 def few(examples):
     """So many examples in the quick profile; none is made smaller, as each takes seconds."""
-    return settings(tries(examples), phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    return settings(
+        tries(examples),
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +47,9 @@ def small_batches():
 def long_cases(draw):
     """Cases of all kinds of queries with many rows: on Spark a batch costs a second, however much is in it."""
     seed, layers = draw(st.integers(0, (1 << 48) - 1)), draw(st.booleans())
-    case = case_of(seed, kept=(True,) * 160, names=("q1", "q2", "q3", "q4", "q5"), layers=layers)
+    case = case_of(
+        seed, kept=(True,) * 160, names=("q1", "q2", "q3", "q4", "q5"), layers=layers
+    )
     assume(all(case.layers.values()))  # a layer without features cannot be loaded
     return case
 
@@ -58,7 +64,9 @@ def run_stream(spark, home, stream, *, batches=None):
     with owned(home, stream.name, engine="spark") as owner:
         sink = streaming.Sink(home=home, stream=stream, owner=owner)
         feed = streaming.feed_of(spark, home, stream)
-        query = streaming.start(spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold")
+        query = streaming.start(
+            spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold"
+        )
         try:
             _wait(query, sink, batches)
         finally:
@@ -79,11 +87,18 @@ def _wait(query, sink, batches):
 
 @pytest.mark.spec("X1", "X2", "X6")
 @few(2)
-@given(case=long_cases(), shards=st.sampled_from((1, 2)), margin=st.sampled_from(MARGINS))
-def test_a_stream_tells_what_brute_force_tells_also_after_a_restart(spark, small_batches, case, shards, margin):
+@given(
+    case=long_cases(), shards=st.sampled_from((1, 2)), margin=st.sampled_from(MARGINS)
+)
+def test_a_stream_tells_what_brute_force_tells_also_after_a_restart(
+    spark, small_batches, case, shards, margin
+):
     cuts = tuple(range(12, len(case.rows), 12))
     with tempfile.TemporaryDirectory() as folder:
-        home, stream = Home(Path(folder)), settings_of("grid", case.rules, shards=shards, margin=margin)
+        home, stream = (
+            Home(Path(folder)),
+            settings_of("grid", case.rules, shards=shards, margin=margin),
+        )
         case = store_layers(home, case)
         written = write_log(home.log("grid"), case.rows, cuts)
         run_stream(spark, home, stream, batches=2)
@@ -98,14 +113,23 @@ def test_a_stream_tells_what_brute_force_tells_also_after_a_restart(spark, small
 
 @pytest.mark.spec("X1", "X2")
 @few(4)
-@given(case=long_cases(), shards=st.sampled_from((1, 2, 3)), margin=st.sampled_from(MARGINS))
+@given(
+    case=long_cases(),
+    shards=st.sampled_from((1, 2, 3)),
+    margin=st.sampled_from(MARGINS),
+)
 def test_a_batch_tells_what_brute_force_tells(spark, case, shards, margin):
     cuts = tuple(range(9, len(case.rows), 9))
     with tempfile.TemporaryDirectory() as folder:
-        home, stream = Home(Path(folder)), settings_of("grid", case.rules, shards=shards, margin=margin)
+        home, stream = (
+            Home(Path(folder)),
+            settings_of("grid", case.rules, shards=shards, margin=margin),
+        )
         case = store_layers(home, case)
         written = write_log(home.log("grid"), case.rows, cuts)
-        changes = replay(spark, feed_of(home, stream, streaming.shard_keys(spark, shards)))
+        changes = replay(
+            spark, feed_of(home, stream, streaming.shard_keys(spark, shards))
+        )
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert told(changes, written.order) == told_by_oracle(expected.changes)
 
@@ -114,7 +138,9 @@ def test_each_shard_has_a_partition_of_its_own(spark):
     from pyspark.sql import functions as sf
 
     keys = streaming.shard_keys(spark, 5)
-    placed = spark.createDataFrame([(key,) for key in keys], "key int").select(sf.expr("pmod(hash(key), 5)").alias("p"))
+    placed = spark.createDataFrame([(key,) for key in keys], "key int").select(
+        sf.expr("pmod(hash(key), 5)").alias("p")
+    )
     assert sorted(row["p"] for row in placed.collect()) == [0, 1, 2, 3, 4]
 
 

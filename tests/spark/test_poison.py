@@ -17,9 +17,15 @@ from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.timeout(900)
 FIXES = StreamSettings(
-    name="fixes", format="csv", crs="planar", time_unit="s", max_ahead_s=None, shards=2,
-    columns=Columns(object="id", event_ts="t", x="x", y="y"), attributes={"state": "string"},
-)  # fmt: skip
+    name="fixes",
+    format="csv",
+    crs="planar",
+    time_unit="s",
+    max_ahead_s=None,
+    shards=2,
+    columns=Columns(object="id", event_ts="t", x="x", y="y"),
+    attributes={"state": "string"},
+)
 TEXT = """
 REGISTER QUERY good AS SELECT * FROM fixes INSIDE (0, 0, 10, 10);
 REGISTER QUERY cast_fails AS SELECT * FROM fixes WHERE CAST(object AS INT) IN (1, 2);
@@ -28,34 +34,57 @@ REGISTER QUERY bad AS SELECT * FROM fixes WHERE state = 'free';
 
 
 def told(home):
-    rows = tables.read(home.table("changes", "fixes")).sort_by([("position", "ascending"), ("seq", "ascending")])
-    return [(r["position"], r["query"], r["object"], r["sign"], r["cause"]) for r in rows.to_pylist()]
+    rows = tables.read(home.table("changes", "fixes")).sort_by(
+        [("position", "ascending"), ("seq", "ascending")]
+    )
+    return [
+        (r["position"], r["query"], r["object"], r["sign"], r["cause"])
+        for r in rows.to_pylist()
+    ]
 
 
 def run_spark(spark, home, stream):
     with owned(home, stream.name, engine="spark") as owner:
-        streaming.follow(spark, streaming.Sink(home=home, stream=stream, owner=owner), until_idle=True)
+        streaming.follow(
+            spark,
+            streaming.Sink(home=home, stream=stream, owner=owner),
+            until_idle=True,
+        )
 
 
 @pytest.mark.spec("S3")
-def test_a_query_that_cannot_be_judged_fails_alone_and_the_local_engine_tells_the_same_of_all_others(spark, tmp_path):
+def test_a_query_that_cannot_be_judged_fails_alone_and_the_local_engine_tells_the_same_of_all_others(
+    spark, tmp_path
+):
     home = Home(tmp_path)
     register(home, {"fixes": FIXES}, parse(TEXT), owner="me")
     log = bare_log(home.log("fixes"))
-    log.append(b"id,t,x,y,state\n1,1,5,5,free\n2,1,5,5,free\n3,1,5,5,busy\n", arrival_us=1_000_000)
+    log.append(
+        b"id,t,x,y,state\n1,1,5,5,free\n2,1,5,5,free\n3,1,5,5,busy\n",
+        arrival_us=1_000_000,
+    )
     run_spark(spark, home, FIXES)
     log.append(b"id,t,x,y\nabc,2,5,5\n", arrival_us=2_000_000)
     run_spark(spark, home, replace(FIXES, attributes={}))
     found = told(home)
-    assert [row[1:] for row in found if row[4] == "failed"] == [("bad", "1", -1, "failed"), ("bad", "2", -1, "failed")]
+    assert [row[1:] for row in found if row[4] == "failed"] == [
+        ("bad", "1", -1, "failed"),
+        ("bad", "2", -1, "failed"),
+    ]
     assert {row[2] for row in found if row[1] == "good"} == {"1", "2", "3", "abc"}
     assert {row[2] for row in found if row[1] == "cast_fails"} == {"1", "2"}
     assert {row.name: row.state for row in queries(home)} == {
-        "bad": "failed", "cast_fails": "registered", "good": "registered"
-    }  # fmt: skip
+        "bad": "failed",
+        "cast_fails": "registered",
+        "good": "registered",
+    }
     again = Home(tmp_path / "again")
     for segment in log.segments(0):
-        Log(again.log("fixes")).append(log.read(segment), arrival_us=segment.arrival_us, control=segment.control)
+        Log(again.log("fixes")).append(
+            log.read(segment), arrival_us=segment.arrival_us, control=segment.control
+        )
     run(again, replace(FIXES, engine="local", shards=1, attributes={}), until_idle=True)
-    others = [row for row in told(again) if row[1] != "bad"]  # which cannot be judged there from the first fix on
+    others = [
+        row for row in told(again) if row[1] != "bad"
+    ]  # which cannot be judged there from the first fix on
     assert others == [row for row in found if row[1] != "bad"]

@@ -15,12 +15,16 @@ def clustered(count):
     random = np.random.default_rng(3)
     centres = random.uniform(-8.7, -8.5, (6, 1)), random.uniform(41.1, 41.2, (6, 1))
     which = random.integers(0, 6, count)
-    return np.column_stack([centre[which, 0] + random.normal(0, 0.01, count) for centre in centres])
+    return np.column_stack(
+        [centre[which, 0] + random.normal(0, 0.01, count) for centre in centres]
+    )
 
 
 @pytest.mark.spec("B3", "B4")
 @pytest.mark.parametrize("wanted", [2, 5, 40])
-def test_sedona_gives_as_many_regions_as_wanted_that_tile_the_plane_evenly(spark, wanted):
+def test_sedona_gives_as_many_regions_as_wanted_that_tile_the_plane_evenly(
+    spark, wanted
+):
     from st_common.spark.regions import sedona_split
 
     points = clustered(2_000)
@@ -31,7 +35,9 @@ def test_sedona_gives_as_many_regions_as_wanted_that_tile_the_plane_evenly(spark
     regions = Regions(group="g", version=1, region_id=split.paths, bounds=split.bounds)
     far = np.array([[-1e9, 1e9], [1e9, -1e9], [0, 0]])
     x, y = np.concatenate([points, far]).T
-    rows = rows_per_region(regions, x.copy(), y.copy())  # raises when the regions do not tile
+    rows = rows_per_region(
+        regions, x.copy(), y.copy()
+    )  # raises when the regions do not tile
     assert rows.sum() == 2_003
     assert rows.max() < 5 * 2_003 / wanted
 
@@ -41,7 +47,10 @@ def test_the_same_sample_gives_the_same_regions_in_any_order(spark):
     from st_common.spark.regions import sedona_split
 
     points = clustered(500)
-    first, second = sedona_split(spark, points, 10), sedona_split(spark, points[::-1], 10)
+    first, second = (
+        sedona_split(spark, points, 10),
+        sedona_split(spark, points[::-1], 10),
+    )
     assert first.paths == second.paths
     np.testing.assert_array_equal(first.bounds, second.bounds)
 
@@ -55,17 +64,42 @@ def test_a_sample_that_is_too_small_or_all_in_one_place_is_left_to_the_own_split
 
 
 @pytest.mark.spec("B4")
-def test_a_group_is_partitioned_by_a_share_of_a_file_and_both_deviations_are_stored(spark, tmp_path):
+def test_a_group_is_partitioned_by_a_share_of_a_file_and_both_deviations_are_stored(
+    spark, tmp_path
+):
     from st_common.spark.prepartition import prepartition, source_of
 
     file = tmp_path / "fixes.csv"
     file.write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in clustered(5_000)))
     home = Home(tmp_path / "home")
     source = source_of(home, tmp_path, [], str(file), group="cars")
-    by_sample = prepartition(home, "cars", source, strategy="sample", share=0.2, regions=12, session=spark)
-    assert (by_sample.tree, by_sample.regions, by_sample.rows, by_sample.note) == ("sedona", 12, 5_000, "")
+    by_sample = prepartition(
+        home, "cars", source, strategy="sample", share=0.2, regions=12, session=spark
+    )
+    assert (by_sample.tree, by_sample.regions, by_sample.rows, by_sample.note) == (
+        "sedona",
+        12,
+        5_000,
+        "",
+    )
     assert 900 < by_sample.chosen < 1_100
-    by_elements = prepartition(home, "cars", source, strategy="elements", elements=1_000, regions=12, session=spark)
-    assert (by_elements.tree, by_elements.regions, by_elements.rows) == ("median", 12, 4_000)
-    assert (by_sample.version, by_elements.version, current(home, "cars").version) == (1, 2, 2)
+    by_elements = prepartition(
+        home,
+        "cars",
+        source,
+        strategy="elements",
+        elements=1_000,
+        regions=12,
+        session=spark,
+    )
+    assert (by_elements.tree, by_elements.regions, by_elements.rows) == (
+        "median",
+        12,
+        4_000,
+    )
+    assert (by_sample.version, by_elements.version, current(home, "cars").version) == (
+        1,
+        2,
+        2,
+    )
     assert by_sample.std_deviation < 5_000 / 12

@@ -13,6 +13,8 @@ TOLD = json.loads((FOLDER / "told.json").read_text(encoding="utf-8"))
 RECORDINGS = {name: read_recording(FOLDER / f"{name}.jsonl") for name in TOLD}
 
 
-@pytest.mark.parametrize("name", [name for name in TOLD if needs_spark(RECORDINGS[name])])
+@pytest.mark.parametrize(
+    "name", [name for name in TOLD if needs_spark(RECORDINGS[name])]
+)
 def test_a_stream_that_goes_over_to_spark_tells_what_it_told(spark, name, tmp_path):
     assert replay(RECORDINGS[name], tmp_path / "home", spark) == TOLD[name]

@@ -28,8 +28,14 @@ RULES = Rules(lateness_us=2 * SECOND_US, silence_us=10 * SECOND_US, tick_us=SECO
 def mixed_rows(seed):
     """Rows of a log with queries of every kind, some replaced on the way."""
     rng = random.Random(seed)
-    fixes = [row for n in range(4) for row in case_of(seed + n).rows if isinstance(row, Fix)]
-    rows = [query("register", f"{kind}{n}", 1, plan_of(rng, kind)) for kind in KINDS for n in range(3)]
+    fixes = [
+        row for n in range(4) for row in case_of(seed + n).rows if isinstance(row, Fix)
+    ]
+    rows = [
+        query("register", f"{kind}{n}", 1, plan_of(rng, kind))
+        for kind in KINDS
+        for n in range(3)
+    ]
     for number, fix in enumerate(fixes):
         rows.append(fix)
         if number % 25 == 9:
@@ -39,7 +45,14 @@ def mixed_rows(seed):
 
 
 def query(op, name, version, plan):
-    row = {"op": op, "query": name, "version": version, "plan": plan.to_json(), "text": "", "owner": "t"}
+    row = {
+        "op": op,
+        "query": name,
+        "version": version,
+        "plan": plan.to_json(),
+        "text": "",
+        "owner": "t",
+    }
     return Control(position=0, row=row)
 
 
@@ -63,13 +76,21 @@ def go_on(spark, home, stream, shards):
     """The stream on Spark over what is new in the log, in this session."""
     with owned(home, stream.name, engine="spark") as owner:
         keyed = frozen(home, stream, engine="spark", shards=shards)
-        sink = streaming.Sink(home=home, stream=replace(keyed, shards=shards), owner=owner)
+        sink = streaming.Sink(
+            home=home, stream=replace(keyed, shards=shards), owner=owner
+        )
         streaming.follow(spark, sink, until_idle=True)
 
 
 @pytest.mark.spec("X1", "X4", "P8")
-def test_from_local_to_spark_to_more_shards_and_back_tells_what_the_local_engine_tells(spark, tmp_path):
-    home, stream, rows = Home(tmp_path / "home"), settings_of("grid", RULES), mixed_rows(11)
+def test_from_local_to_spark_to_more_shards_and_back_tells_what_the_local_engine_tells(
+    spark, tmp_path
+):
+    home, stream, rows = (
+        Home(tmp_path / "home"),
+        settings_of("grid", RULES),
+        mixed_rows(11),
+    )
     quarter = -(-len(rows) // 4)
     parts = [rows[at : at + quarter] for at in range(0, len(rows), quarter)]
     of_spark = partial(export.states, spark)
@@ -80,8 +101,12 @@ def test_from_local_to_spark_to_more_shards_and_back_tells_what_the_local_engine
 
     write_log(home.log("grid"), parts[1], cuts=range(0, quarter, 9))
     go_on(spark, home, stream, 2)
-    shutil.rmtree(home.stream("grid") / "g1" / "seed")  # from the first batch on the checkpoint has all
-    write_log(home.log("grid"), parts[2][:9])  # seen by a restart from the checkpoint that began with seeds
+    shutil.rmtree(
+        home.stream("grid") / "g1" / "seed"
+    )  # from the first batch on the checkpoint has all
+    write_log(
+        home.log("grid"), parts[2][:9]
+    )  # seen by a restart from the checkpoint that began with seeds
     reshard.reshard(home, stream, engine="spark", shards=3, export=of_spark)
 
     write_log(home.log("grid"), parts[2][9:], cuts=range(0, quarter, 9))

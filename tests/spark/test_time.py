@@ -40,27 +40,51 @@ def clocks(log):
 def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(spark, tmp_path):
     home = Home(tmp_path / "spark")
     stream = StreamSettings(
-        name="cars", format="csv", crs="planar", time_unit="us", silence_s=30.0, shards=2,
+        name="cars",
+        format="csv",
+        crs="planar",
+        time_unit="us",
+        silence_s=30.0,
+        shards=2,
         columns=Columns(object="id", event_ts="t", x="x", y="y"),
-    )  # fmt: skip
+    )
     log, now_us = bare_log(home.log("cars")), time.time_ns() // 1000
-    log.append(f"id,t,x,y\na,{now_us - 60_000_000},5,5\n".encode(), arrival_us=now_us - 60_000_000, live=True)
+    log.append(
+        f"id,t,x,y\na,{now_us - 60_000_000},5,5\n".encode(),
+        arrival_us=now_us - 60_000_000,
+        live=True,
+    )
     register(home, {"cars": stream}, parse(STATEMENTS), owner="me")
     run(spark, home, stream)
     assert len(clocks(log)) >= 1
-    assert answer(home, "box")["object"].to_pylist() == answer(home, "near")["object"].to_pylist() == []
+    assert (
+        answer(home, "box")["object"].to_pylist()
+        == answer(home, "near")["object"].to_pylist()
+        == []
+    )
     assert answer(home, "many")["value"].to_pylist() == [0.0]
-    run(spark, home, stream)  # what shards wait for is not known at a start: one row asks
+    run(
+        spark, home, stream
+    )  # what shards wait for is not known at a start: one row asks
     once = Home(tmp_path / "local")
     copy = bare_log(once.log("cars"))
     for segment in log.segments(0):
-        marks = {"control": segment.control, "clock": segment.clock, "live": segment.live}
+        marks = {
+            "control": segment.control,
+            "clock": segment.clock,
+            "live": segment.live,
+        }
         copy.append(log.read(segment), arrival_us=segment.arrival_us, **marks)
     engine = LocalEngine(once, dataclasses.replace(stream, shards=1))
     while engine.batch():
         pass
     engine.close()
     assert "expired" in tables.read(home.table("changes", "cars"))["cause"].to_pylist()
-    told = [tables.read(of.table("changes", "cars")).select(COLUMNS).sort_by([("position", "ascending"),
-            ("seq", "ascending")]).to_pylist() for of in (home, once)]  # fmt: skip
+    told = [
+        tables.read(of.table("changes", "cars"))
+        .select(COLUMNS)
+        .sort_by([("position", "ascending"), ("seq", "ascending")])
+        .to_pylist()
+        for of in (home, once)
+    ]
     assert told[0] == told[1]

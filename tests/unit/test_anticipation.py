@@ -29,20 +29,40 @@ def _registered(queries: int, kinds: int = 4) -> Packet:
         plan = (
             Plan(stream="s", inside=MovingBox(focal=focal, width=20, height=12)),
             Plan(stream="s", inside=MovingCircle(focal=focal, radius_m=9)),
-            Plan(stream="s", neighbours=Nearest(k=1 + number % 7, place=Place(focal=focal))),
-            Plan(stream="s", neighbours=Nearest(k=3, place=Place(x=50, y=50)), where="object <> 'o7'"),
+            Plan(
+                stream="s",
+                neighbours=Nearest(k=1 + number % 7, place=Place(focal=focal)),
+            ),
+            Plan(
+                stream="s",
+                neighbours=Nearest(k=3, place=Place(x=50, y=50)),
+                where="object <> 'o7'",
+            ),
         )[number % kinds]
-        rows.append({"op": "register", "query": f"q{number}", "version": 1, "plan": plan.to_json()})
+        rows.append(
+            {
+                "op": "register",
+                "query": f"q{number}",
+                "version": 1,
+                "plan": plan.to_json(),
+            }
+        )
     return control_packet(0, "\n".join(json.dumps(row) for row in rows).encode())
 
 
-def _rounds(seed: int, *, share: float, rounds: int = 12, step_m: float = 2.0) -> list[Packet]:
+def _rounds(
+    seed: int, *, share: float, rounds: int = 12, step_m: float = 2.0
+) -> list[Packet]:
     """Everybody reports first; then a share of the objects moves each second, and one vanishes."""
     rng = np.random.default_rng(seed)
     where = rng.random((OBJECTS, 2)) * SIDE
     packets = []
     for number in range(1, rounds + 1):
-        who = np.arange(OBJECTS) if number == 1 else np.sort(rng.choice(OBJECTS, int(OBJECTS * share), replace=False))
+        who = (
+            np.arange(OBJECTS)
+            if number == 1
+            else np.sort(rng.choice(OBJECTS, int(OBJECTS * share), replace=False))
+        )
         where[who] += rng.normal(0, step_m, (len(who), 2))
         gone = np.zeros(len(who), bool)
         gone[0] = number % 4 == 0
@@ -64,7 +84,9 @@ def _no_layer(layer, version):
     pytest.fail("no query joins a layer")
 
 
-def _run(packets: list[Packet], settings: Settings) -> tuple[list[dict], Counters, np.ndarray]:
+def _run(
+    packets: list[Packet], settings: Settings
+) -> tuple[list[dict], Counters, np.ndarray]:
     """One packet a batch; the changes, what was counted after the first round, the answer in the end."""
     state, told, counters = State(), [], Counters()
     for packet in packets:
@@ -86,7 +108,11 @@ def test_answers_are_the_same_with_a_cache_of_any_width(seed, margin):
     assert with_cache == without
     assert len(without) > 100
     gone_and_back = 6
-    assert counters.refills <= gone_and_back if margin == 30 else counters.refills > gone_and_back
+    assert (
+        counters.refills <= gone_and_back
+        if margin == 30
+        else counters.refills > gone_and_back
+    )
 
 
 @pytest.mark.spec("G6")
@@ -140,8 +166,14 @@ def _packet(number: int, *fixes: tuple[str, float, float]) -> Packet:
 @pytest.mark.parametrize(
     ("plan", "kind"),
     [
-        (Plan(stream="s", inside=MovingBox(focal="f", width=20, height=20)), "moving_box"),
-        (Plan(stream="s", inside=MovingCircle(focal="f", radius_m=10)), "moving_circle"),
+        (
+            Plan(stream="s", inside=MovingBox(focal="f", width=20, height=20)),
+            "moving_box",
+        ),
+        (
+            Plan(stream="s", inside=MovingCircle(focal="f", radius_m=10)),
+            "moving_circle",
+        ),
         (Plan(stream="s", neighbours=Nearest(k=1, place=Place(focal="f"))), "nearest"),
     ],
 )
@@ -154,7 +186,9 @@ def test_a_miss_is_a_member_that_the_query_reaches_though_it_did_not_report(plan
         _packet(2, ("f", 3, 0)),
         _packet(3, ("f", 98, 0)),  # `far` did not report: the paper misses it
         _packet(4, ("f", 99, 0)),  # it is a member by now: no miss again
-        _packet(5, ("f", 199, 0), ("last", 201, 0)),  # `last` reports where the query is now
+        _packet(
+            5, ("f", 199, 0), ("last", 201, 0)
+        ),  # `last` reports where the query is now
         control_packet(6, b'{"op":"end"}'),
     ]
     told, _, _ = _run(packets, Settings(margin=5.0, refills=False))
@@ -173,10 +207,20 @@ def test_the_overhead_of_caches_in_area_and_in_fixes_is_counted_by_kind():
         "b": Plan(stream="s", inside=MovingBox(focal="f", width=20, height=12)),
         "c": Plan(stream="s", inside=MovingCircle(focal="f", radius_m=9)),
     }
-    rows = [{"op": "register", "query": q, "version": 1, "plan": p.to_json()} for q, p in plans.items()]
+    rows = [
+        {"op": "register", "query": q, "version": 1, "plan": p.to_json()}
+        for q, p in plans.items()
+    ]
     packets = [
         control_packet(0, "\n".join(json.dumps(row) for row in rows).encode()),
-        _packet(1, ("f", 0, 0), ("in", 5, 0), ("cached", 0, 8.5), ("out", 50, 0), ("aside", 0, 50)),
+        _packet(
+            1,
+            ("f", 0, 0),
+            ("in", 5, 0),
+            ("cached", 0, 8.5),
+            ("out", 50, 0),
+            ("aside", 0, 50),
+        ),
         _packet(2, ("aside", 0, 51)),
         _packet(3, ("aside", 0, 52)),
         control_packet(4, b'{"op":"end"}'),

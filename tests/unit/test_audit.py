@@ -48,7 +48,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for numbers in (range(6), range(6, 12)):
         for second in numbers:
             place = 1 if second % 2 else 9
-            rows = f"a,{second},{place},1\nb,{second},{10 - place},1\nbad,{second},x,1\n"
+            rows = (
+                f"a,{second},{place},1\nb,{second},{10 - place},1\nbad,{second},x,1\n"
+            )
             log.append(f"id,t,x,y\n{rows}".encode(), arrival_us=second)
         run(home, STREAM, until_idle=True)
     return home.root
@@ -69,42 +71,69 @@ def _rewritten(home: Home, changes: pa.Table) -> None:
     path = home.table("changes", "s")
     committed = tables.committed(path, "engine")
     shutil.rmtree(path)
-    tables.append(path, changes, load_contract("changes"), app="engine", version=committed)
+    tables.append(
+        path, changes, load_contract("changes"), app="engine", version=committed
+    )
 
 
-def test_what_fits_together_holds_and_says_how_much_was_done_once_more(home: Home) -> None:
+def test_what_fits_together_holds_and_says_how_much_was_done_once_more(
+    home: Home,
+) -> None:
     found = list(audit(home, STREAM))
     assert [one.problem for one in found] == [None] * len(found)
     assert [one.unchecked for one in found if one.unchecked] == []
     assert found[-1].what == "positions and rejects: 36 records of segments 0 to 12"
 
 
-def test_what_was_not_done_once_more_is_said(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_done_once_more_is_said(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(auditing, "REPLAY_BYTES", 300)
-    assert [one.unchecked for one in audit(home, STREAM) if one.unchecked] == ["segments before 7"]
+    assert [one.unchecked for one in audit(home, STREAM) if one.unchecked] == [
+        "segments before 7"
+    ]
     assert _problems(home) == []
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]), "1 rows, the first at position"),
-        (lambda rows: rows.filter(pc.not_equal(rows["position"], rows["position"][4])), "the table has"),
-        (lambda rows: rows.filter(pc.greater(rows["position"], rows["position"][3])), "stands -1 times in the answer"),
+        (
+            lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]),
+            "1 rows, the first at position",
+        ),
+        (
+            lambda rows: rows.filter(
+                pc.not_equal(rows["position"], rows["position"][4])
+            ),
+            "the table has",
+        ),
+        (
+            lambda rows: rows.filter(pc.greater(rows["position"], rows["position"][3])),
+            "stands -1 times in the answer",
+        ),
     ],
     ids=["a row twice", "a row lost", "the first rows lost"],
 )
-def test_rows_that_are_lost_or_doubled_are_found(home: Home, change, problem: str) -> None:
-    rows = tables.read(home.table("changes", "s")).sort_by([("position", "ascending"), ("seq", "ascending")])
+def test_rows_that_are_lost_or_doubled_are_found(
+    home: Home, change, problem: str
+) -> None:
+    rows = tables.read(home.table("changes", "s")).sort_by(
+        [("position", "ascending"), ("seq", "ascending")]
+    )
     _rewritten(home, change(rows))
     assert any(problem in found for found in _problems(home)), _problems(home)
 
 
 def test_a_value_that_was_changed_is_found(home: Home) -> None:
     rows = tables.read(home.table("changes", "s"))
-    values = pc.if_else(pc.equal(rows["position"], pc.max(rows["position"])), 77.0, rows["value"])
+    values = pc.if_else(
+        pc.equal(rows["position"], pc.max(rows["position"])), 77.0, rows["value"]
+    )
     _rewritten(home, rows.set_column(rows.column_names.index("value"), "value", values))
-    assert any("rows differ, the first at position" in found for found in _problems(home))
+    assert any(
+        "rows differ, the first at position" in found for found in _problems(home)
+    )
 
 
 def test_a_flipped_bit_of_the_log_is_found(home: Home) -> None:
@@ -117,14 +146,24 @@ def test_a_flipped_bit_of_the_log_is_found(home: Home) -> None:
 
 def test_a_data_file_that_is_gone_is_found(home: Home) -> None:
     next(home.table("positions", "s").glob("**/*.parquet")).unlink()
-    assert any("is missing or cut" in found.problem for found in audit(home, STREAM) if found.problem)
+    assert any(
+        "is missing or cut" in found.problem
+        for found in audit(home, STREAM)
+        if found.problem
+    )
 
 
 def test_fixes_that_the_archive_lost_are_found(home: Home) -> None:
     path = home.table("positions", "s")
     rows, committed = tables.read(path), tables.committed(path, "archive-s")
     shutil.rmtree(path)
-    tables.append(path, rows.slice(1), load_contract("positions"), app="archive-s", version=committed)
+    tables.append(
+        path,
+        rows.slice(1),
+        load_contract("positions"),
+        app="archive-s",
+        version=committed,
+    )
     assert _problems(home) == ["23 fixes and 12 rejects instead of 24 and 12"]
 
 
@@ -144,10 +183,20 @@ def test_a_segment_that_was_given_up_is_passed_over_and_named_ever_after(
     path.write_bytes(path.read_bytes()[:70])
     with pytest.raises(LogError, match=r"13\.seg is damaged"):
         run(home, STREAM, until_idle=True)
-    command.main(["--home", str(home.root), "streams", "skip", "s", "13", "--why", "no copy"], standalone_mode=False)
-    assert capsys.readouterr().out == "s: segment 13 of its log is passed over: no copy\n"
+    command.main(
+        ["--home", str(home.root), "streams", "skip", "s", "13", "--why", "no copy"],
+        standalone_mode=False,
+    )
+    assert (
+        capsys.readouterr().out == "s: segment 13 of its log is passed over: no copy\n"
+    )
     assert run(home, STREAM, until_idle=True).fixes == 1
     log_of = next(iter(audit(home, STREAM)))
-    assert (log_of.problem, log_of.unchecked.startswith("what is passed over: segment 13 (")) == (None, True)
+    assert (
+        log_of.problem,
+        log_of.unchecked.startswith("what is passed over: segment 13 ("),
+    ) == (None, True)
     assert _problems(home) == []
-    assert "segment 13 of its log is passed over: no copy" in [alert.text for alert in read_alerts(home)]
+    assert "segment 13 of its log is passed over: no copy" in [
+        alert.text for alert in read_alerts(home)
+    ]

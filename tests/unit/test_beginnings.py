@@ -39,18 +39,28 @@ def test_a_query_on_an_empty_stream_is_told_nothing(fairway):
 
 @pytest.mark.spec("P4", "W4")
 @pytest.mark.parametrize("ran", [False, True], ids=("never run", "run"))
-def test_windows_are_told_what_they_do_not_see_and_others_what_they_start_from(fairway, ran):
+def test_windows_are_told_what_they_do_not_see_and_others_what_they_start_from(
+    fairway, ran
+):
     replay(fairway, 0, 1500)
     if ran:
         fairway("run", "cars", "--until-idle")
     replay(fairway, 2000, 33)
     said = fairway("query", "register", "--text", BOX + HOUR + WAY)
-    assert "note: 1,533 fixes of cars lie before lately, way and are not seen: windows begin with the next fix" in said
-    assert "note: 1,533 fixes of cars lie before box, which starts from the last fix of each object" in said
+    assert (
+        "note: 1,533 fixes of cars lie before lately, way and are not seen: windows begin with the next fix"
+        in said
+    )
+    assert (
+        "note: 1,533 fixes of cars lie before box, which starts from the last fix of each object"
+        in said
+    )
 
 
 @pytest.mark.spec("P4")
-def test_an_engine_that_is_past_the_registration_already_takes_nothing_from_the_count(fairway, monkeypatch):
+def test_an_engine_that_is_past_the_registration_already_takes_nothing_from_the_count(
+    fairway, monkeypatch
+):
     from st_common.home import Home
     from st_common.query.registry import queries
     from st_common.serving.beginnings import beginnings
@@ -71,4 +81,7 @@ def test_what_is_too_much_to_count_is_said_in_segments(fairway, monkeypatch):
     for first in (0, 100, 200):
         replay(fairway, first, 10)
     said = fairway("query", "register", "--text", BOX)
-    assert "10 fixes and those of 2 segments that nobody has counted yet of cars lie before box" in said
+    assert (
+        "10 fixes and those of 2 segments that nobody has counted yet of cars lie before box"
+        in said
+    )

@@ -51,13 +51,17 @@ def test_without_refills_the_misses_and_the_overhead_are_told_by_kind(fairway):
     explained = line(run("explain", "around"), "caches ")
     assert explained == f"caches    {told.removeprefix('cars: caches ')}"
     assert "caches" not in run("explain", "standing")
-    assert [row.split()[0] for row in run("answer", "around").splitlines()[1:]] == ["far"]
+    assert [row.split()[0] for row in run("answer", "around").splitlines()[1:]] == [
+        "far"
+    ]
 
 
 @pytest.mark.spec("G6")
 def test_with_refills_there_are_no_misses_and_runs_add_up(fairway):
     run = fairway()
-    assert "caches of moving boxes: 1 refill, 0 misses" in run("run", "cars", "--until-idle")
+    assert "caches of moving boxes: 1 refill, 0 misses" in run(
+        "run", "cars", "--until-idle"
+    )
     run("run", "cars", "--until-idle")
     assert "caches of moving boxes: 1 refill, 0 misses" in run("status")
 

@@ -42,7 +42,10 @@ def segments(tmp_path: Path) -> list[bytes]:
 def test_a_file_goes_into_the_log_and_the_end_is_marked(run, tmp_path: Path):
     (tmp_path / "cars.csv").write_bytes(DATA)
     found = run("cars", tmp_path / "cars.csv")
-    assert (found.exit_code, found.stdout) == (0, "cars: 3 records in 1 segments, from 0 on\n")
+    assert (found.exit_code, found.stdout) == (
+        0,
+        "cars: 3 records in 1 segments, from 0 on\n",
+    )
     assert segments(tmp_path)[0] == DATA
     assert json.loads(segments(tmp_path)[1]) == {"op": "end"}
 
@@ -50,11 +53,24 @@ def test_a_file_goes_into_the_log_and_the_end_is_marked(run, tmp_path: Path):
 def test_a_rate_and_no_end(run, tmp_path: Path):
     (tmp_path / "cars.csv").write_bytes(DATA)
     assert run("cars", tmp_path / "cars.csv", "--rate", "20", "--no-end").exit_code == 0
-    assert run("cars", tmp_path / "cars.csv", "--rate", "event", "--speed", "1000", "--no-end").exit_code == 0
+    assert (
+        run(
+            "cars",
+            tmp_path / "cars.csv",
+            "--rate",
+            "event",
+            "--speed",
+            "1000",
+            "--no-end",
+        ).exit_code
+        == 0
+    )
     assert segments(tmp_path) == [DATA, DATA]
 
 
-def test_a_broken_packed_file_is_kept_as_far_as_it_goes_with_a_warning(run, tmp_path: Path):
+def test_a_broken_packed_file_is_kept_as_far_as_it_goes_with_a_warning(
+    run, tmp_path: Path
+):
     (tmp_path / "cars.csv.gz").write_bytes(gzip.compress(DATA)[:-8])
     found = run("cars", tmp_path / "cars.csv.gz")
     assert found.exit_code == 0
@@ -71,7 +87,9 @@ def test_a_broken_packed_file_is_kept_as_far_as_it_goes_with_a_warning(run, tmp_
         (("cars", "cars.csv", "--rate", "-1"), "a rate of -1.0"),
     ],
 )
-def test_wrong_use_is_one_line_and_writes_nothing(run, tmp_path: Path, monkeypatch, args, message: str):
+def test_wrong_use_is_one_line_and_writes_nothing(
+    run, tmp_path: Path, monkeypatch, args, message: str
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cars.csv").write_bytes(DATA)
     found = run(*args)

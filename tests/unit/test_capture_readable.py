@@ -36,25 +36,66 @@ def replay(home: Home, content: bytes, *options: str, stream: str = "cars"):
     file = home.root.parent / "records"
     file.write_bytes(content)
     args = ["--home", str(home.root), "replay", stream, str(file), *options]
-    return CliRunner().invoke(app, args, prog_name="fairway"), Log(home.log(stream)).end()
+    return CliRunner().invoke(app, args, prog_name="fairway"), Log(
+        home.log(stream)
+    ).end()
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ((HEADER + GOOD * 3).encode("utf-16"), ("missing_column", "the file is UTF-16")),
-        ((HEADER + GOOD * 3).replace(",", ";").encode(), ("missing_column", 'by a semicolon: delimiter = ";"')),
-        ((HEADER + GOOD * 3).replace("\n", "\r").encode(), ("its lines end in a carriage return alone", "convert it")),
-        ((HEADER + GOOD.replace("1700000000", "1700000000000") * 3).encode(), ("bad_time", "time_unit says how")),
-        ((HEADER + "a,1700000000,60.2,124.9\n" * 3).encode(), ("out_of_crs", "are they exchanged?")),
-        ((HEADER.replace("lon", "longitude") + GOOD * 3).encode(), ("missing_column", "spelled as in the header")),
-        ((JSON + JSON.replace("a", "b") * 2).encode(), ("missing_column", 'format = "ndjson"')),
-        ((HEADER + GOOD * 4 + "b,,1,1\n" * 3 + "b,1,,1\n" * 2).encode(), ("5 of the first 9", "mostly missing_time")),
-        ((HEADER + "\u00e9,1,1,1\n" * 3).encode("latin-1"), ("bad_utf8", "iconv -f LATIN1")),
+        (
+            (HEADER + GOOD * 3).encode("utf-16"),
+            ("missing_column", "the file is UTF-16"),
+        ),
+        (
+            (HEADER + GOOD * 3).replace(",", ";").encode(),
+            ("missing_column", 'by a semicolon: delimiter = ";"'),
+        ),
+        (
+            (HEADER + GOOD * 3).replace("\n", "\r").encode(),
+            ("its lines end in a carriage return alone", "convert it"),
+        ),
+        (
+            (HEADER + GOOD.replace("1700000000", "1700000000000") * 3).encode(),
+            ("bad_time", "time_unit says how"),
+        ),
+        (
+            (HEADER + "a,1700000000,60.2,124.9\n" * 3).encode(),
+            ("out_of_crs", "are they exchanged?"),
+        ),
+        (
+            (HEADER.replace("lon", "longitude") + GOOD * 3).encode(),
+            ("missing_column", "spelled as in the header"),
+        ),
+        (
+            (JSON + JSON.replace("a", "b") * 2).encode(),
+            ("missing_column", 'format = "ndjson"'),
+        ),
+        (
+            (HEADER + GOOD * 4 + "b,,1,1\n" * 3 + "b,1,,1\n" * 2).encode(),
+            ("5 of the first 9", "mostly missing_time"),
+        ),
+        (
+            (HEADER + "\u00e9,1,1,1\n" * 3).encode("latin-1"),
+            ("bad_utf8", "iconv -f LATIN1"),
+        ),
     ],
-    ids=["utf16", "semicolons", "cr", "ms", "exchanged", "names", "json", "half", "latin1"],
-)  # fmt: skip
-def test_a_file_that_is_something_else_is_refused(home: Home, content: bytes, words: tuple[str, ...]):
+    ids=[
+        "utf16",
+        "semicolons",
+        "cr",
+        "ms",
+        "exchanged",
+        "names",
+        "json",
+        "half",
+        "latin1",
+    ],
+)
+def test_a_file_that_is_something_else_is_refused(
+    home: Home, content: bytes, words: tuple[str, ...]
+):
     done, end = replay(home, content)
     assert (done.exit_code, end) == (2, 0)
     said = " ".join(done.output.split())

@@ -22,15 +22,28 @@ STREAM = settings_of("grid", Rules())
 
 
 def register(name, at):
-    plan = Plan(stream="grid", inside=Box(minx=at, miny=0, maxx=at + 1, maxy=1)).to_json()
+    plan = Plan(
+        stream="grid", inside=Box(minx=at, miny=0, maxx=at + 1, maxy=1)
+    ).to_json()
     return Control(
-        position=0, row={"op": "register", "query": name, "version": 1, "plan": plan, "text": "", "owner": ""}
+        position=0,
+        row={
+            "op": "register",
+            "query": name,
+            "version": 1,
+            "plan": plan,
+            "text": "",
+            "owner": "",
+        },
     )
 
 
 ROWS = (
     *[register(f"q{n}", n) for n in range(QUERIES)],
-    *[Fix(position=0, object=f"c{n}", event_us=1, x=n + 0.5, y=0.5) for n in range(QUERIES)],
+    *[
+        Fix(position=0, object=f"c{n}", event_us=1, x=n + 0.5, y=0.5)
+        for n in range(QUERIES)
+    ],
     register("one_more", 7),
     Control(position=0, row={"op": "drop", "query": "q9"}),
 )
@@ -76,7 +89,12 @@ def test_a_state_after_a_registration_is_stored_as_what_changed(steps, tmp_path)
         changed.add(done.deltas)
         state = done.state
         states.store(state, changed)
-    sizes = {path.suffix: path.stat().st_size for path in folder.iterdir() if path.suffix}
+    sizes = {
+        path.suffix: path.stat().st_size for path in folder.iterdir() if path.suffix
+    }
     assert sizes[".delta"] < sizes[".state"] / 5
     again = States(LocalStorage(folder), folder).newest(upto=1 << 62)
-    assert (again.queries, again.answer.tolist()) == (state.queries, state.answer.tolist())
+    assert (again.queries, again.answer.tolist()) == (
+        state.queries,
+        state.answer.tolist(),
+    )

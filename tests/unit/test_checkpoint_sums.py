@@ -19,8 +19,13 @@ def _store(path: Path, data: bytes) -> None:
     """A file and its sums beside it, as Hadoop's file system writes them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
-    sums = [zlib.crc32(data[at : at + CHUNK]).to_bytes(4, "big") for at in range(0, len(data), CHUNK)]
-    path.with_name(f".{path.name}.crc").write_bytes(b"crc\0" + CHUNK.to_bytes(4, "big") + b"".join(sums))
+    sums = [
+        zlib.crc32(data[at : at + CHUNK]).to_bytes(4, "big")
+        for at in range(0, len(data), CHUNK)
+    ]
+    path.with_name(f".{path.name}.crc").write_bytes(
+        b"crc\0" + CHUNK.to_bytes(4, "big") + b"".join(sums)
+    )
 
 
 @pytest.fixture
@@ -34,7 +39,9 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def test_a_whole_checkpoint_stays(checkpoint: Path) -> None:
-    (checkpoint / "state" / "0" / "0" / ".2.changelog.af.tmp").unlink()  # what a dead driver was writing
+    (
+        checkpoint / "state" / "0" / "0" / ".2.changelog.af.tmp"
+    ).unlink()  # what a dead driver was writing
     (checkpoint / "state" / "0" / "0" / "lock").write_bytes(b"without sums")
     assert discard_unusable(checkpoint, start=0, committed=DONE) is None
     assert checkpoint.exists()
@@ -52,7 +59,9 @@ def test_a_whole_checkpoint_stays(checkpoint: Path) -> None:
     ],
     ids=["cut", "empty", "cut at a chunk's end", "longer", "one bit", "gone"],
 )
-def test_a_damaged_file_of_the_state_makes_it_begin_at_the_log(checkpoint: Path, damaged: bytes | None) -> None:
+def test_a_damaged_file_of_the_state_makes_it_begin_at_the_log(
+    checkpoint: Path, damaged: bytes | None
+) -> None:
     file = checkpoint / "state" / "0" / "0" / "1.changelog"
     file.unlink() if damaged is None else file.write_bytes(damaged)
     notice = discard_unusable(checkpoint, start=0, committed=DONE)
@@ -64,10 +73,14 @@ def test_a_damaged_file_of_the_state_makes_it_begin_at_the_log(checkpoint: Path,
 
 def test_torn_sums_count_as_damage(checkpoint: Path) -> None:
     (checkpoint / "state" / "0" / "0" / ".1.changelog.crc").write_bytes(b"")
-    assert "1.changelog is damaged" in (discard_unusable(checkpoint, start=0, committed=DONE) or "")
+    assert "1.changelog is damaged" in (
+        discard_unusable(checkpoint, start=0, committed=DONE) or ""
+    )
 
 
-def test_a_damaged_state_whose_generation_began_behind_the_table_is_refused(checkpoint: Path) -> None:
+def test_a_damaged_state_whose_generation_began_behind_the_table_is_refused(
+    checkpoint: Path,
+) -> None:
     (checkpoint / "state" / "0" / "0" / "1.changelog").write_bytes(STATE[:1])
     with pytest.raises(StateError, match=r"1\.changelog is damaged") as refused:
         discard_unusable(checkpoint, start=9, committed=DONE)

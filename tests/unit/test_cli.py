@@ -16,15 +16,30 @@ from st_common.cli import app
 from st_common.errors import FairwayError, QualityError, TransientError
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("pyspark", "pyarrow", "duckdb", "deltalake", "pandas", "shapely", "sqlglot", "great_expectations")
+HEAVY = (
+    "pyspark",
+    "pyarrow",
+    "duckdb",
+    "deltalake",
+    "pandas",
+    "shapely",
+    "sqlglot",
+    "great_expectations",
+)
 
 
-def command_paths(command: Any = None, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+def command_paths(
+    command: Any = None, path: tuple[str, ...] = ()
+) -> list[tuple[tuple[str, ...], Any]]:
     """Every command with the words that call it."""
     command = command or typer.main.get_command(app)
     if not hasattr(command, "commands"):
         return [(path, command)]
-    return [found for name, sub in command.commands.items() for found in command_paths(sub, (*path, name))]
+    return [
+        found
+        for name, sub in command.commands.items()
+        for found in command_paths(sub, (*path, name))
+    ]
 
 
 @pytest.fixture
@@ -46,9 +61,13 @@ def fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "command"), command_paths(), ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+    ("path", "command"),
+    command_paths(),
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_every_command_and_every_parameter_has_help(run, path: tuple[str, ...], command: Any):
+def test_every_command_and_every_parameter_has_help(
+    run, path: tuple[str, ...], command: Any
+):
     found = run(*path, "--help")
     assert found.exit_code == 0
     assert command.help
@@ -63,26 +82,41 @@ def test_the_documentation_mentions_every_command_and_option():
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for path, command in command_paths():
         assert f"## `fairway {' '.join(path)}" in text, path
-        section = text.partition(f"## `fairway {' '.join(path)}")[2].partition("\n## ")[0]
+        section = text.partition(f"## `fairway {' '.join(path)}")[2].partition("\n## ")[
+            0
+        ]
         for param in command.params:
             for option in param.opts:
-                assert not option.startswith("--") or f"`{option}" in section, (path, option)
+                assert not option.startswith("--") or f"`{option}" in section, (
+                    path,
+                    option,
+                )
 
 
 def test_the_documentation_knows_no_command_that_is_gone():
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     known = {" ".join(path) for path, _ in command_paths()}
     for heading in re.findall(r"^## `fairway ([^`]*)`", text, re.MULTILINE):
-        assert any(heading == name or heading.startswith(f"{name} ") for name in known), heading
+        assert any(
+            heading == name or heading.startswith(f"{name} ") for name in known
+        ), heading
 
 
 @pytest.mark.parametrize(
-    "args", [("--home", "H", "query", "list"), ("query", "--home", "H", "list"), ("query", "list", "--home=H")]
+    "args",
+    [
+        ("--home", "H", "query", "list"),
+        ("query", "--home", "H", "list"),
+        ("query", "list", "--home=H"),
+    ],
 )
 def test_shared_options_stand_anywhere(run, args: tuple[str, ...]):
     Path("H").mkdir()
     found = run(*args)
-    assert (found.exit_code, found.stdout) == (0, "query  version  stream  owner  state  text\n")
+    assert (found.exit_code, found.stdout) == (
+        0,
+        "query  version  stream  owner  state  text\n",
+    )
 
 
 def test_the_last_of_a_repeated_option_counts(run):
@@ -90,7 +124,9 @@ def test_the_last_of_a_repeated_option_counts(run):
     assert run("--home", "wrong", "query", "list", "--home", "right").exit_code == 0
 
 
-def test_the_home_may_come_from_the_environment(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_the_home_may_come_from_the_environment(
+    run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     monkeypatch.setenv("FAIRWAY_HOME", str(tmp_path))
     assert run("query", "list").exit_code == 0
     assert run("query", "list", "--home", "elsewhere").exit_code == 2
@@ -99,11 +135,26 @@ def test_the_home_may_come_from_the_environment(run, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("query", "list"), "error: no home folder is given (use --home DIR or set FAIRWAY_HOME)\n"),
-        (("query", "list", "--home", "H"), "error: there is no home folder H (--home DIR names another)\n"),
-        (("answr", "q"), "error: No such command 'answr'. Did you mean 'answer'? (see fairway --help)\n"),
-        (("query", "lst"), "error: No such command 'lst'. Did you mean 'list'? (see fairway query --help)\n"),
-        (("query", "list", "--xyz"), "error: No such option: --xyz (see fairway query list --help)\n"),
+        (
+            ("query", "list"),
+            "error: no home folder is given (use --home DIR or set FAIRWAY_HOME)\n",
+        ),
+        (
+            ("query", "list", "--home", "H"),
+            "error: there is no home folder H (--home DIR names another)\n",
+        ),
+        (
+            ("answr", "q"),
+            "error: No such command 'answr'. Did you mean 'answer'? (see fairway --help)\n",
+        ),
+        (
+            ("query", "lst"),
+            "error: No such command 'lst'. Did you mean 'list'? (see fairway query --help)\n",
+        ),
+        (
+            ("query", "list", "--xyz"),
+            "error: No such option: --xyz (see fairway query list --help)\n",
+        ),
         (("answer",), "error: Missing argument 'QUERY' (see fairway answer --help)\n"),
     ],
 )
@@ -118,7 +169,11 @@ def test_wrong_use_is_one_line_and_exit_code_2(run, args: tuple[str, ...], says:
         (FairwayError("wrong", hint="do that"), 2, "error: wrong (do that)"),
         (QualityError("bad data"), 3, "error: bad data"),
         (TransientError("try again"), 75, "error: try again"),
-        (ZeroDivisionError("two\nlines"), 1, "error: ZeroDivisionError: two lines (run with --debug to see where)"),
+        (
+            ZeroDivisionError("two\nlines"),
+            1,
+            "error: ZeroDivisionError: two lines (run with --debug to see where)",
+        ),
     ],
 )
 def test_an_error_is_one_line_with_its_exit_code_and_a_traceback_only_on_demand(
@@ -141,7 +196,14 @@ def test_an_interrupt_is_silent(run, monkeypatch: pytest.MonkeyPatch):
 
 def fairway(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "st_common.cli", *args]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | env, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.e2e
@@ -156,7 +218,9 @@ def test_the_program_starts_helps_and_exits_with_the_code(tmp_path: Path):
 def test_a_reader_that_closes_early_is_no_error(tmp_path: Path):
     command = f"{sys.executable} -m st_common.cli sql 'FROM range(100000)' --home {tmp_path} --format csv | head -1"
     command += "; exit ${PIPESTATUS[0]}"
-    found = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert (found.returncode, found.stdout, found.stderr) == (0, "range\n", "")
 
 
@@ -168,5 +232,11 @@ def test_help_loads_nothing_heavy():
         "except SystemExit: pass\n"
         f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
     )
-    found = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert json.loads(found.stdout.splitlines()[-1]) == []

@@ -44,7 +44,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 
 def fixes(home: Home, *lines: str) -> None:
-    bare_log(home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
+    bare_log(home.log("s")).append(
+        "\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0
+    )
 
 
 def done(home: Home) -> LocalEngine:
@@ -55,7 +57,9 @@ def done(home: Home) -> LocalEngine:
 
 
 def told(*args: str) -> list[str]:
-    found = CliRunner().invoke(app, ["changes", *args, "--follow", "--for", "0"], prog_name="fairway")
+    found = CliRunner().invoke(
+        app, ["changes", *args, "--follow", "--for", "0"], prog_name="fairway"
+    )
     assert found.exit_code == 0, found.stderr
     return found.stdout.splitlines()
 
@@ -65,7 +69,11 @@ def test_following_begins_with_what_is_there(home: Home) -> None:
     fixes(home, "a,1,1,1", "b,1,9,9")
     done(home).abandon()  # only the journal has them
     rows = [json.loads(line) for line in told("--json")]
-    assert [(row["query"], row["object"], row["sign"]) for row in rows] == [("q", "a", 1), ("r", "a", 1), ("r", "b", 1)]
+    assert [(row["query"], row["object"], row["sign"]) for row in rows] == [
+        ("q", "a", 1),
+        ("r", "a", 1),
+        ("r", "b", 1),
+    ]
     assert [json.loads(line)["object"] for line in told("q", "--json")] == ["a"]
     assert len(told("--stream", "s", "--json", "--limit", "2")) == 2
     assert told("--json", "--since", str(rows[-1]["position"])) == []
@@ -78,8 +86,14 @@ def test_following_begins_with_what_is_there(home: Home) -> None:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("--stream", "t", "--follow"), "error: there is no stream 't' (the settings have s)"),
-        (("--for", "1"), "error: --for and --until-idle say when --follow ends (add --follow)"),
+        (
+            ("--stream", "t", "--follow"),
+            "error: there is no stream 't' (the settings have s)",
+        ),
+        (
+            ("--for", "1"),
+            "error: --for and --until-idle say when --follow ends (add --follow)",
+        ),
         (("qq", "--follow"), "error: unknown query 'qq'"),
     ],
 )
@@ -91,8 +105,20 @@ def test_wrong_use_is_one_line(home: Home, args: tuple[str, ...], says: str) -> 
 
 @contextmanager
 def following(home: Home, *args: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "st_common.cli", "changes", "--follow", "--json", "--home", str(home.root), *args]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "st_common.cli",
+        "changes",
+        "--follow",
+        "--json",
+        "--home",
+        str(home.root),
+        *args,
+    ]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield process
         finally:
@@ -130,7 +156,9 @@ def test_changes_come_as_they_are_committed_until_ctrl_c(home: Home) -> None:
         rest, _ = process.communicate(timeout=30)
     assert (rest, process.returncode) == ("", 0)
     places = [(row["position"], row["seq"]) for row in rows]
-    assert places == list(zip(expected["position"].to_pylist(), expected["seq"].to_pylist(), strict=True))
+    assert places == list(
+        zip(expected["position"].to_pylist(), expected["seq"].to_pylist(), strict=True)
+    )
 
 
 @pytest.mark.spec("X7")
@@ -141,8 +169,22 @@ def test_following_ends_with_the_stream(home: Home) -> None:
     with following(home, "--until-idle") as process:
         time.sleep(1.5)
         assert process.poll() is None  # the engine has not done what the log holds
-        command = [sys.executable, "-m", "st_common.cli", "run", "s", "--engine", "local", "--until-idle"]
-        subprocess.run([*command, "--home", str(home.root)], cwd=ROOT, check=True, capture_output=True)
+        command = [
+            sys.executable,
+            "-m",
+            "st_common.cli",
+            "run",
+            "s",
+            "--engine",
+            "local",
+            "--until-idle",
+        ]
+        subprocess.run(
+            [*command, "--home", str(home.root)],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+        )
         out, _ = process.communicate(timeout=30)
     assert process.returncode == 0
     assert len(out.splitlines()) == 2

@@ -30,7 +30,9 @@ def run(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("FAIRWAY_CONF", raising=False)
     monkeypatch.setattr("getpass.getuser", lambda: "ada")
     monkeypatch.chdir(tmp_path)
-    return lambda *args, **options: CliRunner().invoke(app, ["query", *args], prog_name="fairway", **options)
+    return lambda *args, **options: CliRunner().invoke(
+        app, ["query", *args], prog_name="fairway", **options
+    )
 
 
 @pytest.mark.spec("P4")
@@ -40,14 +42,19 @@ def test_a_file_is_registered_listed_shown_and_dropped(run, home: Home):
     Path("q.sql").write_text(text, encoding="utf-8-sig")
     assert run("check", "q.sql").stdout == "2 statements, nothing wrong\n"
     assert run("list").stdout.count("\n") == 1
-    assert run("register", "q.sql").stdout == "registered a (version 1), b (version 1)\n"
+    assert (
+        run("register", "q.sql").stdout == "registered a (version 1), b (version 1)\n"
+    )
     assert run("list").stdout == (
         "query  version  stream  owner  state       text\n"
         "a      1        taxis   ada    registered  REGISTER QUERY a AS SELECT * FROM taxis INSIDE (1, 1, 0, 0)\n"
         "b      1        taxis   ada    registered  REGISTER QUERY b AS SELECT * FROM taxis\n"
     )
     shown = run("show", "a").stdout
-    assert "canonical REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)\n" in shown
+    assert (
+        "canonical REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)\n"
+        in shown
+    )
     assert "register version 1 at position 0 of taxis" in shown
     assert run("drop", "a").stdout == "dropped a (version 1)\n"
     assert [row.name for row in queries(home)] == ["b"]
@@ -56,26 +63,40 @@ def test_a_file_is_registered_listed_shown_and_dropped(run, home: Home):
 
 
 def test_statements_come_from_text_or_standard_input(run, home: Home):
-    assert run("register", "--text", "REGISTER QUERY a AS SELECT * FROM taxis").exit_code == 0
+    assert (
+        run("register", "--text", "REGISTER QUERY a AS SELECT * FROM taxis").exit_code
+        == 0
+    )
     found = run(
         "register",
         "-",
         input="REPLACE QUERY a AS SELECT * FROM taxis; REGISTER QUERY b AS SELECT * FROM taxis; DROP QUERY b",
     )
-    assert found.stdout == "registered b (version 1)\nreplaced a (version 2)\ndropped b (version 1)\n"
+    assert (
+        found.stdout
+        == "registered b (version 1)\nreplaced a (version 2)\ndropped b (version 1)\n"
+    )
     assert [(row.name, row.version) for row in queries(home)] == [("a", 2)]
 
 
 def test_many_names_are_summed_up(run):
-    text = ";".join(f"REGISTER QUERY q{number} AS SELECT * FROM taxis" for number in range(5))
-    assert run("register", "--text", text).stdout == "registered 5 queries, q0 (version 1) to q4 (version 1)\n"
+    text = ";".join(
+        f"REGISTER QUERY q{number} AS SELECT * FROM taxis" for number in range(5)
+    )
+    assert (
+        run("register", "--text", text).stdout
+        == "registered 5 queries, q0 (version 1) to q4 (version 1)\n"
+    )
 
 
 @pytest.mark.spec("P4")
 @pytest.mark.parametrize("command", ["register", "check"])
-def test_an_error_points_at_its_place_and_nothing_is_registered(run, home: Home, command: str):
+def test_an_error_points_at_its_place_and_nothing_is_registered(
+    run, home: Home, command: str
+):
     Path("q.sql").write_text(
-        "REGISTER QUERY a AS SELECT * FROM taxis;\nREGISTER QUERY b AS SELECT * FROM taxi", encoding="utf-8"
+        "REGISTER QUERY a AS SELECT * FROM taxis;\nREGISTER QUERY b AS SELECT * FROM taxi",
+        encoding="utf-8",
     )
     found = run(command, "q.sql")
     assert found.exit_code == 2
@@ -92,8 +113,14 @@ def test_an_error_points_at_its_place_and_nothing_is_registered(run, home: Home,
     ("args", "says"),
     [
         (("register",), "statements come from a file or from --text"),
-        (("register", "q.sql", "--text", "x"), "statements come from a file or from --text"),
-        (("register", "none.sql"), "none.sql cannot be read: No such file or directory"),
+        (
+            ("register", "q.sql", "--text", "x"),
+            "statements come from a file or from --text",
+        ),
+        (
+            ("register", "none.sql"),
+            "none.sql cannot be read: No such file or directory",
+        ),
         (("register", "latin.sql"), "latin.sql is not UTF-8: byte 0"),
         (("register", "--text", " -- nothing"), "the text has no statement"),
         (("register", "--text", "DROP QUERY \udce9"), "not valid UTF-8"),
@@ -122,12 +149,17 @@ def test_how_a_bare_word_is_read_is_told(run, command: str):
     text = "REGISTER QUERY a AS SELECT *\nFROM taxis WHERE Type = Car"
     found = run(command, "--text", text)
     assert found.exit_code == 0
-    assert found.stderr == "note: line 2, column 25: Car is no column of taxis: read as the text 'Car'\n"
+    assert (
+        found.stderr
+        == "note: line 2, column 25: Car is no column of taxis: read as the text 'Car'\n"
+    )
     Path("q.sql").write_text(text.replace("QUERY a", "QUERY b"), encoding="utf-8")
     assert run(command, "q.sql").stderr.startswith("note: q.sql:2:25: Car is no column")
 
 
-def test_show_and_explain_print_what_stands_at_their_place(run, monkeypatch: pytest.MonkeyPatch):
+def test_show_and_explain_print_what_stands_at_their_place(
+    run, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("time.time_ns", lambda: 1_700_000_000_000_000_000)
     found = run(
         "register",
@@ -140,17 +172,32 @@ def test_show_and_explain_print_what_stands_at_their_place(run, monkeypatch: pyt
     blocks = found.stdout.split("\n\n")
     registered = "a      1        taxis   ada    registered  REGISTER QUERY a AS SELECT * FROM taxis INSIDE myarea"
     assert blocks[0].splitlines() == [
-        "registered a (version 1)", "dropped a (version 1)", "created area MyArea", "dropped area MyArea"
-    ]  # fmt: skip
+        "registered a (version 1)",
+        "dropped a (version 1)",
+        "created area MyArea",
+        "dropped area MyArea",
+    ]
     assert blocks[1].splitlines() == [
         "area    owner  created               region",
         "MyArea  ada    2023-11-14T22:13:20Z  (0, 0, 1, 1)",
     ]
-    assert blocks[2].splitlines() == ["query  version  stream  owner  state       text", registered]
-    assert blocks[3].startswith("query     REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)\n")
+    assert blocks[2].splitlines() == [
+        "query  version  stream  owner  state       text",
+        registered,
+    ]
+    assert blocks[3].startswith(
+        "query     REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)\n"
+    )
     assert "inside box 0 0, 1 1" in blocks[4]
     assert [len(block.splitlines()) for block in blocks[5:7]] == [1, 1]
-    assert blocks[7].splitlines()[1].split() == ["taxis", "csv", "EPSG:4326", "yes", "type,", "speed"]
+    assert blocks[7].splitlines()[1].split() == [
+        "taxis",
+        "csv",
+        "EPSG:4326",
+        "yes",
+        "type,",
+        "speed",
+    ]
     assert blocks[8].startswith("query     SELECT * FROM taxis WHERE type = 'Car'\n")
     assert "Car is no column of taxis" in found.stderr
 
@@ -191,7 +238,10 @@ def test_check_carries_nothing_out(run, home: Home):
     ("text", "says"),
     [
         ("EXPLAIN nobody", "unknown query 'nobody'"),
-        ("REGISTER QUERY a AS SELECT * FROM taxis; DROP QUERY a; EXPLAIN a", "query 'a' was dropped"),
+        (
+            "REGISTER QUERY a AS SELECT * FROM taxis; DROP QUERY a; EXPLAIN a",
+            "query 'a' was dropped",
+        ),
         ("EXPLAIN SELECT * FROM taxi", "unknown stream 'taxi'"),
         ("DROP AREA nowhere", "unknown area 'nowhere'"),
     ],
@@ -204,12 +254,22 @@ def test_what_cannot_be_shown_is_pointed_at(run, text: str, says: str):
 
 @pytest.mark.spec("X5")
 def test_an_older_version_can_still_be_looked_at(run):
-    run("register", "--text", "REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)")
-    run("register", "--text", "REPLACE QUERY A AS SELECT * FROM taxis INSIDE (5, 5, 6, 6)")
+    run(
+        "register",
+        "--text",
+        "REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)",
+    )
+    run(
+        "register",
+        "--text",
+        "REPLACE QUERY A AS SELECT * FROM taxis INSIDE (5, 5, 6, 6)",
+    )
     assert "INSIDE (5, 5, 6, 6)" in run("show", "a").stdout
     old = run("show", "A", "--version", "1").stdout
     assert "a (version 1) on stream taxis, by ada\n" in old
-    assert "text      REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)\n" in old
+    assert (
+        "text      REGISTER QUERY a AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)\n" in old
+    )
     assert '"maxx": 1.0' in old
     run("drop", "a")
     assert "INSIDE (5, 5, 6, 6)" in run("show", "a", "--version", "2").stdout
@@ -220,6 +280,8 @@ def test_an_older_version_can_still_be_looked_at(run):
 
 def test_without_settings_a_text_is_still_judged_as_a_text(run, home: Home):
     (home.root / "conf" / "streams.toml").unlink()
-    found = run("check", "--text", "REGISTER QUERY a AS SELECT * FROM taxis; REGISTER b")
+    found = run(
+        "check", "--text", "REGISTER QUERY a AS SELECT * FROM taxis; REGISTER b"
+    )
     assert found.exit_code == 2
     assert found.stderr.startswith("error: line 1, column 51: expected QUERY")

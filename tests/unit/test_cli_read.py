@@ -18,8 +18,15 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 
-STREAMS = {"taxis": StreamSettings(name="taxis", format="csv", columns=Columns(object="id", x="x", y="y"))}
-TIMES = [datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC), datetime(2024, 5, 1, 12, 0, 1, 500_000, tzinfo=UTC)]
+STREAMS = {
+    "taxis": StreamSettings(
+        name="taxis", format="csv", columns=Columns(object="id", x="x", y="y")
+    )
+}
+TIMES = [
+    datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC),
+    datetime(2024, 5, 1, 12, 0, 1, 500_000, tzinfo=UTC),
+]
 KEYS = ("query", "object", "partner", "sign", "cause", "event_ts", "position", "seq")
 ROWS = [
     dict(zip(KEYS, values, strict=True))
@@ -37,9 +44,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     home = Home(tmp_path)
     text = "REGISTER QUERY q AS SELECT * FROM taxis; REGISTER QUERY r AS SELECT * FROM taxis EMIT EVERY"
     register(home, STREAMS, parse(text), owner="ada")
-    rows = [row | {"event_date": row["event_ts"].date(), "query_version": 1} for row in ROWS]
+    rows = [
+        row | {"event_date": row["event_ts"].date(), "query_version": 1} for row in ROWS
+    ]
     write_deltalake(
-        home.table("changes", "taxis"), pa.Table.from_pylist(rows, schema=load_contract("changes").arrow_schema())
+        home.table("changes", "taxis"),
+        pa.Table.from_pylist(rows, schema=load_contract("changes").arrow_schema()),
     )
     monkeypatch.setenv("FAIRWAY_HOME", str(tmp_path))
     return lambda *args: CliRunner().invoke(app, list(args), prog_name="fairway")
@@ -53,9 +63,14 @@ def test_json_lines_have_exactly_the_promised_keys(run):
         '{"query": "q", "object": "a", "partner": null, "sign": 1, "cause": "enter", '
         '"event_ts": "2024-05-01T12:00:00Z", "position": 7, "seq": 0, "value": null, "fields": null}'
     )
-    assert [list(json.loads(line)) for line in lines] == [[*KEYS, "value", "fields"]] * 4
+    assert [list(json.loads(line)) for line in lines] == [
+        [*KEYS, "value", "fields"]
+    ] * 4
     empty = {"value": None, "fields": None}
-    expected = [row | empty | {"event_ts": row["event_ts"].isoformat().replace("+00:00", "Z")} for row in ROWS]
+    expected = [
+        row | empty | {"event_ts": row["event_ts"].isoformat().replace("+00:00", "Z")}
+        for row in ROWS
+    ]
     assert [json.loads(line) for line in lines] == expected
 
 
@@ -71,7 +86,9 @@ def test_json_lines_have_exactly_the_promised_keys(run):
         (("--since-position", "9"), []),
     ],
 )
-def test_changes_can_be_narrowed(run, args: tuple[str, ...], places: list[tuple[int, int]]):
+def test_changes_can_be_narrowed(
+    run, args: tuple[str, ...], places: list[tuple[int, int]]
+):
     found = run("changes", *args, "--format", "jsonl")
     assert found.exit_code == 0
     rows = [json.loads(line) for line in found.stdout.splitlines()]
@@ -82,9 +99,17 @@ def test_csv_is_what_programs_read(run):
     rows = list(csv.DictReader(io.StringIO(run("changes", "--format", "csv").stdout)))
     assert [row["object"] for row in rows] == ["a", "é,1", "a", "a"]
     assert rows[0] == {
-        "query": "q", "object": "a", "partner": "", "sign": "1", "cause": "enter", "event_ts": "2024-05-01T12:00:00Z",
-        "position": "7", "seq": "0", "value": "", "fields": "",
-    }  # fmt: skip
+        "query": "q",
+        "object": "a",
+        "partner": "",
+        "sign": "1",
+        "cause": "enter",
+        "event_ts": "2024-05-01T12:00:00Z",
+        "position": "7",
+        "seq": "0",
+        "value": "",
+        "fields": "",
+    }
 
 
 def test_a_table_is_aligned(run):
@@ -94,17 +119,36 @@ def test_a_table_is_aligned(run):
 
 
 @pytest.mark.spec("P2", "P6")
-def test_values_and_fields_are_shown_to_people_where_there_are_some(run, tmp_path: Path):
-    row = {"query": "q", "object": "*", "sign": 1, "cause": "enter", "event_ts": TIMES[1], "position": 11, "seq": 0}
+def test_values_and_fields_are_shown_to_people_where_there_are_some(
+    run, tmp_path: Path
+):
+    row = {
+        "query": "q",
+        "object": "*",
+        "sign": 1,
+        "cause": "enter",
+        "event_ts": TIMES[1],
+        "position": 11,
+        "seq": 0,
+    }
     row |= {"event_date": TIMES[1].date(), "query_version": 1, "value": 2.5}
     schema = load_contract("changes").arrow_schema()
-    write_deltalake(Home(tmp_path).table("changes", "taxis"), pa.Table.from_pylist([row], schema=schema), mode="append")
+    write_deltalake(
+        Home(tmp_path).table("changes", "taxis"),
+        pa.Table.from_pylist([row], schema=schema),
+        mode="append",
+    )
     assert run("changes", "q").stdout.splitlines()[0].split() == [*KEYS, "value"]
     assert run("answer", "q").stdout.splitlines()[:2] == [
         "object  partner  since_ts                     value",
         "*                2024-05-01T12:00:01.500000Z  2.5",
     ]
-    assert json.loads(run("answer", "q", "--format", "jsonl").stdout.splitlines()[0])["value"] == 2.5
+    assert (
+        json.loads(run("answer", "q", "--format", "jsonl").stdout.splitlines()[0])[
+            "value"
+        ]
+        == 2.5
+    )
     found = run("answer", "q", "--explain")
     assert found.stderr == "read of taxis: no snapshot, 4 changes from there on\n"
 
@@ -114,9 +158,16 @@ def test_the_full_answer_now_and_at_a_time(run):
     assert run("answer", "q", "--format", "csv").stdout == (
         'object,partner,since_ts,value,fields\n"é,1",w1,2024-05-01T12:00:00Z,,\n'
     )
-    for at in ("2024-05-01T12:00:01Z", "2024-05-01T12:00:01", "2024-05-01T14:00:01+02:00"):
+    for at in (
+        "2024-05-01T12:00:01Z",
+        "2024-05-01T12:00:01",
+        "2024-05-01T14:00:01+02:00",
+    ):
         found = run("answer", "q", "--at", at, "--format", "jsonl")
-        assert [json.loads(line)["object"] for line in found.stdout.splitlines()] == ["a", "é,1"]
+        assert [json.loads(line)["object"] for line in found.stdout.splitlines()] == [
+            "a",
+            "é,1",
+        ]
     assert run("answer", "q", "--at", "2024-04-01", "--format", "jsonl").stdout == ""
 
 
@@ -131,19 +182,34 @@ def test_sql_answers_from_the_tables(run):
     assert found.stdout == 'object,n\na,0\n"é,1",1\n'
     kinds = "SELECT [1, 2] AS list, {'a': 1} AS record, 'ab'::BLOB AS bytes, DATE '2024-05-01' AS day, 1.5 AS number"
     assert json.loads(run("sql", kinds, "--format", "jsonl").stdout) == {
-        "list": [1, 2], "record": {"a": 1}, "bytes": "6162", "day": "2024-05-01", "number": 1.5
-    }  # fmt: skip
+        "list": [1, 2],
+        "record": {"a": 1},
+        "bytes": "6162",
+        "day": "2024-05-01",
+        "number": 1.5,
+    }
     assert run("sql", kinds).exit_code == 0
-    found = run("sql", "SELECT 'inf'::DOUBLE AS high, 'nan'::DOUBLE AS none, NULL AS null", "--format", "jsonl")
+    found = run(
+        "sql",
+        "SELECT 'inf'::DOUBLE AS high, 'nan'::DOUBLE AS none, NULL AS null",
+        "--format",
+        "jsonl",
+    )
     assert found.stdout == '{"high": "inf", "none": "nan", "null": null}\n'
 
 
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("changes", "nobody"), "error: unknown query 'nobody' (see fairway query list)"),
+        (
+            ("changes", "nobody"),
+            "error: unknown query 'nobody' (see fairway query list)",
+        ),
         (("answer", "qq"), "error: unknown query 'qq' (did you mean q?)"),
-        (("answer", "q", "--at", "yesterday"), "error: --at 'yesterday' is no time (such as 2024-05-01T12:30:00Z)"),
+        (
+            ("answer", "q", "--at", "yesterday"),
+            "error: --at 'yesterday' is no time (such as 2024-05-01T12:30:00Z)",
+        ),
         (("sql", "DROP TABLE changes"), "error: expected one SELECT"),
         (("changes", "--format", "xml"), "error: Invalid value for '--format'"),
     ],

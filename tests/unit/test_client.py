@@ -24,9 +24,14 @@ from st_common.settings import Columns, StreamSettings
 from st_common.testing.log_writer import bare_log
 
 CARS = StreamSettings(
-    name="cars", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"), crs="planar", time_unit="s",
-    max_ahead_s=None, attributes={"line": "string"},
-)  # fmt: skip
+    name="cars",
+    format="csv",
+    columns=Columns(object="id", event_ts="t", x="x", y="y"),
+    crs="planar",
+    time_unit="s",
+    max_ahead_s=None,
+    attributes={"line": "string"},
+)
 SQUARE = query("cars").in_space((0, 0, 10, 10))
 LONG_S = 20.0
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -46,13 +51,17 @@ def client(home: Home) -> Client:
 
 
 def fixes(home: Home, *lines: str) -> None:
-    bare_log(home.log("cars")).append("\n".join(("id,t,x,y,line", *lines, "")).encode(), arrival_us=0)
+    bare_log(home.log("cars")).append(
+        "\n".join(("id,t,x,y,line", *lines, "")).encode(), arrival_us=0
+    )
 
 
 @contextmanager
 def running(home: Home, stream: StreamSettings = CARS) -> Iterator[None]:
     """The local engine follows the log in a thread of its own, as `fairway run` does in a process."""
-    thread = threading.Thread(target=run, args=(home, stream), kwargs={"until_idle": False})
+    thread = threading.Thread(
+        target=run, args=(home, stream), kwargs={"until_idle": False}
+    )
     thread.start()
     try:
         yield
@@ -87,11 +96,15 @@ def test_an_iterator_blocks_until_the_next_change(home: Home, client: Client):
     assert [told(first), told(second)] == [("a", 1, "enter"), ("a", -1, "leave")]
     (element,) = first
     assert element == Element(
-        object="a", event_ts=datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), x=5.0, fields={"line": "12", "x": 5.0}
+        object="a",
+        event_ts=datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC),
+        x=5.0,
+        fields={"line": "12", "x": 5.0},
     )
     assert (first.query_version, first.layer_version, first.value) == (1, None, None)
     assert [(each.position, each.seq) for each in (first, second)] == [
-        (row["position"], row["seq"]) for row in stream_changes(home, "cars", "square").to_pylist()
+        (row["position"], row["seq"])
+        for row in stream_changes(home, "cars", "square").to_pylist()
     ]
 
 
@@ -100,7 +113,9 @@ def test_text_builder_and_plan_register_equal_plans(home: Home, client: Client):
     plan = SQUARE.where("line = '12'").build()
     text = to_text(plan, "by_text")
     select = text.partition(" AS ")[2]
-    for number, what in enumerate((plan, SQUARE.where("line = '12'"), select, f"-- why\n/* how */ {select};")):
+    for number, what in enumerate(
+        (plan, SQUARE.where("line = '12'"), select, f"-- why\n/* how */ {select};")
+    ):
         assert client.register(what, f"q{number}").id == (f"q{number}", 1)
     assert client.register(text).id == ("by_text", 1)
     assert {row.plan for row in queries(home)} == {plan}
@@ -136,7 +151,9 @@ def test_cancel_drops_the_query_and_ends_its_iterators(home: Home, client: Clien
 
 @pytest.mark.spec("B14")
 @pytest.mark.parametrize("how", ["drop", "replace"])
-def test_what_others_drop_or_replace_ends_after_its_last_change(home: Home, client: Client, how: str):
+def test_what_others_drop_or_replace_ends_after_its_last_change(
+    home: Home, client: Client, how: str
+):
     changes = client.register(SQUARE, "square")
     with running(home):
         fixes(home, "a,1,5,5,12")
@@ -145,7 +162,9 @@ def test_what_others_drop_or_replace_ends_after_its_last_change(home: Home, clie
         if how == "drop":
             other.cancel(changes.id)
         else:
-            newer = other.register("REPLACE QUERY square AS SELECT * FROM cars INSIDE (0, 0, 20, 20)")
+            newer = other.register(
+                "REPLACE QUERY square AS SELECT * FROM cars INSIDE (0, 0, 20, 20)"
+            )
             assert newer.id == ("square", 2)
             with pytest.raises(QueryError, match="was replaced"):
                 client.cancel(changes)
@@ -156,13 +175,17 @@ def test_what_others_drop_or_replace_ends_after_its_last_change(home: Home, clie
 
 
 @pytest.mark.spec("B14")
-def test_a_join_gives_the_element_then_its_partner(home: Home, client: Client, tmp_path: Path):
+def test_a_join_gives_the_element_then_its_partner(
+    home: Home, client: Client, tmp_path: Path
+):
     home.stream("cars").mkdir(parents=True)
     file = tmp_path / "parks.geojson"
     file.write_text(PARKS)
     load(home, "parks", file, group="default", conf=CONF, geographic=False)
     plain = client.register(query("cars").join("parks").on_intersects(), "plain")
-    tagged = client.register(query("cars").join("parks").on_intersects(), "tagged", tags=True)
+    tagged = client.register(
+        query("cars").join("parks").on_intersects(), "tagged", tags=True
+    )
     pairs = client.register(query("cars").join("cars").on_dwithin(3), "pairs")
     with running(home):
         fixes(home, "a,1,2,2,12", "b,2,60,60,12", "b,3,4,3,12", "b,9,70,60,12")
@@ -170,7 +193,12 @@ def test_a_join_gives_the_element_then_its_partner(home: Home, client: Client, t
         element, other = soon(pairs)
     assert [each[1] for each in found] == [
         Feature(fid="p1", layer="parks"),
-        Feature(fid="p1", layer="parks", kind="park", tags={"leisure": "park", "name": "Elm"}),
+        Feature(
+            fid="p1",
+            layer="parks",
+            kind="park",
+            tags={"leisure": "park", "name": "Elm"},
+        ),
     ]
     assert [each[0].object for each in found] == ["a", "a"]
     assert len(found[0]) == 2
@@ -180,38 +208,72 @@ def test_a_join_gives_the_element_then_its_partner(home: Home, client: Client, t
 
 @pytest.mark.spec("B14", "W6")
 @pytest.mark.parametrize(("kind", "signs"), [("istream", [1, 1]), ("dstream", [-1])])
-def test_of_a_stream_query_only_its_elements_come(home: Home, client: Client, kind: StreamKind, signs: list[int]):
+def test_of_a_stream_query_only_its_elements_come(
+    home: Home, client: Client, kind: StreamKind, signs: list[int]
+):
     changes = client.register(SQUARE.as_stream(kind))
     with running(home):
         fixes(home, "a,1,5,5,12", "a,2,50,5,12", "a,3,6,5,12")
         found = [soon(changes) for _ in signs]
         assert changes.next(0.1) is None
     assert [change.sign for change in found] == signs
-    assert {(element.object, element.x is not None) for (element,) in found} == {("a", True)} or kind == "dstream"
+    assert {(element.object, element.x is not None) for (element,) in found} == {
+        ("a", True)
+    } or kind == "dstream"
 
 
 @pytest.mark.spec("B14")
 def test_real_ships_come_as_the_table_has_them(home: Home, shared: Path):
     ships = StreamSettings(
-        name="ships", format="csv", time_unit="%d/%m/%Y %H:%M:%S", max_ahead_s=None, attributes={"SOG": "double"},
-        columns=Columns(object="MMSI", event_ts="# Timestamp", x="Longitude", y="Latitude"),
-    )  # fmt: skip
+        name="ships",
+        format="csv",
+        time_unit="%d/%m/%Y %H:%M:%S",
+        max_ahead_s=None,
+        attributes={"SOG": "double"},
+        columns=Columns(
+            object="MMSI", event_ts="# Timestamp", x="Longitude", y="Latitude"
+        ),
+    )
     client = Client(home, streams={"ships": ships}, poll_s=0.01)
     changes = client.register(
-        query("ships").in_space((10, 55, 13, 57)).where("SOG > 5").select("SOG", "x").emit_every(), "sound"
+        query("ships")
+        .in_space((10, 55, 13, 57))
+        .where("SOG > 5")
+        .select("SOG", "x")
+        .emit_every(),
+        "sound",
     )
     log = bare_log(home.log("ships"))
-    log.append((shared / "data" / "ais-denmark" / "aisdk-2026-04-26-first20000.csv").read_bytes(), arrival_us=0)
+    log.append(
+        (
+            shared / "data" / "ais-denmark" / "aisdk-2026-04-26-first20000.csv"
+        ).read_bytes(),
+        arrival_us=0,
+    )
     with running(home, ships):
         table = [soon(changes) for _ in range(100)]
-        client.register("REPLACE QUERY sound AS SELECT * FROM ships INSIDE (0, 0, 1, 1)")
+        client.register(
+            "REPLACE QUERY sound AS SELECT * FROM ships INSIDE (0, 0, 1, 1)"
+        )
         table += list(changes)
-    stored = [row for row in stream_changes(home, "ships", "sound").to_pylist() if row["query_version"] == 1]
-    assert len(stored) > 500
-    assert [(each.element.object, each.element.event_ts, each.sign, each.position) for each in table] == [
-        (row["object"], row["fix_ts"] or row["event_ts"], row["sign"], row["position"]) for row in stored
+    stored = [
+        row
+        for row in stream_changes(home, "ships", "sound").to_pylist()
+        if row["query_version"] == 1
     ]
-    assert all(10 <= each.element.x <= 13 and each.element.fields["SOG"] > 5 for each in table if each.sign > 0)
+    assert len(stored) > 500
+    assert [
+        (each.element.object, each.element.event_ts, each.sign, each.position)
+        for each in table
+    ] == [
+        (row["object"], row["fix_ts"] or row["event_ts"], row["sign"], row["position"])
+        for row in stored
+    ]
+    assert all(
+        10 <= each.element.x <= 13 and each.element.fields["SOG"] > 5
+        for each in table
+        if each.sign > 0
+    )
 
 
 def test_a_timeout_gives_nothing_and_a_closed_one_ends(home: Home, client: Client):
@@ -233,14 +295,24 @@ def test_a_timeout_gives_nothing_and_a_closed_one_ends(home: Home, client: Clien
     [
         (query("trains"), None, "unknown stream 'trains'"),
         (query("cars").where("sped > 1"), None, "unknown column 'sped'"),
-        ("REGISTER QUERY a AS SELECT * FROM cars; DROP QUERY a", None, "expected one statement"),
-        ("SELECT * FROM cars WHERE line >", None, "line 1, column 32: expected an expression"),
+        (
+            "REGISTER QUERY a AS SELECT * FROM cars; DROP QUERY a",
+            None,
+            "expected one statement",
+        ),
+        (
+            "SELECT * FROM cars WHERE line >",
+            None,
+            "line 1, column 32: expected an expression",
+        ),
         ("DROP QUERY taken", None, "expected one statement"),
         ("REGISTER QUERY a AS SELECT * FROM cars", "b", "calls the query 'a', not 'b'"),
         (SQUARE, "taken", "registered already"),
     ],
 )
-def test_what_is_wrong_registers_nothing(home: Home, client: Client, what: object, name: str | None, says: str):
+def test_what_is_wrong_registers_nothing(
+    home: Home, client: Client, what: object, name: str | None, says: str
+):
     client.register(SQUARE, "taken")
     before = history(home)
     with pytest.raises(QueryError, match=says):

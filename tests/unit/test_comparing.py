@@ -45,24 +45,47 @@ def named(name, text):
 
 
 def plan(*steps, negative=False, tau=TAU, **of):
-    return Plan(stream="s", transforms=steps, compare=tau and Compare(box=tau, negative=negative), **of)
+    return Plan(
+        stream="s",
+        transforms=steps,
+        compare=tau and Compare(box=tau, negative=negative),
+        **of,
+    )
 
 
-def matched(plans, places, *, ids=None, attributes=None, features=None, geographic=False):
+def matched(
+    plans, places, *, ids=None, attributes=None, features=None, geographic=False
+):
     """For each plan the places (x, y) that it matches, with a layer the pairs of a place and a fid."""
     count = len(places)
     x, y = np.array(places, float).reshape(-1, 2).T
     fixes = LastFixes(
-        ts=np.arange(count), x=x, y=y, status=np.ones(count, np.int8), before_ts=np.full(count, np.iinfo(np.int64).min),
-        before_x=np.full(count, np.nan), before_y=np.full(count, np.nan), attributes=attributes or {},
-    )  # fmt: skip
+        ts=np.arange(count),
+        x=x,
+        y=y,
+        status=np.ones(count, np.int8),
+        before_ts=np.full(count, np.iinfo(np.int64).min),
+        before_x=np.full(count, np.nan),
+        before_y=np.full(count, np.nan),
+        attributes=attributes or {},
+    )
     names = pa.array(ids or [f"o{n}" for n in range(count)])
     objects = Interner.empty().with_new(hashes_of(names), names)
-    queries = [Registered(name=f"q{n}", version=1, plan=of, layer_version=0) for n, of in enumerate(plans)]
+    queries = [
+        Registered(name=f"q{n}", version=1, plan=of, layer_version=0)
+        for n, of in enumerate(plans)
+    ]
     known = compile_queries(queries, range(len(queries)), geographic=geographic)
-    points = points_of(known, readings.of_objects(fixes, np.arange(count)), objects, geographic=geographic)
+    points = points_of(
+        known,
+        readings.of_objects(fixes, np.arange(count)),
+        objects,
+        geographic=geographic,
+    )
     numbering = Numbering(Interner.empty(), Targets.empty())
-    hits = match(known, points, layer_of=lambda *_: ShapelyLayer(features), numbering=numbering)
+    hits = match(
+        known, points, layer_of=lambda *_: ShapelyLayer(features), numbering=numbering
+    )
     found = [[] for _ in plans]
     for point, target in zip(hits.point.tolist(), hits.target.tolist(), strict=True):
         partner = numbering.targets.partner[target]
@@ -94,18 +117,30 @@ def test_steps_apply_in_the_order_written():
 @pytest.mark.spec("B8")
 def test_boxes_that_touch_meet_and_negative_matches_are_all_others():
     places = [(1.5, 2.5), (1.25, 2.5), (3.5, 3.5), (3.5, 3.75), (9, 9)]
-    assert matched([plan(value(1)), plan(value(1), negative=True)], places) == [[0, 2], [1, 3, 4]]
+    assert matched([plan(value(1)), plan(value(1), negative=True)], places) == [
+        [0, 2],
+        [1, 3, 4],
+    ]
 
 
 @pytest.mark.spec("B8")
 def test_the_region_tests_the_fix_itself_and_the_comparison_its_enlarged_box():
     """BBoxDB's example of a range query: enlarged by 0.5 on each side there, which is an extent of 1 here."""
     alpha = Box(minx=2, miny=0, maxx=10, maxy=10)
-    places = [(1.75, 2.5), (2, 2.5), (2, 4), (3.5, 1.5)]  # the first only reaches into alpha
+    places = [
+        (1.75, 2.5),
+        (2, 2.5),
+        (2, 4),
+        (3.5, 1.5),
+    ]  # the first only reaches into alpha
     assert matched([plan(value(1), inside=alpha)], places) == [[1, 3]]
     assert matched([plan(value(1), inside=alpha, negative=True)], places) == [[2]]
-    assert matched([plan(value(1), inside=Circle(x=2, y=2.5, radius_m=1))], places) == [[0, 1]]
-    assert matched([plan(value(1), inside=Area(wkt="POLYGON ((2 2, 4 2, 2 4, 2 2))"))], places) == [[1]]
+    assert matched([plan(value(1), inside=Circle(x=2, y=2.5, radius_m=1))], places) == [
+        [0, 1]
+    ]
+    assert matched(
+        [plan(value(1), inside=Area(wkt="POLYGON ((2 2, 4 2, 2 4, 2 2))"))], places
+    ) == [[1]]
 
 
 @pytest.mark.spec("B8", "B10")
@@ -113,16 +148,27 @@ def test_a_filter_stops_a_fix_also_where_what_does_not_match_is_asked_for():
     places = [(5, 5), (6, 6), (2.5, 2.5)]
     key = Transform(kind="key", text="o1")
     box = Transform(kind="box", box=Box(minx=5.5, miny=5.5, maxx=9, maxy=9))
-    assert matched([plan(key, negative=True), plan(box, negative=True)], places) == [[1], [1]]
-    assert matched([plan(key, Transform(kind="key", text="o0"), negative=True)], places) == [[]]
-    assert matched([plan(value(1), box, tau=None), plan(box, value(1), tau=None)], places) == [[0, 1], [1]]
-    assert matched([plan(Transform(kind="key", text="nobody"), tau=None)], places) == [[]]
+    assert matched([plan(key, negative=True), plan(box, negative=True)], places) == [
+        [1],
+        [1],
+    ]
+    assert matched(
+        [plan(key, Transform(kind="key", text="o0"), negative=True)], places
+    ) == [[]]
+    assert matched(
+        [plan(value(1), box, tau=None), plan(box, value(1), tau=None)], places
+    ) == [[0, 1], [1]]
+    assert matched([plan(Transform(kind="key", text="nobody"), tau=None)], places) == [
+        []
+    ]
 
 
 @pytest.mark.spec("B8", "B10", "P8")
 def test_positive_matches_in_coordinates_cost_nothing_beside_the_index():
     plans = [plan(value(n / 1000), inside=SPACE) for n in range(1000)]
-    queries = [Registered(name=str(n), version=1, plan=of) for n, of in enumerate(plans)]
+    queries = [
+        Registered(name=str(n), version=1, plan=of) for n, of in enumerate(plans)
+    ]
     known = compile_queries(queries, range(1000), geographic=True)
     assert known.screens.empty
     assert [len(numbers) for numbers, _ in known.units[0].parts] == [1000]
@@ -134,16 +180,23 @@ def test_positive_matches_in_coordinates_cost_nothing_beside_the_index():
 def test_a_thousand_queries_in_metres_are_one_test_of_arrays(monkeypatch, negative):
     calls = []
     whole = screens.meets
-    monkeypatch.setattr(screens, "meets", lambda *given: calls.append(len(given[2])) or whole(*given))
-    plans = [plan(metres(1200 + n), inside=SPACE, negative=negative) for n in range(1000)]
+    monkeypatch.setattr(
+        screens, "meets", lambda *given: calls.append(len(given[2])) or whole(*given)
+    )
+    plans = [
+        plan(metres(1200 + n), inside=SPACE, negative=negative) for n in range(1000)
+    ]
     found = matched(plans, [(2.5, 2.5), (3.1, 2.5), (3.005, 2.5)], geographic=True)
     assert len(calls) == 1
     assert found == ([[1]] * 1000 if negative else [[0, 2]] * 1000)
-    near = [1113 + n for n in range(3)]  # 0.005 degrees are 556.1 m there: half of 1112.3
+    near = [
+        1113 + n for n in range(3)
+    ]  # 0.005 degrees are 556.1 m there: half of 1112.3
     edge = [plan(metres(amount), negative=negative) for amount in (1111, *near)]
-    assert [2 in of for of in matched(edge, [(2.5, 2.5), (3.1, 2.5), (3.005, 2.5)], geographic=True)] == [
-        negative, *[not negative] * 3
-    ]  # fmt: skip
+    assert [
+        2 in of
+        for of in matched(edge, [(2.5, 2.5), (3.1, 2.5), (3.005, 2.5)], geographic=True)
+    ] == [negative, *[not negative] * 3]
 
 
 @pytest.mark.spec("B10")
@@ -160,34 +213,53 @@ def test_metres_are_right_to_half_a_percent_at_every_latitude_below_85_degrees()
 @pytest.mark.spec("B10")
 def test_boxes_of_candidates_hold_every_point_whose_box_meets():
     rng = np.random.default_rng(3)
-    for growth in (Growth(metres=900.0), Growth(value=0.3, metres=40_000.0), Growth(value=0.2)):
-        box = np.array([[20.0, 0.0, 21.0, 1.0]]) + np.array([[0.0, 1.0, 0.0, 1.0]]) * rng.uniform(-89, 89, (50, 1))
+    for growth in (
+        Growth(metres=900.0),
+        Growth(value=0.3, metres=40_000.0),
+        Growth(value=0.2),
+    ):
+        box = np.array([[20.0, 0.0, 21.0, 1.0]]) + np.array(
+            [[0.0, 1.0, 0.0, 1.0]]
+        ) * rng.uniform(-89, 89, (50, 1))
         (minx, miny, maxx, maxy), y = box.T, rng.uniform(-89.99, 89.99, 50)
         y = np.where(rng.random(50) < 0.8, rng.uniform(miny - 0.6, maxy + 0.6), y)
         across, along = growth.half_sides(y, geographic=True)
         for x in (minx - across * 0.999999, maxx + across * 0.999999):
             meet = (y + along >= miny) & (y - along <= maxy)
             low = reached(box, growth, geographic=True)
-            held = (low[:, 0] <= x) & (x <= low[:, 2]) & (low[:, 1] <= y) & (y <= low[:, 3])
+            held = (
+                (low[:, 0] <= x)
+                & (x <= low[:, 2])
+                & (low[:, 1] <= y)
+                & (y <= low[:, 3])
+            )
             assert held[meet].all()
             assert meet.any()
 
 
 @pytest.mark.parametrize(
-    "growth", [Growth(metres=900.0), Growth(value=0.3, metres=40_000.0), Growth(value=0.2)], ids=str
+    "growth",
+    [Growth(metres=900.0), Growth(value=0.3, metres=40_000.0), Growth(value=0.2)],
+    ids=str,
 )
 def test_boxes_of_candidates_are_hardly_larger_than_they_must_be(growth):
     miny = np.linspace(-80, 79, 60)
     box = np.stack([np.full(60, 20.0), miny, np.full(60, 21.0), miny + 1], axis=1)
-    across, along = growth.half_sides(np.maximum(np.abs(miny), np.abs(miny + 1)), geographic=True)
-    grown = (reached(box, growth, geographic=True) - box) * np.array([-1.0, -1.0, 1.0, 1.0])
+    across, along = growth.half_sides(
+        np.maximum(np.abs(miny), np.abs(miny + 1)), geographic=True
+    )
+    grown = (reached(box, growth, geographic=True) - box) * np.array(
+        [-1.0, -1.0, 1.0, 1.0]
+    )
     assert (grown[:, 0::2] <= 1.06 * across[:, None]).all()
     assert (grown[:, 1::2] <= 1.02 * along[:, None]).all()
 
 
 def test_at_a_pole_every_longitude_is_near():
     far = Box(minx=100, miny=89.9, maxx=101, maxy=90)
-    assert matched([plan(metres(50.0), tau=far)], [(-60, 90), (-60, 89.99)], geographic=True) == [[0]]
+    assert matched(
+        [plan(metres(50.0), tau=far)], [(-60, 90), (-60, 89.99)], geographic=True
+    ) == [[0]]
 
 
 ATTRIBUTES = {
@@ -214,13 +286,21 @@ PLACES = [(1, 1), (4, 4), (8, 1)]
         ("geojson", None, [0, 1, 2]),
         ("geojson", "seats:3", [1]),
         ("geojson", '{"type": "Point", "coordinates": [8, 1]}', [2]),
-        ("geojson", '{"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": '
-                    '[[[0, 0], [9, 0], [9, 2], [0, 0]]]}}', [2]),  # its bounds hold the first place, too
+        (
+            "geojson",
+            '{"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": '
+            "[[[0, 0], [9, 0], [9, 2], [0, 0]]]}}",
+            [2],
+        ),  # its bounds hold the first place, too
     ],
-)  # fmt: skip
+)
 def test_built_in_filters(name, text, passed):
     assert filters.complaint(name, text) is None
-    for tau, negative in ((None, False), (SPACE, False), (Box(minx=50, miny=50, maxx=60, maxy=60), True)):
+    for tau, negative in (
+        (None, False),
+        (SPACE, False),
+        (Box(minx=50, miny=50, maxx=60, maxy=60), True),
+    ):
         wanted = plan(named(name, text), tau=tau, negative=negative)
         assert matched([wanted], PLACES, attributes=ATTRIBUTES) == [passed]
 
@@ -228,7 +308,9 @@ def test_built_in_filters(name, text, passed):
 @pytest.mark.spec("B10", "B12")
 def test_geometries_of_filters_meet_the_box_as_it_is_then():
     line = named("wkt", "LINESTRING (0 2, 8 2)")
-    assert matched([plan(value(2), line, tau=None), plan(line, value(2), tau=None)], PLACES) == [[0, 2], []]
+    assert matched(
+        [plan(value(2), line, tau=None), plan(line, value(2), tau=None)], PLACES
+    ) == [[0, 2], []]
 
 
 @pytest.mark.spec("B11")
@@ -241,7 +323,9 @@ def test_filters_see_candidates_of_boxes_alone_each_once(monkeypatch):
             return fixes.readings.x > 2.25
 
     monkeypatch.setitem(FILTERS, "spy", Spy())
-    plans = [plan(value(n), named("spy", "v"), inside=SPACE) for n in (0, 0)] + [plan(named("spy", "w"))]
+    plans = [plan(value(n), named("spy", "v"), inside=SPACE) for n in (0, 0)] + [
+        plan(named("spy", "w"))
+    ]
     places = [(2, 2), (2.5, 2.5), (7, 7), (20, 20)]
     assert matched(plans, places) == [[1], [1], [1]]
     assert seen == [("v", ["o0", "o1"]), ("w", ["o0", "o1"])]
@@ -249,7 +333,9 @@ def test_filters_see_candidates_of_boxes_alone_each_once(monkeypatch):
 
 FEATURES = [
     Feature("f1", "park", shapely.box(2, 2, 4, 4), {"line": "taxi", "size": "2"}),
-    Feature("f2", "road", shapely.LineString([(0, 0), (2, 2), (6, 6)]), {"line": "bus"}),
+    Feature(
+        "f2", "road", shapely.LineString([(0, 0), (2, 2), (6, 6)]), {"line": "bus"}
+    ),
     Feature("f3", "park", shapely.Point(8, 8), {}),
 ]
 
@@ -261,16 +347,23 @@ def joined(*steps, predicate="intersects", **of):
 @pytest.mark.spec("B9", "B10")
 def test_the_enlarged_box_meets_features():
     places = [(1, 1), (1, 3), (8.5, 8.5)]
-    plans = [joined(), joined(value(1)), joined(value(2)), joined(value(2), predicate="within")]
+    plans = [
+        joined(),
+        joined(value(1)),
+        joined(value(2)),
+        joined(value(2), predicate="within"),
+    ]
     assert matched(plans, places, features=FEATURES) == [
         [(0, "f2")],
         [(0, "f2"), (2, "f3")],
         [(0, "f1"), (0, "f2"), (1, "f1"), (1, "f2"), (2, "f3")],
         [],
     ]
-    assert matched([joined(value(1), predicate="within")], [(3, 3), (2.5, 2.5), (2.25, 3)], features=FEATURES) == [
-        [(0, "f1"), (1, "f1")]
-    ]
+    assert matched(
+        [joined(value(1), predicate="within")],
+        [(3, 3), (2.5, 2.5), (2.25, 3)],
+        features=FEATURES,
+    ) == [[(0, "f1"), (1, "f1")]]
 
 
 @pytest.mark.spec("B9")
@@ -287,9 +380,18 @@ def test_a_border_is_not_within():
 def test_joins_by_tags_and_properties_of_either_side():
     places = [(3, 3), (3, 3), (3, 3)]
     tags = (("line", "taxi"), ("size", "2"))
-    plans = [joined(tags=tags), joined(tags=(("line", "taxi"), ("size", "3"))), joined(named("property", "line:bus")),
-             joined(named("geojson", "kind:bus"))]  # fmt: skip
-    found = matched(plans, places, features=FEATURES, attributes={"kind": pa.array(["bus", "taxi", None])})
+    plans = [
+        joined(tags=tags),
+        joined(tags=(("line", "taxi"), ("size", "3"))),
+        joined(named("property", "line:bus")),
+        joined(named("geojson", "kind:bus")),
+    ]
+    found = matched(
+        plans,
+        places,
+        features=FEATURES,
+        attributes={"kind": pa.array(["bus", "taxi", None])},
+    )
     assert found == [
         [(0, "f1"), (1, "f1"), (2, "f1")],
         [],
@@ -302,12 +404,23 @@ def test_joins_by_tags_and_properties_of_either_side():
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("key", None), ("key", ""), ("property", None), ("property", "taxi"), ("property", ":taxi"), ("wkt", None),
-        ("wkt", "POLYGON"), ("wkt", "POLYGON EMPTY"), ("wkt", "POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))"), ("geojson", ""),
-        ("geojson", "taxi"), ("geojson", "{"), ("geojson", "{}"), ("geojson", '{"type": "Polygon", "coordinates": []}'),
+        ("key", None),
+        ("key", ""),
+        ("property", None),
+        ("property", "taxi"),
+        ("property", ":taxi"),
+        ("wkt", None),
+        ("wkt", "POLYGON"),
+        ("wkt", "POLYGON EMPTY"),
+        ("wkt", "POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))"),
+        ("geojson", ""),
+        ("geojson", "taxi"),
+        ("geojson", "{"),
+        ("geojson", "{}"),
+        ("geojson", '{"type": "Polygon", "coordinates": []}'),
         ("geojson", '{"type": "Point"}'),
     ],
-)  # fmt: skip
+)
 def test_values_that_a_filter_cannot_use_are_complained_about(name, text):
     assert filters.complaint(name, text)
 

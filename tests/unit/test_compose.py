@@ -11,7 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 SECRET = re.compile(r"PASSWORD|SECRET|FERNET|TOKEN|SQL_ALCHEMY_CONN")
-PINNED = re.compile(r"[a-z0-9./-]+:v?\d+\.\d+(\.\d+)?(-[a-z0-9.-]+)?(@sha256:[0-9a-f]{64})?")
+PINNED = re.compile(
+    r"[a-z0-9./-]+:v?\d+\.\d+(\.\d+)?(-[a-z0-9.-]+)?(@sha256:[0-9a-f]{64})?"
+)
 
 
 def test_airflow_and_spark_are_all_there():
@@ -41,7 +43,11 @@ def test_the_image_that_is_built_starts_from_a_pinned_one():
 
 def test_what_the_image_copies_is_in_the_repository_and_not_ignored():
     dockerfile = (ROOT / SERVICES["spark-master"]["build"]["dockerfile"]).read_text()
-    kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    kept = {
+        line[1:]
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line.startswith("!")
+    }
     for line in re.findall(r"^COPY (.+)", dockerfile, re.MULTILINE):
         *sources, _ = (word for word in line.split() if not word.startswith("--"))
         for source in sources:
@@ -70,7 +76,11 @@ def test_mounts_exist(name: str):
 
 
 def test_no_volume_is_forgotten():
-    used = {mount.split(":")[0] for service in SERVICES.values() for mount in service["volumes"]}
+    used = {
+        mount.split(":")[0]
+        for service in SERVICES.values()
+        for mount in service["volumes"]
+    }
     assert set(COMPOSE["volumes"]) <= used
 
 
@@ -85,13 +95,23 @@ def test_waiting_is_for_services_that_can_be_waited_for():
     for service in SERVICES.values():
         for other, how in service.get("depends_on", {}).items():
             ends = SERVICES[other]["restart"] == "no"
-            assert how["condition"] == ("service_completed_successfully" if ends else "service_healthy")
+            assert how["condition"] == (
+                "service_completed_successfully" if ends else "service_healthy"
+            )
 
 
 def test_drivers_and_workers_see_the_same_home():
-    home = {mount for mount in SERVICES["spark-worker"]["volumes"] if mount.startswith("fairway-home:")}
+    home = {
+        mount
+        for mount in SERVICES["spark-worker"]["volumes"]
+        if mount.startswith("fairway-home:")
+    }
     assert home
-    assert all(home <= set(SERVICES[name]["volumes"]) for name in SERVICES if name != "postgres")
+    assert all(
+        home <= set(SERVICES[name]["volumes"])
+        for name in SERVICES
+        if name != "postgres"
+    )
 
 
 def test_secrets_come_from_the_environment_and_have_no_default():
@@ -104,7 +124,11 @@ def test_secrets_come_from_the_environment_and_have_no_default():
                 named |= dict.fromkeys(secrets)
             else:
                 assert "${" not in value
-    example = dict(re.findall(r"^([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    example = dict(
+        re.findall(
+            r"^([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE
+        )
+    )
     assert set(example) == set(named)
     assert not any(example.values())
 

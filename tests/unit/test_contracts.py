@@ -14,15 +14,30 @@ import yaml
 from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
 
-from st_common.contracts import Contract, contract_names, load_contract, matches, require_match
+from st_common.contracts import (
+    Contract,
+    contract_names,
+    load_contract,
+    matches,
+    require_match,
+)
 from st_common.errors import ContractError
 
 FOLDER = Path(__file__).resolve().parents[2] / "data_contracts"
 BAD = FOLDER / "examples" / "bad"
 NAMES = [
-    "changes", "dead_letters", "latest", "layers", "positions", "quality", "queries", "regions", "rejects", "snapshots",
+    "changes",
+    "dead_letters",
+    "latest",
+    "layers",
+    "positions",
+    "quality",
+    "queries",
+    "regions",
+    "rejects",
+    "snapshots",
     "stream_status",
-]  # fmt: skip
+]
 UTC = pa.timestamp("us", tz="UTC")
 
 
@@ -39,7 +54,13 @@ def visit_rows(**changed: list) -> pa.Table:
         "place": pa.array(["a", "b"]),
         "kind": pa.array(["park", "shop"]),
     }
-    return pa.table(columns | {name: pa.array(values, columns[name].type) for name, values in changed.items()})
+    return pa.table(
+        columns
+        | {
+            name: pa.array(values, columns[name].type)
+            for name, values in changed.items()
+        }
+    )
 
 
 def test_every_table_has_its_contract():
@@ -47,19 +68,31 @@ def test_every_table_has_its_contract():
 
 
 @pytest.mark.spec("C8")
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.odcs.yaml")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted(FOLDER.glob("*.odcs.yaml")), ids=lambda path: path.name
+)
 def test_contracts_keep_the_standards_own_schema(path):
-    schema = json.loads((resources.files("open_data_contract_standard") / "schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(
+        (resources.files("open_data_contract_standard") / "schema.json").read_text(
+            encoding="utf-8"
+        )
+    )
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert document["apiVersion"] == "v3.1.0"
     assert list(jsonschema.Draft201909Validator(schema).iter_errors(document)) == []
 
 
-@pytest.mark.parametrize("path", sorted(BAD.glob("*.odcs.yaml")), ids=lambda path: path.name.partition(".")[0])
+@pytest.mark.parametrize(
+    "path",
+    sorted(BAD.glob("*.odcs.yaml")),
+    ids=lambda path: path.name.partition(".")[0],
+)
 def test_a_wrong_contract_is_named_with_file_line_and_rule(path):
     lines = path.read_text(encoding="utf-8").splitlines()
     line, rule = next(
-        (number, found[1]) for number, text in enumerate(lines, 1) if (found := re.search(r"# <- (\S+)$", text))
+        (number, found[1])
+        for number, text in enumerate(lines, 1)
+        if (found := re.search(r"# <- (\S+)$", text))
     )
     with pytest.raises(ContractError) as error:
         load_contract(path.name.removesuffix(".odcs.yaml"), BAD)
@@ -122,8 +155,12 @@ def test_partitions_come_in_the_order_of_their_numbers():
 
 def test_attributes_stand_behind_the_contracts_columns_and_may_be_null():
     contract = load_contract("positions")
-    schema = contract.arrow_schema({"speed": "double", "line": "string", "seats": "long", "open": "bool"})
-    assert schema.names[: len(contract.columns)] == [column.name for column in contract.columns]
+    schema = contract.arrow_schema(
+        {"speed": "double", "line": "string", "seats": "long", "open": "bool"}
+    )
+    assert schema.names[: len(contract.columns)] == [
+        column.name for column in contract.columns
+    ]
     assert list(schema)[len(contract.columns) :] == [
         pa.field("speed", pa.float64()),
         pa.field("line", pa.string()),
@@ -133,7 +170,12 @@ def test_attributes_stand_behind_the_contracts_columns_and_may_be_null():
 
 
 @pytest.mark.parametrize(
-    ("name", "extra"), [("changes", {"a": "double"}), ("positions", {"a": "float"}), ("positions", {"x": "double"})]
+    ("name", "extra"),
+    [
+        ("changes", {"a": "double"}),
+        ("positions", {"a": "float"}),
+        ("positions", {"x": "double"}),
+    ],
 )
 def test_attributes_that_cannot_be_are_errors(name, extra):
     with pytest.raises(ContractError):
@@ -157,9 +199,15 @@ def test_spark_ddl_quotes_names_and_says_what_must_be_there():
 def failing(rows: pa.Table) -> dict[str, int]:
     with duckdb.connect() as connection:
         connection.register("visits", rows)
-        counts = {check.name: connection.sql(check.sql("visits")).fetchall()[0][0] for check in visits().checks()}
+        counts = {
+            check.name: connection.sql(check.sql("visits")).fetchall()[0][0]
+            for check in visits().checks()
+        }
         for check in visits().checks():
-            assert len(connection.sql(check.failing_rows("visits")).fetchall()) == counts[check.name]
+            assert (
+                len(connection.sql(check.failing_rows("visits")).fetchall())
+                == counts[check.name]
+            )
     return {name: count for name, count in counts.items() if count}
 
 
@@ -201,7 +249,11 @@ def test_rules_know_how_much_they_weigh_and_what_they_look_at():
 def test_expectations_say_the_same_as_the_checks_and_the_types_too():
     expectations = visits().expectations()
     json.dumps(expectations)
-    rules = [each["meta"]["rule"] for each in expectations if each["type"] != "expect_column_values_to_be_of_type"]
+    rules = [
+        each["meta"]["rule"]
+        for each in expectations
+        if each["type"] != "expect_column_values_to_be_of_type"
+    ]
     assert rules == [check.name for check in visits().checks()]
     kwargs = {each["meta"]["rule"]: each["kwargs"] for each in expectations}
     assert kwargs["stayed_s_has_type"] == {"column": "stayed_s", "type_": "DoubleType"}
@@ -213,7 +265,9 @@ def test_expectations_say_the_same_as_the_checks_and_the_types_too():
     }
     assert kwargs["kind_is_known"] == {"column": "kind", "value_set": ["park", "shop"]}
     assert kwargs["one_visit_at_a_time"] == {"column_list": ["place", "entered_ts"]}
-    assert kwargs["short_in_shops"]["unexpected_rows_query"].startswith("SELECT * FROM {batch} WHERE kind = 'shop'")
+    assert kwargs["short_in_shops"]["unexpected_rows_query"].startswith(
+        "SELECT * FROM {batch} WHERE kind = 'shop'"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -221,25 +275,45 @@ def test_every_rule_of_every_table_runs_on_an_empty_table(name):
     contract = load_contract(name)
     with duckdb.connect() as connection:
         connection.register("rows", contract.arrow_schema().empty_table())
-        assert all(connection.sql(check.sql("rows")).fetchall() == [(0,)] for check in contract.checks())
+        assert all(
+            connection.sql(check.sql("rows")).fetchall() == [(0,)]
+            for check in contract.checks()
+        )
 
 
 def test_a_position_is_finite_unless_its_object_is_gone():
     rows = pa.table(
-        {"x": [1.0, float("nan"), float("inf"), float("nan")], "y": [0.0] * 4, "gone": [False] * 3 + [True]}
+        {
+            "x": [1.0, float("nan"), float("inf"), float("nan")],
+            "y": [0.0] * 4,
+            "gone": [False] * 3 + [True],
+        }
     )
-    check = next(check for check in load_contract("positions").checks() if check.name == "place_is_finite")
+    check = next(
+        check
+        for check in load_contract("positions").checks()
+        if check.name == "place_is_finite"
+    )
     with duckdb.connect() as connection:
         connection.register("rows", rows)
         assert connection.sql(check.sql("rows")).fetchall() == [(2,)]
 
 
 def test_a_feature_has_one_home():
-    rows = pa.table({"fid": ["a", "a", "b", "c", "c"], "home": [True, False, False, True, True]})
-    check = next(check for check in load_contract("layers").checks() if check.name == "one_home_per_feature")
+    rows = pa.table(
+        {"fid": ["a", "a", "b", "c", "c"], "home": [True, False, False, True, True]}
+    )
+    check = next(
+        check
+        for check in load_contract("layers").checks()
+        if check.name == "one_home_per_feature"
+    )
     with duckdb.connect() as connection:
         connection.register("rows", rows)
-        assert sorted(connection.sql(check.failing_rows("rows")).fetchall()) == [("b",), ("c",)]
+        assert sorted(connection.sql(check.failing_rows("rows")).fetchall()) == [
+            ("b",),
+            ("c",),
+        ]
 
 
 # --- matching ---------------------------------------------------------------------------------------------------------
@@ -247,7 +321,11 @@ def test_a_feature_has_one_home():
 
 def test_a_schema_matches_however_arrow_holds_its_texts():
     schema = visits().arrow_schema()
-    for texts in (pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())):
+    for texts in (
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int32(), pa.string()),
+    ):
         assert matches(visits(), schema.set(4, pa.field("place", texts))) == []
 
 
@@ -255,10 +333,22 @@ def test_a_schema_matches_however_arrow_holds_its_texts():
     ("schema", "difference"),
     [
         (lambda s: s.remove(4), "column 'place' is missing"),
-        (lambda s: s.set(1, pa.field("number", pa.int32())), "column 'number' is int instead of bigint"),
-        (lambda s: s.set(2, pa.field("entered_ts", pa.timestamp("ms"))), "is timestamp[ms] instead of timestamp"),
-        (lambda s: s.append(pa.field("who", pa.int8())), "attribute 'who' is int8, which no stream can declare"),
-        (lambda s: pa.schema([s[1], s[0], *list(s)[2:]]), "columns are in the order (number, day,"),
+        (
+            lambda s: s.set(1, pa.field("number", pa.int32())),
+            "column 'number' is int instead of bigint",
+        ),
+        (
+            lambda s: s.set(2, pa.field("entered_ts", pa.timestamp("ms"))),
+            "is timestamp[ms] instead of timestamp",
+        ),
+        (
+            lambda s: s.append(pa.field("who", pa.int8())),
+            "attribute 'who' is int8, which no stream can declare",
+        ),
+        (
+            lambda s: pa.schema([s[1], s[0], *list(s)[2:]]),
+            "columns are in the order (number, day,",
+        ),
         (lambda s: pa.schema([*s, s[0]]), "column 'day' is there twice"),
     ],
 )
@@ -269,18 +359,32 @@ def test_what_differs_in_a_schema_is_named(schema, difference):
 
 
 def test_a_column_too_many_is_a_difference_where_attributes_are_not_allowed():
-    schema = load_contract("changes").arrow_schema().append(pa.field("speed", pa.float64()))
-    assert matches(load_contract("changes"), schema) == ["column 'speed' is not in the contract"]
+    schema = (
+        load_contract("changes").arrow_schema().append(pa.field("speed", pa.float64()))
+    )
+    assert matches(load_contract("changes"), schema) == [
+        "column 'speed' is not in the contract"
+    ]
 
 
 def test_what_differs_in_a_table_is_named_and_refused(tmp_path):
-    schema = visits().arrow_schema().set(3, pa.field("stayed_s", pa.float64(), nullable=False))
-    DeltaTable.create(str(tmp_path / "t"), DeltaSchema.from_arrow(schema), partition_by=["kind"])
+    schema = (
+        visits()
+        .arrow_schema()
+        .set(3, pa.field("stayed_s", pa.float64(), nullable=False))
+    )
+    DeltaTable.create(
+        str(tmp_path / "t"), DeltaSchema.from_arrow(schema), partition_by=["kind"]
+    )
     assert matches(visits(), tmp_path / "t") == [
         "column 'stayed_s' must not be null, against the contract",
         "partitioned by (kind) instead of (day)",
         "property delta.checkpointInterval is None instead of '20'",
     ]
-    with pytest.raises(ContractError, match=r"partitioned by \(kind\) instead of \(day\)"):
+    with pytest.raises(
+        ContractError, match=r"partitioned by \(kind\) instead of \(day\)"
+    ):
         require_match(visits(), tmp_path / "t")
-    assert matches(visits(), tmp_path / "none") == [f"{tmp_path / 'none'} is no Delta table"]
+    assert matches(visits(), tmp_path / "none") == [
+        f"{tmp_path / 'none'} is no Delta table"
+    ]

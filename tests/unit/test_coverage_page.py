@@ -22,13 +22,20 @@ def place(tmp_path: Path) -> Path:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "spec-rows.csv").write_text(ROWS)
     (tmp_path / "one.json").write_text(json.dumps({"A1": ["t.py::b", "t.py::a"]}))
-    (tmp_path / "two.json").write_text(json.dumps({"A1": ["t.py::a"], "A2": ["u.py::c"]}))
+    (tmp_path / "two.json").write_text(
+        json.dumps({"A1": ["t.py::a"], "A2": ["u.py::c"]})
+    )
     return tmp_path
 
 
 def coverage(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, TOOL, *arguments], cwd=place, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, TOOL, *arguments],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
 
 

@@ -9,10 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.decode.json_array import elements, is_array
-from st_common.decode.quotes import RECORD_LIMIT, Dialect, count_fields, is_closed, join_lines
-from st_common.decode.spans import Spans, byte_places, count_lines, lines, odd_lines, utf8_faults
+from st_common.decode.quotes import (
+    RECORD_LIMIT,
+    Dialect,
+    count_fields,
+    is_closed,
+    join_lines,
+)
+from st_common.decode.spans import (
+    Spans,
+    byte_places,
+    count_lines,
+    lines,
+    odd_lines,
+    utf8_faults,
+)
 
-BYTES = st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", b"\xef\xbb\xbf", b"\xc3\xa9", b"\xff"])).map(b"".join)
+BYTES = st.lists(
+    st.sampled_from(
+        [b"a", b"\n", b"\r", b"\r\n", b"\xef\xbb\xbf", b"\xc3\xa9", b"\xff"]
+    )
+).map(b"".join)
 COMMA = Dialect(",", '"')
 
 
@@ -21,11 +38,17 @@ def buffer(data: bytes) -> np.ndarray:
 
 
 def pieces(spans: Spans) -> list[bytes]:
-    return [spans.buffer[start:end].tobytes() for start, end in zip(spans.starts, spans.ends, strict=True)]
+    return [
+        spans.buffer[start:end].tobytes()
+        for start, end in zip(spans.starts, spans.ends, strict=True)
+    ]
 
 
 def slow_lines(data: bytes) -> list[bytes]:
-    stripped = [re.sub(rb"^(\xef\xbb\xbf)+", b"", line).removesuffix(b"\r") for line in data.split(b"\n")]
+    stripped = [
+        re.sub(rb"^(\xef\xbb\xbf)+", b"", line).removesuffix(b"\r")
+        for line in data.split(b"\n")
+    ]
     return [line for line in stripped if line]
 
 
@@ -35,31 +58,52 @@ def test_lines(data: bytes):
     assert pieces(found) == found.texts().to_pylist() == slow_lines(data)
     assert found.texts(limit=2).to_pylist() == [line[:2] for line in slow_lines(data)]
     if b"\xef" not in data:
-        blank = b"\n\n" in data or b"\n\r\n" in data or data.startswith((b"\n", b"\r\n"))
+        blank = (
+            b"\n\n" in data or b"\n\r\n" in data or data.startswith((b"\n", b"\r\n"))
+        )
         if data.count(b"\r") == data.count(b"\r\n"):
-            assert count_lines(buffer(data), blank=blank or not data) == len(slow_lines(data))
+            assert count_lines(buffer(data), blank=blank or not data) == len(
+                slow_lines(data)
+            )
 
 
 @given(BYTES, st.data())
-def test_some_lines_with_their_line_ends_are_the_same_lines_again(data: bytes, draws: st.DataObject):
-    data = re.sub(rb"\r(?!\n)", b"r", data)  # with a carriage return inside no record is read
+def test_some_lines_with_their_line_ends_are_the_same_lines_again(
+    data: bytes, draws: st.DataObject
+):
+    data = re.sub(
+        rb"\r(?!\n)", b"r", data
+    )  # with a carriage return inside no record is read
     found = lines(buffer(data))
-    which = np.array(draws.draw(st.lists(st.booleans(), min_size=len(found), max_size=len(found))), bool)
+    which = np.array(
+        draws.draw(st.lists(st.booleans(), min_size=len(found), max_size=len(found))),
+        bool,
+    )
     again = b"".join(found.with_line_ends(which).to_pylist())
-    assert slow_lines(again) == [line for line, taken in zip(slow_lines(data), which, strict=True) if taken]
+    assert slow_lines(again) == [
+        line for line, taken in zip(slow_lines(data), which, strict=True) if taken
+    ]
 
 
 @given(BYTES)
 def test_counting_a_byte_in_lines(data: bytes):
     places = byte_places(buffer(data), ord("a"))
     found = lines(buffer(data))
-    assert found.count(places).tolist() == [line.count(b"a") for line in slow_lines(data)]
+    assert found.count(places).tolist() == [
+        line.count(b"a") for line in slow_lines(data)
+    ]
     assert found.holding(places).tolist() == [b"a" in line for line in slow_lines(data)]
     whole = data.removesuffix(b"\n").split(b"\n") if data else []
-    assert odd_lines(buffer(data), ord("a")).tolist() == [line.count(b"a") % 2 == 1 for line in whole]
+    assert odd_lines(buffer(data), ord("a")).tolist() == [
+        line.count(b"a") % 2 == 1 for line in whole
+    ]
 
 
-@given(st.lists(st.binary(max_size=6) | st.text(max_size=3).map(str.encode)).map(b"\n".join))
+@given(
+    st.lists(st.binary(max_size=6) | st.text(max_size=3).map(str.encode)).map(
+        b"\n".join
+    )
+)
 def test_a_line_has_a_fault_when_python_cannot_decode_it(data: bytes):
     spans = lines(buffer(data))
     expected = []
@@ -87,12 +131,17 @@ FIELD = st.text('ab,"\n', max_size=5)
 
 @given(st.lists(st.lists(FIELD, min_size=2, max_size=3), max_size=5))
 def test_well_formed_records_are_found_again(records: list[list[str]]):
-    written = [",".join('"' + field.replace('"', '""') + '"' for field in record) for record in records]
+    written = [
+        ",".join('"' + field.replace('"', '""') + '"' for field in record)
+        for record in records
+    ]
     found = join_lines(lines(buffer("\n".join(written).encode())), COMMA)
     assert [piece.decode() for piece in pieces(found)] == written
     assert is_closed(found, COMMA).all()
     if records:
-        assert count_fields(found, COMMA).tolist() == [len(record) for record in records]
+        assert count_fields(found, COMMA).tolist() == [
+            len(record) for record in records
+        ]
 
 
 @pytest.mark.parametrize(
@@ -108,16 +157,25 @@ def test_well_formed_records_are_found_again(records: list[list[str]]):
     ],
 )
 def test_an_unclosed_quote_costs_its_own_line_only(data: str, records: list[str]):
-    assert [piece.decode() for piece in pieces(join_lines(lines(buffer(data.encode())), COMMA))] == records
+    assert [
+        piece.decode()
+        for piece in pieces(join_lines(lines(buffer(data.encode())), COMMA))
+    ] == records
 
 
 def test_a_quoted_field_of_several_lines_is_bounded():
-    within, beyond = (b'a,"' + b"x\n" * (size // 2) + b'",b' for size in (RECORD_LIMIT - 10, RECORD_LIMIT))
+    within, beyond = (
+        b'a,"' + b"x\n" * (size // 2) + b'",b'
+        for size in (RECORD_LIMIT - 10, RECORD_LIMIT)
+    )
     assert len(join_lines(lines(buffer(within)), COMMA)) == 1
     assert len(join_lines(lines(buffer(beyond)), COMMA)) > 1
 
 
-@pytest.mark.parametrize("dialect", [Dialect(";", "'"), Dialect("|", "^"), Dialect("\t", "\\"), Dialect("]", "[")])
+@pytest.mark.parametrize(
+    "dialect",
+    [Dialect(";", "'"), Dialect("|", "^"), Dialect("\t", "\\"), Dialect("]", "[")],
+)
 def test_any_characters_can_delimit_and_quote(dialect: Dialect):
     d, q = dialect.delimiter, dialect.quote
     text = f"a{d}{q}b{q}{q}{d}{q}{d}c\n{q}open{d}d".encode()
@@ -129,8 +187,14 @@ def test_any_characters_can_delimit_and_quote(dialect: Dialect):
 # --- arrays ---
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text('a"\\[]{},: \u00e9', max_size=6),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('k"\\,', max_size=2), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text('a"\\[]{},: \u00e9', max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text('k"\\,', max_size=2), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -140,8 +204,12 @@ JSON = st.recursive(
     st.sampled_from([None, 2]),
     st.booleans(),
 )
-def test_elements_of_an_array_are_what_json_reads(values: list, indent: int, ascii_only: bool):
-    data = (" " + json.dumps(values, indent=indent, ensure_ascii=ascii_only) + "\n").encode()
+def test_elements_of_an_array_are_what_json_reads(
+    values: list, indent: int, ascii_only: bool
+):
+    data = (
+        " " + json.dumps(values, indent=indent, ensure_ascii=ascii_only) + "\n"
+    ).encode()
     assert is_array(data)
     assert [json.loads(piece) for piece in pieces(elements(buffer(data)))] == values
 

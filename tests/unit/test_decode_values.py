@@ -23,7 +23,23 @@ NUMBERS = st.one_of(
     st.decimals(allow_nan=False).map(str),
     st.text("0123456789.eE+-xXnaif_ ,", max_size=12),
     st.sampled_from(
-        ["", " ", "0x10", "1e400", "1e-400", "-0", "+1", ".5", "5.", ".", "1_0", "\u0661", "nan", "-inf", "Infinity"]
+        [
+            "",
+            " ",
+            "0x10",
+            "1e400",
+            "1e-400",
+            "-0",
+            "+1",
+            ".5",
+            "5.",
+            ".",
+            "1_0",
+            "\u0661",
+            "nan",
+            "-inf",
+            "Infinity",
+        ]
     ),
     st.text(max_size=5),
 )
@@ -39,7 +55,13 @@ def micros(moment: datetime) -> int:
 
 def one(parsed) -> object:
     """The only value of a result, `missing` or `bad`."""
-    return "missing" if parsed.missing[0] else "bad" if parsed.bad[0] else parsed.values[0].item()
+    return (
+        "missing"
+        if parsed.missing[0]
+        else "bad"
+        if parsed.bad[0]
+        else parsed.values[0].item()
+    )
 
 
 def python_float(text: str) -> object:
@@ -54,14 +76,19 @@ def python_float(text: str) -> object:
 
 def same(left: object, right: object) -> bool:
     if isinstance(left, float) and isinstance(right, float):
-        return struct.pack("d", left) == struct.pack("d", right) or (math.isnan(left) and math.isnan(right))
+        return struct.pack("d", left) == struct.pack("d", right) or (
+            math.isnan(left) and math.isnan(right)
+        )
     return left == right
 
 
 @given(NUMBERS)
 def test_a_number_is_what_pythons_float_makes_of_it(text: str):
     found = one(doubles(texts([text])))
-    control = any(ord(letter) < 32 or ord(letter) == 127 for letter in text) or not text.isascii()
+    control = (
+        any(ord(letter) < 32 or ord(letter) == 127 for letter in text)
+        or not text.isascii()
+    )
     assert same(found, python_float(text)) or control, (found, python_float(text))
 
 
@@ -71,8 +98,15 @@ def test_a_value_does_not_depend_on_its_neighbours(parse, values: list):
     together = parse(texts(values))
     for place, value in enumerate(values):
         alone = parse(texts([value]))
-        assert same(together.values[place].item(), alone.values[0].item()) or alone.bad[0] or alone.missing[0]
-        assert (together.missing[place], together.bad[place]) == (alone.missing[0], alone.bad[0])
+        assert (
+            same(together.values[place].item(), alone.values[0].item())
+            or alone.bad[0]
+            or alone.missing[0]
+        )
+        assert (together.missing[place], together.bad[place]) == (
+            alone.missing[0],
+            alone.bad[0],
+        )
 
 
 @pytest.mark.parametrize(
@@ -108,13 +142,27 @@ def test_booleans():
     assert parsed.bad.tolist() == [False] * 6 + [True]
 
 
-@given(st.lists(MOMENTS, max_size=6), st.sampled_from([("s", 10**6), ("ms", 10**3), ("us", 1)]), st.booleans())
-def test_numbers_of_seconds_with_and_without_fractions(moments: list[datetime], unit: tuple[str, int], fractions: bool):
+@given(
+    st.lists(MOMENTS, max_size=6),
+    st.sampled_from([("s", 10**6), ("ms", 10**3), ("us", 1)]),
+    st.booleans(),
+)
+def test_numbers_of_seconds_with_and_without_fractions(
+    moments: list[datetime], unit: tuple[str, int], fractions: bool
+):
     name, factor = unit
     exact = [micros(moment.replace(tzinfo=UTC)) for moment in moments]
-    written = [f"{us // factor}.{us % factor:0{len(str(factor)) - 1}d}" if factor > 1 else str(us) for us in exact]
+    written = [
+        f"{us // factor}.{us % factor:0{len(str(factor)) - 1}d}"
+        if factor > 1
+        else str(us)
+        for us in exact
+    ]
     if not fractions:
-        exact, written = [us // factor * factor for us in exact], [str(us // factor) for us in exact]
+        exact, written = (
+            [us // factor * factor for us in exact],
+            [str(us // factor) for us in exact],
+        )
     parsed = instants(texts(written), name)
     assert parsed.values.tolist() == exact
     assert not (parsed.bad | parsed.missing).any()
@@ -126,16 +174,30 @@ def test_numbers_of_seconds_with_and_without_fractions(moments: list[datetime], 
     st.sampled_from(["seconds", "milliseconds", "microseconds", "minutes"]),
     st.sampled_from(["", "Z", "+00:00", "+05:30", "-0930", "+02"]),
 )
-def test_iso_times_are_what_python_reads(moments: list[datetime], between: str, precision: str, zone: str):
-    written = [moment.isoformat(sep=between, timespec=precision) + zone for moment in moments]
+def test_iso_times_are_what_python_reads(
+    moments: list[datetime], between: str, precision: str, zone: str
+):
+    written = [
+        moment.isoformat(sep=between, timespec=precision) + zone for moment in moments
+    ]
     offset = {"+05:30": 330, "-0930": -570, "+02": 120}.get(zone, 0)
     expected = []
     for moment in moments:
-        cut = {"seconds": 10**6, "milliseconds": 1000, "microseconds": 1, "minutes": 60 * 10**6}[precision]
-        expected.append(micros(moment.replace(tzinfo=UTC)) // cut * cut - offset * 60_000_000)
+        cut = {
+            "seconds": 10**6,
+            "milliseconds": 1000,
+            "microseconds": 1,
+            "minutes": 60 * 10**6,
+        }[precision]
+        expected.append(
+            micros(moment.replace(tzinfo=UTC)) // cut * cut - offset * 60_000_000
+        )
     parsed = instants(texts(written), "iso")
     known = [(us if 0 <= us < 7_258_118_400_000_000 else "bad") for us in expected]
-    assert ["bad" if bad else us for us, bad in zip(parsed.values.tolist(), parsed.bad, strict=True)] == known
+    assert [
+        "bad" if bad else us
+        for us, bad in zip(parsed.values.tolist(), parsed.bad, strict=True)
+    ] == known
 
 
 @pytest.mark.parametrize(
@@ -143,9 +205,18 @@ def test_iso_times_are_what_python_reads(moments: list[datetime], between: str, 
     [
         ("2024-02-29T12:00:00Z", datetime(2024, 2, 29, 12, tzinfo=UTC)),
         ("2018-10-09", datetime(2018, 10, 9, tzinfo=UTC)),
-        (" 2018-10-09T04:32:52.549043+0000 ", datetime(2018, 10, 9, 4, 32, 52, 549043, tzinfo=UTC)),
-        ("2018-10-09T04:32:52.123456789Z", datetime(2018, 10, 9, 4, 32, 52, 123456, tzinfo=UTC)),
-        ("2018-10-09T04:32:52.1234567890123Z", datetime(2018, 10, 9, 4, 32, 52, 123456, tzinfo=UTC)),
+        (
+            " 2018-10-09T04:32:52.549043+0000 ",
+            datetime(2018, 10, 9, 4, 32, 52, 549043, tzinfo=UTC),
+        ),
+        (
+            "2018-10-09T04:32:52.123456789Z",
+            datetime(2018, 10, 9, 4, 32, 52, 123456, tzinfo=UTC),
+        ),
+        (
+            "2018-10-09T04:32:52.1234567890123Z",
+            datetime(2018, 10, 9, 4, 32, 52, 123456, tzinfo=UTC),
+        ),
         ("2018-10-09 04:32:52,5", datetime(2018, 10, 9, 4, 32, 52, 500000, tzinfo=UTC)),
         ("2018-10-09 04:32:52 +0130", datetime(2018, 10, 9, 3, 2, 52, tzinfo=UTC)),
         ("2023-02-29T12:00:00Z", "bad"),
@@ -192,15 +263,27 @@ FORMATS = [
     st.sampled_from(FORMATS),
     st.sampled_from([0, 60, -90]),
 )
-def test_strptime_formats_are_what_python_reads(moments: list[datetime], time_format: str, offset: int):
+def test_strptime_formats_are_what_python_reads(
+    moments: list[datetime], time_format: str, offset: int
+):
     zone = timezone(timedelta(minutes=offset))
     written = [moment.replace(tzinfo=zone).strftime(time_format) for moment in moments]
-    long = time_format.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S").replace("%R", "%H:%M")
+    long = (
+        time_format.replace("%F", "%Y-%m-%d")
+        .replace("%T", "%H:%M:%S")
+        .replace("%R", "%H:%M")
+    )
     read = [datetime.strptime(text, long) for text in written]  # noqa: DTZ007 - some formats have a zone, some not
-    expected = [micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC)) for moment in read]
+    expected = [
+        micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+        for moment in read
+    ]
     parsed = instants(texts(written), time_format)
     known = [(us if us >= 0 else "bad") for us in expected]
-    assert ["bad" if bad else us for us, bad in zip(parsed.values.tolist(), parsed.bad, strict=True)] == known
+    assert [
+        "bad" if bad else us
+        for us, bad in zip(parsed.values.tolist(), parsed.bad, strict=True)
+    ] == known
 
 
 @given(st.text("0123456789/: ", max_size=20))
@@ -208,13 +291,17 @@ def test_what_python_cannot_read_is_bad(text: str):
     found = one(instants(texts([text]), "%d/%m/%Y %H:%M:%S"))
     expected: object = "bad" if text.strip() else "missing"
     with contextlib.suppress(ValueError):
-        moment = micros(datetime.strptime(f"{text.strip()}+0000", "%d/%m/%Y %H:%M:%S%z"))
+        moment = micros(
+            datetime.strptime(f"{text.strip()}+0000", "%d/%m/%Y %H:%M:%S%z")
+        )
         expected = moment if 0 <= moment < 7_258_118_400_000_000 else "bad"
     assert found == expected
 
 
 def test_a_fraction_and_missing_zeros_are_fine_in_a_format():
-    parsed = instants(texts(["1/4/2026 3:04:05.25", "01/04/2026 03:04:05"]), "%d/%m/%Y %H:%M:%S")
+    parsed = instants(
+        texts(["1/4/2026 3:04:05.25", "01/04/2026 03:04:05"]), "%d/%m/%Y %H:%M:%S"
+    )
     assert np.diff(parsed.values).tolist() == [-250_000]
 
 

@@ -30,9 +30,13 @@ from st_common.testing.http_receiver import Answer, http_receiver
 from st_common.testing.log_writer import bare_log
 
 STREAM = StreamSettings(
-    name="s", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"), crs="planar", time_unit="s",
+    name="s",
+    format="csv",
+    columns=Columns(object="id", event_ts="t", x="x", y="y"),
+    crs="planar",
+    time_unit="s",
     max_ahead_s=None,
-)  # fmt: skip
+)
 QUERIES = ("qa", "qb", "other")
 
 
@@ -41,13 +45,22 @@ def prepare(folder, queries=QUERIES):
     log = bare_log(home.log("s"))
     for query in queries:
         plan = Plan(stream="s", inside=Box(minx=0, miny=0, maxx=5, maxy=5)).to_json()
-        row = {"op": "register", "query": query, "version": 1, "plan": plan, "text": "", "owner": "t"}
+        row = {
+            "op": "register",
+            "query": query,
+            "version": 1,
+            "plan": plan,
+            "text": "",
+            "owner": "t",
+        }
         log.append(json.dumps(row).encode(), arrival_us=0, control=True)
     return home
 
 
 def fixes(home, *lines):
-    bare_log(home.log("s")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0)
+    bare_log(home.log("s")).append(
+        "\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=0
+    )
 
 
 def run_engine(home, *, commit=True):
@@ -63,7 +76,14 @@ def some_changes(home, number=20):
 
 
 def settings(url, **more):
-    given = {"name": "d", "stream": "s", "to": "webhook", "url": url, "retry_max_s": 0.05, "timeout_s": 5.0}
+    given = {
+        "name": "d",
+        "stream": "s",
+        "to": "webhook",
+        "url": url,
+        "retry_max_s": 0.05,
+        "timeout_s": 5.0,
+    }
     return DeliverySettings(**{**given, **more})
 
 
@@ -86,7 +106,11 @@ def test_every_change_once_and_in_order_when_nothing_fails(tmp_path):
     with http_receiver() as receiver:
         done = deliver(home, settings(receiver.url, batch_rows=7), until_idle=True)
         assert taken_ids(receiver) == all_ids(home)
-        assert (done.delivered, done.dead_letters, done.failed_tries) == (len(all_ids(home)), 0, 0)
+        assert (done.delivered, done.dead_letters, done.failed_tries) == (
+            len(all_ids(home)),
+            0,
+            0,
+        )
         assert {len(request) for request in receiver.requests[:-1]} == {7}
         fixes(home, "o1,50,9,9")
         run_engine(home, commit=False)  # the journal is enough
@@ -100,10 +124,14 @@ def test_only_queries_of_the_globs(tmp_path):
     home = prepare(tmp_path)
     some_changes(home)
     with http_receiver() as receiver:
-        deliver(home, settings(receiver.url, queries=("q*", "nothing")), until_idle=True)
+        deliver(
+            home, settings(receiver.url, queries=("q*", "nothing")), until_idle=True
+        )
         assert {change["query"] for change in receiver.taken} == {"qa", "qb"}
         progress = read_progress(home.delivery("d"), "s")
-        assert progress.position >= stream_changes(home, "s")["position"].to_pylist()[-1]  # others are settled too
+        assert (
+            progress.position >= stream_changes(home, "s")["position"].to_pylist()[-1]
+        )  # others are settled too
         assert progress.delivered == len(receiver.taken)
 
 
@@ -112,22 +140,38 @@ def test_only_queries_of_the_globs(tmp_path):
     st.lists(
         st.sampled_from(
             [
-                Answer(status=500), Answer(status=429, headers={"Retry-After": "0"}), Answer(cut=True), Answer(),
-                Answer(status=200, pause_s=0.3), Answer(status=503), Answer(),
+                Answer(status=500),
+                Answer(status=429, headers={"Retry-After": "0"}),
+                Answer(cut=True),
+                Answer(),
+                Answer(status=200, pause_s=0.3),
+                Answer(status=503),
+                Answer(),
             ]
         ),
         max_size=6,
     ),
     st.integers(1, 9),
-)  # fmt: skip
-def test_a_receiver_that_fails_gets_all_in_order_at_least_once(tmp_path_factory, answers, batch_rows):
+)
+def test_a_receiver_that_fails_gets_all_in_order_at_least_once(
+    tmp_path_factory, answers, batch_rows
+):
     home = prepare(tmp_path_factory.mktemp("deliver"), ("qa",))
     fixes(home, *(f"o{n},{n},1,1" for n in range(12)))
     run_engine(home)
     script = iter(answers)
-    with pytest.MonkeyPatch.context() as patch, http_receiver(lambda _: next(script, Answer())) as receiver:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        http_receiver(lambda _: next(script, Answer())) as receiver,
+    ):
         patch.setattr(deliver_module, "pause_s", lambda *_, **__: 0.001)
-        deliver(home, settings(receiver.url, batch_rows=batch_rows, timeout_s=0.2, retry_max_s=5.0), until_idle=True)
+        deliver(
+            home,
+            settings(
+                receiver.url, batch_rows=batch_rows, timeout_s=0.2, retry_max_s=5.0
+            ),
+            until_idle=True,
+        )
         assert first_times(taken_ids(receiver)) == all_ids(home)
         known = {}
         for change in receiver.taken:
@@ -141,9 +185,10 @@ def test_a_receiver_that_restarts_misses_nothing(tmp_path):
     with http_receiver() as receiver:
         receiver.stop()
         work = threading.Thread(
-            target=deliver, args=(home, settings(receiver.url, batch_rows=10, retry_max_s=20.0)),
+            target=deliver,
+            args=(home, settings(receiver.url, batch_rows=10, retry_max_s=20.0)),
             kwargs={"until_idle": True},
-        )  # fmt: skip
+        )
         work.start()
         time.sleep(0.4)
         receiver.start()
@@ -172,21 +217,35 @@ def test_refused_changes_are_dead_letters_and_later_ones_go_on(tmp_path):
         assert taken_ids(receiver) == expected
         assert (done.delivered, done.dead_letters) == (len(expected), 3)
         dead = tables.read(home.table("dead_letters")).sort_by("position").to_pylist()
-        assert [json.loads(row["body"])["object"] for row in dead] == ["o3", "o4", "o21"]
-        assert [row["id"] for row in dead] == [json.loads(row["body"])["id"] for row in dead]
-        assert {(row["delivery"], row["stream"], row["query"], row["reason"]) for row in dead} == {
-            ("d", "s", "qa", "http_422")
-        }
+        assert [json.loads(row["body"])["object"] for row in dead] == [
+            "o3",
+            "o4",
+            "o21",
+        ]
+        assert [row["id"] for row in dead] == [
+            json.loads(row["body"])["id"] for row in dead
+        ]
+        assert {
+            (row["delivery"], row["stream"], row["query"], row["reason"])
+            for row in dead
+        } == {("d", "s", "qa", "http_422")}
         assert dead[2]["details"].endswith("never o21")
         (alert,) = read_alerts(home)
-        assert (alert.level, alert.text) == ("warning", f"changes are dead letters: {dead[0]['details']}")
+        assert (alert.level, alert.text) == (
+            "warning",
+            f"changes are dead letters: {dead[0]['details']}",
+        )
 
 
 @pytest.mark.spec("X7", "X6")
-def test_dead_letters_are_there_once_also_when_they_were_not_noted(tmp_path, monkeypatch):
+def test_dead_letters_are_there_once_also_when_they_were_not_noted(
+    tmp_path, monkeypatch
+):
     home = prepare(tmp_path, ("qa",))
     some_changes(home, 12)
-    with http_receiver(lambda changes: Answer(status=400 if changes[0]["object"] == "o4" else 200)) as receiver:
+    with http_receiver(
+        lambda changes: Answer(status=400 if changes[0]["object"] == "o4" else 200)
+    ) as receiver:
         delivery = settings(receiver.url, batch_rows=1)
 
         class CrashError(Exception):
@@ -200,23 +259,34 @@ def test_dead_letters_are_there_once_also_when_they_were_not_noted(tmp_path, mon
             with pytest.raises(CrashError):
                 deliver(home, delivery, until_idle=True)
         real = deliver_module.write_progress
-        with monkeypatch.context() as patch:  # dies when the dead letter is stored and not yet noted
+        with (
+            monkeypatch.context() as patch
+        ):  # dies when the dead letter is stored and not yet noted
             patch.setattr(
-                deliver_module, "write_progress",
-                lambda folder, progress: crash() if progress.dead_letters else real(folder, progress),
-            )  # fmt: skip
+                deliver_module,
+                "write_progress",
+                lambda folder, progress: (
+                    crash() if progress.dead_letters else real(folder, progress)
+                ),
+            )
             with pytest.raises(CrashError):
                 deliver(home, delivery, until_idle=True)
         deliver(home, delivery, until_idle=True)
-        assert first_times(taken_ids(receiver)) == [own for own in all_ids(home) if "/o4/" not in own]
+        assert first_times(taken_ids(receiver)) == [
+            own for own in all_ids(home) if "/o4/" not in own
+        ]
     assert len(tables.read(home.table("dead_letters"))) == 1
 
 
 def test_without_dead_letters_a_refused_change_stops_the_delivery(tmp_path):
     home = prepare(tmp_path, ("qa",))
     some_changes(home)
-    with http_receiver(lambda changes: Answer(status=410 if "o7" in str(changes) else 200)) as receiver:
-        with pytest.raises(FairwayError, match=r"qa/1/o7/~/.* was refused: 410") as error:
+    with http_receiver(
+        lambda changes: Answer(status=410 if "o7" in str(changes) else 200)
+    ) as receiver:
+        with pytest.raises(
+            FairwayError, match=r"qa/1/o7/~/.* was refused: 410"
+        ) as error:
             deliver(home, settings(receiver.url, dead_letter=False), until_idle=True)
         assert error.value.exit_code == 2
         assert not tables.exists(home.table("dead_letters"))
@@ -244,7 +314,9 @@ def test_it_stops_when_it_is_asked_to_also_while_it_waits(tmp_path, monkeypatch)
     with http_receiver(lambda _: Answer(status=500)) as receiver:
         results = []
         work = threading.Thread(
-            target=lambda: results.append(deliver(home, settings(receiver.url, retry_max_s=0.1), until_idle=False))
+            target=lambda: results.append(
+                deliver(home, settings(receiver.url, retry_max_s=0.1), until_idle=False)
+            )
         )
         work.start()
         while not read_alerts(home):
@@ -266,14 +338,23 @@ def test_a_delivery_has_one_process_and_one_stream(tmp_path):
     some_changes(home)
     with http_receiver() as receiver:
         deliver(home, settings(receiver.url), until_idle=True)
-        with pytest.raises(ConfigError, match="has delivered stream 's', and now shall deliver 'other'"):
+        with pytest.raises(
+            ConfigError, match="has delivered stream 's', and now shall deliver 'other'"
+        ):
             deliver(home, settings(receiver.url, stream="other"), until_idle=True)
         folder = home.delivery("d")
         foreign = lease.take(folder, now_us=time.time_ns() // 1000)
         record = json.loads((folder / "lease.json").read_text())
-        record |= {"pid": 1, "started_s": lease.this_process().started_s, "host": "elsewhere", "boot": "another"}
+        record |= {
+            "pid": 1,
+            "started_s": lease.this_process().started_s,
+            "host": "elsewhere",
+            "boot": "another",
+        }
         (folder / "lease.json").write_text(json.dumps(record))
-        with pytest.raises(FencedError, match="delivery 'd' is run by process 1 on elsewhere"):
+        with pytest.raises(
+            FencedError, match="delivery 'd' is run by process 1 on elsewhere"
+        ):
             deliver(home, settings(receiver.url), until_idle=True)
         assert foreign.epoch == 3
 
@@ -306,13 +387,24 @@ def test_reprocessed_history_is_not_delivered(tmp_path):
 
 
 @pytest.mark.spec("X7", "X6")
-@given(st.lists(st.sampled_from(["batch", "commit", "store", "crash", "compact"]), max_size=12), st.integers(1, 5))
+@given(
+    st.lists(
+        st.sampled_from(["batch", "commit", "store", "crash", "compact"]), max_size=12
+    ),
+    st.integers(1, 5),
+)
 def test_ids_stay_however_changes_are_committed(tmp_path_factory, actions, rows):
     """Ids from the journal, from the table, after crashes, after compaction and of another run: all the same."""
     homes = [prepare(tmp_path_factory.mktemp("ids"), ("qa", "qb")) for _ in range(2)]
     for home in homes:
         for start in range(0, 20, rows):
-            fixes(home, *(f"o{n % 4},{n},{9 * (n % 3 == 0)},1" for n in range(start, min(start + rows, 20))))
+            fixes(
+                home,
+                *(
+                    f"o{n % 4},{n},{9 * (n % 3 == 0)},1"
+                    for n in range(start, min(start + rows, 20))
+                ),
+            )
     home, calm = homes
     engine, follower, seen = LocalEngine(home, STREAM), Follower(home, "s"), []
     for action in actions:
@@ -335,7 +427,12 @@ def test_ids_stay_however_changes_are_committed(tmp_path_factory, actions, rows)
     assert len(set(ids)) == len(ids) > 0
 
 
-@given(st.integers(1, 200), st.floats(0.01, 1000), st.one_of(st.none(), st.floats(0, 10_000)), st.randoms())
+@given(
+    st.integers(1, 200),
+    st.floats(0.01, 1000),
+    st.one_of(st.none(), st.floats(0, 10_000)),
+    st.randoms(),
+)
 def test_pauses_grow_and_are_bounded(failures, most_s, asked_s, chance):
     pause = pause_s(failures, most_s=most_s, asked_s=asked_s, chance=chance)
     assert 0 < pause <= most_s

@@ -12,16 +12,28 @@ from st_common.contracts import load_contract
 from st_common.delivery.message import change_ids, messages
 
 SCHEMA = load_contract("changes").arrow_schema()
-TEXT = st.one_of(st.text(min_size=1, max_size=6), st.text("~/%25FE7", min_size=1, max_size=4))
+TEXT = st.one_of(
+    st.text(min_size=1, max_size=6), st.text("~/%25FE7", min_size=1, max_size=4)
+)
 KEYS = st.tuples(
-    TEXT, st.integers(1, 99), TEXT, st.one_of(st.none(), st.just(""), TEXT), st.integers(0, 1 << 62),
+    TEXT,
+    st.integers(1, 99),
+    TEXT,
+    st.one_of(st.none(), st.just(""), TEXT),
+    st.integers(0, 1 << 62),
     st.integers(0, (1 << 31) - 1),
-)  # fmt: skip
+)
 
 
 def rows_of(keys, **more):
     names = ("query", "query_version", "object", "partner", "position", "seq")
-    rest = {"event_ts": 1_367_408_523_500_000, "event_date": 15_826, "sign": 1, "cause": "enter", **more}
+    rest = {
+        "event_ts": 1_367_408_523_500_000,
+        "event_date": 15_826,
+        "sign": 1,
+        "cause": "enter",
+        **more,
+    }
     rows = [dict(zip(names, key, strict=True)) | rest for key in keys]
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
@@ -30,9 +42,13 @@ def read(own: str) -> tuple[object, ...]:
     """The six parts of an id, by nothing but its description."""
     query, version, object_, partner, position, seq = own.split("/")
     return (
-        unquote(query), int(version), unquote(object_), None if partner == "~" else unquote(partner), int(position),
+        unquote(query),
+        int(version),
+        unquote(object_),
+        None if partner == "~" else unquote(partner),
+        int(position),
         int(seq),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.spec("X7")
@@ -42,8 +58,14 @@ def test_an_id_says_what_it_is_the_id_of(keys):
 
 
 def test_ids_are_as_documented():
-    keys = [("centre", 1, "20000337", None, 16_777_431, 0), ("a/b", 2, "50%", "~", 7, 3)]
-    assert change_ids(rows_of(keys)).to_pylist() == ["centre/1/20000337/~/16777431/0", "a%2Fb/2/50%25/%7E/7/3"]
+    keys = [
+        ("centre", 1, "20000337", None, 16_777_431, 0),
+        ("a/b", 2, "50%", "~", 7, 3),
+    ]
+    assert change_ids(rows_of(keys)).to_pylist() == [
+        "centre/1/20000337/~/16777431/0",
+        "a%2Fb/2/50%25/%7E/7/3",
+    ]
 
 
 @pytest.mark.spec("X7")
@@ -60,7 +82,12 @@ def test_a_line_is_one_object_with_the_id(keys):
 
 def test_a_line_is_as_documented():
     key = ("centre", 1, "é", None, 16_777_431, 0)
-    rows = rows_of([key, key], value=float("inf"), fields='{"speed": 3.5, "name": "a\\nb"}', layer_version=4)
+    rows = rows_of(
+        [key, key],
+        value=float("inf"),
+        fields='{"speed": 3.5, "name": "a\\nb"}',
+        layer_version=4,
+    )
     line = messages(rows, "taxis").lines[0].decode()
     assert line == (
         '{"id": "centre/1/é/~/16777431/0", "stream": "taxis", "query": "centre", "query_version": 1, '
@@ -71,7 +98,9 @@ def test_a_line_is_as_documented():
 
 
 def test_a_part_is_a_part_of_everything():
-    found = messages(rows_of([("q", 1, str(n), None, n, 0) for n in range(5)]), "s").part(2, 4)
+    found = messages(
+        rows_of([("q", 1, str(n), None, n, 0) for n in range(5)]), "s"
+    ).part(2, 4)
     assert (len(found), found.ids) == (2, ["q/1/2/~/2/0", "q/1/3/~/3/0"])
     assert found.rows["position"].to_pylist() == [2, 3]
     assert [json.loads(line)["object"] for line in found.lines] == ["2", "3"]

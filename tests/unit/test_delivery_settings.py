@@ -25,10 +25,17 @@ def conf(tmp_path):
 def test_what_is_not_said_has_its_default(conf):
     found = load_deliveries(conf(WEBHOOK), STREAMS)
     assert found == {
-        "alarms": DeliverySettings(name="alarms", stream="taxis", to="webhook", url="https://example.org/in")
+        "alarms": DeliverySettings(
+            name="alarms", stream="taxis", to="webhook", url="https://example.org/in"
+        )
     }
     alarms = found["alarms"]
-    assert (alarms.queries, alarms.dead_letter, alarms.start, alarms.running) == (("*",), True, "first", False)
+    assert (alarms.queries, alarms.dead_letter, alarms.start, alarms.running) == (
+        ("*",),
+        True,
+        "first",
+        False,
+    )
     assert load_deliveries(conf(KAFKA), STREAMS)["alarms"].tls
 
 
@@ -52,11 +59,23 @@ def test_everything_can_be_said(conf):
     running = true
     """
     assert load_deliveries(conf(text), STREAMS)["alarms"] == DeliverySettings(
-        name="alarms", stream="taxis", to="kafka", queries=("q*", "centre"), topic="fairway.changes",
-        bootstrap="one.example.org:9093, two.example.org:9093", user="fairway", sasl="plain",
-        token_env="ALARMS_PASSWORD", ca="/etc/ssl/own.pem", batch_rows=10, timeout_s=2.0, retry_max_s=5.5,
-        dead_letter=False, start="now", running=True,
-    )  # fmt: skip
+        name="alarms",
+        stream="taxis",
+        to="kafka",
+        queries=("q*", "centre"),
+        topic="fairway.changes",
+        bootstrap="one.example.org:9093, two.example.org:9093",
+        user="fairway",
+        sasl="plain",
+        token_env="ALARMS_PASSWORD",
+        ca="/etc/ssl/own.pem",
+        batch_rows=10,
+        timeout_s=2.0,
+        retry_max_s=5.5,
+        dead_letter=False,
+        start="now",
+        running=True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +94,9 @@ def test_a_wrong_value_is_named(conf, wrong, message):
     folder = conf(WEBHOOK + wrong + "\n")
     with pytest.raises(ConfigError) as error:
         load_deliveries(folder, STREAMS)
-    assert str(error.value).startswith(f"{folder / 'deliveries.toml'}: delivery 'alarms': ")
+    assert str(error.value).startswith(
+        f"{folder / 'deliveries.toml'}: delivery 'alarms': "
+    )
     assert message in str(error.value)
     assert "s3cr3t" not in str(error.value)
 
@@ -83,21 +104,40 @@ def test_a_wrong_value_is_named(conf, wrong, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (WEBHOOK.replace("taxis", "taxi"), "stream = 'taxi' is none of taxis, aircraft (did you mean 'taxis'?)"),
+        (
+            WEBHOOK.replace("taxis", "taxi"),
+            "stream = 'taxi' is none of taxis, aircraft (did you mean 'taxis'?)",
+        ),
         (WEBHOOK.replace('"webhook"', '"web"'), "to = 'web' is none of webhook, kafka"),
-        (WEBHOOK.replace("https://example.org/in", "example.org"), "must be an address that begins with https://"),
+        (
+            WEBHOOK.replace("https://example.org/in", "example.org"),
+            "must be an address that begins with https://",
+        ),
         (WEBHOOK.replace("https://", "https://ada:s3cr3t@"), "url: holds a secret"),
-        (WEBHOOK.replace("https", "http") + 'token_env = "T"', "a secret would be sent without TLS"),
-        (WEBHOOK.replace("url", "topic").replace("https://example.org/in", "a"), "topic has no meaning for a webhook"),
+        (
+            WEBHOOK.replace("https", "http") + 'token_env = "T"',
+            "a secret would be sent without TLS",
+        ),
+        (
+            WEBHOOK.replace("url", "topic").replace("https://example.org/in", "a"),
+            "topic has no meaning for a webhook",
+        ),
         (WEBHOOK.replace('url = "https://example.org/in"', ""), "url is missing"),
         (WEBHOOK.replace("alarms", "Alarms"), "'Alarms' is no name for a delivery"),
-        (WEBHOOK.replace("deliveries", "delivery"), "unknown key 'delivery' (did you mean 'deliveries'?)"),
-        (KAFKA.replace("127.0.0.1:9092", "127.0.0.1"), "bootstrap = '127.0.0.1' must be host:port"),
+        (
+            WEBHOOK.replace("deliveries", "delivery"),
+            "unknown key 'delivery' (did you mean 'deliveries'?)",
+        ),
+        (
+            KAFKA.replace("127.0.0.1:9092", "127.0.0.1"),
+            "bootstrap = '127.0.0.1' must be host:port",
+        ),
         (KAFKA.replace('"t"', '"a b"'), "is no name of a topic"),
         (KAFKA + 'user = "ada"', "user and token_env go together"),
         (KAFKA + 'url = "https://example.org"', "url has no meaning for a kafka"),
         (
-            KAFKA.replace("127.0.0.1", "example.org") + 'tls = false\nuser = "ada"\ntoken_env = "T"',
+            KAFKA.replace("127.0.0.1", "example.org")
+            + 'tls = false\nuser = "ada"\ntoken_env = "T"',
             "a secret would be sent without TLS",
         ),
         ("deliveries = 3", "deliveries must be tables"),
@@ -112,12 +152,21 @@ def test_a_wrong_file_is_named_with_what_is_wrong(conf, text, message):
 
 
 def test_a_secret_may_go_to_this_machine_without_tls(conf):
-    text = WEBHOOK.replace("https://example.org", "http://127.0.0.1:8000") + 'token_env = "T"'
+    text = (
+        WEBHOOK.replace("https://example.org", "http://127.0.0.1:8000")
+        + 'token_env = "T"'
+    )
     assert load_deliveries(conf(text), STREAMS)["alarms"].token_env == "T"
 
 
 def test_the_secret_comes_from_the_environment(monkeypatch):
-    alarms = DeliverySettings(name="alarms", stream="taxis", to="webhook", url="https://example.org", token_env="T")
+    alarms = DeliverySettings(
+        name="alarms",
+        stream="taxis",
+        to="webhook",
+        url="https://example.org",
+        token_env="T",
+    )
     monkeypatch.setenv("T", "s3cr3t\n")
     assert secret(alarms) == "s3cr3t"
     monkeypatch.setenv("T", "")

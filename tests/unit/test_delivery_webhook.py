@@ -16,18 +16,34 @@ SCHEMA = load_contract("changes").arrow_schema()
 def some(number: int):
     rows = [
         {
-            "position": n, "seq": 0, "event_ts": n, "query": "q", "query_version": 1, "sign": 1, "object": f"o{n}",
-            "cause": "enter", "event_date": 0,
+            "position": n,
+            "seq": 0,
+            "event_ts": n,
+            "query": "q",
+            "query_version": 1,
+            "sign": 1,
+            "object": f"o{n}",
+            "cause": "enter",
+            "event_date": 0,
         }
         for n in range(number)
-    ]  # fmt: skip
+    ]
     return messages(pa.Table.from_pylist(rows, schema=SCHEMA), "s")
 
 
-def sent(answer: Answer, *, token: str | None = None, timeout_s: float = 5.0, number: int = 2):
+def sent(
+    answer: Answer, *, token: str | None = None, timeout_s: float = 5.0, number: int = 2
+):
     with http_receiver(lambda _: answer) as receiver:
         hook = Webhook(
-            DeliverySettings(name="d", stream="s", to="webhook", url=receiver.url, timeout_s=timeout_s), token
+            DeliverySettings(
+                name="d",
+                stream="s",
+                to="webhook",
+                url=receiver.url,
+                timeout_s=timeout_s,
+            ),
+            token,
         )
         outcome = hook.send(some(number))
         hook.close()
@@ -38,7 +54,9 @@ def sent(answer: Answer, *, token: str | None = None, timeout_s: float = 5.0, nu
 def test_a_batch_is_lines_of_json_in_one_request():
     outcome, receiver = sent(Answer(status=204), token="s3cr3t")
     assert outcome == Taken()
-    assert [[change["id"] for change in request] for request in receiver.requests] == [["q/1/o0/~/0/0", "q/1/o1/~/1/0"]]
+    assert [[change["id"] for change in request] for request in receiver.requests] == [
+        ["q/1/o0/~/0/0", "q/1/o1/~/1/0"]
+    ]
     headers = receiver.headers[0]
     assert headers["Content-Type"] == "application/x-ndjson"
     assert (headers["Fairway-Delivery"], headers["Fairway-Format"]) == ("d", "1")
@@ -63,9 +81,13 @@ def test_refused_for_good(status):
 
 
 @pytest.mark.spec("X7")
-@pytest.mark.parametrize("status", [301, 302, 307, 401, 407, 408, 429, 500, 502, 503, 599])
+@pytest.mark.parametrize(
+    "status", [301, 302, 307, 401, 407, 408, 429, 500, 502, 503, 599]
+)
 def test_to_be_tried_again(status):
-    outcome, receiver = sent(Answer(status=status, headers={"Location": "/elsewhere", "Retry-After": "7"}))
+    outcome, receiver = sent(
+        Answer(status=status, headers={"Location": "/elsewhere", "Retry-After": "7"})
+    )
     assert isinstance(outcome, Failed)
     assert outcome.reason.startswith(str(status))
     assert outcome.after_s == 7.0
@@ -74,7 +96,10 @@ def test_to_be_tried_again(status):
 
 @pytest.mark.parametrize("text", ["soon", "-3", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_pause_that_is_no_number_is_none(text):
-    assert sent(Answer(status=503, headers={"Retry-After": text}))[0].after_s in (None, 0.0)
+    assert sent(Answer(status=503, headers={"Retry-After": text}))[0].after_s in (
+        None,
+        0.0,
+    )
 
 
 def test_no_answer_is_a_failure():

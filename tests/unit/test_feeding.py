@@ -61,13 +61,22 @@ def streams(home):
 
 
 def register(home, name, plan, stream="cars", version=1):
-    row = {"op": "register", "query": name, "version": version, "plan": plan.to_json(), "text": "", "owner": "t"}
+    row = {
+        "op": "register",
+        "query": name,
+        "version": version,
+        "plan": plan.to_json(),
+        "text": "",
+        "owner": "t",
+    }
     Log(home.log(stream)).append(json.dumps(row).encode(), arrival_us=0, control=True)
 
 
 def drive(home, *fixes):
     """Fixes (object, seconds, x, kind) and what they change, committed."""
-    lines = "".join(f"{name},{second},{x},1,{kind}\n" for name, second, x, kind in fixes)
+    lines = "".join(
+        f"{name},{second},{x},1,{kind}\n" for name, second, x, kind in fixes
+    )
     bare_log(home.log("cars")).append(b"id,t,x,y,kind\n" + lines.encode(), arrival_us=0)
     engine = LocalEngine(home, streams(home)["cars"])
     while engine.batch():
@@ -77,7 +86,12 @@ def drive(home, *fixes):
 
 def fed(home):
     log = bare_log(home.log("arrivals"))
-    return [json.loads(line) for one in log.segments(0) if not one.clock for line in log.read(one).splitlines()]
+    return [
+        json.loads(line)
+        for one in log.segments(0)
+        if not one.clock
+        for line in log.read(one).splitlines()
+    ]
 
 
 def feed(home, query="came", **settings):
@@ -89,23 +103,43 @@ def feed(home, query="came", **settings):
 @pytest.mark.spec("W6")
 def test_what_a_query_gives_is_a_stream_that_another_query_reads(home):
     register(home, "came", CAME)
-    register(home, "crowd", Plan(stream="arrivals", inside=ZONE, emit="changes"), stream="arrivals")
-    drive(home, ("a", 1, 20, "bus"), ("a", 2, 5, "bus"), ("b", 2, 6, "car"), ("a", 3, 30, "bus"), ("a", 4, 7, "taxi"))
+    register(
+        home,
+        "crowd",
+        Plan(stream="arrivals", inside=ZONE, emit="changes"),
+        stream="arrivals",
+    )
+    drive(
+        home,
+        ("a", 1, 20, "bus"),
+        ("a", 2, 5, "bus"),
+        ("b", 2, 6, "car"),
+        ("a", 3, 30, "bus"),
+        ("a", 4, 7, "taxi"),
+    )
     once = feed(home)
     once.run()
     assert once.records == 3
-    entries = [(one["object"], one["event_ts"], one["x"], one["y"], one["kind"], one["sign"]) for one in fed(home)[1:]]
+    entries = [
+        (one["object"], one["event_ts"], one["x"], one["y"], one["kind"], one["sign"])
+        for one in fed(home)[1:]
+    ]
     assert entries == [
         ("a", 2_000_000, 5, 1, "bus", 1),
         ("b", 2_000_000, 6, 1, "car", 1),
         ("a", 4_000_000, 7, 1, "taxi", 1),
     ]
     segment = Log(home.log("arrivals")).segments(1)[0]
-    decoded = decode(Log(home.log("arrivals")).read(segment), streams(home)["arrivals"], arrival_us=7)
+    decoded = decode(
+        Log(home.log("arrivals")).read(segment), streams(home)["arrivals"], arrival_us=7
+    )
     assert not len(decoded.rejects)
     assert decoded.fixes.select(["object", "x", "kind", "cause"]).to_pylist()[-1] == {
-        "object": "a", "x": 7.0, "kind": "taxi", "cause": "enter",
-    }  # fmt: skip
+        "object": "a",
+        "x": 7.0,
+        "kind": "taxi",
+        "cause": "enter",
+    }
     engine = LocalEngine(home, streams(home)["arrivals"])
     while engine.batch():
         pass
@@ -120,17 +154,24 @@ def test_what_went_is_where_its_object_was_then_with_its_columns(home):
     lines = "a,1,5,1,bus\na,2,20,2,bus\nb,2,6,1,car\na,3,7,1,bus\na,4,30,4,bus\na,5,40,5,bus\n"
     log = bare_log(home.log("cars"))
     log.append(b"id,t,x,y,kind\n" + lines.encode(), arrival_us=0)
-    log.append(json.dumps({"op": "drop", "query": "went"}).encode(), arrival_us=0, control=True)
+    log.append(
+        json.dumps({"op": "drop", "query": "went"}).encode(), arrival_us=0, control=True
+    )
     register(home, "went", row, version=2)
     engine = LocalEngine(home, streams(home)["cars"])
     while engine.batch():
         pass
     engine.close()
     feed(home, "WENT").run()
-    went = [(one["object"], one["x"], one["y"], one["kind"], one["cause"], one["sign"]) for one in fed(home)]
+    went = [
+        (one["object"], one["x"], one["y"], one["kind"], one["cause"], one["sign"])
+        for one in fed(home)
+    ]
     assert went == [
-        ("a", 20, 2, "bus", "leave", -1), ("a", 30, 4, "bus", "leave", -1), ("b", 6, 1, "car", "dropped", -1)
-    ]  # fmt: skip
+        ("a", 20, 2, "bus", "leave", -1),
+        ("a", 30, 4, "bus", "leave", -1),
+        ("b", 6, 1, "car", "dropped", -1),
+    ]
 
 
 @pytest.mark.spec("W6", "X7")
@@ -179,7 +220,13 @@ def test_a_killed_feeder_repeats_and_loses_nothing(home):
         while not (home.root / "ready").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         for part in range(3):
-            drive(home, *[(f"o{number}-{part}-{n}", 10 * number + part, 5, "bus") for n in range(20)])
+            drive(
+                home,
+                *[
+                    (f"o{number}-{part}-{n}", 10 * number + part, 5, "bus")
+                    for n in range(20)
+                ],
+            )
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         (home.root / "ready").unlink()
@@ -194,12 +241,24 @@ def test_a_killed_feeder_repeats_and_loses_nothing(home):
     ("plan", "settings", "message"),
     [
         (Plan(stream="cars", inside=ZONE), {}, "gives no stream"),
-        (Plan(stream="cars", aggregate=Aggregate(function="count"), emit="istream"), {}, "no place"),
+        (
+            Plan(stream="cars", aggregate=Aggregate(function="count"), emit="istream"),
+            {},
+            "no place",
+        ),
         (CAME, {"format": "csv"}, "is csv"),
         (CAME, {"name": "cars"}, "reads stream 'cars' itself"),
         (CAME, {"time_unit": "%d/%m/%Y"}, "time_unit"),
-        (CAME, {"attributes": {"kinds": "string"}}, "attribute kinds = 'kinds' is no part"),
-        (CAME, {"columns": Columns(object="id", event_ts="fix_ts", x="x", y="y")}, "object = 'id' is no part"),
+        (
+            CAME,
+            {"attributes": {"kinds": "string"}},
+            "attribute kinds = 'kinds' is no part",
+        ),
+        (
+            CAME,
+            {"columns": Columns(object="id", event_ts="fix_ts", x="x", y="y")},
+            "object = 'id' is no part",
+        ),
     ],
 )
 def test_what_cannot_be_fed_is_refused(home, plan, settings, message):
@@ -211,7 +270,14 @@ def test_what_cannot_be_fed_is_refused(home, plan, settings, message):
 @pytest.mark.spec("W6")
 def test_a_change_without_a_place_ends_it_behind_what_came_before(home):
     register(
-        home, "came", Plan(stream="cars", inside=ZONE, columns=(("x", "nullif(x, 6)"), ("y", "y")), emit="istream")
+        home,
+        "came",
+        Plan(
+            stream="cars",
+            inside=ZONE,
+            columns=(("x", "nullif(x, 6)"), ("y", "y")),
+            emit="istream",
+        ),
     )
     drive(home, ("a", 1, 5, "bus"), ("b", 2, 6, "car"), ("c", 3, 7, "bus"))
     for _ in range(2):
@@ -222,7 +288,13 @@ def test_a_change_without_a_place_ends_it_behind_what_came_before(home):
 
 @pytest.mark.spec("W6")
 @pytest.mark.parametrize(
-    ("unit", "stamp"), [("us", 2_500_000), ("ms", 2500), ("s", 2.5), ("iso", "1970-01-01T00:00:02.500000Z")]
+    ("unit", "stamp"),
+    [
+        ("us", 2_500_000),
+        ("ms", 2500),
+        ("s", 2.5),
+        ("iso", "1970-01-01T00:00:02.500000Z"),
+    ],
 )
 def test_times_are_in_the_unit_of_the_target(home, unit, stamp):
     register(home, "came", CAME)
@@ -235,19 +307,31 @@ def test_times_are_in_the_unit_of_the_target(home, unit, stamp):
 def test_the_command_feeds_once(home: Home, tmp_path: Path):
     register(home, "came", CAME)
     drive(home, ("a", 1, 5, "bus"))
-    done = CliRunner().invoke(app, ["--home", str(tmp_path), "capture", "arrivals", "--query", "came"])
-    assert (done.exit_code, done.output) == (0, "arrivals: 1 records of query came on stream cars\n")
+    done = CliRunner().invoke(
+        app, ["--home", str(tmp_path), "capture", "arrivals", "--query", "came"]
+    )
+    assert (done.exit_code, done.output) == (
+        0,
+        "arrivals: 1 records of query came on stream cars\n",
+    )
 
 
 def controls(home):
     log = bare_log(home.log("arrivals"))
-    rows = [json.loads(line) for one in log.segments(0) if one.control for line in log.read(one).splitlines()]
+    rows = [
+        json.loads(line)
+        for one in log.segments(0)
+        if one.control
+        for line in log.read(one).splitlines()
+    ]
     return [(row["op"], row.get("ts")) for row in rows if row["op"] in ("clock", "end")]
 
 
 def drive_and_run(home, *fixes, end=False):
     log = bare_log(home.log("cars"))
-    lines = "".join(f"{name},{second},{x},1,{kind}\n" for name, second, x, kind in fixes)
+    lines = "".join(
+        f"{name},{second},{x},1,{kind}\n" for name, second, x, kind in fixes
+    )
     log.append(b"id,t,x,y,kind\n" + lines.encode(), arrival_us=0)
     if end:
         write_end(log, arrival_us=0)
@@ -255,7 +339,9 @@ def drive_and_run(home, *fixes, end=False):
 
 
 @pytest.mark.spec("S1", "W6")
-def test_the_clock_and_the_end_of_the_source_are_passed_on_so_that_the_last_tick_is_told(home):
+def test_the_clock_and_the_end_of_the_source_are_passed_on_so_that_the_last_tick_is_told(
+    home,
+):
     register(home, "came", CAME)
     crowd = Plan(stream="arrivals", inside=ZONE, aggregate=Aggregate(function="count"))
     register(home, "crowd", crowd, stream="arrivals")
@@ -286,10 +372,18 @@ def test_a_stream_with_two_sources_goes_by_the_one_that_is_behind(home):
     feed(home, attributes={}).run()
     assert controls(home) == [("clock", 3_000_000), ("clock", 8_000_000), ("end", None)]
     note = feed_folder(home, "arrivals") / "cars.went.json"
-    note.write_text(json.dumps({"position": -1, "seq": 0, "segment": 0, "time": {"clock_us": 8_000_000}}))
+    note.write_text(
+        json.dumps(
+            {"position": -1, "seq": 0, "segment": 0, "time": {"clock_us": 8_000_000}}
+        )
+    )
     drive_and_run(home, ("a", 20, 50, "bus"), end=True)
     feed(home, attributes={}).run()
-    assert controls(home) == [("clock", 3_000_000), ("clock", 8_000_000), ("end", None)]  # the other is at 8 s
+    assert controls(home) == [
+        ("clock", 3_000_000),
+        ("clock", 8_000_000),
+        ("end", None),
+    ]  # the other is at 8 s
     feed(home, "went", attributes={}).run()
     assert controls(home)[3:] == [("clock", 20_000_000), ("end", None)]
 
@@ -311,7 +405,9 @@ def test_a_source_whose_query_was_dropped_holds_nobody_back(home):
 
 
 @pytest.mark.spec("S1")
-def test_a_source_whose_note_was_removed_holds_nobody_back_and_is_fed_once_all_the_same(home):
+def test_a_source_whose_note_was_removed_holds_nobody_back_and_is_fed_once_all_the_same(
+    home,
+):
     register(home, "came", CAME)
     register(home, "went", dataclasses.replace(CAME, emit="dstream"))
     drive_and_run(home, ("a", 2, 5, "bus"), ("a", 3, 50, "bus"))

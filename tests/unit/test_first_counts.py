@@ -55,7 +55,9 @@ def plan_of(name):
 
 def changes(fairway, name):
     lines = fairway("changes", name, "--format", "jsonl").splitlines()
-    return [(row["event_ts"], row["sign"], row["value"]) for row in map(json.loads, lines)]
+    return [
+        (row["event_ts"], row["sign"], row["value"]) for row in map(json.loads, lines)
+    ]
 
 
 @pytest.mark.spec("G9")
@@ -79,7 +81,9 @@ def test_a_count_of_nothing_is_told_at_the_first_tick(fairway, name):
     assert changes(fairway, name) == [("1970-01-01T00:01:40Z", 1, 0.0)]
     assert fairway("verify", name).endswith(": holds\n")
     fairway.played("a,110,50,5\na,120,50,5\n")
-    assert len(changes(fairway, name)) == 1  # and not again, also by an engine that was started anew
+    assert (
+        len(changes(fairway, name)) == 1
+    )  # and not again, also by an engine that was started anew
 
 
 @pytest.mark.spec("G9")
@@ -96,14 +100,31 @@ def test_a_count_of_something_at_the_first_tick_is_told_alone(fairway, name):
 def test_counts_registered_before_all_fixes_follow_brute_force(seed):
     rng = random.Random(seed)
     at_first = [register(name, plan_of(name)) for name in COUNTS if rng.random() < 0.7]
-    moves = [fix(rng.choice("abz"), 100 + number // 2, rng.randint(0, 20), rng.randint(0, 12)) for number in range(20)]
+    moves = [
+        fix(
+            rng.choice("abz"), 100 + number // 2, rng.randint(0, 20), rng.randint(0, 12)
+        )
+        for number in range(20)
+    ]
     late = register("late", plan_of("plain"))
     is_there = any(row.row["query"] == "plain" for row in at_first)
-    more = [register("plain", plan_of("different"), op="replace", version=2)] if is_there and seed % 3 == 0 else []
+    more = (
+        [register("plain", plan_of("different"), op="replace", version=2)]
+        if is_there and seed % 3 == 0
+        else []
+    )
     more += [drop("plain")] if is_there and seed % 5 == 0 else []
     where = rng.randint(0, len(moves))
     rows = tuple(log(*at_first, *more, *moves[:where], late, *moves[where:], end()))
-    case = Case(rows=rows, layers={}, rules=Rules(lateness_us=rng.choice([0, 2_000_000]), tick_us=1_000_000))
+    case = Case(
+        rows=rows,
+        layers={},
+        rules=Rules(lateness_us=rng.choice([0, 2_000_000]), tick_us=1_000_000),
+    )
     cuts = tuple(sorted(rng.sample(range(1, len(rows)), 6)))
-    found, _, order = run_steps(case, Segmentation(cuts=cuts, batches=(1, 2, 1, 3)), shards=rng.choice([1, 2]))
-    assert told(found, order) == told_by_oracle(oracle.judge(rows, rules=case.rules).changes)
+    found, _, order = run_steps(
+        case, Segmentation(cuts=cuts, batches=(1, 2, 1, 3)), shards=rng.choice([1, 2])
+    )
+    assert told(found, order) == told_by_oracle(
+        oracle.judge(rows, rules=case.rules).changes
+    )

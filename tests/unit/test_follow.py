@@ -21,9 +21,13 @@ from st_common.tables.tail import Tail
 from st_common.testing.log_writer import bare_log
 
 STREAM = StreamSettings(
-    name="s", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"), crs="planar", time_unit="s",
+    name="s",
+    format="csv",
+    columns=Columns(object="id", event_ts="t", x="x", y="y"),
+    crs="planar",
+    time_unit="s",
     max_ahead_s=None,
-)  # fmt: skip
+)
 CONTRACT = load_contract("changes")
 
 
@@ -31,8 +35,17 @@ def prepare(folder, queries=("q", "r")):
     home = Home(folder)
     log = bare_log(home.log("s"))
     for number, query in enumerate(queries):
-        plan = Plan(stream="s", inside=Box(minx=number, miny=0, maxx=5, maxy=5)).to_json()
-        row = {"op": "register", "query": query, "version": 1, "plan": plan, "text": "", "owner": "t"}
+        plan = Plan(
+            stream="s", inside=Box(minx=number, miny=0, maxx=5, maxy=5)
+        ).to_json()
+        row = {
+            "op": "register",
+            "query": query,
+            "version": 1,
+            "plan": plan,
+            "text": "",
+            "owner": "t",
+        }
         log.append(json.dumps(row).encode(), arrival_us=0, control=True)
     return home, log
 
@@ -45,23 +58,46 @@ def rows_of(*positions_and_seqs, day=1):
     return pa.Table.from_pylist(
         [
             {
-                "position": position, "seq": seq, "event_ts": day * 86_400_000_000 + position, "query": "q",
-                "query_version": 1, "sign": 1, "object": f"o{position}-{seq}", "cause": "enter",
+                "position": position,
+                "seq": seq,
+                "event_ts": day * 86_400_000_000 + position,
+                "query": "q",
+                "query_version": 1,
+                "sign": 1,
+                "object": f"o{position}-{seq}",
+                "cause": "enter",
             }
             for position, seq in positions_and_seqs
         ]
-    )  # fmt: skip
+    )
 
 
 def commit(home, rows, end):
-    return tables.append(home.table("changes", "s"), rows, CONTRACT, app="engine", version=end)
+    return tables.append(
+        home.table("changes", "s"), rows, CONTRACT, app="engine", version=end
+    )
 
 
 # what the engine does next: takes what is there, commits, compacts, dies and starts again; or the follower looks
 ACTIONS = st.lists(
     st.one_of(
-        st.tuples(st.just("fixes"), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=4)),
-        st.sampled_from([("batch",), ("commit",), ("store",), ("crash",), ("compact",), ("look",), ("look",)]),
+        st.tuples(
+            st.just("fixes"),
+            st.lists(
+                st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=4
+            ),
+        ),
+        st.sampled_from(
+            [
+                ("batch",),
+                ("commit",),
+                ("store",),
+                ("crash",),
+                ("compact",),
+                ("look",),
+                ("look",),
+            ]
+        ),
     ),
     max_size=25,
 )
@@ -72,11 +108,19 @@ ACTIONS = st.lists(
 def test_every_change_is_told_once_and_in_order(tmp_path_factory, actions):
     folder = tmp_path_factory.mktemp("follow")
     home, log = prepare(folder)
-    engine, follower, told, second = LocalEngine(home, STREAM), Follower(home, "s"), [], 0
+    engine, follower, told, second = (
+        LocalEngine(home, STREAM),
+        Follower(home, "s"),
+        [],
+        0,
+    )
     for action, *arguments in actions:
         match action:
             case "fixes":
-                lines = "".join(f"o{object_},{second + n},{x},1\n" for n, (object_, x) in enumerate(*arguments))
+                lines = "".join(
+                    f"o{object_},{second + n},{x},1\n"
+                    for n, (object_, x) in enumerate(*arguments)
+                )
                 second += len(*arguments)
                 log.append(b"id,t,x,y\n" + lines.encode(), arrival_us=0)
             case "batch":
@@ -110,19 +154,30 @@ def test_a_place_inside_a_position_is_where_it_goes_on(tmp_path):
     commit(home, rows_of((12, 0)), 20)
     assert places(Follower(home, "s", after=(4, 1)).poll()) == [(4, 2), (9, 0), (12, 0)]
     assert places(Follower(home, "s", after=(4, 2)).poll()) == [(9, 0), (12, 0)]
-    assert places(pa.concat_tables(follow(home, "s", since=4, seconds=0))) == [(9, 0), (12, 0)]
+    assert places(pa.concat_tables(follow(home, "s", since=4, seconds=0))) == [
+        (9, 0),
+        (12, 0),
+    ]
 
 
 def test_a_large_table_is_read_in_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("st_common.serving.follow._ROWS", 3)
     home = Home(tmp_path)
     for number in range(6):
-        commit(home, pa.concat_tables([rows_of((number * 2, 0)), rows_of((number * 2 + 1, 0), day=2)]), number * 2 + 1)
+        commit(
+            home,
+            pa.concat_tables(
+                [rows_of((number * 2, 0)), rows_of((number * 2 + 1, 0), day=2)]
+            ),
+            number * 2 + 1,
+        )
     follower, parts = Follower(home, "s"), []
     while len(part := follower.poll()):
         parts.append(part)
     assert len(parts) > 2
-    assert [place for part in parts for place in places(part)] == [(n, 0) for n in range(12)]
+    assert [place for part in parts for place in places(part)] == [
+        (n, 0) for n in range(12)
+    ]
     commit(home, rows_of((40, 0)), 40)
     assert places(follower.poll()) == [(40, 0)]
 
@@ -135,7 +190,13 @@ def test_a_look_that_finds_nothing_opens_no_data_file(tmp_path, monkeypatch):
     monkeypatch.setattr(Tail, "read", lambda *_: pytest.fail("read again"))
     monkeypatch.setattr(Tail, "_whole", lambda *_: pytest.fail("listed again"))
     assert len(follower.poll()) == 0
-    tables.append(home.table("changes", "s"), rows_of((1, 0)).slice(0, 0), CONTRACT, app="engine", version=5)
+    tables.append(
+        home.table("changes", "s"),
+        rows_of((1, 0)).slice(0, 0),
+        CONTRACT,
+        app="engine",
+        version=5,
+    )
     assert len(follower.poll()) == 0
 
 
@@ -204,5 +265,7 @@ def test_following_ends_when_the_engine_has_done_what_the_log_holds(tmp_path):
     assert found.equals(stream_changes(home, "s"))
     assert len(found) == 2
     log.append(b"id,t,x,y\na,2,9,9\n", arrival_us=0)
-    told = list(follow(home, "s", "q", seconds=0.1, until_idle=True))  # the engine has not done that yet
+    told = list(
+        follow(home, "s", "q", seconds=0.1, until_idle=True)
+    )  # the engine has not done that yet
     assert sum(map(len, told)) == 1

@@ -31,10 +31,18 @@ FULL = os.strerror(errno.ENOSPC)
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     (tmp_path / "conf").mkdir()
-    for name in ("a", "b"):  # streams that were launched from here once, and shall run no more
+    for name in (
+        "a",
+        "b",
+    ):  # streams that were launched from here once, and shall run no more
         (tmp_path / "streams" / name).mkdir(parents=True)
         (tmp_path / "streams" / name / "engine.json").write_text("{}")
-    settings = STREAM.format(name="a") + "running = 1\n" + STREAM.format(name="b") + "running = 1\n"
+    settings = (
+        STREAM.format(name="a")
+        + "running = 1\n"
+        + STREAM.format(name="b")
+        + "running = 1\n"
+    )
     (tmp_path / "conf" / "streams.toml").write_text(settings)
     return Home(tmp_path)
 
@@ -52,14 +60,23 @@ def refusing(monkeypatch: pytest.MonkeyPatch, is_full: Callable[[Path], bool]) -
 
 
 @pytest.mark.spec("S2", "C4")
-def test_a_tick_alerts_and_looks_after_the_streams_whose_files_the_disk_takes(home, monkeypatch, capsys):
+def test_a_tick_alerts_and_looks_after_the_streams_whose_files_the_disk_takes(
+    home, monkeypatch, capsys
+):
     refusing(monkeypatch, lambda draft: draft.parent.name == "a")
     assert supervise(["--home", str(home.root)]) == 0
     said = [(alert.stream, alert.level, alert.text) for alert in read_alerts(home)]
     memory = home.stream("a") / "supervisor.json"
-    assert [stream for stream, _, text in said if text.startswith("bad_config")] == ["a", "b"]
+    assert [stream for stream, _, text in said if text.startswith("bad_config")] == [
+        "a",
+        "b",
+    ]
     assert [one for one in said if not one[2].startswith("bad_config")] == [
-        ("a", "error", f"it is left as it is: {memory}: {FULL} (free some space; whoever wrote goes on where it was)")
+        (
+            "a",
+            "error",
+            f"it is left as it is: {memory}: {FULL} (free some space; whoever wrote goes on where it was)",
+        )
     ]
     assert (home.stream("b") / "supervisor.json").exists()
     alerts = json.loads(capsys.readouterr().out.splitlines()[-1])["alerts"]
@@ -67,7 +84,9 @@ def test_a_tick_alerts_and_looks_after_the_streams_whose_files_the_disk_takes(ho
 
 
 @pytest.mark.spec("S2", "C4")
-def test_a_tick_that_cannot_even_begin_alerts_and_ends_with_a_line(home, monkeypatch, capsys):
+def test_a_tick_that_cannot_even_begin_alerts_and_ends_with_a_line(
+    home, monkeypatch, capsys
+):
     opened = Path.open
 
     def read_only(path: Path, *args: object, **options: object) -> object:
@@ -80,7 +99,11 @@ def test_a_tick_that_cannot_even_begin_alerts_and_ends_with_a_line(home, monkeyp
     line = f"{home.root / '.supervisor.lock'}: Read-only file system (the file system is mounted read-only)"
     assert capsys.readouterr().err.splitlines()[-1] == f"error: {line}"
     (alert,) = read_alerts(home)
-    assert (alert.stream, alert.level, alert.text) == ("supervisor", "error", f"nothing is looked after: {line}")
+    assert (alert.stream, alert.level, alert.text) == (
+        "supervisor",
+        "error",
+        f"nothing is looked after: {line}",
+    )
 
 
 @contextmanager
@@ -96,7 +119,9 @@ def at_most(size: int) -> Iterator[None]:
 
 @pytest.mark.spec("S2")
 @pytest.mark.parametrize("is_new", [True, False])
-def test_rows_that_the_disk_does_not_take_are_one_line_that_names_the_table(tmp_path, is_new):
+def test_rows_that_the_disk_does_not_take_are_one_line_that_names_the_table(
+    tmp_path, is_new
+):
     """What delta-rs and Arrow raise names no file, and delta-rs not even the number of the error."""
     contract = load_contract("queries")
     row = {"name": "q", "version": 1, "op": "drop", "position": 0, "stream": "s"}
@@ -105,12 +130,17 @@ def test_rows_that_the_disk_does_not_take_are_one_line_that_names_the_table(tmp_
         tables.append(tmp_path / "t", rows, contract, app="x", version=1)
     with at_most(10), pytest.raises(StorageError) as refused:
         tables.append(tmp_path / "t", rows, contract, app="x", version=2)
-    assert str(refused.value) == f"{tmp_path / 't'}: File too large (a limit on the size of files is in the way)"
+    assert (
+        str(refused.value)
+        == f"{tmp_path / 't'}: File too large (a limit on the size of files is in the way)"
+    )
     tables.append(tmp_path / "t", rows, contract, app="x", version=2)
 
 
 @pytest.mark.spec("S2", "C4")
-def test_an_alert_of_which_the_disk_takes_half_goes_to_stderr_and_spoils_no_other(tmp_path, capsys):
+def test_an_alert_of_which_the_disk_takes_half_goes_to_stderr_and_spoils_no_other(
+    tmp_path, capsys
+):
     home = Home(tmp_path)
     tell(home, "s", "first")
     with at_most((tmp_path / "alerts.jsonl").stat().st_size + 20):

@@ -42,21 +42,34 @@ def vincenty(x1, y1, x2, y2):
         )
         if sine == 0:
             return 0.0
-        cosine = math.sin(u1) * math.sin(u2) + math.cos(u1) * math.cos(u2) * math.cos(wide)
-        arc, azimuth = math.atan2(sine, cosine), math.cos(u1) * math.cos(u2) * math.sin(wide) / sine
+        cosine = math.sin(u1) * math.sin(u2) + math.cos(u1) * math.cos(u2) * math.cos(
+            wide
+        )
+        arc, azimuth = (
+            math.atan2(sine, cosine),
+            math.cos(u1) * math.cos(u2) * math.sin(wide) / sine,
+        )
         square = 1 - azimuth**2
-        middle = cosine - 2 * math.sin(u1) * math.sin(u2) / square if square > 1e-15 else 0.0
+        middle = (
+            cosine - 2 * math.sin(u1) * math.sin(u2) / square if square > 1e-15 else 0.0
+        )
         c = f / 16 * square * (4 + f * (4 - 3 * square))
         before, wide = (
             wide,
-            turn + (1 - c) * f * azimuth * (arc + c * sine * (middle + c * cosine * (2 * middle**2 - 1))),
+            turn
+            + (1 - c)
+            * f
+            * azimuth
+            * (arc + c * sine * (middle + c * cosine * (2 * middle**2 - 1))),
         )
         if abs(wide - before) < 1e-14:
             break
     u = square * (a * a - b * b) / (b * b)
     big = 1 + u / 16384 * (4096 + u * (-768 + u * (320 - 175 * u)))
     small = u / 1024 * (256 + u * (-128 + u * (74 - 47 * u)))
-    inner = cosine * (2 * middle**2 - 1) - small / 6 * middle * (4 * sine**2 - 3) * (4 * middle**2 - 3)
+    inner = cosine * (2 * middle**2 - 1) - small / 6 * middle * (4 * sine**2 - 3) * (
+        4 * middle**2 - 3
+    )
     return b * big * (arc - small * sine * (middle + small / 4 * inner))
 
 
@@ -72,13 +85,18 @@ def test_metres_between_any_two_points_are_exact(x1, y1, x2, y2):
     if expected < 19_000_000:  # beyond, the points are nearly opposite
         assert found == pytest.approx(vincenty(x1, y1, x2, y2), abs=2e-4)
         slack = 2.9e-5 if expected < 15e6 else 9e-3
-        assert one(metres_about, x1, y1, x2, y2) == pytest.approx(expected, rel=slack, abs=1e-6)
+        assert one(metres_about, x1, y1, x2, y2) == pytest.approx(
+            expected, rel=slack, abs=1e-6
+        )
 
 
 @pytest.mark.parametrize(
     ("places", "expected_m"),
     [
-        ((24.94, 60.17, 151.2, -33.87), vincenty(24.94, 60.17, 151.2, -33.87)),  # Helsinki to Sydney
+        (
+            (24.94, 60.17, 151.2, -33.87),
+            vincenty(24.94, 60.17, 151.2, -33.87),
+        ),  # Helsinki to Sydney
         ((0, 0, 1, 0), 111_319.4907932736),  # a degree of the equator: a times pi / 180
         ((0, 0, 0, 90), 10_001_965.729312),  # a quarter of a meridian
         ((179.9, 10, -179.9, 10), vincenty(179.9, 10, 180.1, 10)),
@@ -93,10 +111,14 @@ BORDER = st.floats(-2e-5, 2e-5) | st.floats(-0.02, 0.02)
 
 
 @given(LONGITUDE, LATITUDE, st.floats(0, 360), st.floats(0.01, 19_900_000), BORDER)
-def test_what_lies_within_a_distance_is_decided_exactly_at_its_border_too(x, y, azimuth, distance_m, more):
+def test_what_lies_within_a_distance_is_decided_exactly_at_its_border_too(
+    x, y, azimuth, distance_m, more
+):
     x2, y2, _ = GEOD.fwd(x, y, azimuth, distance_m)
     limit = distance_m * (1 + more)
-    assert one(lambda *places: within_metres(*places, limit), x, y, x2, y2) == (geodesic(x, y, x2, y2) <= limit)
+    assert one(lambda *places: within_metres(*places, limit), x, y, x2, y2) == (
+        geodesic(x, y, x2, y2) <= limit
+    )
 
 
 def test_nothing_is_within_a_distance_of_nowhere():
@@ -106,7 +128,9 @@ def test_nothing_is_within_a_distance_of_nowhere():
 
 
 @given(LONGITUDE, LATITUDE, st.floats(0, 360), st.floats(0.001, 1000))
-def test_short_distances_in_the_plane_of_the_degrees_are_right_to_half_a_percent(x, y, azimuth, distance_m):
+def test_short_distances_in_the_plane_of_the_degrees_are_right_to_half_a_percent(
+    x, y, azimuth, distance_m
+):
     x2, y2, _ = GEOD.fwd(x, y, azimuth, distance_m)
     across, along = metres_per_degree(np.array([y]))
     planar = np.hypot((x2 - x) * across, (y2 - y) * along)[0]
@@ -129,7 +153,9 @@ def test_reach_goes_around_the_pole_and_boxes_grow_by_it():
     boxes = np.array([[0.0, 10.0, 1.0, 60.0]])
     assert grown(boxes, 5.0, geographic=False).tolist() == [[-5.0, 5.0, 6.0, 65.0]]
     west, south, east, north = grown(boxes, 1000.0, geographic=True)[0]
-    assert west == pytest.approx(-0.0179, rel=0.02)  # one kilometre at latitude 60, where a degree is shortest
+    assert west == pytest.approx(
+        -0.0179, rel=0.02
+    )  # one kilometre at latitude 60, where a degree is shortest
     assert east - 1.0 == pytest.approx(-west)
     assert (10.0 - south, north - 60.0) == pytest.approx((0.009, 0.009), rel=0.02)
 
@@ -137,12 +163,23 @@ def test_reach_goes_around_the_pole_and_boxes_grow_by_it():
 def dense_distance(geometry, x, y, step_m):
     """The smallest geodesic distance to points laid densely along the geometry, straight in longitude and latitude."""
     best = np.inf
-    for part in shapely.get_parts(geometry) if geometry.geom_type.startswith("Multi") else [geometry]:
-        places = shapely.get_coordinates(part.exterior if part.geom_type == "Polygon" else part)
-        for (ax, ay), (bx, by) in itertools.pairwise(places) if len(places) > 1 else [(places[0],) * 2]:
+    for part in (
+        shapely.get_parts(geometry)
+        if geometry.geom_type.startswith("Multi")
+        else [geometry]
+    ):
+        places = shapely.get_coordinates(
+            part.exterior if part.geom_type == "Polygon" else part
+        )
+        for (ax, ay), (bx, by) in (
+            itertools.pairwise(places) if len(places) > 1 else [(places[0],) * 2]
+        ):
             steps = max(2, int(geodesic(ax, ay, bx, by) / step_m) + 2)
             xs, ys = np.linspace(ax, bx, steps), np.linspace(ay, by, steps)
-            best = min(best, float(np.min(geodesic(np.full(steps, x), np.full(steps, y), xs, ys))))
+            best = min(
+                best,
+                float(np.min(geodesic(np.full(steps, x), np.full(steps, y), xs, ys))),
+            )
     return best
 
 
@@ -152,15 +189,31 @@ def test_nearness_on_the_globe_is_geodesic_within_half_a_percent(latitude, dista
     random = np.random.default_rng(11)
     degrees = distance_m / 111_000
     across = degrees / np.cos(np.radians(latitude))
-    places = np.array([10.0, latitude]) + random.uniform(-3, 3, (12, 3, 2)) * [across, degrees]
+    places = np.array([10.0, latitude]) + random.uniform(-3, 3, (12, 3, 2)) * [
+        across,
+        degrees,
+    ]
     geometries = np.concatenate(
-        [shapely.linestrings(places), shapely.polygons(places), shapely.points(places[:, 0])], dtype=object
+        [
+            shapely.linestrings(places),
+            shapely.polygons(places),
+            shapely.points(places[:, 0]),
+        ],
+        dtype=object,
     )
-    x, y = (np.array([10.0, latitude]) + random.uniform(-3, 3, (25, 2)) * [across, degrees]).T
-    which, at = (grid.ravel() for grid in np.meshgrid(np.arange(len(geometries)), np.arange(len(x))))
+    x, y = (
+        np.array([10.0, latitude]) + random.uniform(-3, 3, (25, 2)) * [across, degrees]
+    ).T
+    which, at = (
+        grid.ravel()
+        for grid in np.meshgrid(np.arange(len(geometries)), np.arange(len(x)))
+    )
     found = near(outlines(geometries), which, x[at], y[at], distance_m, geographic=True)
     exact = np.array(
-        [dense_distance(geometries[g], x[i], y[i], distance_m / 50) for g, i in zip(which, at, strict=True)]
+        [
+            dense_distance(geometries[g], x[i], y[i], distance_m / 50)
+            for g, i in zip(which, at, strict=True)
+        ]
     )
     assert found[exact <= distance_m * 0.995].all()
     assert not found[exact > distance_m * 1.005].any()
@@ -174,23 +227,36 @@ SHAPES = st.one_of(
     PLACES.map(shapely.MultiPoint),
     st.tuples(COORDINATE, COORDINATE).map(shapely.Point),
     st.tuples(PLACES, PLACES).map(lambda both: shapely.MultiLineString(list(both))),
-    st.tuples(COORDINATE, COORDINATE).map(lambda c: shapely.Point(c).buffer(3).difference(shapely.Point(c).buffer(1))),
+    st.tuples(COORDINATE, COORDINATE).map(
+        lambda c: shapely.Point(c).buffer(3).difference(shapely.Point(c).buffer(1))
+    ),
     st.tuples(PLACES, PLACES).map(
-        lambda both: shapely.GeometryCollection([shapely.LineString(both[0]), shapely.MultiPoint(both[1])])
+        lambda both: shapely.GeometryCollection(
+            [shapely.LineString(both[0]), shapely.MultiPoint(both[1])]
+        )
     ),
     st.just(shapely.Polygon()),
 )
 
 
-@given(st.lists(SHAPES, min_size=1, max_size=6), PLACES, st.sampled_from([0.0, 1.0, 2.5, 5.0]))
+@given(
+    st.lists(SHAPES, min_size=1, max_size=6),
+    PLACES,
+    st.sampled_from([0.0, 1.0, 2.5, 5.0]),
+)
 def test_planar_nearness_is_the_distance_to_the_outline(geometries, points, distance_m):
     array = np.array([*geometries, None], dtype=object)[:-1]
-    which, at = (grid.ravel() for grid in np.meshgrid(np.arange(len(array)), np.arange(len(points))))
+    which, at = (
+        grid.ravel()
+        for grid in np.meshgrid(np.arange(len(array)), np.arange(len(points)))
+    )
     x, y = np.array(points).T
     found = near(outlines(array), which, x[at], y[at], distance_m, geographic=False)
     for g, i, answer in zip(which, at, found, strict=True):
         shape = array[g].boundary if array[g].geom_type == "Polygon" else array[g]
-        exact = shapely.Point(points[i]).distance(shape) if not shape.is_empty else np.inf
+        exact = (
+            shapely.Point(points[i]).distance(shape) if not shape.is_empty else np.inf
+        )
         if abs(exact - distance_m) > 1e-9:
             assert answer == (exact <= distance_m)
 
@@ -203,8 +269,12 @@ def test_the_limit_itself_is_near(piece):
     assert found.tolist() == [piece == "the limit included"]
 
 
-@pytest.mark.parametrize(("latitude", "distance_m"), [(-89.99999999999999, 1e-6), (90.0, 1e-9), (-90.0, 0.0)])
-def test_whatever_reaches_a_pole_reaches_all_around_it_however_short_it_is(latitude, distance_m):
+@pytest.mark.parametrize(
+    ("latitude", "distance_m"), [(-89.99999999999999, 1e-6), (90.0, 1e-9), (-90.0, 0.0)]
+)
+def test_whatever_reaches_a_pole_reaches_all_around_it_however_short_it_is(
+    latitude, distance_m
+):
     assert reach_degrees(np.array([latitude]), distance_m)[0] == 360.0
 
 

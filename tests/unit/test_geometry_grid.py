@@ -8,9 +8,13 @@ from hypothesis import strategies as st
 from st_common.geometry.grid import BoxIndex
 
 INF = float("inf")
-ON_LATTICE = st.integers(-4, 4).map(float)  # so that borders and corners are hit all the time
+ON_LATTICE = st.integers(-4, 4).map(
+    float
+)  # so that borders and corners are hit all the time
 ANYWHERE = st.floats(allow_nan=True, allow_infinity=True)
-COORDINATE = st.one_of(ON_LATTICE, ON_LATTICE, st.floats(-5, 5), st.floats(-1e7, 1e7), ANYWHERE)
+COORDINATE = st.one_of(
+    ON_LATTICE, ON_LATTICE, st.floats(-5, 5), st.floats(-1e7, 1e7), ANYWHERE
+)
 BOXES = st.lists(st.tuples(COORDINATE, COORDINATE, COORDINATE, COORDINATE), max_size=40)
 POINTS = st.lists(st.tuples(COORDINATE, COORDINATE), max_size=40)
 
@@ -26,7 +30,9 @@ def every_pair(points, boxes):
 
 def probed(points, boxes):
     x, y = np.array(points, np.float64).reshape(-1, 2).T
-    points_found, boxes_found = BoxIndex(np.array(boxes, np.float64).reshape(-1, 4)).probe(x.copy(), y.copy())
+    points_found, boxes_found = BoxIndex(
+        np.array(boxes, np.float64).reshape(-1, 4)
+    ).probe(x.copy(), y.copy())
     assert points_found.dtype == boxes_found.dtype == np.int64
     return list(zip(points_found.tolist(), boxes_found.tolist(), strict=True))
 
@@ -36,7 +42,13 @@ def test_probe_gives_exactly_the_pairs_of_brute_force_in_order(points, boxes):
     assert probed(points, boxes) == every_pair(points, boxes)
 
 
-@given(POINTS, st.lists(st.tuples(ON_LATTICE, ON_LATTICE, st.sampled_from([0.0, 0.5, 1, 9, 900])), max_size=40))
+@given(
+    POINTS,
+    st.lists(
+        st.tuples(ON_LATTICE, ON_LATTICE, st.sampled_from([0.0, 0.5, 1, 9, 900])),
+        max_size=40,
+    ),
+)
 def test_boxes_of_mixed_sizes_and_degenerate_ones_are_exact(points, squares):
     boxes = [(x, y, x + side, y + side) for x, y, side in squares]
     assert probed(points, boxes) == every_pair(points, boxes)
@@ -58,7 +70,18 @@ def test_boxes_of_mixed_sizes_and_degenerate_ones_are_exact(points, squares):
     ids=str,
 )
 def test_one_box_with_points_on_and_beside_its_border(box):
-    edges = [-INF, -1e308, np.nextafter(0, -1), 0.0, 5e-324, np.nextafter(1, 0), 1.0, np.nextafter(1, 2), INF, np.nan]
+    edges = [
+        -INF,
+        -1e308,
+        np.nextafter(0, -1),
+        0.0,
+        5e-324,
+        np.nextafter(1, 0),
+        1.0,
+        np.nextafter(1, 2),
+        INF,
+        np.nan,
+    ]
     points = [(x, y) for x in edges for y in edges]
     assert probed(points, [box]) == every_pair(points, [box])
 
@@ -95,4 +118,6 @@ def test_a_crowd_of_points_in_many_boxes_is_looked_at_in_blocks(monkeypatch):
     points = random.integers(0, 6, (50, 2)).astype(float)
     corner = random.integers(0, 5, (30, 2)).astype(float)
     boxes = np.c_[corner, corner + random.integers(0, 3, (30, 2))]
-    assert probed(points.tolist(), boxes.tolist()) == every_pair(points.tolist(), boxes.tolist())
+    assert probed(points.tolist(), boxes.tolist()) == every_pair(
+        points.tolist(), boxes.tolist()
+    )

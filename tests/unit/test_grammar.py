@@ -34,7 +34,10 @@ DEPTH = 16
 
 
 def sentence(
-    part: Part, rng: random.Random, depth: int = 0, productions: Mapping[str, Part] | None = None
+    part: Part,
+    rng: random.Random,
+    depth: int = 0,
+    productions: Mapping[str, Part] | None = None,
 ) -> list[str]:
     """Tokens that the part derives; deeper down the shortest choices are made."""
     known = grammar() if productions is None else productions
@@ -52,13 +55,27 @@ def sentence(
         case Seq(parts):
             return [token for one in parts for token in of(one)]
         case Alt(parts):
-            chosen = rng.choice(parts) if depth < DEPTH else min(parts, key=lambda one: weight(one, ()))
+            chosen = (
+                rng.choice(parts)
+                if depth < DEPTH
+                else min(parts, key=lambda one: weight(one, ()))
+            )
             return of(chosen)
         case Many(Ref(name), _, _) if name == ONCE:
             clauses = known[name].parts
-            return [token for one in rng.sample(clauses, rng.randint(0, 4)) for token in of(one)]
+            return [
+                token
+                for one in rng.sample(clauses, rng.randint(0, 4))
+                for token in of(one)
+            ]
         case Many(one, least, most):
-            times = least if depth >= DEPTH else rng.choice((least, least, least, least + 2 if most is None else most))
+            times = (
+                least
+                if depth >= DEPTH
+                else rng.choice(
+                    (least, least, least, least + 2 if most is None else most)
+                )
+            )
             return [token for _ in range(times) for token in of(one)]
 
 
@@ -68,7 +85,11 @@ def weight(part: Part, above: tuple[str, ...]) -> float:
         case Word() | Kind():
             return 1
         case Ref(name):
-            return float("inf") if name in above else weight(grammar()[name], (*above, name))
+            return (
+                float("inf")
+                if name in above
+                else weight(grammar()[name], (*above, name))
+            )
         case Seq(parts):
             return sum(weight(one, above) for one in parts)
         case Alt(parts):
@@ -84,7 +105,9 @@ def test_whatever_the_grammar_derives_is_parsed(seed: int):
     rng = random.Random(seed)
     text = " ".join(sentence(grammar()["statement"], rng))
     parser = Fairway().parser()
-    parser.parse(Fairway().tokenize(text), text)  # refuses what is wrong by its form alone
+    parser.parse(
+        Fairway().tokenize(text), text
+    )  # refuses what is wrong by its form alone
     assert parser.refusals == []
     with contextlib.suppress(TextError):  # about names and values
         parse(text)
@@ -106,7 +129,10 @@ def test_random_sentences_come_from_every_production():
 
 
 def examples() -> list[str]:
-    found = [path.read_text(encoding="utf-8").strip().split("\n\n") for path in (ROOT / "tests/golden").glob("*.sql")]
+    found = [
+        path.read_text(encoding="utf-8").strip().split("\n\n")
+        for path in (ROOT / "tests/golden").glob("*.sql")
+    ]
     golden = [text for parts in found for text in (parts[0], parts[-1])]
     page = (ROOT / "docs/query-language.md").read_text(encoding="utf-8")
     return [*golden, *re.findall(r"```sql\n(.*?)```", page, re.DOTALL)]
@@ -118,7 +144,14 @@ def test_whatever_is_shown_is_derived_by_the_grammar():
 
 
 @pytest.mark.parametrize(
-    "text", ["REGISTER QUERY", "SELECT * FROM t", "DROP QUERY select", "EXPLAIN 'q'", "SHOW LAYERS"]
+    "text",
+    [
+        "REGISTER QUERY",
+        "SELECT * FROM t",
+        "DROP QUERY select",
+        "EXPLAIN 'q'",
+        "SHOW LAYERS",
+    ],
 )
 def test_what_is_no_sentence_is_not_derived(text: str):
     assert not is_sentence(text)
@@ -127,7 +160,15 @@ def test_what_is_no_sentence_is_not_derived(text: str):
 def test_what_may_come_next():
     first = expected_after("")
     assert first is not None
-    assert first.words == {"REGISTER", "REPLACE", "DROP", "CREATE", "SHOW", "EXPLAIN", ";"}
+    assert first.words == {
+        "REGISTER",
+        "REPLACE",
+        "DROP",
+        "CREATE",
+        "SHOW",
+        "EXPLAIN",
+        ";",
+    }
     inside = expected_after("REGISTER QUERY q AS SELECT * FROM taxis INSIDE ")
     assert inside is not None
     assert {"area", "box", "circle", "moving"} <= inside.productions
@@ -147,7 +188,11 @@ def test_every_kind_of_tokens_is_explained():
                 return kinds(one)
         return set()
 
-    assert {name for part in grammar().values() for name in kinds(part)} == set(KINDS) == set(SAMPLES)
+    assert (
+        {name for part in grammar().values() for name in kinds(part)}
+        == set(KINDS)
+        == set(SAMPLES)
+    )
 
 
 def test_every_production_is_used():
@@ -163,6 +208,10 @@ def test_what_is_no_grammar_is_refused(wrong: str):
 
 def test_the_page_is_fresh():
     done = subprocess.run(
-        [sys.executable, ROOT / "tools/grammar.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, ROOT / "tools/grammar.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -24,16 +24,32 @@ from st_common.settings import PUBLIC_ID_KEY
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.oracle import Control, Fix, Rules
 
-PAIR = "mjkjjfodaodblcfm", "kbdjbnemhnaablhb"  # one hash, under the key that pandas has by default
+PAIR = (
+    "mjkjjfodaodblcfm",
+    "kbdjbnemhnaablhb",
+)  # one hash, under the key that pandas has by default
 BOX = Plan(stream="grid", inside=Box(minx=0, miny=0, maxx=10, maxy=10)).to_json()
 
 
 def log_of(home, fixes, cuts):
     """A log of a query of a box and of fixes (object, second, x)."""
     rows = [
-        Control(position=0, row={"op": "register", "query": "q", "version": 1, "plan": BOX, "text": "", "owner": "t"})
+        Control(
+            position=0,
+            row={
+                "op": "register",
+                "query": "q",
+                "version": 1,
+                "plan": BOX,
+                "text": "",
+                "owner": "t",
+            },
+        )
     ]
-    rows += [Fix(position=0, object=name, event_us=at * 1_000_000, x=x, y=5.0) for name, at, x in fixes]
+    rows += [
+        Fix(position=0, object=name, event_us=at * 1_000_000, x=x, y=5.0)
+        for name, at, x in fixes
+    ]
     return write_log(home.log("grid"), rows, cuts)
 
 
@@ -44,25 +60,37 @@ def home_with_the_public_key(folder):
 
 
 def told(home):
-    rows = tables.read(home.table("changes", "grid")).sort_by([("position", "ascending"), ("seq", "ascending")])
+    rows = tables.read(home.table("changes", "grid")).sort_by(
+        [("position", "ascending"), ("seq", "ascending")]
+    )
     return [(row["object"], row["sign"], row["cause"]) for row in rows.to_pylist()]
 
 
 @pytest.mark.spec("S4", "X6")
-@pytest.mark.parametrize("cuts", [[], [2], [2, 3, 4]], ids=["one segment", "two", "each its own"])
+@pytest.mark.parametrize(
+    "cuts", [[], [2], [2, 3, 4]], ids=["one segment", "two", "each its own"]
+)
 def test_two_ids_with_one_hash_are_two_objects(tmp_path, cuts):
     home, stream = home_with_the_public_key(tmp_path), settings_of("grid", Rules())
     one, other = PAIR
-    log_of(home, [(one, 1, 5.0), (other, 1, 5.0), (one, 2, 50.0), (other, 3, 6.0)], cuts)
+    log_of(
+        home, [(one, 1, 5.0), (other, 1, 5.0), (one, 2, 50.0), (other, 3, 6.0)], cuts
+    )
     run(home, stream, until_idle=True)
     assert told(home) == [(one, 1, "enter"), (other, 1, "enter"), (one, -1, "leave")]
-    write_log(home.log("grid"), [Fix(position=0, object=other, event_us=4_000_000, x=60.0, y=5.0)])
+    write_log(
+        home.log("grid"),
+        [Fix(position=0, object=other, event_us=4_000_000, x=60.0, y=5.0)],
+    )
     run(home, stream, until_idle=True)  # from the stored state
     assert told(home)[-1] == (other, -1, "leave")
 
 
 def test_ids_with_one_hash_go_over_to_other_shards(tmp_path):
-    home, stream = home_with_the_public_key(tmp_path), settings_of("grid", Rules(), shards=3)
+    home, stream = (
+        home_with_the_public_key(tmp_path),
+        settings_of("grid", Rules(), shards=3),
+    )
     one, other = PAIR
     log_of(home, [(one, 1, 5.0), (other, 1, 5.0), ("c", 1, 5.0)], [])
     run(home, stream, until_idle=True)
@@ -91,7 +119,9 @@ def test_an_interner_of_ids_with_few_hashes_finds_each_and_no_other(monkeypatch)
         asked = [f"o{n}" for n in rng.sample(range(200), 9)]
         ids = pa.array(asked)
         found = interner.find(hashes_of(ids), ids)
-        assert found.tolist() == [known.index(name) if name in known else -1 for name in asked]
+        assert found.tolist() == [
+            known.index(name) if name in known else -1 for name in asked
+        ]
         new = pa.array(found < 0)
         interner = interner.with_new(hashes_of(ids)[found < 0], ids.filter(new))
         known += ids.filter(new).to_pylist()
@@ -105,7 +135,11 @@ def test_a_few_new_ids_do_not_rebuild_the_table_of_all():
     assert interner.number_of("o7") == 7
     more = pa.array([f"n{n}" for n in range(1_000)])
     grown = interner.with_new(hashes_of(more), more)
-    assert grown.places_of(Sought(pa.array(["n5", "o5", "x"]))).tolist() == [20_005, 5, -1]
+    assert grown.places_of(Sought(pa.array(["n5", "o5", "x"]))).tolist() == [
+        20_005,
+        5,
+        -1,
+    ]
     assert grown._large is interner._large
     many = pa.array([f"m{n}" for n in range(20_000)])
     larger = grown.with_new(hashes_of(many), many)
@@ -142,14 +176,23 @@ def test_a_damaged_key_says_so(tmp_path):
         home_key(Home(tmp_path))
 
 
-def test_a_state_under_another_key_is_refused_and_takes_no_object_for_a_new_one(tmp_path):
+def test_a_state_under_another_key_is_refused_and_takes_no_object_for_a_new_one(
+    tmp_path,
+):
     home, stream = Home(tmp_path), settings_of("grid", Rules())
     log_of(home, [("a", 1, 5.0)], [])
     run(home, stream, until_idle=True)
     path = home.stream("grid") / "topology.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"id_key": "another-key-of16"}))
-    write_log(home.log("grid"), [Fix(position=0, object="a", event_us=2_000_000, x=50.0, y=5.0)])
-    with pytest.raises(StateError, match=r"hashed by another key than the stream's.*topology\.json"):
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"id_key": "another-key-of16"})
+    )
+    write_log(
+        home.log("grid"),
+        [Fix(position=0, object="a", event_us=2_000_000, x=50.0, y=5.0)],
+    )
+    with pytest.raises(
+        StateError, match=r"hashed by another key than the stream's.*topology\.json"
+    ):
         run(home, stream, until_idle=True)
 
 

@@ -23,7 +23,9 @@ def turn(a, b, c):
 
 def on_ring(ring, p):
     return any(
-        turn(a, b, p) == 0 and min(a[0], b[0]) <= p[0] <= max(a[0], b[0]) and min(a[1], b[1]) <= p[1] <= max(a[1], b[1])
+        turn(a, b, p) == 0
+        and min(a[0], b[0]) <= p[0] <= max(a[0], b[0])
+        and min(a[1], b[1]) <= p[1] <= max(a[1], b[1])
         for a, b in pairwise(ring)
     )
 
@@ -40,7 +42,8 @@ def in_ring(ring, p):
 def contains(polygons, p):
     """Closed; a polygon is a shell and holes."""
     return any(
-        any(on_ring(ring, p) for ring in rings) or (in_ring(rings[0], p) and not any(in_ring(h, p) for h in rings[1:]))
+        any(on_ring(ring, p) for ring in rings)
+        or (in_ring(rings[0], p) and not any(in_ring(h, p) for h in rings[1:]))
         for rings in polygons
     )
 
@@ -54,13 +57,23 @@ def triangle(a, b, c):
 
 
 PLACE = st.tuples(COORDINATE, COORDINATE)
-TRIANGLES = st.tuples(PLACE, PLACE, PLACE).filter(lambda t: turn(*t) != 0).map(lambda t: [[triangle(*t)]])
-FRAMES = st.tuples(COORDINATE, COORDINATE).map(lambda c: [[rectangle(*c, 4, 4), rectangle(c[0] + 1, c[1] + 1, 2, 2)]])
-TWINS = st.tuples(COORDINATE, COORDINATE).map(lambda c: [[rectangle(*c, 1, 1)], [rectangle(c[0] + 2, c[1], 1, 3)]])
+TRIANGLES = (
+    st.tuples(PLACE, PLACE, PLACE)
+    .filter(lambda t: turn(*t) != 0)
+    .map(lambda t: [[triangle(*t)]])
+)
+FRAMES = st.tuples(COORDINATE, COORDINATE).map(
+    lambda c: [[rectangle(*c, 4, 4), rectangle(c[0] + 1, c[1] + 1, 2, 2)]]
+)
+TWINS = st.tuples(COORDINATE, COORDINATE).map(
+    lambda c: [[rectangle(*c, 1, 1)], [rectangle(c[0] + 2, c[1], 1, 3)]]
+)
 
 
 def wkt_of(polygons):
-    return shapely.MultiPolygon([shapely.Polygon(rings[0], rings[1:]) for rings in polygons]).wkt
+    return shapely.MultiPolygon(
+        [shapely.Polygon(rings[0], rings[1:]) for rings in polygons]
+    ).wkt
 
 
 @pytest.mark.spec("G4")
@@ -69,7 +82,12 @@ def test_points_in_areas_are_those_of_exact_arithmetic(shapes, points):
     x, y = np.array(points, np.float64).reshape(-1, 2).T.copy()
     point, area = AreaIndex([wkt_of(shape) for shape in shapes]).probe(x, y)
     assert point.dtype == area.dtype == np.int64
-    expected = [(i, j) for i, p in enumerate(points) for j, shape in enumerate(shapes) if contains(shape, p)]
+    expected = [
+        (i, j)
+        for i, p in enumerate(points)
+        for j, shape in enumerate(shapes)
+        if contains(shape, p)
+    ]
     assert list(zip(point.tolist(), area.tolist(), strict=True)) == expected
 
 
@@ -78,7 +96,12 @@ def test_equal_texts_empty_areas_and_places_that_are_none():
     index = AreaIndex([square, "POLYGON EMPTY", square])
     x, y = np.array([1.0, np.nan, np.inf, 2.0]), np.array([1.0, 1.0, 1.0, 0.0])
     point, area = index.probe(x, y)
-    assert list(zip(point.tolist(), area.tolist(), strict=True)) == [(0, 0), (0, 2), (3, 0), (3, 2)]
+    assert list(zip(point.tolist(), area.tolist(), strict=True)) == [
+        (0, 0),
+        (0, 2),
+        (3, 0),
+        (3, 2),
+    ]
     assert index.size == 3
     assert AreaIndex([]).probe(x, y)[0].tolist() == []
 

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from st_common.geometry import group
-from st_common.geometry.group import MAX, MIN, SUM, Groups, grown_by, kth_nearest_to_groups, near_groups
+from st_common.geometry.group import (
+    MAX,
+    MIN,
+    SUM,
+    Groups,
+    grown_by,
+    kth_nearest_to_groups,
+    near_groups,
+)
 from st_common.geometry.nearest import Objects
 
 GEOD = Geod(ellps="WGS84")
@@ -18,7 +26,12 @@ FOLD = {SUM: sum, MAX: max, MIN: min}
 ON_LATTICE = st.integers(-3, 3).map(float)  # so that many are equally far
 COORDINATE = st.one_of(ON_LATTICE, st.floats(-9, 9))
 PLACE = st.tuples(COORDINATE, COORDINATE)
-GROUP = st.tuples(st.lists(PLACE, max_size=3), st.sampled_from(sorted(FOLD)), st.integers(1, 8), st.integers(-1, 5))
+GROUP = st.tuples(
+    st.lists(PLACE, max_size=3),
+    st.sampled_from(sorted(FOLD)),
+    st.integers(1, 8),
+    st.integers(-1, 5),
+)
 
 
 @pytest.fixture(params=["few", "many"], autouse=True)
@@ -54,13 +67,25 @@ def columns(points):
 @given(st.lists(GROUP, max_size=6), st.lists(PLACE, max_size=12))
 def test_the_kth_nearest_in_the_plane_is_as_far_as_sorting_finds(rows, objects):
     x, y = columns(objects)
-    all_of_them = Objects(x=x, y=y, number=np.arange(len(x)), geographic=False, ids=pa.array(map(str, range(len(x)))))
+    all_of_them = Objects(
+        x=x,
+        y=y,
+        number=np.arange(len(x)),
+        geographic=False,
+        ids=pa.array(map(str, range(len(x)))),
+    )
     k, but = (np.array([row[n] for row in rows], np.int64) for n in (2, 3))
     but = np.where(but < len(x), but, -1)[:, None]
-    limit, tie = kth_nearest_to_groups(made(rows, geographic=False), k, but, all_of_them)
+    limit, tie = kth_nearest_to_groups(
+        made(rows, geographic=False), k, but, all_of_them
+    )
     for number, (places, kind, wanted, _) in enumerate(rows):
         others = [n for n in range(len(x)) if n != but[number, 0]]
-        far = sorted((total_of(places, kind, objects[n], math.dist), n) for n in others) if places else []
+        far = (
+            sorted((total_of(places, kind, objects[n], math.dist), n) for n in others)
+            if places
+            else []
+        )
         if not places:
             assert math.isnan(limit[number])
         elif len(far) < wanted:
@@ -69,7 +94,9 @@ def test_the_kth_nearest_in_the_plane_is_as_far_as_sorting_finds(rows, objects):
             length = limit[number] if kind == SUM else math.sqrt(limit[number])
             assert length == pytest.approx(far[wanted - 1][0], abs=1e-8)
             assert kind != SUM or length == np.round(length, 9)
-            equally = [n for value, n in far if value == pytest.approx(length, abs=1e-8)]
+            equally = [
+                n for value, n in far if value == pytest.approx(length, abs=1e-8)
+            ]
             assert tie[number] == -1 or tie[number] in equally
 
 
@@ -77,8 +104,12 @@ def test_of_equally_far_ones_the_first_by_id_are_in():
     x, y = columns([(0, 1), (1, 0), (0, -1), (-1, 0)])
     ids = pa.array(["d", "b", "a", "c"])
     objects = Objects(x=x, y=y, number=np.arange(4), geographic=False, ids=ids)
-    at_the_middle = made([([(0.0, 0.0)] * 2, kind, 2, -1) for kind in (SUM, MAX, MIN)], geographic=False)
-    limit, tie = kth_nearest_to_groups(at_the_middle, np.full(3, 2), np.full((3, 1), -1), objects)
+    at_the_middle = made(
+        [([(0.0, 0.0)] * 2, kind, 2, -1) for kind in (SUM, MAX, MIN)], geographic=False
+    )
+    limit, tie = kth_nearest_to_groups(
+        at_the_middle, np.full(3, 2), np.full((3, 1), -1), objects
+    )
     assert (limit.tolist(), tie.tolist()) == ([2.0, 1.0, 1.0], [1, 1, 1])
 
 
@@ -87,41 +118,59 @@ def test_of_equally_far_ones_the_first_by_id_are_in():
 def test_the_nearest_of_all_does_not_count_when_it_is_left_out(kind, but):
     x, y = np.arange(10.0), np.zeros(10)
     groups = made([([(at, 0.0)], kind) for at in x], geographic=False)
-    left_out = np.stack([np.full(10, -1) if one else np.arange(10) for one in but], axis=1)
-    objects = Objects(x=x, y=y, number=np.arange(10), geographic=False, ids=pa.array("abcdefghij"))
+    left_out = np.stack(
+        [np.full(10, -1) if one else np.arange(10) for one in but], axis=1
+    )
+    objects = Objects(
+        x=x, y=y, number=np.arange(10), geographic=False, ids=pa.array("abcdefghij")
+    )
     limit, _ = kth_nearest_to_groups(groups, np.ones(10, np.int64), left_out, objects)
     assert limit.tolist() == [1.0] * 10
     limit, _ = kth_nearest_to_groups(groups, np.full(10, 9), left_out, objects)
     assert np.isfinite(limit).all()
 
 
-@pytest.mark.parametrize("middle", [(0.0, 0.0), (180.0, 10.0), (20.0, 89.0), (-8.6, 41.1)], ids=str)
+@pytest.mark.parametrize(
+    "middle", [(0.0, 0.0), (180.0, 10.0), (20.0, 89.0), (-8.6, 41.1)], ids=str
+)
 @pytest.mark.parametrize("kind", sorted(FOLD))
 def test_on_the_globe_totals_are_geodesic(middle, kind):
     random = np.random.default_rng(5)
 
     def around(count, most_m):
-        found = zip(random.uniform(0, 360, count), random.uniform(0, most_m, count), strict=True)
+        found = zip(
+            random.uniform(0, 360, count), random.uniform(0, most_m, count), strict=True
+        )
         return [GEOD.fwd(*middle, azimuth, metres)[:2] for azimuth, metres in found]
 
     objects, places = around(60, 300_000), around(3, 80_000)
     x, y = columns(objects)
     groups = made([(places, kind), (places[:1], kind)], geographic=True)
     k, none = np.array([7, 60]), np.full((2, 1), -1)
-    limit, _ = kth_nearest_to_groups(groups, k, none, Objects(x=x, y=y, number=np.arange(60), geographic=True))
+    limit, _ = kth_nearest_to_groups(
+        groups, k, none, Objects(x=x, y=y, number=np.arange(60), geographic=True)
+    )
     far = sorted(total_of(places, kind, at, on_globe) for at in objects)
-    assert limit.tolist() == pytest.approx([far[6], max(on_globe(places[0], at) for at in objects)], abs=0.01)
+    assert limit.tolist() == pytest.approx(
+        [far[6], max(on_globe(places[0], at) for at in objects)], abs=0.01
+    )
     assert limit.tolist() == np.round(limit, 3).tolist()
     row, point = near_groups(groups, np.array([far[6] + 1, math.nan]), x, y)
     assert set(row.tolist()) == {0}
-    near = {n for n, at in enumerate(objects) if total_of(places, kind, at, on_globe) <= far[6] + 1}
+    near = {
+        n
+        for n, at in enumerate(objects)
+        if total_of(places, kind, at, on_globe) <= far[6] + 1
+    }
     assert set(point.tolist()) == near
 
 
 @given(st.lists(GROUP, max_size=6), st.lists(PLACE, max_size=12), st.floats(0, 30))
 def test_near_to_a_group_are_all_whose_total_is_at_most_a_length(rows, points, length):
     x, y = columns(points)
-    row, point = near_groups(made(rows, geographic=False), np.full(len(rows), length), x, y)
+    row, point = near_groups(
+        made(rows, geographic=False), np.full(len(rows), length), x, y
+    )
     found = list(zip(row.tolist(), point.tolist(), strict=True))
     assert found == sorted(set(found))
     for number, (places, kind, *_) in enumerate(rows):
@@ -134,9 +183,13 @@ def test_near_to_a_group_are_all_whose_total_is_at_most_a_length(rows, points, l
 @pytest.mark.parametrize("kind", sorted(FOLD))
 def test_half_of_many_points_are_near_to_groups_of_places_far_from_each_other(kind):
     random = np.random.default_rng(9)
-    rows = [([tuple(at) for at in random.uniform(-9, 9, (3, 2))], kind) for _ in range(20)]
+    rows = [
+        ([tuple(at) for at in random.uniform(-9, 9, (3, 2))], kind) for _ in range(20)
+    ]
     points = [tuple(at) for at in random.uniform(-9, 9, (60, 2))]
-    far = np.array([[total_of(places, kind, at, math.dist) for at in points] for places, _ in rows])
+    far = np.array(
+        [[total_of(places, kind, at, math.dist) for at in points] for places, _ in rows]
+    )
     length = np.median(far, axis=1)  # between two of them
     row, point = near_groups(made(rows, geographic=False), length, *columns(points))
     found = np.zeros(far.shape, bool)
@@ -145,7 +198,23 @@ def test_half_of_many_points_are_near_to_groups_of_places_far_from_each_other(ki
 
 
 def test_a_total_grows_by_the_margin_of_each_distance():
-    rows = [([(0.0, 0.0)] * count, kind) for kind in (SUM, MAX, MIN) for count in (1, 3)]
+    rows = [
+        ([(0.0, 0.0)] * count, kind) for kind in (SUM, MAX, MIN) for count in (1, 3)
+    ]
     squares = np.array([6.0, 6.0, 4.0, 4.0, 4.0, 4.0])
-    assert grown_by(made(rows, geographic=False), squares, 0.5).tolist() == [6.5, 7.5, 2.5, 2.5, 2.5, 2.5]
-    assert grown_by(made(rows, geographic=True), squares, 0.5).tolist() == [6.5, 7.5, 4.5, 4.5, 4.5, 4.5]
+    assert grown_by(made(rows, geographic=False), squares, 0.5).tolist() == [
+        6.5,
+        7.5,
+        2.5,
+        2.5,
+        2.5,
+        2.5,
+    ]
+    assert grown_by(made(rows, geographic=True), squares, 0.5).tolist() == [
+        6.5,
+        7.5,
+        4.5,
+        4.5,
+        4.5,
+        4.5,
+    ]

@@ -14,14 +14,23 @@ from st_common.geometry.join import points_in_boxes
 
 INF = float("inf")
 GEOD = Geod(ellps="WGS84")
-ON_LATTICE = st.integers(-4, 4).map(float)  # so that borders and corners are hit all the time
+ON_LATTICE = st.integers(-4, 4).map(
+    float
+)  # so that borders and corners are hit all the time
 ANYWHERE = st.floats(allow_nan=True, allow_infinity=True)
-COORDINATE = st.one_of(ON_LATTICE, ON_LATTICE, st.floats(-5, 5), st.floats(-1e7, 1e7), ANYWHERE)
+COORDINATE = st.one_of(
+    ON_LATTICE, ON_LATTICE, st.floats(-5, 5), st.floats(-1e7, 1e7), ANYWHERE
+)
 BOXES = st.lists(st.tuples(COORDINATE, COORDINATE, COORDINATE, COORDINATE), max_size=40)
 POINTS = st.lists(st.tuples(COORDINATE, COORDINATE), max_size=40)
 
 
-@pytest.fixture(params=[0, join._FEW_PAIRS], ids=["by a grid", "one by one"], scope="module", autouse=True)
+@pytest.fixture(
+    params=[0, join._FEW_PAIRS],
+    ids=["by a grid", "one by one"],
+    scope="module",
+    autouse=True,
+)
 def few_pairs(request):
     before = join._FEW_PAIRS, circles._FEW_PAIRS
     join._FEW_PAIRS = circles._FEW_PAIRS = request.param
@@ -55,13 +64,23 @@ def test_points_in_boxes_are_exactly_the_pairs_of_brute_force(points, boxes):
     assert in_boxes(points, boxes) == every_pair(points, boxes)
 
 
-@given(POINTS, st.lists(st.tuples(ON_LATTICE, ON_LATTICE, st.sampled_from([0.0, 0.5, 1, 9, 900])), max_size=40))
+@given(
+    POINTS,
+    st.lists(
+        st.tuples(ON_LATTICE, ON_LATTICE, st.sampled_from([0.0, 0.5, 1, 9, 900])),
+        max_size=40,
+    ),
+)
 def test_boxes_of_mixed_sizes_and_degenerate_ones_are_exact(points, squares):
     boxes = [(x, y, x + side, y + side) for x, y, side in squares]
     assert in_boxes(points, boxes) == every_pair(points, boxes)
 
 
-@pytest.mark.parametrize("box", [(-INF, -INF, INF, INF), (-1e308, -1e308, 1e308, 1e308), (0, 0, 0, 0)], ids=str)
+@pytest.mark.parametrize(
+    "box",
+    [(-INF, -INF, INF, INF), (-1e308, -1e308, 1e308, 1e308), (0, 0, 0, 0)],
+    ids=str,
+)
 def test_boxes_without_end_and_without_extent(box):
     points = [(0, 0), (INF, -INF), (-1e308, 1e308), (5e-324, 0), (0, math.nan)]
     assert in_boxes(points, [box]) == every_pair(points, [box])
@@ -74,8 +93,17 @@ def test_many_boxes_and_points_go_through_in_pieces():
     centre, half = random.uniform(0, 100, (2, 900)), random.uniform(0, 30, 900)
     boxes = np.concatenate([centre - half, centre + half])
     box, point = points_in_boxes(boxes, x, y)
-    inside = (x >= boxes[0][:, None]) & (x <= boxes[2][:, None]) & (y >= boxes[1][:, None]) & (y <= boxes[3][:, None])
-    assert len(box) == len(set(zip(box.tolist(), point.tolist(), strict=True))) == inside.sum()
+    inside = (
+        (x >= boxes[0][:, None])
+        & (x <= boxes[2][:, None])
+        & (y >= boxes[1][:, None])
+        & (y <= boxes[3][:, None])
+    )
+    assert (
+        len(box)
+        == len(set(zip(box.tolist(), point.tolist(), strict=True)))
+        == inside.sum()
+    )
     assert inside[box, point].all()
 
 
@@ -108,19 +136,31 @@ def found_circles(points, circles, *, geographic):
     return pairs
 
 
-LATITUDE = st.one_of(st.floats(-90, 90), st.sampled_from([-90.0, 90.0, 89.9999, -89.99, 0.0]))
-LONGITUDE = st.one_of(st.floats(-180, 180), st.sampled_from([-180.0, 180.0, 179.9999, -179.99, 0.0]))
+LATITUDE = st.one_of(
+    st.floats(-90, 90), st.sampled_from([-90.0, 90.0, 89.9999, -89.99, 0.0])
+)
+LONGITUDE = st.one_of(
+    st.floats(-180, 180), st.sampled_from([-180.0, 180.0, 179.9999, -179.99, 0.0])
+)
 GLOBE = st.lists(st.tuples(LONGITUDE, LATITUDE), min_size=1, max_size=12)
 METRES = st.one_of(st.floats(0, 20_000), st.floats(0, 19_000_000), st.just(INF))
 
 
 @pytest.mark.spec("G4")
-@given(st.lists(st.tuples(LONGITUDE, LATITUDE, METRES), min_size=1, max_size=12), GLOBE, st.data())
-def test_circles_on_the_globe_are_geodesic_across_180_degrees_and_poles(circles, points, data):
+@given(
+    st.lists(st.tuples(LONGITUDE, LATITUDE, METRES), min_size=1, max_size=12),
+    GLOBE,
+    st.data(),
+)
+def test_circles_on_the_globe_are_geodesic_across_180_degrees_and_poles(
+    circles, points, data
+):
     for lon, lat, radius in circles[:6]:  # points where it matters: near the border
         share = data.draw(st.sampled_from([0.5, 0.998, 1.002]))
         if radius < 19_000_000:
-            points.append(GEOD.fwd(lon, lat, data.draw(st.floats(0, 360)), radius * share)[:2])
+            points.append(
+                GEOD.fwd(lon, lat, data.draw(st.floats(0, 360)), radius * share)[:2]
+            )
     found = set(found_circles(points, circles, geographic=True))
     for j, (lon, lat, radius) in enumerate(circles):
         for i, (x, y) in enumerate(points):
@@ -133,16 +173,29 @@ def test_circles_on_the_globe_are_geodesic_across_180_degrees_and_poles(circles,
 
 def test_a_place_at_180_degrees_has_two_names_and_a_pole_any_longitude():
     points = [(180.0, 10.0), (-180.0, 10.0), (179.9, 10.0), (-45.0, 90.0), (0.0, 90.0)]
-    circles = [(180.0, 10.0, 1.0), (-179.95, 10.0, 6_000.0), (100.0, 90.0, 0.001), (60.0, 89.9, 20_000.0)]
+    circles = [
+        (180.0, 10.0, 1.0),
+        (-179.95, 10.0, 6_000.0),
+        (100.0, 90.0, 0.001),
+        (60.0, 89.9, 20_000.0),
+    ]
     expected = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 3), (2, 4), (3, 3), (3, 4)]
     assert found_circles(points, circles, geographic=True) == expected
 
 
 def test_nothing_is_in_no_circles_and_opposite_places_are_half_a_turn_away():
-    assert found_circles([], [(0, 0, 1)], geographic=True) == found_circles([(0, 0)], [], geographic=False) == []
-    assert found_circles([(180, 0), (179, 0)], [(0, 0, 20_000_000), (0, 0, 20_004_000)], geographic=True) == [
-        (0, 1), (1, 0), (1, 1),
-    ]  # fmt: skip
+    assert (
+        found_circles([], [(0, 0, 1)], geographic=True)
+        == found_circles([(0, 0)], [], geographic=False)
+        == []
+    )
+    assert found_circles(
+        [(180, 0), (179, 0)], [(0, 0, 20_000_000), (0, 0, 20_004_000)], geographic=True
+    ) == [
+        (0, 1),
+        (1, 0),
+        (1, 1),
+    ]
 
 
 def test_boxes_too_narrow_for_any_number_of_cells_are_no_overflow():
@@ -151,4 +204,6 @@ def test_boxes_too_narrow_for_any_number_of_cells_are_no_overflow():
     boxes[:, ::2] = np.array([[0.0], [0.0], [2.2e-308], [2.2e-308]])
     box, point = points_in_boxes(boxes, points, points)
     inside = (boxes[:2, :, None] <= points) & (points <= boxes[2:, :, None])
-    assert (box.tolist(), point.tolist()) == tuple(part.tolist() for part in np.nonzero(inside.all(axis=0)))
+    assert (box.tolist(), point.tolist()) == tuple(
+        part.tolist() for part in np.nonzero(inside.all(axis=0))
+    )

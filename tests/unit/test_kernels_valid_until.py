@@ -13,25 +13,39 @@ from st_common.operators.valid_until import Motion, in_boxes_until, in_circles_u
 
 GEOD = Geod(ellps="WGS84")
 INF = float("inf")
-SPEED = st.one_of(st.integers(-3, 3).map(float), st.floats(-50, 50).filter(lambda v: v == 0 or abs(v) > 1e-6))
+SPEED = st.one_of(
+    st.integers(-3, 3).map(float),
+    st.floats(-50, 50).filter(lambda v: v == 0 or abs(v) > 1e-6),
+)
 OFFSET = st.floats(-1, 1)
 AT = 1_600_000_000.0
 
 
 def motion(x, y, vx, vy):
     return Motion(
-        **{name: np.array([value], float) for name, value in zip(("x", "y", "vx", "vy"), (x, y, vx, vy), strict=True)}
+        **{
+            name: np.array([value], float)
+            for name, value in zip(("x", "y", "vx", "vy"), (x, y, vx, vy), strict=True)
+        }
     )
 
 
 def until_box(point, box, velocity=(0.0, 0.0), at=AT):
     columns = np.array(box, float).reshape(4, 1)
-    found = in_boxes_until(motion(*point), columns, *(np.array([v]) for v in velocity), np.array([at]))
+    found = in_boxes_until(
+        motion(*point), columns, *(np.array([v]) for v in velocity), np.array([at])
+    )
     return float(found[0])
 
 
 def until_circle(point, centre, radius, *, geographic=False, at=AT):
-    found = in_circles_until(motion(*point), motion(*centre), np.array([radius]), np.array([at]), geographic=geographic)
+    found = in_circles_until(
+        motion(*point),
+        motion(*centre),
+        np.array([radius]),
+        np.array([at]),
+        geographic=geographic,
+    )
     return float(found[0])
 
 
@@ -40,7 +54,11 @@ def until_circle(point, centre, radius, *, geographic=False, at=AT):
 def test_a_box_is_left_at_the_first_border(x, y, vx, vy, bx, by):
     found = until_box((x, y, vx, vy), (-1.0, -1.0, 1.0, 1.0), (bx, by), at=0.0)
     rx, ry = Fraction(vx - bx), Fraction(vy - by)
-    after = [(Fraction(math.copysign(1, r)) - Fraction(p)) / r for p, r in ((x, rx), (y, ry)) if r]
+    after = [
+        (Fraction(math.copysign(1, r)) - Fraction(p)) / r
+        for p, r in ((x, rx), (y, ry))
+        if r
+    ]
     if not after:
         assert found == INF
     else:
@@ -56,7 +74,9 @@ def test_a_circle_is_left_where_the_way_crosses_it(share, turn, vx, vy, cx, cy):
     if rx == ry == 0:
         assert found == INF
         return
-    assert math.hypot(x + rx * found, y + ry * found) == pytest.approx(radius, rel=1e-7, abs=1e-7)
+    assert math.hypot(x + rx * found, y + ry * found) == pytest.approx(
+        radius, rel=1e-7, abs=1e-7
+    )
     later = found + 1 / math.hypot(rx, ry)
     assert math.hypot(x + rx * later, y + ry * later) > radius
 
@@ -69,8 +89,18 @@ def test_on_the_globe_a_circle_is_left_at_its_radius(longitude, latitude):
         lon, lat, _ = GEOD.fwd(longitude, latitude, azimuth + 77, 800.0)
         east, north, _ = GEOD.fwd(lon, lat, azimuth, 15.0)
         vx, vy = (east - lon + 180) % 360 - 180, north - lat
-        after = until_circle((lon, lat, vx, vy), (longitude, latitude, 0.0, 0.0), 2_000.0, geographic=True) - AT
-        assert GEOD.inv(longitude, latitude, lon + vx * after, lat + vy * after)[2] == pytest.approx(2_000, rel=2e-3)
+        after = (
+            until_circle(
+                (lon, lat, vx, vy),
+                (longitude, latitude, 0.0, 0.0),
+                2_000.0,
+                geographic=True,
+            )
+            - AT
+        )
+        assert GEOD.inv(longitude, latitude, lon + vx * after, lat + vy * after)[
+            2
+        ] == pytest.approx(2_000, rel=2e-3)
 
 
 def test_unknown_velocities_give_no_moment_and_equal_ones_the_end_of_time():

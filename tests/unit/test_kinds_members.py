@@ -17,7 +17,9 @@ from st_common.operators.world import Table, World
 from st_common.testing.masks import Masks
 
 GEOD = Geod(ellps="WGS84")
-ON_LATTICE = st.integers(-3, 3).map(float)  # so that borders, corners and ties are hit all the time
+ON_LATTICE = st.integers(-3, 3).map(
+    float
+)  # so that borders, corners and ties are hit all the time
 COORDINATE = st.one_of(ON_LATTICE, ON_LATTICE, st.floats(-4, 4))
 PLACE = st.tuples(COORDINATE, COORDINATE)
 RULES = 3
@@ -25,7 +27,9 @@ LENGTH = st.one_of(st.sampled_from([0.0, 1.0, 2.0, 5.0]), st.floats(0, 9))
 EVERY_KIND = pytest.mark.parametrize("kind", sorted(KINDS))
 
 
-@pytest.fixture(params=["few", "many", "many, searched", "many, over lists"], autouse=True)
+@pytest.fixture(
+    params=["few", "many", "many, searched", "many, over lists"], autouse=True
+)
 def way(request, monkeypatch):
     """All ways to find neighbours and members are taken: all pairs, trees and grids; nearest first, or over lists."""
     if request.param.startswith("many"):
@@ -35,7 +39,9 @@ def way(request, monkeypatch):
         monkeypatch.setattr(group, "_FEW_PAIRS", 0)
     if "," in request.param:
         monkeypatch.setattr(ways, "FEW_RULES", 0)
-        monkeypatch.setattr(ways, "few_of", lambda _: 0 if "searched" in request.param else 1000)
+        monkeypatch.setattr(
+            ways, "few_of", lambda _: 0 if "searched" in request.param else 1000
+        )
 
 
 @st.composite
@@ -43,14 +49,34 @@ def worlds(draw, like=None):
     """Objects, also many at one place; `like`: the same objects later."""
     count = len(like.x) if like else draw(st.integers(1, 14))
     ids = (
-        like.ids if like else pa.array(draw(st.lists(st.text(max_size=2), unique=True, min_size=count, max_size=count)))
+        like.ids
+        if like
+        else pa.array(
+            draw(
+                st.lists(
+                    st.text(max_size=2), unique=True, min_size=count, max_size=count
+                )
+            )
+        )
     )
     stack = draw(st.booleans())
     places = [(1.0, 1.0) if stack and n % 2 else draw(PLACE) for n in range(count)]
     x, y = np.array(places).T.copy()
     alive = np.array([draw(st.integers(0, 5)) > 0 for _ in range(count)])
-    masks = np.array([[True] * count, *([draw(st.booleans()) for _ in range(count)] for _ in range(RULES))])
-    return World(x=x, y=y, alive=alive, ids=ids, geographic=False, selection=Masks(masks, listed=draw(st.booleans())))
+    masks = np.array(
+        [
+            [True] * count,
+            *([draw(st.booleans()) for _ in range(count)] for _ in range(RULES)),
+        ]
+    )
+    return World(
+        x=x,
+        y=y,
+        alive=alive,
+        ids=ids,
+        geographic=False,
+        selection=Masks(masks, listed=draw(st.booleans())),
+    )
 
 
 @st.composite
@@ -59,19 +85,27 @@ def tables(draw, world):
     m = draw(st.integers(0, 6))
     focals = st.integers(-1, len(world.x) - 1)
     focal = np.array([draw(focals) for _ in range(m)], np.int64)
-    still = np.array([draw(st.one_of(PLACE, st.just((math.nan, math.nan)))) for _ in range(m)]).reshape(-1, 2)
+    still = np.array(
+        [draw(st.one_of(PLACE, st.just((math.nan, math.nan)))) for _ in range(m)]
+    ).reshape(-1, 2)
     place_row = np.repeat(np.arange(m), [draw(st.integers(0, 3)) for _ in range(m)])
     places = np.array([draw(PLACE) for _ in place_row]).reshape(-1, 2)
     return Table(
-        focal=focal, x=still[:, 0], y=still[:, 1],
+        focal=focal,
+        x=still[:, 0],
+        y=still[:, 1],
         eligible=np.array([draw(st.integers(0, RULES)) for _ in range(m)], np.int64),
-        width=np.array([draw(LENGTH) for _ in range(m)]), height=np.array([draw(LENGTH) for _ in range(m)]),
-        metres=np.zeros(m, np.bool_), radius=np.array([draw(LENGTH) for _ in range(m)]),
+        width=np.array([draw(LENGTH) for _ in range(m)]),
+        height=np.array([draw(LENGTH) for _ in range(m)]),
+        metres=np.zeros(m, np.bool_),
+        radius=np.array([draw(LENGTH) for _ in range(m)]),
         k=np.array([draw(st.integers(1, 16)) for _ in range(m)], np.int64),
         total=np.array([draw(st.integers(0, 2)) for _ in range(m)], np.int8),
-        place_row=place_row, place_focal=np.array([draw(focals) for _ in place_row], np.int64),
-        place_x=places[:, 0], place_y=places[:, 1],
-    )  # fmt: skip
+        place_row=place_row,
+        place_focal=np.array([draw(focals) for _ in place_row], np.int64),
+        place_x=places[:, 0],
+        place_y=places[:, 1],
+    )
 
 
 def found(kind, world, table):
@@ -113,9 +147,15 @@ class Globe:
 
     @staticmethod
     def metres(a, b):
-        middle, half, turn = (math.radians(v / 2) for v in (a[1] + b[1], a[1] - b[1], a[0] - b[0]))
-        near = (math.sin(half) * math.cos(turn)) ** 2 + (math.cos(middle) * math.sin(turn)) ** 2
-        far = (math.cos(half) * math.cos(turn)) ** 2 + (math.sin(middle) * math.sin(turn)) ** 2
+        middle, half, turn = (
+            math.radians(v / 2) for v in (a[1] + b[1], a[1] - b[1], a[0] - b[0])
+        )
+        near = (math.sin(half) * math.cos(turn)) ** 2 + (
+            math.cos(middle) * math.sin(turn)
+        ) ** 2
+        far = (math.cos(half) * math.cos(turn)) ** 2 + (
+            math.sin(middle) * math.sin(turn)
+        ) ** 2
         if near == 0:
             return 0.0
         angle = math.atan2(math.sqrt(near), math.sqrt(far))
@@ -157,25 +197,42 @@ def expected(kind, world, table, space=Plane):
             places = [(float(table.place_x[p]), float(table.place_y[p])) for p in mine]
         if not places or any(f >= 0 and not alive[f] for f in focals):
             continue
-        places = [objects[f] if f >= 0 else p for f, p in zip(focals, places, strict=True)]
+        places = [
+            objects[f] if f >= 0 else p for f, p in zip(focals, places, strict=True)
+        ]
         if any(math.isnan(x) for x, _ in places):
             continue
         may = [
-            n for n in range(len(ids)) if alive[n] and n not in focals and world.selection.rows[table.eligible[q]][n]
+            n
+            for n in range(len(ids))
+            if alive[n]
+            and n not in focals
+            and world.selection.rows[table.eligible[q]][n]
         ]
-        query = {name: float(getattr(table, name)[q]) for name in ("width", "height", "radius", "k", "total")}
+        query = {
+            name: float(getattr(table, name)[q])
+            for name in ("width", "height", "radius", "k", "total")
+        }
         if kind == "reverse":
             living = [n for n in range(len(ids)) if alive[n]]
-            chosen = [n for n in may if is_nearest(space, places[0], n, living, objects)]
+            chosen = [
+                n for n in may if is_nearest(space, places[0], n, living, objects)
+            ]
         else:
-            chosen = answer(space, kind, query, places, {n: objects[n] for n in may}, ids)
+            chosen = answer(
+                space, kind, query, places, {n: objects[n] for n in may}, ids
+            )
         pairs |= {(q, n) for n in chosen}
     return pairs
 
 
 def is_nearest(space, place, n, living, objects):
     """Whether no other live object is nearer to this one than the place."""
-    return all(space.far(objects[n], place) <= space.far(objects[n], objects[o]) for o in living if o != n)
+    return all(
+        space.far(objects[n], place) <= space.far(objects[n], objects[o])
+        for o in living
+        if o != n
+    )
 
 
 def answer(space, kind, query, places, objects, ids):
@@ -183,15 +240,24 @@ def answer(space, kind, query, places, objects, ids):
     if kind == "moving_box":
         w, h = space.halves(y, query["width"], query["height"])
         turns = (0.0, -360.0, 360.0) if space is Globe else (0.0,)
-        return [n for n, at in objects.items()
-                if y - h <= at[1] <= y + h and any(x - w <= at[0] + turn <= x + w for turn in turns)]  # fmt: skip
+        return [
+            n
+            for n, at in objects.items()
+            if y - h <= at[1] <= y + h
+            and any(x - w <= at[0] + turn <= x + w for turn in turns)
+        ]
     if kind == "moving_circle":
-        return [n for n, at in objects.items() if space.within(at, (x, y), query["radius"])]
+        return [
+            n for n, at in objects.items() if space.within(at, (x, y), query["radius"])
+        ]
     if kind == "group" and query["total"] == 0:
         total = {n: space.summed(at, places) for n, at in objects.items()}
     else:
         which = min if kind == "group" and query["total"] == 2 else max
-        total = {n: which(space.far(at, place) for place in places) for n, at in objects.items()}
+        total = {
+            n: which(space.far(at, place) for place in places)
+            for n, at in objects.items()
+        }
     return sorted(objects, key=lambda n: (total[n], ids[n]))[: int(query["k"])]
 
 
@@ -215,19 +281,31 @@ def test_queries_that_no_change_touches_keep_their_answers(kind, data):
     later = data.draw(worlds(like=world))
     moved = np.array([data.draw(st.booleans()) for _ in world.x])
     now = replace(
-        later, x=np.where(moved, later.x, world.x), y=np.where(moved, later.y, world.y),
+        later,
+        x=np.where(moved, later.x, world.x),
+        y=np.where(moved, later.y, world.y),
         alive=np.where(moved, later.alive, world.alive),
         selection=Masks(np.where(moved, later.selection.rows, world.selection.rows)),
-    )  # fmt: skip
+    )
     touched = {q for q, n in before if moved[n]}
-    touched |= {q for q, focals in enumerate(criteria.focal) if any(f >= 0 and moved[f] for f in focals)}
+    touched |= {
+        q
+        for q, focals in enumerate(criteria.focal)
+        if any(f >= 0 and moved[f] for f in focals)
+    }
     if KINDS[kind].touched_by_all and moved.any():
         touched = set(range(len(table.focal)))
     else:
-        touched |= set(KINDS[kind].in_cache_area(now, criteria, np.flatnonzero(moved), 0.0)[0].tolist())
+        touched |= set(
+            KINDS[kind]
+            .in_cache_area(now, criteria, np.flatnonzero(moved), 0.0)[0]
+            .tolist()
+        )
     after = expected(kind, now, table)
     untouched = set(range(len(table.focal))) - touched
-    assert {(q, n) for q, n in after if q in untouched} == {(q, n) for q, n in before if q in untouched}
+    assert {(q, n) for q, n in after if q in untouched} == {
+        (q, n) for q, n in before if q in untouched
+    }
     again = np.array(sorted(touched), np.int64)
     criteria = criteria.with_rows(again, KINDS[kind].update_criteria(now, table, again))
     row, obj = KINDS[kind].in_cache_area(now, criteria, np.arange(len(now.x)), 0.0)
@@ -238,12 +316,16 @@ def test_queries_that_no_change_touches_keep_their_answers(kind, data):
 @EVERY_KIND
 @pytest.mark.spec("G6")
 @given(data=st.data(), margin=st.floats(0.1, 3))
-def test_what_comes_near_by_less_than_the_margin_is_in_the_cache_area(kind, data, margin):
+def test_what_comes_near_by_less_than_the_margin_is_in_the_cache_area(
+    kind, data, margin
+):
     """Of a range: a query and an object that together move by the margin cannot meet unseen; of all: members are in."""
     world = data.draw(worlds())
     table = data.draw(tables(world))
     criteria, before = found(kind, world, table)
-    row, obj = KINDS[kind].in_cache_area(world, criteria, np.arange(len(world.x)), margin)
+    row, obj = KINDS[kind].in_cache_area(
+        world, criteria, np.arange(len(world.x)), margin
+    )
     cache = set(zip(row.tolist(), obj.tolist(), strict=True))
     assert before <= cache
     if kind.startswith("moving"):
@@ -259,13 +341,24 @@ def test_what_comes_near_by_less_than_the_margin_is_in_the_cache_area(kind, data
 
 def test_rows_of_criteria_are_taken_and_replaced():
     world = World(
-        x=np.arange(5.0), y=np.zeros(5), alive=np.ones(5, np.bool_), ids=pa.array(list("abcde")), geographic=False,
-    )  # fmt: skip
+        x=np.arange(5.0),
+        y=np.zeros(5),
+        alive=np.ones(5, np.bool_),
+        ids=pa.array(list("abcde")),
+        geographic=False,
+    )
     table = Table(
-        focal=np.full(3, -1), x=np.zeros(3), y=np.zeros(3), eligible=np.zeros(3, np.int64), k=np.array([1, 2, 3]),
-        total=np.zeros(3, np.int8), place_row=np.array([0, 1, 1, 2, 2, 2]), place_focal=np.array([0, 1, 2, -1, -1, 4]),
-        place_x=np.arange(6.0), place_y=np.arange(6.0),
-    )  # fmt: skip
+        focal=np.full(3, -1),
+        x=np.zeros(3),
+        y=np.zeros(3),
+        eligible=np.zeros(3, np.int64),
+        k=np.array([1, 2, 3]),
+        total=np.zeros(3, np.int8),
+        place_row=np.array([0, 1, 1, 2, 2, 2]),
+        place_focal=np.array([0, 1, 2, -1, -1, 4]),
+        place_x=np.arange(6.0),
+        place_y=np.arange(6.0),
+    )
     kind = KINDS["group"]
     whole = kind.update_criteria(world, table, np.arange(3))
     assert whole.x.shape == whole.focal.shape == (3, 3)
@@ -282,23 +375,44 @@ def test_rows_of_criteria_are_taken_and_replaced():
 @EVERY_KIND
 def test_no_queries_have_no_members(kind):
     world = World(
-        x=np.zeros(1), y=np.zeros(1), alive=np.ones(1, np.bool_), ids=pa.array(["a"]), geographic=True,
-    )  # fmt: skip
+        x=np.zeros(1),
+        y=np.zeros(1),
+        alive=np.ones(1, np.bool_),
+        ids=pa.array(["a"]),
+        geographic=True,
+    )
     nothing, whole = np.empty(0, np.int64), np.empty(0)
     table = Table(
-        focal=nothing, x=whole, y=whole, eligible=nothing, width=whole, height=whole, radius=whole, k=nothing,
-        metres=nothing.astype(np.bool_), total=nothing.astype(np.int8),
-    )  # fmt: skip
+        focal=nothing,
+        x=whole,
+        y=whole,
+        eligible=nothing,
+        width=whole,
+        height=whole,
+        radius=whole,
+        k=nothing,
+        metres=nothing.astype(np.bool_),
+        total=nothing.astype(np.int8),
+    )
     criteria = KINDS[kind].update_criteria(world, table, nothing)
-    assert [len(part) for part in KINDS[kind].in_cache_area(world, criteria, np.arange(1), 0.0)] == [0, 0]
+    assert [
+        len(part)
+        for part in KINDS[kind].in_cache_area(world, criteria, np.arange(1), 0.0)
+    ] == [0, 0]
     assert len(KINDS[kind].satisfy(world, criteria, nothing, nothing)) == 0
 
 
 def metres(a, b):
     """Lambert's formula for long lines on WGS 84, one pair at a time."""
-    middle, half, turn = (math.radians(v / 2) for v in (a[1] + b[1], a[1] - b[1], a[0] - b[0]))
-    near = (math.sin(half) * math.cos(turn)) ** 2 + (math.cos(middle) * math.sin(turn)) ** 2
-    far = (math.cos(half) * math.cos(turn)) ** 2 + (math.sin(middle) * math.sin(turn)) ** 2
+    middle, half, turn = (
+        math.radians(v / 2) for v in (a[1] + b[1], a[1] - b[1], a[0] - b[0])
+    )
+    near = (math.sin(half) * math.cos(turn)) ** 2 + (
+        math.cos(middle) * math.sin(turn)
+    ) ** 2
+    far = (math.cos(half) * math.cos(turn)) ** 2 + (
+        math.sin(middle) * math.sin(turn)
+    ) ** 2
     if near == 0:
         return 0.0
     angle = math.atan2(math.sqrt(near), math.sqrt(far))
@@ -310,7 +424,9 @@ def metres(a, b):
 
 @EVERY_KIND
 @pytest.mark.spec("G4", "G5", "G8")
-@pytest.mark.parametrize("middle", [(180.0, 10.0), (-8.6, 41.1), (30.0, 89.999), (0.0, -90.0)], ids=str)
+@pytest.mark.parametrize(
+    "middle", [(180.0, 10.0), (-8.6, 41.1), (30.0, 89.999), (0.0, -90.0)], ids=str
+)
 @pytest.mark.parametrize("spread_m", [2_000.0, 3_000_000.0])
 def test_members_on_the_globe(kind, middle, spread_m):
     """Across 180 degrees and poles; objects also at one place. A box in metres is so wide at its centre's latitude."""
@@ -319,16 +435,29 @@ def test_members_on_the_globe(kind, middle, spread_m):
     x, y, _ = GEOD.fwd(np.full(90, middle[0]), np.full(90, middle[1]), angle, far)
     x[:8], y[:8] = x[8], y[8]
     world = World(
-        x=x, y=y, alive=random.random(90) < 0.9, ids=pa.array([f"o{n}" for n in range(90)]), geographic=True,
+        x=x,
+        y=y,
+        alive=random.random(90) < 0.9,
+        ids=pa.array([f"o{n}" for n in range(90)]),
+        geographic=True,
         selection=Masks([np.ones(90, np.bool_), random.random(90) < 0.5]),
-    )  # fmt: skip
+    )
     m = 20
     place_row = np.sort(random.integers(0, m, 45))
     table = Table(
-        focal=random.integers(0, 90, m), x=np.full(m, middle[0]), y=np.full(m, middle[1]),
-        eligible=random.integers(0, 2, m), width=random.uniform(0, spread_m, m), height=random.uniform(0, spread_m, m),
-        metres=np.ones(m, np.bool_), radius=random.uniform(0, spread_m, m), k=random.integers(1, 12, m),
-        total=random.integers(0, 3, m).astype(np.int8), place_row=place_row,
-        place_focal=random.integers(0, 90, 45), place_x=np.zeros(45), place_y=np.zeros(45),
-    )  # fmt: skip
+        focal=random.integers(0, 90, m),
+        x=np.full(m, middle[0]),
+        y=np.full(m, middle[1]),
+        eligible=random.integers(0, 2, m),
+        width=random.uniform(0, spread_m, m),
+        height=random.uniform(0, spread_m, m),
+        metres=np.ones(m, np.bool_),
+        radius=random.uniform(0, spread_m, m),
+        k=random.integers(1, 12, m),
+        total=random.integers(0, 3, m).astype(np.int8),
+        place_row=place_row,
+        place_focal=random.integers(0, 90, 45),
+        place_x=np.zeros(45),
+        place_y=np.zeros(45),
+    )
     assert found(kind, world, table)[1] == expected(kind, world, table, Globe)

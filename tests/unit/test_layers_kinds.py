@@ -10,7 +10,11 @@ from st_common.layers.kinds import Kinds, Rule, load_kinds
 CONF = Path(__file__).resolve().parents[2] / "conf"
 RULES = Kinds(
     (
-        Rule(kind="forest", geometry="area", tags=(("landuse", "forest"), ("natural", "wood"))),
+        Rule(
+            kind="forest",
+            geometry="area",
+            tags=(("landuse", "forest"), ("natural", "wood")),
+        ),
         Rule(kind="green", geometry="area", tags=(("landuse", None),)),
         Rule(kind="road", geometry="line", tags=(("highway", None),)),
     )
@@ -29,7 +33,9 @@ RULES = Kinds(
         ({}, "area", None),
     ],
 )
-def test_the_first_rule_of_the_geometry_that_matches_names_the_kind(tags, geometry, kind):
+def test_the_first_rule_of_the_geometry_that_matches_names_the_kind(
+    tags, geometry, kind
+):
     assert RULES.of(tags, geometry) == kind
 
 
@@ -53,14 +59,19 @@ def test_the_delivered_rules_name_the_kinds_of_a_city():
     [
         ("[kinds.a]\ngeometry='blob'\ntags=['x']", "kind a: geometry 'blob'"),
         ("[kinds.a]\ngeometry='area'\ntags=[]", "kind a: tags"),
-        ("[kinds.a]\ngeometry='area'\ntag=['x']", "unknown key 'tag'.*did you mean 'tags'"),
+        (
+            "[kinds.a]\ngeometry='area'\ntag=['x']",
+            "unknown key 'tag'.*did you mean 'tags'",
+        ),
         ("[kind.a]\ngeometry='area'", "unknown key 'kind'.*did you mean 'kinds'"),
         ("[kinds]\na=1", "kind a: 1 is no table"),
         ("", "names no kinds"),
         ("[kinds", "is no TOML"),
     ],
 )
-def test_a_wrong_file_of_rules_is_an_error_that_names_the_place(tmp_path, text, message):
+def test_a_wrong_file_of_rules_is_an_error_that_names_the_place(
+    tmp_path, text, message
+):
     (tmp_path / "layers.toml").write_text(text)
     with pytest.raises(ConfigError, match=message):
         load_kinds(tmp_path)

@@ -54,33 +54,56 @@ def load_boxes(home, tmp_path, layer="parks", **boxes):
 
 def control_rows(home, stream):
     log = Log(home.log(stream))
-    return [json.loads(line) for segment in log.control_segments(0) for line in log.read(segment).splitlines()]
+    return [
+        json.loads(line)
+        for segment in log.control_segments(0)
+        for line in log.read(segment).splitlines()
+    ]
 
 
 A, B, C = shapely.box(0, 0, 1, 1), shapely.box(5, 5, 6, 6), shapely.box(-1, -1, 9, 9)
 
 
 @pytest.mark.spec("C2")
-def test_a_load_writes_a_row_for_each_region_in_one_version_that_meets_the_contract(home, tmp_path):
+def test_a_load_writes_a_row_for_each_region_in_one_version_that_meets_the_contract(
+    home, tmp_path
+):
     split = median_split(np.array([[0.0, 0], [4, 4], [8, 8], [2, 6]]), 4)
     store(
-        home, Regions(group="default", version=0, region_id=split.paths, bounds=split.bounds), np.ones(4, int), "test"
+        home,
+        Regions(group="default", version=0, region_id=split.paths, bounds=split.bounds),
+        np.ones(4, int),
+        "test",
     )
     seen = []
     file = file_of(tmp_path, a=A, b=B, c=C)
     report = load(
-        home, "parks", file, group="default", conf=CONF, progress=lambda what, count: seen.append((what, count))
+        home,
+        "parks",
+        file,
+        group="default",
+        conf=CONF,
+        progress=lambda what, count: seen.append((what, count)),
     )
     table = home.table("layers", "parks")
     rows = tables.read(table)
     require_match(load_contract("layers"), table)
     require_match(load_contract("regions"), home.table("regions"))
-    assert (report.features, report.by_kind, report.streams) == (3, {"park": 3}, ["cars", "ships"])
+    assert (report.features, report.by_kind, report.streams) == (
+        3,
+        {"park": 3},
+        ["cars", "ships"],
+    )
     assert (report.version, report.rows) == (tables.version(table), len(rows))
     assert ("writing", report.rows) in seen
     assert pc.sum(rows["home"].cast("int32")).as_py() == 3
-    assert set(rows.filter(pc.equal(rows["fid"], "c"))["region_id"].to_pylist()) == set(split.paths)
-    assert dict(rows.filter(pc.equal(rows["fid"], "a"))["tags"].to_pylist()[0]) == {"leisure": "park", "n": "0"}
+    assert set(rows.filter(pc.equal(rows["fid"], "c"))["region_id"].to_pylist()) == set(
+        split.paths
+    )
+    assert dict(rows.filter(pc.equal(rows["fid"], "a"))["tags"].to_pylist()[0]) == {
+        "leisure": "park",
+        "n": "0",
+    }
 
 
 def test_a_reload_is_the_next_version_and_the_old_one_can_still_be_read(home, tmp_path):
@@ -99,7 +122,9 @@ def test_a_reload_is_the_next_version_and_the_old_one_can_still_be_read(home, tm
         ]
 
 
-def test_a_load_that_died_before_it_told_the_streams_is_completed_by_the_next(home, tmp_path, monkeypatch):
+def test_a_load_that_died_before_it_told_the_streams_is_completed_by_the_next(
+    home, tmp_path, monkeypatch
+):
     def dies(*_args, **_kwargs):
         raise KeyboardInterrupt
 
@@ -121,7 +146,9 @@ def test_a_load_that_died_before_it_told_the_streams_is_completed_by_the_next(ho
 def test_a_new_stream_is_told_about_the_layers_that_exist(home, tmp_path):
     report = load_boxes(home, tmp_path, a=A)
     written = announce(home, stream="bikes", arrival_us=7)
-    assert [(one.stream, one.layer, one.version) for one in written] == [("bikes", "parks", report.version)]
+    assert [(one.stream, one.layer, one.version) for one in written] == [
+        ("bikes", "parks", report.version)
+    ]
     assert Log(home.log("bikes")).control_segments(0)[0].arrival_us == 7
     assert announce(home, layer="parks", stream="bikes") == []
 
@@ -133,10 +160,20 @@ def test_a_load_that_fails_leaves_the_layer_as_it_was(home, tmp_path):
     with pytest.raises(LayerError, match="is no GeoJSON"):
         load(home, "parks", broken, group="default", conf=CONF)
     broken.write_text('{"type": "Point"}')
-    with pytest.raises(LayerError, match=r"has no feature for layer 'parks' \(rejected: 1 bad_coordinates\)"):
+    with pytest.raises(
+        LayerError,
+        match=r"has no feature for layer 'parks' \(rejected: 1 bad_coordinates\)",
+    ):
         load(home, "parks", broken, group="default", conf=CONF)
     with pytest.raises(LayerError, match="none is of kind forest"):
-        load(home, "parks", file_of(tmp_path, a=A), group="default", conf=CONF, kinds=["forest"])
+        load(
+            home,
+            "parks",
+            file_of(tmp_path, a=A),
+            group="default",
+            conf=CONF,
+            kinds=["forest"],
+        )
     with pytest.raises(ConfigError, match="is no name for a layers"):
         load(home, "../etc", file_of(tmp_path, a=A), group="default", conf=CONF)
     assert newest_version(home, "parks") == report.version
@@ -148,7 +185,12 @@ def test_layers_are_listed_with_what_is_in_them(home, tmp_path):
     report = load_boxes(home, tmp_path, a=A, b=B)
     one = summary(home, "parks")
     assert summaries(home) == [one]
-    assert (one.version, one.features, one.rows, one.by_kind) == (report.version, 2, 2, {"park": 2})
+    assert (one.version, one.features, one.rows, one.by_kind) == (
+        report.version,
+        2,
+        2,
+        {"park": 2},
+    )
     assert (one.box, one.by_region) == ((0.0, 0.0, 6.0, 6.0), {"0": 2})
     with pytest.raises(LayerError, match="there is no layer 'lakes'"):
         summary(home, "lakes")

@@ -38,13 +38,19 @@ def _file(tmp_path: Path, number: int) -> Path:
 
 
 def _files(tmp_path: Path) -> list[str]:
-    return sorted(path.name for path in (tmp_path / "log" / "segments" / "00000000").iterdir())
+    return sorted(
+        path.name for path in (tmp_path / "log" / "segments" / "00000000").iterdir()
+    )
 
 
 def _start(code: str, *args: object) -> subprocess.Popen[bytes]:
     imports = "import sys\nfrom pathlib import Path\nfrom st_common.testing.log_writer import bare_log\n"
     source = imports + textwrap.dedent(code)
-    return subprocess.Popen([sys.executable, "-c", source, *map(str, args)], cwd=ROOT, stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", source, *map(str, args)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+    )
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int:
@@ -54,7 +60,12 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
 
 def test_a_log_that_is_only_read_leaves_no_trace(tmp_path: Path) -> None:
     log = _log(tmp_path)
-    assert (log.end(), log.segments(0), log.control_segments(0), log.reader_positions()) == (0, [], [], {})
+    assert (
+        log.end(),
+        log.segments(0),
+        log.control_segments(0),
+        log.reader_positions(),
+    ) == (0, [], [], {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,7 +92,9 @@ def test_a_segment_says_whether_its_writer_called_it_live(tmp_path: Path) -> Non
     log.append_all([b"1", b"2"], arrival_us=ARRIVAL, live=True)
     log.append(b'{"op":"end"}\n', arrival_us=ARRIVAL, control=True)
     marks = [(False, False), (False, True), (False, True), (False, True), (True, False)]
-    assert [(s.control, s.live) for s in bare_log(tmp_path / "log").segments(0)] == marks
+    assert [
+        (s.control, s.live) for s in bare_log(tmp_path / "log").segments(0)
+    ] == marks
     with pytest.raises(LogError, match="control rows are not live"):
         log.append(b"{}", arrival_us=ARRIVAL, control=True, live=True)
 
@@ -89,16 +102,22 @@ def test_a_segment_says_whether_its_writer_called_it_live(tmp_path: Path) -> Non
 def test_a_listing_is_bounded_by_bytes_and_by_number(tmp_path: Path) -> None:
     log = bare_log(tmp_path / "log")
     log.append_all([b"x" * 10] * 5, arrival_us=ARRIVAL)
-    numbers = [[s.number for s in log.segments(1, max_bytes=n)] for n in (0, 10, 19, 20, 1000)]
+    numbers = [
+        [s.number for s in log.segments(1, max_bytes=n)] for n in (0, 10, 19, 20, 1000)
+    ]
     assert numbers == [[1], [1], [1], [1, 2], [1, 2, 3, 4]]
     assert [s.number for s in log.segments(1, end=3)] == [1, 2]
     assert log.segments(5) == log.segments(7) == log.segments(2, end=2) == []
 
 
 @pytest.mark.parametrize(
-    ("payload", "arrival_us"), [(b"x" * SEGMENT_LIMIT, ARRIVAL), (b"", -1), (b"", 10**16)], ids=["big", "early", "far"]
+    ("payload", "arrival_us"),
+    [(b"x" * SEGMENT_LIMIT, ARRIVAL), (b"", -1), (b"", 10**16)],
+    ids=["big", "early", "far"],
 )
-def test_what_cannot_be_a_segment_is_refused(tmp_path: Path, payload: bytes, arrival_us: int) -> None:
+def test_what_cannot_be_a_segment_is_refused(
+    tmp_path: Path, payload: bytes, arrival_us: int
+) -> None:
     log = _log(tmp_path, 1)
     with pytest.raises(LogError):
         log.append_all([b"fine", payload], arrival_us=arrival_us)
@@ -117,7 +136,9 @@ def test_a_log_that_ends_before_its_readers_takes_no_more(tmp_path: Path) -> Non
     log = _log(tmp_path, 3)
     log.publish("query", 3)
     _file(tmp_path, 2).unlink()
-    with pytest.raises(LogError, match=r"ends at segment 2, but its readers were further: .*'query': 3"):
+    with pytest.raises(
+        LogError, match=r"ends at segment 2, but its readers were further: .*'query': 3"
+    ):
         log.append(b"", arrival_us=ARRIVAL)
 
 
@@ -151,14 +172,19 @@ def test_any_course_of_events_keeps_all_segments_in_order(
             assert [reader.read(s) for s in reader.segments(0)] == stored
             assert reader.end() == len(stored)
             assert [s.number for s in reader.control_segments(0)] == controls
-            assert [s.number for s in reader.control_segments(3)] == [n for n in controls if n >= 3]
+            assert [s.number for s in reader.control_segments(3)] == [
+                n for n in controls if n >= 3
+            ]
 
 
 def test_the_lock_is_reentrant_and_keeps_other_processes_out(tmp_path: Path) -> None:
     log = _log(tmp_path)
     with log.locked(), log.locked():
         assert log.append(b"mine", arrival_us=ARRIVAL).number == 0
-        other = _start("bare_log(Path(sys.argv[1])).append(b'other', arrival_us=1)", tmp_path / "log")
+        other = _start(
+            "bare_log(Path(sys.argv[1])).append(b'other', arrival_us=1)",
+            tmp_path / "log",
+        )
         with pytest.raises(subprocess.TimeoutExpired):
             other.wait(timeout=1)
         assert log.append(b"mine", arrival_us=ARRIVAL).number == 1
@@ -166,7 +192,9 @@ def test_the_lock_is_reentrant_and_keeps_other_processes_out(tmp_path: Path) -> 
     assert [log.read(s) for s in log.segments(0)] == [b"mine", b"mine", b"other"]
 
 
-def test_processes_that_append_side_by_side_make_no_hole_and_no_repeat(tmp_path: Path) -> None:
+def test_processes_that_append_side_by_side_make_no_hole_and_no_repeat(
+    tmp_path: Path,
+) -> None:
     writer = """
         log, name = bare_log(Path(sys.argv[1])), sys.argv[2]
         for n in range(60):
@@ -181,12 +209,16 @@ def test_processes_that_append_side_by_side_make_no_hole_and_no_repeat(tmp_path:
     seen += [log.read(s) for s in log.segments(len(seen))]
     assert [log.read(s) for s in bare_log(tmp_path / "log").segments(0)] == seen
     for name in "abc":
-        assert [text.decode() for text in seen if text.startswith(name.encode())] == [f"{name}-{n}" for n in range(60)]
+        assert [text.decode() for text in seen if text.startswith(name.encode())] == [
+            f"{name}-{n}" for n in range(60)
+        ]
 
 
 @pytest.mark.spec("X6")
 @pytest.mark.parametrize("delay_ms", [3, 11, 23, 47, 71])
-def test_a_killed_writer_leaves_whole_segments_and_the_next_one_goes_on(tmp_path: Path, delay_ms: int) -> None:
+def test_a_killed_writer_leaves_whole_segments_and_the_next_one_goes_on(
+    tmp_path: Path, delay_ms: int
+) -> None:
     writer = """
         log = bare_log(Path(sys.argv[1]))
         print("ready", flush=True)
@@ -218,7 +250,9 @@ def test_a_hole_is_an_error_that_names_it(tmp_path: Path) -> None:
         assert [s.number for s in reader.segments(2)] == [2, 3]
 
 
-def test_a_foreign_file_among_the_segments_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_foreign_file_among_the_segments_is_an_error_that_names_it(
+    tmp_path: Path,
+) -> None:
     _log(tmp_path, 2)
     (_file(tmp_path, 0).parent / "notes.txt").write_text("mine")
     with pytest.raises(LogError, match=r"notes\.txt in .* is no segment"):
@@ -232,15 +266,22 @@ def test_a_foreign_file_among_the_segments_is_an_error_that_names_it(tmp_path: P
         (lambda data: data[: HEADER + 3], "3 bytes instead of 8"),
         (lambda data: data[:20], "it has no header"),
         (lambda _: b"", "it has no header"),
-        (lambda data: data[:17] + bytes([data[17] ^ 1]) + data[18:], "its header was changed"),
         (
-            lambda data: data[: HEADER + 2] + bytes([data[HEADER + 2] ^ 4]) + data[HEADER + 3 :],
+            lambda data: data[:17] + bytes([data[17] ^ 1]) + data[18:],
+            "its header was changed",
+        ),
+        (
+            lambda data: (
+                data[: HEADER + 2] + bytes([data[HEADER + 2] ^ 4]) + data[HEADER + 3 :]
+            ),
             "its bytes were changed",
         ),
     ],
     ids=["half", "no header", "empty", "a bit of the header", "a bit of the payload"],
 )
-def test_a_damaged_segment_is_an_error_that_says_what_is_wrong(tmp_path: Path, change, what: str) -> None:
+def test_a_damaged_segment_is_an_error_that_says_what_is_wrong(
+    tmp_path: Path, change, what: str
+) -> None:
     log = _log(tmp_path)
     for _ in range(2):
         log.append(b"a,b\n1,2\n", arrival_us=ARRIVAL)
@@ -259,7 +300,9 @@ def test_a_segment_in_another_ones_place_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.spec("S2")
-def test_no_power_cut_leaves_a_hole_where_a_writer_died_before_it_synced(tmp_path: Path) -> None:
+def test_no_power_cut_leaves_a_hole_where_a_writer_died_before_it_synced(
+    tmp_path: Path,
+) -> None:
     _log(tmp_path, 1)  # who made segment 0 may have died before it was durable
     done: list[str] = []
 
@@ -281,8 +324,15 @@ def test_no_power_cut_leaves_a_hole_where_a_writer_died_before_it_synced(tmp_pat
 
 def test_arrivals_never_go_back_and_a_clock_that_does_is_seen(tmp_path: Path) -> None:
     log = _log(tmp_path)
-    found = [log.append(b"", arrival_us=arrival_us) for arrival_us in (ARRIVAL, ARRIVAL - HOUR_US, ARRIVAL + 1)]
-    assert [(s.arrival_us - ARRIVAL, s.raised) for s in found] == [(0, False), (0, True), (1, False)]
+    found = [
+        log.append(b"", arrival_us=arrival_us)
+        for arrival_us in (ARRIVAL, ARRIVAL - HOUR_US, ARRIVAL + 1)
+    ]
+    assert [(s.arrival_us - ARRIVAL, s.raised) for s in found] == [
+        (0, False),
+        (0, True),
+        (1, False),
+    ]
     assert log.segments(0) == found
 
 
@@ -306,7 +356,9 @@ def test_statements_are_found_without_reading_what_lies_between(tmp_path: Path) 
             read.append(key)
             return super().read(key, start=start, length=length)
 
-    found = bare_log(tmp_path / "log", storage=Counting(tmp_path / "log")).control_segments(0)
+    found = bare_log(
+        tmp_path / "log", storage=Counting(tmp_path / "log")
+    ).control_segments(0)
     assert ([s.number for s in found], len(read)) == ([3], 2)
 
 
@@ -325,7 +377,9 @@ def test_a_writer_that_holds_no_lock_takes_no_number_twice(tmp_path: Path) -> No
 
     def beaten(objects: list[tuple[str, bytes]]) -> bool:
         log._storage.create_all = real  # type: ignore[method-assign]
-        bare_log(tmp_path / "log", storage=_Unlocked(tmp_path / "log")).append(b"quicker", arrival_us=ARRIVAL)
+        bare_log(tmp_path / "log", storage=_Unlocked(tmp_path / "log")).append(
+            b"quicker", arrival_us=ARRIVAL
+        )
         return real(objects)
 
     log._storage.create_all = beaten  # type: ignore[method-assign]
@@ -368,7 +422,9 @@ def test_a_log_that_grew_by_much_is_listed_instead_of_walked(tmp_path: Path) -> 
     assert len(asked) < 100
 
 
-def test_a_reader_that_goes_on_while_the_log_grows_is_not_ahead_of_it(tmp_path, monkeypatch):
+def test_a_reader_that_goes_on_while_the_log_grows_is_not_ahead_of_it(
+    tmp_path, monkeypatch
+):
     log = bare_log(tmp_path)
     log.append(b"a\n", arrival_us=1)
     looked = Log.reader_positions
@@ -385,7 +441,9 @@ def test_a_reader_that_goes_on_while_the_log_grows_is_not_ahead_of_it(tmp_path, 
     assert log.append(b"c\n", arrival_us=3).number == 2
 
 
-def test_a_damaged_segment_that_is_given_up_is_passed_over_by_everybody(tmp_path: Path) -> None:
+def test_a_damaged_segment_that_is_given_up_is_passed_over_by_everybody(
+    tmp_path: Path,
+) -> None:
     log = _log(tmp_path, 2)
     log.append(b"a statement", arrival_us=ARRIVAL + 2, control=True)
     log.append(b"lost", arrival_us=ARRIVAL + 3, control=True)
@@ -399,14 +457,25 @@ def test_a_damaged_segment_that_is_given_up_is_passed_over_by_everybody(tmp_path
         log.skip(number, "there is no copy")
     for reader in (log, bare_log(tmp_path / "log")):
         found = reader.segments(0)
-        assert [reader.read(s) for s in found] == [b"0", b"1", b"a statement", b"", b"", b"last"]
+        assert [reader.read(s) for s in found] == [
+            b"0",
+            b"1",
+            b"a statement",
+            b"",
+            b"",
+            b"last",
+        ]
         assert [(s.number, s.control, s.skipped) for s in found[2:5]] == [
             (2, True, False),
             (3, False, True),
             (4, False, True),
         ]
         assert [s.number for s in reader.control_segments(0)] == [2]
-        assert [number for number, why in reader.skipped().items() if why.endswith("; there is no copy")] == [3, 4]
+        assert [
+            number
+            for number, why in reader.skipped().items()
+            if why.endswith("; there is no copy")
+        ] == [3, 4]
     assert log.append(b"more", arrival_us=ARRIVAL + 6).number == 6
 
 

@@ -27,10 +27,22 @@ def scene(**more: object) -> Scene:
             kind=np.array([kind for kind, _ in shapes.values()], object),
             geometry=np.array([shape for _, shape in shapes.values()], object),
         ),
-        "regions": np.array([[-np.inf, -np.inf, 5, np.inf], [5, -np.inf, np.inf, np.inf]]),
+        "regions": np.array(
+            [[-np.inf, -np.inf, 5, np.inf], [5, -np.inf, np.inf, np.inf]]
+        ),
         "queries": (
-            Asked(name="a<b", area=Box(minx=4, miny=0, maxx=6, maxy=2), objects=frozenset(["x"]), partners=frozenset()),
-            Asked(name="near", area=None, objects=frozenset(["x", "y"]), partners=frozenset(["w1", "n1"])),
+            Asked(
+                name="a<b",
+                area=Box(minx=4, miny=0, maxx=6, maxy=2),
+                objects=frozenset(["x"]),
+                partners=frozenset(),
+            ),
+            Asked(
+                name="near",
+                area=None,
+                objects=frozenset(["x", "y"]),
+                partners=frozenset(["w1", "n1"]),
+            ),
         ),
         "ids": np.array(["x", "y", 'z"&', "out"], object),
         "x": np.array([5.0, 2.0, 9.0, 11.0]),
@@ -46,21 +58,36 @@ def drawn(**more: object) -> ET.Element:
 
 
 def of_class(svg: ET.Element, *names: str) -> list[ET.Element]:
-    return [element for element in svg.iter() if set(names) <= set(element.get("class", "").split())]
+    return [
+        element
+        for element in svg.iter()
+        if set(names) <= set(element.get("class", "").split())
+    ]
 
 
 def test_it_is_one_well_formed_picture_in_the_shape_of_the_view() -> None:
     assert drawn().get("viewBox") == "0 0 100 50"
-    assert float(drawn(geographic=True).get("viewBox").split()[3]) == pytest.approx(50 / np.cos(np.radians(2.5)), abs=1)
+    assert float(drawn(geographic=True).get("viewBox").split()[3]) == pytest.approx(
+        50 / np.cos(np.radians(2.5)), abs=1
+    )
 
 
 def test_a_circle_is_an_ellipse_in_its_box() -> None:
     circle = Asked(
-        name="c", area=Box(minx=4, miny=0, maxx=6, maxy=4), objects=frozenset(), partners=frozenset(), round=True
+        name="c",
+        area=Box(minx=4, miny=0, maxx=6, maxy=4),
+        objects=frozenset(),
+        partners=frozenset(),
+        round=True,
     )
     (drawn_circle,) = of_class(drawn(queries=(circle,)), "area")
     assert drawn_circle.tag.endswith("ellipse")
-    assert [drawn_circle.get(name) for name in ("cx", "cy", "rx", "ry")] == ["50", "30", "10", "20"]
+    assert [drawn_circle.get(name) for name in ("cx", "cy", "rx", "ry")] == [
+        "50",
+        "30",
+        "10",
+        "20",
+    ]
 
 
 def test_features_are_drawn_by_kind_and_cut_at_the_view() -> None:
@@ -83,20 +110,38 @@ def test_partners_and_rectangles_are_drawn() -> None:
     svg = drawn()
     assert len(of_class(svg, "partner", "q1")) == 2
     (area,) = of_class(svg, "area")
-    assert [area.get(name) for name in ("x", "y", "width", "height")] == ["40", "30", "20", "20"]
+    assert [area.get(name) for name in ("x", "y", "width", "height")] == [
+        "40",
+        "30",
+        "20",
+        "20",
+    ]
     assert [label.text for label in of_class(svg, "label")] == ["a<b"]
 
 
 def test_regions_end_at_the_view() -> None:
-    boxes = [[region.get(name) for name in ("x", "width")] for region in of_class(drawn(), "region")]
+    boxes = [
+        [region.get(name) for name in ("x", "width")]
+        for region in of_class(drawn(), "region")
+    ]
     assert boxes == [["0", "50"], ["50", "50"]]
 
 
 def test_nothing_to_draw_is_a_picture_too() -> None:
     empty = np.empty(0)
-    nothing = Features(fid=empty.astype(object), kind=empty.astype(object), geometry=empty.astype(object))
+    nothing = Features(
+        fid=empty.astype(object),
+        kind=empty.astype(object),
+        geometry=empty.astype(object),
+    )
     svg = drawn(
-        view=view_of(empty, empty), features=nothing, regions=np.empty((0, 4)), queries=(), ids=empty, x=empty, y=empty
+        view=view_of(empty, empty),
+        features=nothing,
+        regions=np.empty((0, 4)),
+        queries=(),
+        ids=empty,
+        x=empty,
+        y=empty,
     )
     assert not of_class(svg, "o")
 

@@ -43,7 +43,11 @@ def tracks(shared: Path) -> Tracks:
 def test_the_same_seed_gives_the_same_bytes(roads: Roads, tmp_path: Path) -> None:
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         write_csv(tmp_path / name, roads, vehicles=50, seconds=5, seed=seed)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() != (tmp_path / "c").read_bytes()
+    assert (
+        (tmp_path / "a").read_bytes()
+        == (tmp_path / "b").read_bytes()
+        != (tmp_path / "c").read_bytes()
+    )
 
 
 def test_every_point_can_be_left_and_all_hang_together(roads: Roads) -> None:
@@ -53,14 +57,19 @@ def test_every_point_can_be_left_and_all_hang_together(roads: Roads) -> None:
     reached, edge = {0}, [0]
     while edge:
         point = edge.pop()
-        ahead = set(roads.end[roads.first[point] : roads.first[point + 1]].tolist()) - reached
+        ahead = (
+            set(roads.end[roads.first[point] : roads.first[point + 1]].tolist())
+            - reached
+        )
         behind = set(roads.start[roads.end == point].tolist()) - reached
         reached |= ahead | behind
         edge += ahead | behind
     assert len(reached) == len(roads.x)
 
 
-def test_speeds_are_within_the_limits_of_road_and_class(roads: Roads, tracks: Tracks) -> None:
+def test_speeds_are_within_the_limits_of_road_and_class(
+    roads: Roads, tracks: Tracks
+) -> None:
     limit = roads.speed_mps[tracks.edge] * FASTEST[tracks.kind]
     assert (tracks.speed_mps <= limit + 1e-9).all()
     assert (tracks.speed_mps > 0).all()
@@ -71,9 +80,13 @@ def test_speeds_are_within_the_limits_of_road_and_class(roads: Roads, tracks: Tr
 def test_nobody_jumps(roads: Roads, tracks: Tracks) -> None:
     moved = metres(tracks.x[:-1], tracks.y[:-1], tracks.x[1:], tracks.y[1:])
     assert moved.max() <= max(SPEEDS_MPS.values()) + 0.01
-    on_one_edge = (tracks.edge[:-1] == tracks.edge[1:]) & (roads.length_m[tracks.edge[1:]] > 30)  # no way back in 1 s
+    on_one_edge = (tracks.edge[:-1] == tracks.edge[1:]) & (
+        roads.length_m[tracks.edge[1:]] > 30
+    )  # no way back in 1 s
     assert on_one_edge.sum() > 1000
-    assert moved[on_one_edge] == pytest.approx(tracks.speed_mps[:-1][on_one_edge], abs=0.01)
+    assert moved[on_one_edge] == pytest.approx(
+        tracks.speed_mps[:-1][on_one_edge], abs=0.01
+    )
 
 
 def test_nobody_stands_still(tracks: Tracks) -> None:
@@ -82,10 +95,20 @@ def test_nobody_stands_still(tracks: Tracks) -> None:
 
 
 def test_points_lie_on_roads(roads: Roads, tracks: Tracks) -> None:
-    ends = np.stack([roads.x[roads.start], roads.y[roads.start], roads.x[roads.end], roads.y[roads.end]], axis=1)
+    ends = np.stack(
+        [
+            roads.x[roads.start],
+            roads.y[roads.start],
+            roads.x[roads.end],
+            roads.y[roads.end],
+        ],
+        axis=1,
+    )
     scale = np.array([np.cos(np.radians(60.17)), 1.0])  # to a plane
     lines = shapely.linestrings(ends.reshape(-1, 2, 2) * scale)
-    points = shapely.points(np.stack([tracks.x[::10].ravel(), tracks.y[::10].ravel()], axis=1) * scale)
+    points = shapely.points(
+        np.stack([tracks.x[::10].ravel(), tracks.y[::10].ravel()], axis=1) * scale
+    )
     nearest = shapely.STRtree(lines).nearest(points)
     off_m = shapely.distance(points, lines[nearest]) * 111_195
     assert off_m.max() < 1.0
@@ -138,12 +161,21 @@ def test_one_way_roads_gaps_and_islands(tmp_path: Path) -> None:
 
 
 @pytest.mark.spec("P12")
-def test_the_file_has_the_fixes_and_the_flaws_that_were_asked_for(roads: Roads, tmp_path: Path) -> None:
+def test_the_file_has_the_fixes_and_the_flaws_that_were_asked_for(
+    roads: Roads, tmp_path: Path
+) -> None:
     flaws = Flaws(bad=0.01, double=0.02, late=0.01)
-    counts = write_csv(tmp_path / "fixes.csv", roads, vehicles=100, seconds=40, seed=1, flaws=flaws)
+    counts = write_csv(
+        tmp_path / "fixes.csv", roads, vehicles=100, seconds=40, seed=1, flaws=flaws
+    )
     header, *lines = (tmp_path / "fixes.csv").read_bytes().splitlines()
     assert header.decode().split(",") == list(COLUMNS)
-    assert (counts.rows, counts.bad, counts.double, counts.late) == (len(lines), 40, 80, 40)
+    assert (counts.rows, counts.bad, counts.double, counts.late) == (
+        len(lines),
+        40,
+        80,
+        40,
+    )
     rows = [line.split(b",") for line in lines if _good(line)]
     assert len(rows) == 100 * 40 + 80
     assert len({(row[0], row[1]) for row in rows}) == 100 * 40
@@ -151,7 +183,9 @@ def test_the_file_has_the_fixes_and_the_flaws_that_were_asked_for(roads: Roads, 
     assert max(row[1] for row in rows).startswith(b"2026-06-20T00:00:09.")
     times = np.array([row[1][:-1].decode() for row in rows], "datetime64[ms]")
     behind = np.maximum.accumulate(times) - times
-    assert (behind > np.timedelta64(7, "s")).sum() >= 30  # the last ones move to the end of the file
+    assert (
+        behind > np.timedelta64(7, "s")
+    ).sum() >= 30  # the last ones move to the end of the file
 
 
 def _good(line: bytes) -> bool:
@@ -161,13 +195,24 @@ def _good(line: bytes) -> bool:
 
 
 def test_clean_files_are_in_the_order_of_time(roads: Roads, tmp_path: Path) -> None:
-    write_csv(tmp_path / "fixes.csv", roads, vehicles=20, seconds=10, flaws=Flaws(bad=0, double=0, late=0))
-    times = [line.split(b",")[1] for line in (tmp_path / "fixes.csv").read_bytes().splitlines()[1:]]
+    write_csv(
+        tmp_path / "fixes.csv",
+        roads,
+        vehicles=20,
+        seconds=10,
+        flaws=Flaws(bad=0, double=0, late=0),
+    )
+    times = [
+        line.split(b",")[1]
+        for line in (tmp_path / "fixes.csv").read_bytes().splitlines()[1:]
+    ]
     assert times == sorted(times)
     assert len(times) == 200
 
 
 def test_an_extract_without_roads_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "none.osm").write_text("<osm version='0.6'><node id='1' lat='1' lon='1'/></osm>")
+    (tmp_path / "none.osm").write_text(
+        "<osm version='0.6'><node id='1' lat='1' lon='1'/></osm>"
+    )
     with pytest.raises(ValueError, match="no drivable road"):
         read_roads(tmp_path / "none.osm")

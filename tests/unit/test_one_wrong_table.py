@@ -23,7 +23,9 @@ max_ahead_s = "off"
 columns = { object = "id", event_ts = "t", x = "x", y = "y" }
 """
 WRONG = GOOD.replace("good", "bad").replace('"csv"', '"xml"')
-DELIVERY = '[deliveries.d]\nstream = "bad"\nto = "webhook"\nurl = "https://example.org/in"\n'
+DELIVERY = (
+    '[deliveries.d]\nstream = "bad"\nto = "webhook"\nurl = "https://example.org/in"\n'
+)
 SAYS = "stream 'bad': format = 'xml' is none of"
 
 
@@ -56,7 +58,9 @@ def test_the_other_streams_run_and_commands_name_the_wrong_one(home):
     assert answer(home, "q")["object"].to_pylist() == ["a"]
     assert SAYS in fairway("run", "bad", "--until-idle", code=2).stderr
     assert SAYS in fairway("objects", "bad", code=2).stderr
-    refused = fairway("query", "register", "--text", "REGISTER QUERY r AS SELECT * FROM bad", code=2).stderr
+    refused = fairway(
+        "query", "register", "--text", "REGISTER QUERY r AS SELECT * FROM bad", code=2
+    ).stderr
     assert "stream 'bad' has wrong settings" in refused
     assert SAYS in refused
     for shown in (fairway("streams", "list"), fairway("status")):
@@ -77,4 +81,7 @@ def test_the_supervisor_alerts_once_and_again_when_it_is_mended(home, capsys):
     assert SAYS in alert.text
     settings(home.root, GOOD + GOOD.replace("good", "bad"))
     assert supervise(["--home", str(home.root)]) == 0
-    assert [one.text.partition(":")[0] for one in read_alerts(home)] == ["bad_config", "stopped"]
+    assert [one.text.partition(":")[0] for one in read_alerts(home)] == [
+        "bad_config",
+        "stopped",
+    ]

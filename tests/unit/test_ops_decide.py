@@ -23,7 +23,13 @@ ENGINE = Owner(host="here", pid=41, started_s=START / S)
 
 def status(segment: int, *, beat_s: float = 1, state: str = "running") -> StreamStatus:
     place = position_of(segment, 0)
-    return StreamStatus(state=state, beat_ts=START + int(beat_s * S), position=place, end_position=place, pid=41)
+    return StreamStatus(
+        state=state,
+        beat_ts=START + int(beat_s * S),
+        position=place,
+        end_position=place,
+        pid=41,
+    )
 
 
 BASE = Observation(
@@ -102,13 +108,19 @@ def test_old_crashes_do_not_count_towards_the_breaker() -> None:
 
 
 def test_wrong_settings_are_not_tried_again() -> None:
-    ended = Exit(owner=replace(ENGINE, started_s=START / S + 1), code=2, message="unknown key 'shard'")
+    ended = Exit(
+        owner=replace(ENGINE, started_s=START / S + 1),
+        code=2,
+        message="unknown key 'shard'",
+    )
     decision = at(replace(DEAD, ended=ended), RUNNING, 60)
     assert kinds(decision) == ["alert"]
     assert "unknown key 'shard'" in decision.actions[0].reason
     assert decision.memory.tripped == "bad_config"
     off = at(replace(DEAD, ended=ended, wanted=False), decision.memory, 120)
-    assert kinds(at(replace(DEAD, ended=ended), off.memory, 180)) == ["start"], "off and on again is a fresh try"
+    assert kinds(at(replace(DEAD, ended=ended), off.memory, 180)) == ["start"], (
+        "off and on again is a fresh try"
+    )
 
 
 def test_an_old_exit_says_nothing_about_a_later_start() -> None:
@@ -130,11 +142,17 @@ def test_what_is_stuck_is_asked_to_stop_then_killed_then_started() -> None:
     decision = at(stuck, memory, 321)
     assert decision.health is Health.STUCK
     assert kinds(decision) == ["alert", "stop"]
-    asked = replace(stuck, marker=StopMarker(by_supervisor=True, since_us=START + 321 * S))
+    asked = replace(
+        stuck, marker=StopMarker(by_supervisor=True, since_us=START + 321 * S)
+    )
     assert kinds(at(asked, decision.memory, 381)) == []
     killed = at(asked, decision.memory, 382)
     assert kinds(killed) == ["kill"]
-    assert kinds(at(replace(asked, running=None), killed.memory, 440)) == ["alert", "clear", "restart"]
+    assert kinds(at(replace(asked, running=None), killed.memory, 440)) == [
+        "alert",
+        "clear",
+        "restart",
+    ]
 
 
 def test_an_idle_night_does_not_make_the_first_fix_of_the_morning_look_stuck() -> None:
@@ -152,7 +170,9 @@ def test_a_beat_without_movement_is_no_progress() -> None:
     assert at(beating, memory, 400).health is Health.STUCK
 
 
-def test_an_archive_that_stands_still_inside_a_living_engine_is_seen(tmp_path: Path) -> None:
+def test_an_archive_that_stands_still_inside_a_living_engine_is_seen(
+    tmp_path: Path,
+) -> None:
     log = bare_log(tmp_path / "log")
     for _ in range(5):
         log.append(b"id,t,x,y\n", arrival_us=1)
@@ -169,7 +189,12 @@ def test_slow_is_moving_on_while_more_and_more_waits() -> None:
     memory, conditions = RUNNING, []
     for look in range(8):
         waiting = 10 + 5 * look if look < 6 else 40 - 10 * look // 2
-        seen = replace(BASE, next_segment=5 + look, waiting=waiting, waiting_since_us=START + (look * 60 - 90) * S)
+        seen = replace(
+            BASE,
+            next_segment=5 + look,
+            waiting=waiting,
+            waiting_since_us=START + (look * 60 - 90) * S,
+        )
         decision = at(seen, memory, 200 + look * 60)
         memory = decision.memory
         conditions += [action.reason for action in decision.actions]
@@ -178,9 +203,13 @@ def test_slow_is_moving_on_while_more_and_more_waits() -> None:
 
 
 def test_a_young_process_has_time_to_speak() -> None:
-    silent = replace(BASE, status=status(5, beat_s=-100), waiting=9, waiting_since_us=START - 900 * S)
+    silent = replace(
+        BASE, status=status(5, beat_s=-100), waiting=9, waiting_since_us=START - 900 * S
+    )
     assert at(silent, RUNNING, 100).health is Health.STARTING
-    assert at(silent, at(silent, RUNNING, 100).memory, 301).health is not Health.STARTING
+    assert (
+        at(silent, at(silent, RUNNING, 100).memory, 301).health is not Health.STARTING
+    )
 
 
 def test_dying_while_starting_gives_one_alert_in_all() -> None:
@@ -189,7 +218,10 @@ def test_dying_while_starting_gives_one_alert_in_all() -> None:
         seen = DEAD if second % 120 else replace(BASE, status=None)
         young = replace(
             seen,
-            running=seen.running and Running(owner=replace(ENGINE, started_s=START / S + second - 5), launched=True),
+            running=seen.running
+            and Running(
+                owner=replace(ENGINE, started_s=START / S + second - 5), launched=True
+            ),
         )
         decision = at(young, memory, second)
         memory = decision.memory
@@ -200,17 +232,25 @@ def test_dying_while_starting_gives_one_alert_in_all() -> None:
 def test_a_stream_that_shall_not_run_is_stopped_and_its_marker_cleared() -> None:
     unwanted = replace(BASE, wanted=False)
     assert kinds(at(unwanted, RUNNING, 60)) == ["stop"]
-    gone = replace(unwanted, running=None, marker=StopMarker(by_supervisor=True, since_us=START))
+    gone = replace(
+        unwanted, running=None, marker=StopMarker(by_supervisor=True, since_us=START)
+    )
     assert kinds(at(gone, RUNNING, 120)) == ["clear"]
 
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_an_engine_that_a_person_started_is_left_alone(wanted: bool) -> None:
     by_hand = replace(
-        BASE, wanted=wanted, running=Running(owner=ENGINE, launched=False), waiting=3, waiting_since_us=START
+        BASE,
+        wanted=wanted,
+        running=Running(owner=ENGINE, launched=False),
+        waiting=3,
+        waiting_since_us=START,
     )
     memory = at(by_hand, RUNNING, 0).memory
-    assert not {ActionKind.STOP, ActionKind.KILL} & {action.kind for action in at(by_hand, memory, 9999).actions}
+    assert not {ActionKind.STOP, ActionKind.KILL} & {
+        action.kind for action in at(by_hand, memory, 9999).actions
+    }
 
 
 def test_a_persons_marker_holds_a_stream_until_it_is_removed() -> None:

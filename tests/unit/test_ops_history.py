@@ -38,7 +38,9 @@ print(n, flush=True)
 
 def append(path: Path, *, segment: int, second: int, rows: int = 3) -> None:
     """One small commit, `second` seconds after midnight (before it, when negative)."""
-    stamp = pa.array([MIDNIGHT_US + second * 1_000_000] * rows).cast(pa.timestamp("us", "UTC"))
+    stamp = pa.array([MIDNIGHT_US + second * 1_000_000] * rows).cast(
+        pa.timestamp("us", "UTC")
+    )
     columns = {
         "region_id": ["0"] * rows,
         "segment": pa.array([segment] * rows),
@@ -55,21 +57,32 @@ def append(path: Path, *, segment: int, second: int, rows: int = 3) -> None:
 
 def clock(home: Home, *, now_us: int) -> None:
     write_status(
-        home.stream("taxis"), StreamStatus(state="running", beat_ts=1, position=0, end_position=0, now_ts=now_us)
+        home.stream("taxis"),
+        StreamStatus(
+            state="running", beat_ts=1, position=0, end_position=0, now_ts=now_us
+        ),
     )
 
 
 def files(path: Path, day: date) -> set[str]:
-    return {uri for uri in DeltaTable(str(path)).file_uris() if f"event_date={day}" in uri}
+    return {
+        uri for uri in DeltaTable(str(path)).file_uris() if f"event_date={day}" in uri
+    }
 
 
 def rows(path: Path, day: date) -> list[tuple[int, int]]:
-    found = tables.read(path, columns=["segment", "row"], filters=[("event_date", "=", day)])
-    return sorted(zip(found["segment"].to_pylist(), found["row"].to_pylist(), strict=True))
+    found = tables.read(
+        path, columns=["segment", "row"], filters=[("event_date", "=", day)]
+    )
+    return sorted(
+        zip(found["segment"].to_pylist(), found["row"].to_pylist(), strict=True)
+    )
 
 
 @pytest.mark.slow
-def test_closed_days_are_compacted_while_another_process_keeps_appending_to_the_open_one(tmp_path: Path) -> None:
+def test_closed_days_are_compacted_while_another_process_keeps_appending_to_the_open_one(
+    tmp_path: Path,
+) -> None:
     home = Home(tmp_path)
     path = home.table("positions", "taxis")
     for segment in range(12):
@@ -77,7 +90,9 @@ def test_closed_days_are_compacted_while_another_process_keeps_appending_to_the_
     clock(home, now_us=MIDNIGHT_US + 1)
     before = rows(path, CLOSED)
     writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert writer.stdout.readline() == "ready\n"
@@ -94,15 +109,15 @@ def test_closed_days_are_compacted_while_another_process_keeps_appending_to_the_
     finally:
         (path / "enough").touch()
         out, _ = writer.communicate(timeout=60)
-    assert [(each.table, each.files_before, each.files_after, each.rows) for each in done] == [
-        ("positions/taxis", 12, 1, 36)
-    ]
+    assert [
+        (each.table, each.files_before, each.files_after, each.rows) for each in done
+    ] == [("positions/taxis", 12, 1, 36)]
     assert len(files(path, CLOSED)) == 1
     assert rows(path, CLOSED) == before, "the same rows"
     commits = int(out)
-    assert rows(path, OPEN) == [(1000 + n, row) for n in range(commits) for row in range(3)], (
-        "nothing lost, nothing twice"
-    )
+    assert rows(path, OPEN) == [
+        (1000 + n, row) for n in range(commits) for row in range(3)
+    ], "nothing lost, nothing twice"
     assert tables.committed(path, "archive") == 1000 + commits - 1
 
 
@@ -113,7 +128,9 @@ def test_an_open_day_is_never_touched_whatever_is_asked(tmp_path: Path) -> None:
         append(path, segment=segment, second=second)
     assert days_of(path) == [date(2024, 3, 8), CLOSED, OPEN]
     untouched = DeltaTable(str(path)).file_uris()
-    assert [each.open_since for each in compact_history(home, ["taxis", "absent"])] == [None]
+    assert [each.open_since for each in compact_history(home, ["taxis", "absent"])] == [
+        None
+    ]
     clock(home, now_us=MIDNIGHT_US - 1)
     (done,) = compact_history(home, ["taxis"], before=date(2030, 1, 1))
     assert (done.open_since, done.files_before) == (CLOSED, 2)
@@ -122,18 +139,33 @@ def test_an_open_day_is_never_touched_whatever_is_asked(tmp_path: Path) -> None:
     (done,) = compact_history(home, ["taxis"], before=CLOSED)
     assert (done.open_since, done.files_before) == (CLOSED, 0), "done already"
     (done,) = compact_history(home, ["taxis"])
-    assert (done.files_before, done.files_after, len(DeltaTable(str(path)).file_uris())) == (4, 2, 3)
-    assert all(Path(uri.removeprefix("file://")).exists() for uri in untouched), "old versions can still be read"
+    assert (
+        done.files_before,
+        done.files_after,
+        len(DeltaTable(str(path)).file_uris()),
+    ) == (4, 2, 3)
+    assert all(Path(uri.removeprefix("file://")).exists() for uri in untouched), (
+        "old versions can still be read"
+    )
 
 
 @pytest.mark.spec("C4")
-def test_each_heartbeat_becomes_one_row_and_past_days_of_them_are_compacted(tmp_path: Path) -> None:
+def test_each_heartbeat_becomes_one_row_and_past_days_of_them_are_compacted(
+    tmp_path: Path,
+) -> None:
     home = Home(tmp_path)
     assert record_beats(home, ["taxis"], now_us=MIDNIGHT_US) == 0
     for second in (-3, -2, -1, 1):
         now_us = MIDNIGHT_US + second * 1_000_000
         for job in ("engine", "archive"):
-            status = StreamStatus(state="running", beat_ts=now_us, position=5, end_position=9, job=job, engine="local")
+            status = StreamStatus(
+                state="running",
+                beat_ts=now_us,
+                position=5,
+                end_position=9,
+                job=job,
+                engine="local",
+            )
             write_status(home.stream("taxis"), status)
         assert record_beats(home, ["taxis", "absent"], now_us=now_us) == 2
         assert record_beats(home, ["taxis"], now_us=now_us + 1) == 0, "recorded already"

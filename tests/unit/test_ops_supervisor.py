@@ -82,9 +82,19 @@ print("ready", flush=True)
 tick(supervisor, {"taxis": taxis}, now_us=time.time_ns() // 1000)
 """
 
-LIMITS = Limits(start_grace_s=20, stuck_s=1, stop_grace_s=0.3, back_off_s=0.01, breaker_starts=3, breaker_window_s=60)
+LIMITS = Limits(
+    start_grace_s=20,
+    stuck_s=1,
+    stop_grace_s=0.3,
+    back_off_s=0.01,
+    breaker_starts=3,
+    breaker_window_s=60,
+)
 TAXIS = StreamSettings(
-    name="taxis", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"), running=True
+    name="taxis",
+    format="csv",
+    columns=Columns(object="id", event_ts="t", x="x", y="y"),
+    running=True,
 )
 
 
@@ -99,7 +109,9 @@ class Stage:
         self.folder.mkdir(parents=True)
         self.command = [sys.executable, str(script), str(self.folder)]
         self.supervisor = Supervisor(
-            home=self.home, engines=Engines(command=lambda _stream: self.command), limits=LIMITS
+            home=self.home,
+            engines=Engines(command=lambda _stream: self.command),
+            limits=LIMITS,
         )
         self.mode("work")
 
@@ -110,13 +122,21 @@ class Stage:
         return [action.kind.value for action in self.actions(stream)]
 
     def actions(self, stream: StreamSettings | None = TAXIS) -> list[Action]:
-        return tick(self.supervisor, {"taxis": stream} if stream else {}, now_us=time.time_ns() // 1000)
+        return tick(
+            self.supervisor,
+            {"taxis": stream} if stream else {},
+            now_us=time.time_ns() // 1000,
+        )
 
-    def until(self, condition: Callable[[], bool], *, ticking: bool = False) -> list[str]:
+    def until(
+        self, condition: Callable[[], bool], *, ticking: bool = False
+    ) -> list[str]:
         done: list[str] = []
         deadline = time.monotonic() + 20
         while not condition():
-            assert time.monotonic() < deadline, f"waited in vain; done: {done}; {self.log()}"
+            assert time.monotonic() < deadline, (
+                f"waited in vain; done: {done}; {self.log()}"
+            )
             done += self.tick() if ticking else []
             time.sleep(0.02)
         return done
@@ -144,7 +164,9 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def alerted(stage: Stage) -> list[str]:
-    return [f"{alert.level} {alert.text.split(':')[0]}" for alert in read_alerts(stage.home)]
+    return [
+        f"{alert.level} {alert.text.split(':')[0]}" for alert in read_alerts(stage.home)
+    ]
 
 
 def test_a_wanted_stream_is_started_once_and_stopped_in_order(stage: Stage) -> None:
@@ -182,8 +204,12 @@ def test_an_engine_that_hangs_is_asked_killed_and_restarted(stage: Stage) -> Non
     hanging = stage.pid()
     os.kill(hanging, signal.SIGSTOP)
     bare_log(stage.folder / "log").append(b"id,t,x,y\n", arrival_us=1)
-    done = stage.until(lambda: stage.pid() not in (hanging, None) and stage.speaks(), ticking=True)
-    in_order = [kind for kind in dict.fromkeys(done) if kind != "alert"]  # a killed process may take a moment to go
+    done = stage.until(
+        lambda: stage.pid() not in (hanging, None) and stage.speaks(), ticking=True
+    )
+    in_order = [
+        kind for kind in dict.fromkeys(done) if kind != "alert"
+    ]  # a killed process may take a moment to go
     assert in_order == ["stop", "kill", "clear", "restart"]
     stage.until(lambda: alerted(stage)[-1] == "info ok", ticking=True)
     assert alerted(stage)[0] == "error stuck"
@@ -217,7 +243,9 @@ def test_wrong_settings_are_tried_once(stage: Stage) -> None:
 
 
 @pytest.mark.spec("X6")
-def test_a_supervisor_killed_between_start_and_record_leads_to_no_second_engine(stage: Stage) -> None:
+def test_a_supervisor_killed_between_start_and_record_leads_to_no_second_engine(
+    stage: Stage,
+) -> None:
     orphan = subprocess.Popen(stage.command, start_new_session=True)
     try:  # no record of it yet, and no lease: it is only in the process table
         assert stage.tick() == []
@@ -241,13 +269,17 @@ def test_a_second_start_is_refused(stage: Stage) -> None:
 
 
 @pytest.mark.spec("X6")
-def test_the_engine_outlives_a_supervisor_that_is_killed_with_its_whole_group(stage: Stage) -> None:
+def test_the_engine_outlives_a_supervisor_that_is_killed_with_its_whole_group(
+    stage: Stage,
+) -> None:
     code = (
         "import sys, time\nfrom pathlib import Path\nfrom st_common.ops.launcher import launch\n"
         "launch(Path(sys.argv[1]), sys.argv[2:], now_us=time.time_ns() // 1000)\nprint(flush=True)\ntime.sleep(60)"
     )
     supervisor = subprocess.Popen(
-        [sys.executable, "-c", code, str(stage.folder), *stage.command], stdout=subprocess.PIPE, start_new_session=True
+        [sys.executable, "-c", code, str(stage.folder), *stage.command],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     )
     supervisor.stdout.readline()
     stage.until(stage.speaks)
@@ -261,12 +293,17 @@ def test_the_engine_outlives_a_supervisor_that_is_killed_with_its_whole_group(st
 
 
 @pytest.mark.spec("X6")
-def test_supervisors_killed_at_any_moment_leave_one_engine_or_none_and_never_two(stage: Stage) -> None:
+def test_supervisors_killed_at_any_moment_leave_one_engine_or_none_and_never_two(
+    stage: Stage,
+) -> None:
     moments = random.Random(7)
-    stage.supervisor = replace(stage.supervisor, limits=Limits(back_off_s=0, breaker_starts=99))
+    stage.supervisor = replace(
+        stage.supervisor, limits=Limits(back_off_s=0, breaker_starts=99)
+    )
     for attempt in range(15):
         supervisor = subprocess.Popen(
-            [sys.executable, "-c", TICK, str(stage.home.root), *stage.command], stdout=subprocess.PIPE
+            [sys.executable, "-c", TICK, str(stage.home.root), *stage.command],
+            stdout=subprocess.PIPE,
         )
         supervisor.stdout.readline()
         time.sleep(moments.uniform(0, 0.08))
@@ -277,12 +314,18 @@ def test_supervisors_killed_at_any_moment_leave_one_engine_or_none_and_never_two
             os.kill(engine, signal.SIGKILL)
             stage.until(lambda: stage.pid() is None)
     stage.until(stage.speaks, ticking=True)
-    alive = [p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [])[1:] == stage.command[1:]]
+    alive = [
+        p
+        for p in psutil.process_iter(["cmdline"])
+        if (p.info["cmdline"] or [])[1:] == stage.command[1:]
+    ]
     assert [p.pid for p in alive] == [stage.pid()]
     assert not (stage.folder / "refused").exists(), "no second engine was even started"
 
 
-def test_what_a_killed_engine_left_behind_is_killed_before_the_next_start(stage: Stage) -> None:
+def test_what_a_killed_engine_left_behind_is_killed_before_the_next_start(
+    stage: Stage,
+) -> None:
     stage.mode("child")
     stage.tick()
     stage.until(lambda: stage.speaks() and bool(psutil.Process(stage.pid()).children()))
@@ -291,10 +334,16 @@ def test_what_a_killed_engine_left_behind_is_killed_before_the_next_start(stage:
     stage.until(lambda: stage.pid() is None)
     assert left_behind.is_running()
     assert "restart" in stage.tick()
-    stage.until(lambda: not left_behind.is_running() or left_behind.status() == psutil.STATUS_ZOMBIE)
+    stage.until(
+        lambda: (
+            not left_behind.is_running() or left_behind.status() == psutil.STATUS_ZOMBIE
+        )
+    )
 
 
-def test_a_stream_that_left_the_settings_is_stopped_but_not_one_that_a_person_runs(stage: Stage) -> None:
+def test_a_stream_that_left_the_settings_is_stopped_but_not_one_that_a_person_runs(
+    stage: Stage,
+) -> None:
     by_hand = subprocess.Popen(stage.command)
     stage.until(stage.speaks)
     assert stage.tick(None) == []
@@ -307,15 +356,22 @@ def test_a_stream_that_left_the_settings_is_stopped_but_not_one_that_a_person_ru
     stage.until(lambda: stage.pid() is None)
 
 
-def test_a_broken_log_is_alerted_once_and_does_not_keep_other_streams_from_their_turn(stage: Stage) -> None:
+def test_a_broken_log_is_alerted_once_and_does_not_keep_other_streams_from_their_turn(
+    stage: Stage,
+) -> None:
     segments = stage.home.log("buses") / "segments" / "00000000"
     segments.mkdir(parents=True)
     (segments / "notes.txt").write_text("not a segment")
     streams = {"buses": replace(TAXIS, name="buses"), "taxis": TAXIS}
     actions = tick(stage.supervisor, streams, now_us=time.time_ns() // 1000)
-    assert [(action.stream, action.kind.value) for action in actions] == [("buses", "alert"), ("taxis", "start")]
+    assert [(action.stream, action.kind.value) for action in actions] == [
+        ("buses", "alert"),
+        ("taxis", "start"),
+    ]
     assert "notes.txt" in actions[0].reason
-    assert [a.stream for a in tick(stage.supervisor, streams, now_us=time.time_ns() // 1000)] == []
+    assert [
+        a.stream for a in tick(stage.supervisor, streams, now_us=time.time_ns() // 1000)
+    ] == []
 
 
 def test_one_tick_at_a_time(stage: Stage) -> None:
@@ -324,7 +380,8 @@ def test_one_tick_at_a_time(stage: Stage) -> None:
         "with held_lock(Path(sys.argv[1])):\n    print(flush=True)\n    time.sleep(60)"
     )
     other = subprocess.Popen(
-        [sys.executable, "-c", code, str(stage.home.root / ".supervisor.lock")], stdout=subprocess.PIPE
+        [sys.executable, "-c", code, str(stage.home.root / ".supervisor.lock")],
+        stdout=subprocess.PIPE,
     )
     other.stdout.readline()
     assert stage.tick() == []
@@ -336,13 +393,17 @@ def test_one_tick_at_a_time(stage: Stage) -> None:
 
 def test_a_tick_that_finds_nothing_wanted_writes_nothing(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    supervisor = Supervisor(home=home, engines=Engines(command=lambda _stream: ["false"]))
+    supervisor = Supervisor(
+        home=home, engines=Engines(command=lambda _stream: ["false"])
+    )
     assert tick(supervisor, {"taxis": replace(TAXIS, running=False)}, now_us=1) == []
     assert not (home.root / "streams").exists()
 
 
 def test_a_cut_last_alert_is_left_out(stage: Stage) -> None:
-    line = json.dumps({"ts": 1, "stream": "taxis", "level": "error", "text": "dead: gone"})
+    line = json.dumps(
+        {"ts": 1, "stream": "taxis", "level": "error", "text": "dead: gone"}
+    )
     (stage.home.root / "alerts.jsonl").write_text(line + "\n" + line[:20])
     assert len(read_alerts(stage.home)) == 1
 
@@ -353,12 +414,20 @@ def test_killing_spares_who_asks_and_who_came_later(stage: Stage) -> None:
     assert lives(me)
 
 
-def test_the_job_does_one_tick_and_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_job_does_one_tick_and_says_what_it_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "conf").mkdir()
     columns = 'format = "csv"\ncolumns = { object = "id", x = "x", y = "y" }'
     (tmp_path / "conf" / "streams.toml").write_text(f"[streams.taxis]\n{columns}\n")
     assert main(["--home", str(tmp_path)]) == 0
     summary = json.loads(capsys.readouterr().out)
-    assert summary == {"streams": {"taxis": "stopped"}, "deliveries": {}, "actions": [], "alerts": [], "beats": 0}
+    assert summary == {
+        "streams": {"taxis": "stopped"},
+        "deliveries": {},
+        "actions": [],
+        "alerts": [],
+        "beats": 0,
+    }
     assert main(["--home", str(tmp_path), "--reset", "busses"]) == 2
     assert "no stream 'busses'" in capsys.readouterr().err

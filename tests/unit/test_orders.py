@@ -33,7 +33,9 @@ NARROW = "REGISTER QUERY narrow AS SELECT * FROM taxis WHERE state <> 'free' INS
 def rows(first, count, *, free_every=500):
     """Taxis of which few are free, all over a square of 100 by 100."""
     rng = random.Random(first)
-    states = ("free" if n % free_every == 0 else "busy" for n in range(first, first + count))
+    states = (
+        "free" if n % free_every == 0 else "busy" for n in range(first, first + count)
+    )
     lines = [
         f"t{n % 400},{n},{rng.uniform(0, 100):.3f},{rng.uniform(0, 100):.3f},{state}"
         for n, state in enumerate(states, first)
@@ -54,7 +56,10 @@ def fairway(tmp_path, command_line):
 
 def probed(text):
     tuples = next(line for line in text.splitlines() if line.startswith("tuples: "))
-    return {name: int(count.replace(",", "")) for count, name in (p.split() for p in tuples[8:].split(", "))}["probed"]
+    return {
+        name: int(count.replace(",", ""))
+        for count, name in (p.split() for p in tuples[8:].split(", "))
+    }["probed"]
 
 
 def replayed(fairway, text, *more):
@@ -63,14 +68,21 @@ def replayed(fairway, text, *more):
 
 
 @pytest.mark.spec("G10")
-def test_a_query_that_was_there_before_all_fixes_runs_in_the_order_that_explain_shows(fairway):
+def test_a_query_that_was_there_before_all_fixes_runs_in_the_order_that_explain_shows(
+    fairway,
+):
     fairway("query", "register", "--text", WIDE)
-    assert "order     space_first: the selectivities are unknown" in fairway("explain", "rare")
+    assert "order     space_first: the selectivities are unknown" in fairway(
+        "explain", "rare"
+    )
     replayed(fairway, rows(0, 4000))
-    assert probed(fairway("run", "taxis", "--until-idle")) == 8  # of 4,000: those that are free
+    assert (
+        probed(fairway("run", "taxis", "--until-idle")) == 8
+    )  # of 4,000: those that are free
     shown = fairway("explain", "rare")
     assert (
-        "order     select_first: as the engine runs it, by 2,000 fixes (the selection keeps 0.2%, the region" in shown
+        "order     select_first: as the engine runs it, by 2,000 fixes (the selection keeps 0.2%, the region"
+        in shown
     )
     below = next(line for line in shown.splitlines() if "inside box" in line)
     above = next(line for line in shown.splitlines() if "select state" in line)
@@ -84,14 +96,19 @@ def test_the_order_follows_the_fixes_of_each_query(fairway):
     replayed(fairway, rows(0, 4000))
     assert probed(fairway("run", "taxis", "--until-idle")) == 4008
     assert "order     select_first: as the engine runs it" in fairway("explain", "rare")
-    assert "order     space_first: as the engine runs it" in fairway("explain", "narrow")
+    assert "order     space_first: as the engine runs it" in fairway(
+        "explain", "narrow"
+    )
 
 
 @pytest.mark.spec("G10")
 def test_the_order_is_chosen_anew_when_the_fixes_are_others(fairway):
     """At first all taxis are free; later none is."""
     fairway("query", "register", "--text", WIDE)
-    home, stream = Home(fairway.home / "home"), load_streams(fairway.home / "conf")["taxis"]
+    home, stream = (
+        Home(fairway.home / "home"),
+        load_streams(fairway.home / "conf")["taxis"],
+    )
     replayed(fairway, rows(0, 400, free_every=1), "--no-end")
     engine = LocalEngine(home, stream)
     assert engine.batch()
@@ -107,22 +124,39 @@ def test_the_order_is_chosen_anew_when_the_fixes_are_others(fairway):
 
 @pytest.mark.spec("G10", "X1")
 @tries(15)
-@given(st.integers(0, 1 << 30), st.lists(st.integers(1, 60), max_size=8), st.sampled_from(["auto", "select_first"]))
-def test_whatever_order_is_chosen_at_whatever_batch_the_changes_are_those_of_brute_force(seed, cuts, order):
+@given(
+    st.integers(0, 1 << 30),
+    st.lists(st.integers(1, 60), max_size=8),
+    st.sampled_from(["auto", "select_first"]),
+)
+def test_whatever_order_is_chosen_at_whatever_batch_the_changes_are_those_of_brute_force(
+    seed, cuts, order
+):
     rng = random.Random(seed)
     queries = [
         register(f"q{n}", Plan(stream="s", inside=box, where=where, order=order))
-        for n, (where, box) in enumerate([("load > 2", _box(3)), ("kind = 'taxi'", _box(8)), ("free", _box(20))])
+        for n, (where, box) in enumerate(
+            [("load > 2", _box(3)), ("kind = 'taxi'", _box(8)), ("free", _box(20))]
+        )
     ]
     fixes = [
-        fix(rng.choice("abcde"), n, rng.randint(0, 9), rng.randint(0, 9), load=rng.choice([1.0, 3.0, None]),
-            kind=rng.choice(["taxi", "bus"]), free=rng.random() < (0.9 if n < 30 else 0.05))
+        fix(
+            rng.choice("abcde"),
+            n,
+            rng.randint(0, 9),
+            rng.randint(0, 9),
+            load=rng.choice([1.0, 3.0, None]),
+            kind=rng.choice(["taxi", "bus"]),
+            free=rng.random() < (0.9 if n < 30 else 0.05),
+        )
         for n in range(70)
-    ]  # fmt: skip
+    ]
     case = Case(rows=tuple(log(*queries, *fixes)), layers={}, rules=Rules())
     cut = Segmentation(cuts=tuple(sorted({c + 3 for c in cuts})), batches=(1,) * 80)
     table, _, order_of = run_steps(case, cut, shards=2)
-    assert told(table, order_of) == told_by_oracle(judge(case.rows, rules=case.rules).changes)
+    assert told(table, order_of) == told_by_oracle(
+        judge(case.rows, rules=case.rules).changes
+    )
 
 
 def _box(side):

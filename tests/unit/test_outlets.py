@@ -21,21 +21,44 @@ CONTRACT = load_contract("changes")
 EMITS = {"plain": "changes", "came": "istream", "went": "dstream", "there": "rstream"}
 
 
-def register(home: Home, name: str, emit: str, version: int = 1, op: str = "register") -> None:
-    plan = Plan(stream="s", inside=Box(minx=0, miny=0, maxx=5, maxy=5), emit=emit).to_json()
-    row = {"op": op, "query": name, "version": version, "plan": plan, "text": "", "owner": "t"}
+def register(
+    home: Home, name: str, emit: str, version: int = 1, op: str = "register"
+) -> None:
+    plan = Plan(
+        stream="s", inside=Box(minx=0, miny=0, maxx=5, maxy=5), emit=emit
+    ).to_json()
+    row = {
+        "op": op,
+        "query": name,
+        "version": version,
+        "plan": plan,
+        "text": "",
+        "owner": "t",
+    }
     Log(home.log("s")).append(json.dumps(row).encode(), arrival_us=0, control=True)
 
 
 def change(home: Home, position: int, *rows: tuple[str, int, int]) -> None:
     made = [
         {
-            "position": position, "seq": seq, "event_ts": position, "query": query, "query_version": version,
-            "sign": sign, "object": "o", "cause": "enter",
+            "position": position,
+            "seq": seq,
+            "event_ts": position,
+            "query": query,
+            "query_version": version,
+            "sign": sign,
+            "object": "o",
+            "cause": "enter",
         }
         for seq, (query, version, sign) in enumerate(rows)
-    ]  # fmt: skip
-    tables.append(home.table("changes", "s"), pa.Table.from_pylist(made), CONTRACT, app="engine", version=position)
+    ]
+    tables.append(
+        home.table("changes", "s"),
+        pa.Table.from_pylist(made),
+        CONTRACT,
+        app="engine",
+        version=position,
+    )
 
 
 def told(rows: pa.Table) -> list[tuple[str, int]]:
@@ -43,8 +66,14 @@ def told(rows: pa.Table) -> list[tuple[str, int]]:
 
 
 EXPECTED = [
-    ("plain", 1), ("plain", 0), ("plain", -1), ("came", 1), ("went", -1), ("there", 1), ("there", 0),
-]  # fmt: skip
+    ("plain", 1),
+    ("plain", 0),
+    ("plain", -1),
+    ("came", 1),
+    ("went", -1),
+    ("there", 1),
+    ("there", 0),
+]
 
 
 @pytest.fixture
@@ -70,7 +99,16 @@ def test_the_version_that_made_a_change_decides(home):
     assert told(outlet.passed(stream_changes(home, "s"))) == EXPECTED
     register(home, "came", "dstream", version=2, op="replace")
     register(home, "went", "changes", version=2, op="replace")
-    change(home, 20, ("came", 1, 1), ("came", 1, -1), ("came", 2, 1), ("came", 2, -1), ("went", 2, 1), ("went", 2, -1))
+    change(
+        home,
+        20,
+        ("came", 1, 1),
+        ("came", 1, -1),
+        ("came", 2, 1),
+        ("came", 2, -1),
+        ("went", 2, 1),
+        ("went", 2, -1),
+    )
     later = [("came", 1), ("came", -1), ("went", 1), ("went", -1)]
     assert told(outlet.passed(stream_changes(home, "s"))) == EXPECTED + later
     assert told(outlet.streamed(stream_changes(home, "s"))) == EXPECTED[3:] + later[:2]
@@ -81,7 +119,10 @@ def test_following_goes_on_where_a_part_has_nothing_to_pass(home, monkeypatch):
     monkeypatch.setattr("st_common.serving.follow._ROWS", 1)
     change(home, 20, ("came", 1, -1))
     change(home, 30, ("came", 1, 1))
-    assert told(pa.concat_tables(follow(home, "s", "came", seconds=0))) == [("came", 1), ("came", 1)]
+    assert told(pa.concat_tables(follow(home, "s", "came", seconds=0))) == [
+        ("came", 1),
+        ("came", 1),
+    ]
 
 
 @pytest.mark.spec("W6", "X7")
@@ -97,7 +138,9 @@ def test_a_delivery_sends_what_the_stream_has(home, monkeypatch):
             pass
 
     monkeypatch.setattr("st_common.delivery.deliver.receiver_of", lambda _: Receiver())
-    settings = DeliverySettings(name="d", stream="s", to="webhook", url="http://localhost/")
+    settings = DeliverySettings(
+        name="d", stream="s", to="webhook", url="http://localhost/"
+    )
     assert deliver(home, settings, until_idle=True).delivered == len(EXPECTED)
     assert sent == EXPECTED
     change(home, 20, ("came", 1, -1), ("went", 1, -1))

@@ -50,11 +50,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return Home(tmp_path / "home")
 
 
-def captured(home: Home, stream: StreamSettings = CARS, text: bytes = TEXT, **options: object) -> Log:
+def captured(
+    home: Home, stream: StreamSettings = CARS, text: bytes = TEXT, **options: object
+) -> Log:
     path = home.root.parent / "records"
     path.write_bytes(text)
     log = bare_log(home.log("cars"))
-    replay(log, path, stream, end_mark=False, **{"clock": lambda: 10 * DAY_US, **options})
+    replay(
+        log, path, stream, end_mark=False, **{"clock": lambda: 10 * DAY_US, **options}
+    )
     return log
 
 
@@ -63,8 +67,13 @@ def raws(home: Home) -> list[str]:
 
 
 def stored(home: Home, *columns: str) -> list[tuple]:
-    rows = tables.read(home.table("positions", "cars")).sort_by([("segment", "ascending"), ("row", "ascending")])
-    return [tuple(row[name] for name in ("object", "x", *columns)) for row in rows.to_pylist()]
+    rows = tables.read(home.table("positions", "cars")).sort_by(
+        [("segment", "ascending"), ("row", "ascending")]
+    )
+    return [
+        tuple(row[name] for name in ("object", "x", *columns))
+        for row in rows.to_pylist()
+    ]
 
 
 @pytest.mark.spec("S2")
@@ -78,7 +87,9 @@ def test_readers_of_a_packet_decode_nothing(home, monkeypatch):
     done = run(home, CARS, until_idle=True)
     assert (done.fixes, done.rejects, done.nulled) == (2, 1, {"n": 1})
     assert stored(home, "n") == [("a", 5.0, 1), ("b", 6.0, None)]
-    assert tables.read(home.table("rejects"))["raw"].to_pylist() == [b"c,yesterday,1,1,1"]
+    assert tables.read(home.table("rejects"))["raw"].to_pylist() == [
+        b"c,yesterday,1,1,1"
+    ]
     assert [found.problem for found in audit(home, CARS) if found.problem] == []
 
 
@@ -104,10 +115,14 @@ def test_the_raw_bytes_are_there_before_the_segment_has_its_number(home, monkeyp
     monkeypatch.setattr(log.storage, "create_all", dies)
     for payload in (b"id,t,x,y,n\nlost,1,1,1,1\n", b"id,t,x,y,n\nlost,2,2,2,2\n"):
         with pytest.raises(KeyboardInterrupt):
-            log.append(payload, arrival_us=1, coded=Encoder(payload, CARS, arrival_us=1))
+            log.append(
+                payload, arrival_us=1, coded=Encoder(payload, CARS, arrival_us=1)
+            )
     monkeypatch.undo()
     assert (len(raws(home)), log.end()) == (3, 1)
-    assert remove_raw(log, before_us=11 * DAY_US) == 1  # their number is not taken yet: a writer may be about to
+    assert (
+        remove_raw(log, before_us=11 * DAY_US) == 1
+    )  # their number is not taken yet: a writer may be about to
     assert len(raws(home)) == 2
     again = b"id,t,x,y,n\nlost,1,1,1,1\n"
     segment = log.append(again, arrival_us=1, coded=Encoder(again, CARS, arrival_us=1))
@@ -137,9 +152,16 @@ def test_raw_bytes_go_after_their_time_and_segments_stay(home):
 
 
 @pytest.mark.spec("S3")
-def test_a_reset_decodes_raw_bytes_anew_and_leaves_what_has_none_as_it_was_decoded(home):
+def test_a_reset_decodes_raw_bytes_anew_and_leaves_what_has_none_as_it_was_decoded(
+    home,
+):
     log = captured(home)
-    swapped = replace(CARS, raw_days=None, columns=Columns(object="id", event_ts="t", x="y", y="x"), attributes={})
+    swapped = replace(
+        CARS,
+        raw_days=None,
+        columns=Columns(object="id", event_ts="t", x="y", y="x"),
+        attributes={},
+    )
     captured(home, clock=lambda: 12 * DAY_US)
     run(home, replace(CARS, raw_days=None), until_idle=True)
     remove_raw(log, before_us=11 * DAY_US)
@@ -147,12 +169,19 @@ def test_a_reset_decodes_raw_bytes_anew_and_leaves_what_has_none_as_it_was_decod
     run(home, swapped, until_idle=True)
     assert stored(home) == [("a", 5.0), ("b", 6.0), ("a", 50.0), ("b", 60.0)]
     assert "n" not in tables.read(home.table("positions", "cars")).column_names
-    assert remove_raw(log, before_us=99 * DAY_US) == 0  # else a reader that is behind would see other fixes
+    assert (
+        remove_raw(log, before_us=99 * DAY_US) == 0
+    )  # else a reader that is behind would see other fixes
     assert [found.problem for found in audit(home, swapped) if found.problem] == []
     assert reset(home, "cars").kept == 1
     typed = replace(CARS, raw_days=None, attributes={"n": "string"})
     run(home, typed, until_idle=True)
-    assert stored(home, "n") == [("a", 5.0, None), ("b", 6.0, None), ("a", 5.0, "1"), ("b", 6.0, "x")]
+    assert stored(home, "n") == [
+        ("a", 5.0, None),
+        ("b", 6.0, None),
+        ("a", 5.0, "1"),
+        ("b", 6.0, "x"),
+    ]
 
 
 def test_damage_is_found_in_both_and_named(home):
@@ -171,7 +200,9 @@ def test_damage_is_found_in_both_and_named(home):
     assert [piece.rows for piece in pieces(log, log.segments(0), CARS)] == [0]
     (home.log("cars") / "raw" / "00000000" / "mine.txt").write_text("x")
     captured(home)
-    assert remove_raw(log, before_us=99 * DAY_US) == 2  # nobody holds on to the raw bytes of what is passed over
+    assert (
+        remove_raw(log, before_us=99 * DAY_US) == 2
+    )  # nobody holds on to the raw bytes of what is passed over
     assert raws(home) == []
 
 
@@ -207,11 +238,17 @@ def damage(log: Log, number: int) -> None:
 
 def alerts_of(home: Home, number: int) -> list[str]:
     name = f"{number:012d}.seg"
-    return [alert.text for alert in read_alerts(home) if name in alert.text and alert.stream == "cars"]
+    return [
+        alert.text
+        for alert in read_alerts(home)
+        if name in alert.text and alert.stream == "cars"
+    ]
 
 
 @pytest.mark.spec("S2")
-def test_an_engine_tells_once_of_each_damaged_packet_that_raw_bytes_stand_in_for(home, caplog):
+def test_an_engine_tells_once_of_each_damaged_packet_that_raw_bytes_stand_in_for(
+    home, caplog
+):
     kept = replace(CARS, raw_days=None)
     log = captured(home, kept)
     captured(home, kept)
@@ -221,8 +258,14 @@ def test_an_engine_tells_once_of_each_damaged_packet_that_raw_bytes_stand_in_for
     (text,) = alerts_of(home, 0)
     assert f"{log.place(0)} is damaged" in text
     assert "restore it from a copy" in text
-    assert [record.getMessage() for record in caplog.records if log.place(0) in record.getMessage()] == [text]
-    damage(log, 2)  # behind the archive, and in front of an engine that has lost its state
+    assert [
+        record.getMessage()
+        for record in caplog.records
+        if log.place(0) in record.getMessage()
+    ] == [text]
+    damage(
+        log, 2
+    )  # behind the archive, and in front of an engine that has lost its state
     shutil.rmtree(home.stream("cars") / "local")
     run(home, kept, until_idle=True)
     assert [len(alerts_of(home, number)) for number in range(3)] == [1, 0, 1]
@@ -251,13 +294,17 @@ def test_the_raw_bytes_of_a_damaged_packet_stay_until_it_is_whole(home):
     assert remove_raw(log, before_us=99 * DAY_US) == 1
 
 
-def test_raw_bytes_that_are_missing_before_their_time_are_said_by_an_audit_and_a_reset(home):
+def test_raw_bytes_that_are_missing_before_their_time_are_said_by_an_audit_and_a_reset(
+    home,
+):
     kept = replace(CARS, raw_days=None)
     captured(home, kept)
     run(home, kept, until_idle=True)
     next((home.log("cars") / "raw").rglob("*.raw")).unlink()
     said = [found for found in audit(home, kept) if found.what.startswith("log")]
-    assert [(found.problem, found.unchecked) for found in said] == [(None, "raw bytes of 1 packet, which are gone")]
+    assert [(found.problem, found.unchecked) for found in said] == [
+        (None, "raw bytes of 1 packet, which are gone")
+    ]
     assert reset(home, "cars").kept == 1
 
 
@@ -276,9 +323,16 @@ def two_streams(fixes: pa.Table, rejects: pa.Table) -> bytes:
 def test_a_packet_that_is_not_what_the_stream_expects_is_refused_in_one_line(home):
     good = Encoder(TEXT, CARS, arrival_us=0)(0)
     source = pa.BufferReader(good)
-    fixes, rejects = pa.ipc.open_stream(source).read_all(), pa.ipc.open_stream(source).read_all()
+    fixes, rejects = (
+        pa.ipc.open_stream(source).read_all(),
+        pa.ipc.open_stream(source).read_all(),
+    )
     bare = fixes.replace_schema_metadata(None)
-    twice = pa.concat_tables([fixes.slice(0, 1), fixes.slice(0, 1)]).unify_dictionaries().combine_chunks()
+    twice = (
+        pa.concat_tables([fixes.slice(0, 1), fixes.slice(0, 1)])
+        .unify_dictionaries()
+        .combine_chunks()
+    )
     other = replace(CARS, attributes={"m": "long"})
     wrong = {
         "nothing": b"",
@@ -290,12 +344,22 @@ def test_a_packet_that_is_not_what_the_stream_expects_is_refused_in_one_line(hom
         "no fixes": two_streams(rejects, rejects),
         "no rejects": two_streams(fixes, fixes),
         "a column is missing": two_streams(fixes.drop_columns(["gone"]), rejects),
-        "another type": two_streams(fixes.set_column(3, "x", fixes["x"].cast(pa.float32())), rejects),
+        "another type": two_streams(
+            fixes.set_column(3, "x", fixes["x"].cast(pa.float32())), rejects
+        ),
         "a reject is missing": two_streams(fixes, rejects.slice(0, 0)),
-        "a record twice": two_streams(twice.replace_schema_metadata(fixes.schema.metadata), rejects),
-        "a null": two_streams(fixes.set_column(3, "x", pa.nulls(2, pa.float64())), rejects),
-        "an unknown reason": two_streams(fixes, rejects.set_column(1, "reason", pa.array(["because"]))),
-        "of other attributes": Encoder(TEXT.replace(b",n", b",m"), other, arrival_us=0)(0),
+        "a record twice": two_streams(
+            twice.replace_schema_metadata(fixes.schema.metadata), rejects
+        ),
+        "a null": two_streams(
+            fixes.set_column(3, "x", pa.nulls(2, pa.float64())), rejects
+        ),
+        "an unknown reason": two_streams(
+            fixes, rejects.set_column(1, "reason", pa.array(["because"]))
+        ),
+        "of other attributes": Encoder(TEXT.replace(b",n", b",m"), other, arrival_us=0)(
+            0
+        ),
     }
     for what, packet in wrong.items():
         with pytest.raises(LogError, match="cannot be read") as refused:
@@ -310,7 +374,9 @@ def test_a_reader_knows_the_codec_and_refuses_others(home):
     data = path.read_bytes()
     codec = bytearray(data[: HEADER_BYTES - 4])
     codec[7] = 9
-    path.write_bytes(bytes(codec) + struct.pack("<I", zlib.crc32(bytes(codec))) + data[HEADER_BYTES:])
+    path.write_bytes(
+        bytes(codec) + struct.pack("<I", zlib.crc32(bytes(codec))) + data[HEADER_BYTES:]
+    )
     with pytest.raises(LogError, match="newer version"):
         log.segments(0)
 
@@ -324,7 +390,9 @@ def test_a_packet_that_would_be_too_large_stays_raw(home):
 def test_a_limit_is_judged_by_the_arrival_that_the_log_gives(home):
     ahead = replace(CARS, max_ahead_s=10.0)
     log = captured(home, ahead, b"id,t,x,y,n\na,1,5,5,1\n", clock=lambda: 100_000_000)
-    captured(home, ahead, b"id,t,x,y,n\na,105,5,5,1\nb,111,5,5,1\n", clock=lambda: 50_000_000)  # set back
+    captured(
+        home, ahead, b"id,t,x,y,n\na,105,5,5,1\nb,111,5,5,1\n", clock=lambda: 50_000_000
+    )  # set back
     piece = list(pieces(log, log.segments(0), ahead))[1]
     assert piece.part.decoded.fixes["object"].to_pylist() == ["a"]
     assert piece.part.decoded.rejects["reason"].to_pylist() == ["too_far_ahead"]

@@ -38,7 +38,9 @@ def conf(tmp_path):
 
 def stream(name, group):
     columns = Columns(object="id", x="x", y="y")
-    return StreamSettings(name=name, format="csv", columns=columns, group=group, max_ahead_s=None)
+    return StreamSettings(
+        name=name, format="csv", columns=columns, group=group, max_ahead_s=None
+    )
 
 
 def csv_of(tmp_path, count):
@@ -54,17 +56,33 @@ def test_the_first_elements_split_and_the_rest_of_the_stream_is_counted(tmp_path
     source = source_of(home, conf, [], str(csv_of(tmp_path, 1_000)), group="cars")
     stages = []
     done = prepartition(
-        home, "cars", source, strategy="elements", elements=600, regions=7, workers=3,
+        home,
+        "cars",
+        source,
+        strategy="elements",
+        elements=600,
+        regions=7,
+        workers=3,
         stage=lambda what, rows: stages.append((what, rows)),
-    )  # fmt: skip
-    assert (done.regions, done.chosen, done.rows, done.tree, done.note) == (7, 600, 400, "median", "")
+    )
+    assert (done.regions, done.chosen, done.rows, done.tree, done.note) == (
+        7,
+        600,
+        400,
+        "median",
+        "",
+    )
     stored = tables.read(home.table("regions"))
     assert stored["std_deviation"].to_pylist() == [done.std_deviation] * 7
-    counted = dict(zip(stored["region_id"].to_pylist(), stored["rows"].to_pylist(), strict=True))
+    counted = dict(
+        zip(stored["region_id"].to_pylist(), stored["rows"].to_pylist(), strict=True)
+    )
     rows = np.array([counted[path] for path in sorted(counted)])
     assert done.std_deviation == pytest.approx(np.sqrt(np.mean((rows - 400 / 7) ** 2)))
     dealt = np.array([rows[worker::3].sum() for worker in range(3)])
-    assert done.std_deviation_workers == pytest.approx(np.sqrt(np.mean((dealt - 400 / 3) ** 2)))
+    assert done.std_deviation_workers == pytest.approx(
+        np.sqrt(np.mean((dealt - 400 / 3) ** 2))
+    )
     assert stages == [("reading", 0), ("splitting", 600), ("counting", 400)]
 
 
@@ -73,15 +91,24 @@ def test_too_small_a_source_for_sedona_is_split_at_medians_and_says_so(tmp_path,
     home = Home(tmp_path / "home")
     source = source_of(home, conf, [], str(csv_of(tmp_path, 100)), group="cars")
     done = prepartition(home, "cars", source, strategy="sample", share=0.01, regions=40)
-    assert (done.regions, done.tree, done.note) == (40, "median", "100 rows are too few for 40 regions of 20")
-    assert (done.chosen, done.rows) == (100, 100)  # the share was raised as far as the rows went
+    assert (done.regions, done.tree, done.note) == (
+        40,
+        "median",
+        "100 rows are too few for 40 regions of 20",
+    )
+    assert (done.chosen, done.rows) == (
+        100,
+        100,
+    )  # the share was raised as far as the rows went
 
 
 def test_a_group_is_partitioned_by_the_logs_of_its_streams(tmp_path, conf):
     home = Home(tmp_path / "home")
     streams = [stream("cars", "city"), stream("vans", "city"), stream("ships", "sea")]
     for number, one in enumerate(streams):
-        bare_log(home.log(one.name)).append(f"id,x,y\na,{number},0\nb,{number},1\n".encode(), arrival_us=1)
+        bare_log(home.log(one.name)).append(
+            f"id,x,y\na,{number},0\nb,{number},1\n".encode(), arrival_us=1
+        )
     read = source_of(home, conf, streams, None, group="city")
     assert sorted(set(np.concatenate([x for x, _ in read()]))) == [0.0, 1.0]
     one = source_of(home, conf, streams, "stream:ships", group="city")
@@ -118,19 +145,35 @@ def test_numbers_out_of_their_range_are_errors(tmp_path, wrong, message):
 
 
 @pytest.mark.spec("C2", "C3")
-def test_the_jobs_load_a_layer_and_partition_by_it_with_the_arguments_that_dags_give(tmp_path, conf, capsys):
+def test_the_jobs_load_a_layer_and_partition_by_it_with_the_arguments_that_dags_give(
+    tmp_path, conf, capsys
+):
     home = tmp_path / "home"
     tags = {"highway": "bus_stop"}
     stops = [
-        {"type": "Feature", "properties": tags, "geometry": {"type": "Point", "coordinates": [i, i]}} for i in range(50)
+        {
+            "type": "Feature",
+            "properties": tags,
+            "geometry": {"type": "Point", "coordinates": [i, i]},
+        }
+        for i in range(50)
     ]
     file = tmp_path / "stops.geojson"
     file.write_text(json.dumps({"type": "FeatureCollection", "features": stops}))
     common = [f"--home={home}", f"--conf={conf}"]
-    assert load_layer.main(["stops", str(file), "--group=default", "--kinds=", *common]) == 0
+    assert (
+        load_layer.main(["stops", str(file), "--group=default", "--kinds=", *common])
+        == 0
+    )
     loaded = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (loaded["features"], loaded["by_kind"]) == (50, {"stop": 50})
-    options = ["--strategy=elements", "--share=", "--first=40", "--regions=4", "--source=layer:stops"]
+    options = [
+        "--strategy=elements",
+        "--share=",
+        "--first=40",
+        "--regions=4",
+        "--source=layer:stops",
+    ]
     assert partition.main(["default", *options, *common]) == 0
     done = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (done["regions"], done["chosen"], done["rows"]) == (4, 40, 10)
@@ -138,4 +181,6 @@ def test_the_jobs_load_a_layer_and_partition_by_it_with_the_arguments_that_dags_
     assert load_layer.main(["stops", str(file), "--kinds=stop", *common]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["rows"] >= 50
     assert load_layer.main(["stops", str(tmp_path / "none.pbf"), *common]) == 2
-    assert capsys.readouterr().err == f"error: there is no file {tmp_path / 'none.pbf'}\n"
+    assert (
+        capsys.readouterr().err == f"error: there is no file {tmp_path / 'none.pbf'}\n"
+    )

@@ -11,13 +11,17 @@ from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions, assign, touching, whole
 
 LATTICE = st.integers(-3, 3).map(float)
-POINTS = st.lists(st.tuples(LATTICE, LATTICE), max_size=40).map(lambda pairs: np.array(pairs, float).reshape(-1, 2))
+POINTS = st.lists(st.tuples(LATTICE, LATTICE), max_size=40).map(
+    lambda pairs: np.array(pairs, float).reshape(-1, 2)
+)
 ANY_NUMBER = st.one_of(LATTICE, st.floats(allow_nan=False))
 
 
 def regions_of(points, wanted):
     split = median_split(points, wanted)
-    return Regions(group="default", version=1, region_id=split.paths, bounds=split.bounds)
+    return Regions(
+        group="default", version=1, region_id=split.paths, bounds=split.bounds
+    )
 
 
 def cells_of(point, bounds):
@@ -25,7 +29,10 @@ def cells_of(point, bounds):
     return [
         i
         for i, cell in enumerate(bounds)
-        if all(lo <= v and (v < hi or hi == np.inf) for v, lo, hi in zip(point, cell[:d], cell[d:], strict=True))
+        if all(
+            lo <= v and (v < hi or hi == np.inf)
+            for v, lo, hi in zip(point, cell[:d], cell[d:], strict=True)
+        )
     ]
 
 
@@ -45,7 +52,9 @@ def test_a_split_depends_on_the_points_and_not_on_their_order(points, wanted, ra
 
 
 @given(POINTS, st.integers(1, 12))
-def test_paths_are_the_leaves_of_one_binary_tree_and_prefixes_of_none_other(points, wanted):
+def test_paths_are_the_leaves_of_one_binary_tree_and_prefixes_of_none_other(
+    points, wanted
+):
     paths = median_split(points, wanted).paths
     assert len(paths) <= wanted
     assert len(set(paths)) == len(paths)
@@ -71,27 +80,42 @@ def test_points_that_are_all_the_same_cannot_be_split():
     assert median_split(np.empty((0, 2)), 8).paths == ["0"]
 
 
-@given(POINTS, st.integers(1, 9), st.lists(st.tuples(ANY_NUMBER, ANY_NUMBER), max_size=30))
+@given(
+    POINTS, st.integers(1, 9), st.lists(st.tuples(ANY_NUMBER, ANY_NUMBER), max_size=30)
+)
 def test_assign_agrees_with_a_look_at_every_cell(points, wanted, asked):
     regions = regions_of(points, wanted)
     x, y = np.array(asked, float).reshape(-1, 2).T
     found = assign(regions, x.copy(), y.copy())
     assert found.dtype == np.int32
-    assert [[i] for i in found.tolist()] == [cells_of(point, regions.bounds) for point in asked]
+    assert [[i] for i in found.tolist()] == [
+        cells_of(point, regions.bounds) for point in asked
+    ]
 
 
 def test_a_row_without_coordinates_goes_to_the_first_region():
     regions = regions_of(np.array([[0.0, 0.0], [1.0, 1.0]]), 2)
-    assert assign(regions, np.array([np.nan, 5.0]), np.array([np.nan, 5.0])).tolist() == [0, 1]
+    assert assign(
+        regions, np.array([np.nan, 5.0]), np.array([np.nan, 5.0])
+    ).tolist() == [0, 1]
 
 
 def test_regions_with_a_gap_are_refused():
-    broken = Regions(group="g", version=3, region_id=["0", "1"], bounds=np.array([[0, 0, 1, 1], [2, 0, 3, 1.0]]))
+    broken = Regions(
+        group="g",
+        version=3,
+        region_id=["0", "1"],
+        bounds=np.array([[0, 0, 1, 1], [2, 0, 3, 1.0]]),
+    )
     with pytest.raises(StateError, match="group 'g', version 3"):
         assign(broken, np.array([1.5]), np.array([0.5]))
 
 
-@given(POINTS, st.integers(1, 9), st.lists(st.tuples(LATTICE, LATTICE, LATTICE, LATTICE), max_size=20))
+@given(
+    POINTS,
+    st.integers(1, 9),
+    st.lists(st.tuples(LATTICE, LATTICE, LATTICE, LATTICE), max_size=20),
+)
 def test_a_box_touches_all_closed_regions_with_a_common_point(points, wanted, corners):
     regions = regions_of(points, wanted)
     boxes = [(min(a, c), min(b, d), max(a, c), max(b, d)) for a, b, c, d in corners]
@@ -108,7 +132,9 @@ def test_a_box_touches_all_closed_regions_with_a_common_point(points, wanted, co
 def test_an_unpartitioned_group_is_one_region():
     regions = whole("default")
     assert (regions.region_id, regions.version) == (["0"], 0)
-    assert assign(regions, np.array([1e300, np.nan]), np.array([-1e300, 0.0])).tolist() == [0, 0]
+    assert assign(
+        regions, np.array([1e300, np.nan]), np.array([-1e300, 0.0])
+    ).tolist() == [0, 0]
 
 
 @pytest.mark.spec("B4")

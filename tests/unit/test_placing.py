@@ -18,7 +18,12 @@ from st_common.query.plan import Box, Plan
 
 
 def _packets(order: str, where: str, side: float) -> list[Packet]:
-    plan = Plan(stream="s", inside=Box(minx=0, miny=0, maxx=side, maxy=100), where=where, order=order)
+    plan = Plan(
+        stream="s",
+        inside=Box(minx=0, miny=0, maxx=side, maxy=100),
+        where=where,
+        order=order,
+    )
     row = {"op": "register", "query": "q", "version": 1, "plan": plan.to_json()}
     rng = np.random.default_rng(5)
     out = []
@@ -36,7 +41,10 @@ def _packets(order: str, where: str, side: float) -> list[Packet]:
         )
         out.append(pack(number, fixes, rows=400, rejects=0, shards=1)[0])
     control = control_packet(1, json.dumps(row).encode())
-    moved = [pack(n + 2, _fixes_of(p), rows=400, rejects=0, shards=1)[0] for n, p in enumerate(out[1:])]
+    moved = [
+        pack(n + 2, _fixes_of(p), rows=400, rejects=0, shards=1)[0]
+        for n, p in enumerate(out[1:])
+    ]
     return [out[0], control, *moved]
 
 
@@ -77,7 +85,9 @@ def test_both_orders_tell_the_same_and_count_other_tuples(side, selected):
 @pytest.mark.parametrize(("side", "selected", "below"), [(2, 50, False), (64, 5, True)])
 def test_the_engine_chooses_by_the_last_fixes(side, selected, below):
     _, _, state = _run(_packets("auto", f"speed < {selected}", side))
-    known = compile_shard(state.queries, Settings(), Source(fixes=state.fixes, objects=state.objects))
+    known = compile_shard(
+        state.queries, Settings(), Source(fixes=state.fixes, objects=state.objects)
+    )
     assert [unit.below >= 0 for unit in known.fixwise.units] == [below]
     told, _, _ = _run(_packets("auto", f"speed < {selected}", side))
     assert told == _run(_packets("space_first", f"speed < {selected}", side))[0]

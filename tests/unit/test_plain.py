@@ -19,14 +19,22 @@ from st_common.query.plain import plain_rows, plan_text
 from st_common.query.plan import Aggregate, Plan
 from st_common.query.region import Box, Circle, MovingBox
 
-numbers = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, 1e22, 5e-324, 0.1])
+numbers = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
+    [0.0, -0.0, 1e22, 5e-324, 0.1]
+)
 boxes = st.builds(Box, minx=numbers, miny=numbers, maxx=numbers, maxy=numbers)
-texts = st.text(max_size=12) | st.sampled_from(['"plan":{', "}\n{", "a\\b", "\u2028", "grid"])
+texts = st.text(max_size=12) | st.sampled_from(
+    ['"plan":{', "}\n{", "a\\b", "\u2028", "grid"]
+)
 plans = st.builds(
-    Plan, stream=texts, inside=boxes | st.none() | st.just(Circle(x=1.0, y=2.0, radius_m=3.0)),
-    where=st.none() | texts, valid_until=st.booleans(), aggregate=st.none() | st.just(Aggregate(function="count")),
+    Plan,
+    stream=texts,
+    inside=boxes | st.none() | st.just(Circle(x=1.0, y=2.0, radius_m=3.0)),
+    where=st.none() | texts,
+    valid_until=st.booleans(),
+    aggregate=st.none() | st.just(Aggregate(function="count")),
     emit=st.sampled_from(["changes", "istream"]),
-)  # fmt: skip
+)
 
 
 @pytest.mark.spec("S4")
@@ -39,16 +47,33 @@ def test_a_plan_is_written_as_json_writes_it(plan):
 def lines_of(count, seed):
     rng = random.Random(seed)
     for n in range(count):
-        box = Box(minx=rng.random() * n, miny=-n / 3, maxx=rng.random() * 1e9, maxy=float(n))
+        box = Box(
+            minx=rng.random() * n, miny=-n / 3, maxx=rng.random() * 1e9, maxy=float(n)
+        )
         name = rng.choice([f"q{n}", f'a }}{{ " \\ {n}', f"é\U0001f600{n}"])
-        yield encoded(QueryRow(
-            name=name, version=1 + n % 3, op="register", stream="grid", position=-1, arrival_us=5, owner="me",
-            plan=Plan(stream="grid", inside=box), text=f"REGISTER QUERY {name!r}",
-        ))  # fmt: skip
+        yield encoded(
+            QueryRow(
+                name=name,
+                version=1 + n % 3,
+                op="register",
+                stream="grid",
+                position=-1,
+                arrival_us=5,
+                owner="me",
+                plan=Plan(stream="grid", inside=box),
+                text=f"REGISTER QUERY {name!r}",
+            )
+        )
 
 
 OTHERS = (
-    b"", b" ", b"{}", b"[1]", b'{"op":"clock","ts":5}', b'{"op":"drop","query":"q1"}', b'{"op":"end"} {"op":"end"}',
+    b"",
+    b" ",
+    b"{}",
+    b"[1]",
+    b'{"op":"clock","ts":5}',
+    b'{"op":"drop","query":"q1"}',
+    b'{"op":"end"} {"op":"end"}',
     b'{"op":"register","query":"w","version":1,"plan":{"v":3,"stream":"grid"},"text":"","owner":""}',
     b'{"op":"register","query":"w","version":1,"plan":{"v":3,"stream":"grid","where":"x > 1","inside":{"kind":"box",'
     b'"minx":1,"miny":1,"maxx":2,"maxy":2}},"text":"","owner":""}',
@@ -60,7 +85,7 @@ OTHERS = (
     b'"radius_m":2}},"text":"","owner":""}',
     b'{"op":"register","query":"w","version":1,"plan":{"v":3,"stream":"grid","inside":{"kind":"box","minx":NaN,'
     b'"miny":1,"maxx":2,"maxy":2}},"text":"","owner":null}',
-)  # fmt: skip
+)
 
 
 def test_rectangles_alone_are_read_as_columns():
@@ -118,8 +143,16 @@ def test_the_table_and_the_names_are_those_of_reading_row_by_row(tmp_path, monke
 
 
 @pytest.mark.spec("S4")
-@given(st.sampled_from(["clock", "end", "focal"]), texts, texts, st.booleans(), st.booleans())
-def test_a_word_is_not_looked_for_only_where_no_json_has_it(word, name, value, is_ascii, is_spelled):
+@given(
+    st.sampled_from(["clock", "end", "focal"]),
+    texts,
+    texts,
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_word_is_not_looked_for_only_where_no_json_has_it(
+    word, name, value, is_ascii, is_spelled
+):
     text = json.dumps({name: [value], "op": word}, ensure_ascii=is_ascii)
     if is_spelled:
         text = text.replace(word, "".join(f"\\u{ord(letter):04x}" for letter in word))
@@ -128,15 +161,26 @@ def test_a_word_is_not_looked_for_only_where_no_json_has_it(word, name, value, i
 
 
 actions = st.lists(
-    st.tuples(st.sampled_from("abc"), st.sampled_from(["still", "moving", "drop", "fail", "old"])), max_size=8
-)  # fmt: skip
+    st.tuples(
+        st.sampled_from("abc"),
+        st.sampled_from(["still", "moving", "drop", "fail", "old"]),
+    ),
+    max_size=8,
+)
 
 
 @pytest.mark.spec("S4")
 @given(st.lists(actions, min_size=1, max_size=8))
-def test_the_queries_that_go_with_an_object_are_those_of_reading_every_row(tmp_path_factory, segments):
+def test_the_queries_that_go_with_an_object_are_those_of_reading_every_row(
+    tmp_path_factory, segments
+):
     home = Home(tmp_path_factory.mktemp("home"))
-    log, focals, versions, live = Log(home.log("grid")), Focals("grid"), dict.fromkeys("abc", 0), {}
+    log, focals, versions, live = (
+        Log(home.log("grid")),
+        Focals("grid"),
+        dict.fromkeys("abc", 0),
+        {},
+    )
     for segment in segments:
         lines = []
         for name, action in segment:
@@ -146,19 +190,39 @@ def test_the_queries_that_go_with_an_object_are_those_of_reading_every_row(tmp_p
             if action == "drop":
                 live.pop(name, None)
             elif action in ("fail", "old"):
-                row |= {"op": "fail", "version": versions[name] - (action == "old"), "why": "it cannot be judged"}
+                row |= {
+                    "op": "fail",
+                    "version": versions[name] - (action == "old"),
+                    "why": "it cannot be judged",
+                }
                 if action == "fail":
                     live.pop(name, None)
             else:
                 versions[name] += 1
                 box = Box(minx=0.0, miny=0.0, maxx=1.0, maxy=1.0)
-                inside = box if action == "still" else MovingBox(focal=f"car {name}", width=1.0, height=1.0)
+                inside = (
+                    box
+                    if action == "still"
+                    else MovingBox(focal=f"car {name}", width=1.0, height=1.0)
+                )
                 plan = Plan(stream="grid", inside=inside).to_json()
-                row |= {"op": "replace", "version": versions[name], "plan": plan, "text": "", "owner": ""}
+                row |= {
+                    "op": "replace",
+                    "version": versions[name],
+                    "plan": plan,
+                    "text": "",
+                    "owner": "",
+                }
                 live.pop(name, None)
                 if action == "moving":
-                    live[name] = {"object": f"car {name}", "query": name, "query_version": versions[name]}
+                    live[name] = {
+                        "object": f"car {name}",
+                        "query": name,
+                        "query_version": versions[name],
+                    }
             lines.append(json.dumps(row).encode() + b"\n")
-        log.append(b"".join(lines) or b'{"op": "clock", "ts": 1}\n', arrival_us=9, control=True)
+        log.append(
+            b"".join(lines) or b'{"op": "clock", "ts": 1}\n', arrival_us=9, control=True
+        )
         found = focals.at(home, position_of(log.end(), 0)).to_pylist()
         assert sorted(found, key=str) == sorted(live.values(), key=str)

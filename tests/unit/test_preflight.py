@@ -14,7 +14,11 @@ PREFLIGHT = Path(__file__).resolve().parents[2] / "tools" / "preflight.py"
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
     """A folder of commands that has everything that is needed."""
-    for name, says in {"python3.11": "3.11", "mvn": "", "java": 'openjdk version "17.0.15" 2025-04-15'}.items():
+    for name, says in {
+        "python3.11": "3.11",
+        "mvn": "",
+        "java": 'openjdk version "17.0.15" 2025-04-15',
+    }.items():
         say(tmp_path / name, says)
     return tmp_path
 
@@ -25,7 +29,11 @@ def say(command: Path, text: str) -> None:
 
 
 def preflight(machine: Path, **environment: str) -> tuple[int, list[str]]:
-    clean = {name: value for name, value in os.environ.items() if name not in {"JAVA_HOME", "PYTHON"}}
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"JAVA_HOME", "PYTHON"}
+    }
     enough = {"FAIRWAY_MIN_MEMORY_GB": "0", "FAIRWAY_MIN_DISK_GB": "0"}
     done = subprocess.run(
         [sys.executable, PREFLIGHT],
@@ -42,8 +50,13 @@ def test_a_machine_that_has_everything_hears_nothing(machine: Path):
     assert preflight(machine) == (0, [])
 
 
-def test_java_21_will_do_too_and_notices_before_its_version_are_overlooked(machine: Path):
-    say(machine / "java", 'Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "21.0.2" 2024-01-16')
+def test_java_21_will_do_too_and_notices_before_its_version_are_overlooked(
+    machine: Path,
+):
+    say(
+        machine / "java",
+        'Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "21.0.2" 2024-01-16',
+    )
     assert preflight(machine) == (0, [])
 
 
@@ -54,10 +67,16 @@ def test_java_21_will_do_too_and_notices_before_its_version_are_overlooked(machi
         ("java", 'java version "1.8.0_402"', "is Java 1"),
         ("java", "", "does not start"),
         ("python3.11", "3.12", "is Python 3.12"),
-        ("python3.11", "No module named ensurepip", "python3.11 with venv was not found"),
+        (
+            "python3.11",
+            "No module named ensurepip",
+            "python3.11 with venv was not found",
+        ),
     ],
 )
-def test_a_wrong_version_is_named_in_one_line(machine: Path, command: str, says: str, error: str):
+def test_a_wrong_version_is_named_in_one_line(
+    machine: Path, command: str, says: str, error: str
+):
     say(machine / command, says)
     code, lines = preflight(machine)
     assert code == 2
@@ -82,7 +101,9 @@ def test_java_home_counts_before_the_path(machine: Path):
 
 
 def test_too_little_memory_and_disk_are_told_together(machine: Path):
-    code, lines = preflight(machine, FAIRWAY_MIN_MEMORY_GB="1000000", FAIRWAY_MIN_DISK_GB="1000000")
+    code, lines = preflight(
+        machine, FAIRWAY_MIN_MEMORY_GB="1000000", FAIRWAY_MIN_DISK_GB="1000000"
+    )
     assert code == 2
     assert [line.split(" are needed")[0] for line in lines] == [
         "error: 1e+06 GB of memory",

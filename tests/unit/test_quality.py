@@ -29,18 +29,24 @@ from st_common.settings import Columns, StreamSettings
 
 pytestmark = [
     pytest.mark.spec("C8"),
-    pytest.mark.filterwarnings("default:::great_expectations"),  # its own affair; ours stay errors
+    pytest.mark.filterwarnings(
+        "default:::great_expectations"
+    ),  # its own affair; ours stay errors
 ]
 
 DAY = date(2024, 3, 9)
 US = 1_000_000
 MIDNIGHT = int(datetime(2024, 3, 10, tzinfo=UTC).timestamp()) * US
-TAXIS = StreamSettings(name="taxis", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y"))
+TAXIS = StreamSettings(
+    name="taxis", format="csv", columns=Columns(object="id", event_ts="t", x="x", y="y")
+)
 
 
 def fixes(rows: list[tuple[int, int, str, float]], **columns: Any) -> pa.Table:
     """Positions: segment, row, object, seconds before (-) or after midnight."""
-    stamps = pa.array([MIDNIGHT + int(s * US) for *_, s in rows]).cast(pa.timestamp("us", "UTC"))
+    stamps = pa.array([MIDNIGHT + int(s * US) for *_, s in rows]).cast(
+        pa.timestamp("us", "UTC")
+    )
     given = {
         "region_id": ["0"] * len(rows),
         "segment": pa.array([segment for segment, *_ in rows], pa.int64()),
@@ -59,7 +65,9 @@ def rejects(rows: list[tuple[int, str]], stream: str = "taxis") -> pa.Table:
         {
             "segment": pa.array([segment for segment, _ in rows], pa.int64()),
             "row": pa.array(range(len(rows)), pa.int32()),
-            "arrival_ts": pa.array([MIDNIGHT + 40 * 86_400 * US] * len(rows)).cast(pa.timestamp("us", "UTC")),
+            "arrival_ts": pa.array([MIDNIGHT + 40 * 86_400 * US] * len(rows)).cast(
+                pa.timestamp("us", "UTC")
+            ),
             "stream": [stream] * len(rows),
             "reason": [reason for _, reason in rows],
             "raw": pa.array([b"?"] * len(rows), pa.binary()),
@@ -71,18 +79,35 @@ def rejects(rows: list[tuple[int, str]], stream: str = "taxis") -> pa.Table:
 def home(tmp_path: Path) -> Home:
     """A home in which one day of `taxis` is closed and the next is open."""
     home = Home(tmp_path)
-    rows = [(0, 0, "a", -30), (0, 1, "b", -29), (1, 0, "a", -10), (1, 1, "a", -20), (2, 0, "b", -29), (3, 0, "a", 5)]
+    rows = [
+        (0, 0, "a", -30),
+        (0, 1, "b", -29),
+        (1, 0, "a", -10),
+        (1, 1, "a", -20),
+        (2, 0, "b", -29),
+        (3, 0, "a", 5),
+    ]
     rows += [(4, 0, "b", -1)]
-    tables.append(home.table("positions", "taxis"), fixes(rows), load_contract("positions"))
+    tables.append(
+        home.table("positions", "taxis"), fixes(rows), load_contract("positions")
+    )
     bad = [(0, "bad_time"), (1, "ragged"), (2, "bad_time"), (3, "nul"), (9, "nul")]
     tables.append(home.table("rejects"), rejects(bad), load_contract("rejects"))
-    tables.append(home.table("rejects"), rejects([(1, "ragged")], "buses"), load_contract("rejects"))
+    tables.append(
+        home.table("rejects"),
+        rejects([(1, "ragged")], "buses"),
+        load_contract("rejects"),
+    )
     beat(home, now_us=MIDNIGHT + 5 * US)
     return home
 
 
-def beat(home: Home, *, now_us: int | None, job: str = "engine", stream: str = "taxis") -> None:
-    status = StreamStatus(state="running", beat_ts=1, position=0, end_position=0, now_ts=now_us, job=job)
+def beat(
+    home: Home, *, now_us: int | None, job: str = "engine", stream: str = "taxis"
+) -> None:
+    status = StreamStatus(
+        state="running", beat_ts=1, position=0, end_position=0, now_ts=now_us, job=job
+    )
     write_status(home.stream(stream), status)
 
 
@@ -98,12 +123,21 @@ def test_a_day_is_closed_when_every_clock_has_passed_its_end(tmp_path: Path) -> 
     assert not is_closed(home, "taxis", DAY), "the slowest writer counts"
     beat(home, now_us=MIDNIGHT + 1, job="archive")
     beat(home, now_us=None, job="archive")
-    assert is_closed(home, "taxis", DAY), "a job that starts again has not turned its clock back"
+    assert is_closed(home, "taxis", DAY), (
+        "a job that starts again has not turned its clock back"
+    )
 
 
 def test_every_record_of_a_day_is_accounted_for(home: Home) -> None:
     found = tally(home, TAXIS, DAY)
-    assert found == Tally(fixes=6, objects=2, late=1, double=1, rejects={"bad_time": 2, "ragged": 1}, changes=0)
+    assert found == Tally(
+        fixes=6,
+        objects=2,
+        late=1,
+        double=1,
+        rejects={"bad_time": 2, "ragged": 1},
+        changes=0,
+    )
     after = tally(home, TAXIS, DAY + timedelta(days=1))
     assert (after.fixes, after.rejects) == (1, {"nul": 2})
     assert tally(home, TAXIS, DAY + timedelta(days=2)).fixes == 0
@@ -130,22 +164,36 @@ def naive(rows: list[tuple[str, int]], lateness: int) -> tuple[int, int]:
     return late, double
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(-9, -1)), min_size=1), st.sampled_from([0, 1, 3]))
-def test_late_and_double_are_those_of_the_promise(rows: list[tuple[str, int]], lateness: int) -> None:
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(-9, -1)), min_size=1),
+    st.sampled_from([0, 1, 3]),
+)
+def test_late_and_double_are_those_of_the_promise(
+    rows: list[tuple[str, int]], lateness: int
+) -> None:
     table = fixes([(n // 2, n % 2, name, ts) for n, (name, ts) in enumerate(rows)])
     table = table.append_column("event_date", pa.array([DAY] * len(rows), pa.date32()))
     assert _late_and_double(table, DAY, lateness * US) == naive(rows, lateness)
 
 
 def broken(findings: tuple[Finding, ...]) -> dict[str, tuple[str, float | None]]:
-    return {f"{f.table} {f.rule}": (f.severity, f.observed) for f in findings if not f.passed}
+    return {
+        f"{f.table} {f.rule}": (f.severity, f.observed)
+        for f in findings
+        if not f.passed
+    }
 
 
 @pytest.mark.slow
-def test_a_clean_day_keeps_every_rule_and_planted_faults_break_theirs_alone(home: Home) -> None:
+def test_a_clean_day_keeps_every_rule_and_planted_faults_break_theirs_alone(
+    home: Home,
+) -> None:
     found = check_day(home, TAXIS, DAY)
     assert broken(found.findings) == {}
-    assert {finding.table for finding in found.findings} == {"positions/taxis", "rejects/taxis"}
+    assert {finding.table for finding in found.findings} == {
+        "positions/taxis",
+        "rejects/taxis",
+    }
     assert len(found.findings) > 15
     gone = fixes([(5, 0, "c", -3)], gone=[True], x=[float("nan")], y=[float("nan")])
     nowhere = fixes([(5, 1, "c", -2)], x=[float("nan")])
@@ -153,7 +201,9 @@ def test_a_clean_day_keeps_every_rule_and_planted_faults_break_theirs_alone(home
     nameless = fixes([(7, n, "", -1) for n in range(5)])
     tomorrow = fixes([(6, 0, "", 7)])
     for rows in (gone, nowhere, twice, nameless, tomorrow):
-        tables.append(home.table("positions", "taxis"), rows, load_contract("positions"))
+        tables.append(
+            home.table("positions", "taxis"), rows, load_contract("positions")
+        )
     found = check_day(home, TAXIS, DAY)
     assert broken(found.findings) == {
         "positions/taxis segment_between": ("error", 1.0),
@@ -172,20 +222,40 @@ def test_latest_and_snapshots_of_the_day_are_checked_too(home: Home) -> None:
     stamp = pa.timestamp("us", "UTC")
     times = pa.array([MIDNIGHT - US, MIDNIGHT - 2 * US, MIDNIGHT + US], stamp)
     latest = {
-        "segment": pa.array([0, 0, 0]), "row": pa.array([0, 1, 2], pa.int32()), "event_ts": times,
-        "x": [8.5, float("nan"), float("nan")], "y": [47.3] * 3, "gone": [False] * 3, "readings": pa.array([1, 1, 1]),
-        "newest_ts": pa.array([MIDNIGHT - US, MIDNIGHT - 9 * US, MIDNIGHT + US], stamp), "object": ["a", "b", "c"],
-    }  # fmt: skip
-    tables.replace(home.table("latest", "taxis"), pa.table(latest), load_contract("latest"))
+        "segment": pa.array([0, 0, 0]),
+        "row": pa.array([0, 1, 2], pa.int32()),
+        "event_ts": times,
+        "x": [8.5, float("nan"), float("nan")],
+        "y": [47.3] * 3,
+        "gone": [False] * 3,
+        "readings": pa.array([1, 1, 1]),
+        "newest_ts": pa.array([MIDNIGHT - US, MIDNIGHT - 9 * US, MIDNIGHT + US], stamp),
+        "object": ["a", "b", "c"],
+    }
+    tables.replace(
+        home.table("latest", "taxis"), pa.table(latest), load_contract("latest")
+    )
     when = pa.array([MIDNIGHT - 3600 * US] * 3, stamp)
     snapshot = {
-        "snapshot_ts": when, "position": pa.array([9, 9, 9]), "from_ts": when, "since_position": pa.array([1, 12, 1]),
-        "event_ts": when, "x": [8.5, 8.5, None], "y": [47.3, 47.3, None], "gone": [False, False, None],
-        "kind": ["object", "object", "answer"], "object": ["a", "b", "a"], "query": [None, None, "q"],
-    }  # fmt: skip
-    tables.append(home.table("snapshots", "taxis"), pa.table(snapshot), load_contract("snapshots"))
+        "snapshot_ts": when,
+        "position": pa.array([9, 9, 9]),
+        "from_ts": when,
+        "since_position": pa.array([1, 12, 1]),
+        "event_ts": when,
+        "x": [8.5, 8.5, None],
+        "y": [47.3, 47.3, None],
+        "gone": [False, False, None],
+        "kind": ["object", "object", "answer"],
+        "object": ["a", "b", "a"],
+        "query": [None, None, "q"],
+    }
+    tables.append(
+        home.table("snapshots", "taxis"), pa.table(snapshot), load_contract("snapshots")
+    )
     found = check_day(home, TAXIS, DAY)
-    assert {"latest/taxis", "snapshots/taxis"} < {finding.table for finding in found.findings}
+    assert {"latest/taxis", "snapshots/taxis"} < {
+        finding.table for finding in found.findings
+    }
     assert broken(found.findings) == {
         "latest/taxis place_is_finite": ("error", 1.0),
         "latest/taxis kept_is_not_newer_than_newest": ("error", 1.0),
@@ -196,7 +266,9 @@ def test_latest_and_snapshots_of_the_day_are_checked_too(home: Home) -> None:
 
 
 @pytest.mark.slow
-def test_reports_are_written_once_per_closed_day_and_their_results_are_a_table(home: Home) -> None:
+def test_reports_are_written_once_per_closed_day_and_their_results_are_a_table(
+    home: Home,
+) -> None:
     streams = {"taxis": TAXIS}
     with pytest.raises(ConfigError, match="2024-03-10 is not closed"):
         report_days(home, streams, DAY + timedelta(days=1), checked_us=1)
@@ -209,7 +281,12 @@ def test_reports_are_written_once_per_closed_day_and_their_results_are_a_table(h
     assert len(kept) == reports[0].rules, "a second check replaces the first"
     query = "SELECT rule, observed FROM kept WHERE expected = 'counted' AND observed > 0 ORDER BY rule"
     counted = duckdb.sql(query).fetchall()
-    assert counted == [("double", 1.0), ("late", 1.0), ("rejects_bad_time", 2.0), ("rejects_ragged", 1.0)]
+    assert counted == [
+        ("double", 1.0),
+        ("late", 1.0),
+        ("rejects_bad_time", 2.0),
+        ("rejects_ragged", 1.0),
+    ]
 
 
 @pytest.mark.slow
@@ -240,7 +317,11 @@ class Links(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        self.links += [f"{name}={value}" for name, value in attrs if name in {"src", "href", "action", "data", "style"}]
+        self.links += [
+            f"{name}={value}"
+            for name, value in attrs
+            if name in {"src", "href", "action", "data", "style"}
+        ]
 
     def handle_data(self, data: str) -> None:
         self.text += data
@@ -248,18 +329,47 @@ class Links(HTMLParser):
 
 def test_the_report_loads_nothing_and_shows_everything_as_text() -> None:
     rule = Finding(
-        table="positions/taxis", rule="object_length", severity="error", passed=False, observed=12_345.0,
-        expected="length(object) >= 1", rows=99_999, details="<script src='http://x/'>",
-    )  # fmt: skip
-    unmeasured = Finding(
-        table="positions/taxis", rule="odd", severity="warning", passed=False, observed=None, expected="", rows=0
+        table="positions/taxis",
+        rule="object_length",
+        severity="error",
+        passed=False,
+        observed=12_345.0,
+        expected="length(object) >= 1",
+        rows=99_999,
+        details="<script src='http://x/'>",
     )
-    counted = Tally(fixes=99_999, objects=7, late=3, double=4, rejects={"bad<time": 5}, changes=6)
-    page = render(DAY, [StreamDay(stream="taxis", day=DAY, tally=counted, findings=(rule, unmeasured))])
+    unmeasured = Finding(
+        table="positions/taxis",
+        rule="odd",
+        severity="warning",
+        passed=False,
+        observed=None,
+        expected="",
+        rows=0,
+    )
+    counted = Tally(
+        fixes=99_999, objects=7, late=3, double=4, rejects={"bad<time": 5}, changes=6
+    )
+    page = render(
+        DAY,
+        [
+            StreamDay(
+                stream="taxis", day=DAY, tally=counted, findings=(rule, unmeasured)
+            )
+        ],
+    )
     links = Links()
     links.feed(page)
     assert links.links == []
     assert not {"script", "link", "img", "iframe"} & set(links.tags)
     assert not re.search(r"(?i)url\(|@import", page)
-    for text in ("1 broken", "12,345", "99,999", "bad<time", "<script src='http://x/'>", "not measured", "double"):
+    for text in (
+        "1 broken",
+        "12,345",
+        "99,999",
+        "bad<time",
+        "<script src='http://x/'>",
+        "not measured",
+        "double",
+    ):
         assert text in links.text

@@ -10,17 +10,32 @@ from st_common.settings import Columns, StreamSettings
 
 STREAMS = {
     "cars": StreamSettings(
-        name="cars", format="csv", columns=Columns(object="id", x="x", y="y"), attributes={"kind": "string"}
+        name="cars",
+        format="csv",
+        columns=Columns(object="id", x="x", y="y"),
+        attributes={"kind": "string"},
     ),
-    "plane": StreamSettings(name="plane", format="csv", columns=Columns(object="id", x="x", y="y"), crs="planar"),
-    "sensors": StreamSettings(name="sensors", format="csv", columns=Columns(object="id", x="x", y="y"), moving=False),
+    "plane": StreamSettings(
+        name="plane",
+        format="csv",
+        columns=Columns(object="id", x="x", y="y"),
+        crs="planar",
+    ),
+    "sensors": StreamSettings(
+        name="sensors",
+        format="csv",
+        columns=Columns(object="id", x="x", y="y"),
+        moving=False,
+    ),
 }
 WAY = "[RANGE BY 50 km RATTR SPACE, SLIDE BY 10 km SATTR SPACE]"
 HOUR = "[RANGE '60 minutes', SLIDE '10 minutes']"
 pytestmark = pytest.mark.spec("P4")
 
 
-def problems(home: Home, select: str, layers: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+def problems(
+    home: Home, select: str, layers: tuple[str, ...] = ()
+) -> list[tuple[str, str]]:
     """What is wrong with a SELECT: the text from the place on, and the message."""
     text = f"REGISTER QUERY q AS {select}"
     try:
@@ -29,7 +44,9 @@ def problems(home: Home, select: str, layers: tuple[str, ...] = ()) -> list[tupl
         carry_out(home, STREAMS, statements, owner="ada")
     except TextError as error:
         assert queries(home) == []
-        return [(text[problem.column - 1 :], str(problem)) for problem in error.problems]
+        return [
+            (text[problem.column - 1 :], str(problem)) for problem in error.problems
+        ]
     return []
 
 
@@ -55,33 +72,89 @@ def test_what_makes_sense_passes(tmp_path, select):
 @pytest.mark.parametrize(
     ("select", "at", "says"),
     [
-        (f"SELECT * FROM cars {WAY} WINDOW 1 hour", "WINDOW", "WINDOW and a window in brackets exclude each other"),
-        (f"SELECT * FROM cars {WAY} EMIT EVERY", "EMIT EVERY", "RSTREAM tells what stays"),
+        (
+            f"SELECT * FROM cars {WAY} WINDOW 1 hour",
+            "WINDOW",
+            "WINDOW and a window in brackets exclude each other",
+        ),
+        (
+            f"SELECT * FROM cars {WAY} EMIT EVERY",
+            "EMIT EVERY",
+            "RSTREAM tells what stays",
+        ),
         (
             f"SELECT * FROM cars {WAY} INSIDE (0, 0, 1, 1) EMIT CHANGES WITH VALID UNTIL",
             "VALID",
             "WITH VALID UNTIL and",
         ),
-        (f"SELECT * FROM cars {WAY} a JOIN cars b ON ST_DWithin(a, b, 1 km)", "cars b", "a JOIN of the stream with"),
+        (
+            f"SELECT * FROM cars {WAY} a JOIN cars b ON ST_DWithin(a, b, 1 km)",
+            "cars b",
+            "a JOIN of the stream with",
+        ),
         ("SELECT AVGSPD(*) FROM cars", "AVGSPD", "AVGSPD needs a window in brackets"),
-        (f"SELECT kind, AVGSPD(*) FROM cars {WAY}", "kind", "literals and the object alone"),
+        (
+            f"SELECT kind, AVGSPD(*) FROM cars {WAY}",
+            "kind",
+            "literals and the object alone",
+        ),
         ("SELECT * FROM cars [RANGE BY 0 km RATTR SPACE]", "[RANGE", "0"),
-        ("SELECT * FROM cars [RANGE BY 5 km RATTR SPACE, SLIDE BY 0 s SATTR TIME]", "[RANGE", "at least a microsecond"),
+        (
+            "SELECT * FROM cars [RANGE BY 5 km RATTR SPACE, SLIDE BY 0 s SATTR TIME]",
+            "[RANGE",
+            "at least a microsecond",
+        ),
         ("SELECT * FROM cars [RANGE BY 5 km RATTR TIME]", "[RANGE", "expected a time"),
-        ("SELECT * FROM cars [RANGE BY 5 s RATTR SPACE]", "[RANGE", "expected a distance"),
+        (
+            "SELECT * FROM cars [RANGE BY 5 s RATTR SPACE]",
+            "[RANGE",
+            "expected a distance",
+        ),
         ("SELECT * FROM cars [ROWS 0]", "[ROWS", "0"),
         ("SELECT * FROM cars [ROWS 2.5]", "[ROWS", "a whole number"),
-        ("SELECT * FROM cars [RANGE BY ('M', 'a', 5 m) RATTR SPACE]", "[RANGE", "stands still"),
-        ("SELECT * FROM cars [RANGE BY (200, 0, 201, 1) RATTR SPACE]", "[RANGE", "off the Earth"),
-        (f"SELECT * FROM sensors {WAY}", "[RANGE", "a window in brackets needs a stream of moving objects"),
-        ("SELECT RSTREAM(*) FROM sensors", "RSTREAM", "RSTREAM needs a stream of moving objects"),
-        ("SELECT * FROM cars COMPARE WITH (200, 0, 201, 1)", "COMPARE", "off the Earth"),
+        (
+            "SELECT * FROM cars [RANGE BY ('M', 'a', 5 m) RATTR SPACE]",
+            "[RANGE",
+            "stands still",
+        ),
+        (
+            "SELECT * FROM cars [RANGE BY (200, 0, 201, 1) RATTR SPACE]",
+            "[RANGE",
+            "off the Earth",
+        ),
+        (
+            f"SELECT * FROM sensors {WAY}",
+            "[RANGE",
+            "a window in brackets needs a stream of moving objects",
+        ),
+        (
+            "SELECT RSTREAM(*) FROM sensors",
+            "RSTREAM",
+            "RSTREAM needs a stream of moving objects",
+        ),
+        (
+            "SELECT * FROM cars COMPARE WITH (200, 0, 201, 1)",
+            "COMPARE",
+            "off the Earth",
+        ),
         ("SELECT * FROM cars USING box(0, 100, 1, 101)", "USING", "off the Earth"),
         ("SELECT * FROM cars USING enlarge(-5 m)", "USING", "0 or more"),
-        ("SELECT * FROM cars USING enlarge(30000 km)", "USING", "half around the Earth"),
-        ("SELECT * FROM cars USING filter('geojsn', 'a:b')", "USING", "did you mean geojson?"),
+        (
+            "SELECT * FROM cars USING enlarge(30000 km)",
+            "USING",
+            "half around the Earth",
+        ),
+        (
+            "SELECT * FROM cars USING filter('geojsn', 'a:b')",
+            "USING",
+            "did you mean geojson?",
+        ),
         ("SELECT * FROM cars USING filter('wkt', 'PINT(0 0)')", "USING", "no WKT"),
-        ("SELECT * FROM cars USING filter('property', 'kind')", "USING", "attribute:value"),
+        (
+            "SELECT * FROM cars USING filter('property', 'kind')",
+            "USING",
+            "attribute:value",
+        ),
         ("SELECT kind, KIND FROM cars", "kind", "two columns are called 'kind'"),
     ],
 )
@@ -99,7 +172,12 @@ def test_all_that_is_wrong_with_a_query_is_said_at_once(tmp_path):
         "COMPARE WITH (200, 0, 201, 1) USING filter('keys', 'a')"
     )
     said = [message for _, message in problems(Home(tmp_path), select)]
-    for what in ("did you mean kind?", "the box lies off the Earth", "WINDOW and a window", "unknown filter 'keys'"):
+    for what in (
+        "did you mean kind?",
+        "the box lies off the Earth",
+        "WINDOW and a window",
+        "unknown filter 'keys'",
+    ):
         assert any(what in message for message in said), said
     assert len(said) == 5
 

@@ -21,14 +21,21 @@ from st_common.query.registry import Outcome, carry_out, queries
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "query-language.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "query-language.md").read_text(
+    encoding="utf-8"
+)
 ATTRIBUTES = {
-    "taxis": {"state": "string", "driver": "string"}, "buses": {"line": "string"}, "trucks": {"type": "string"},
+    "taxis": {"state": "string", "driver": "string"},
+    "buses": {"line": "string"},
+    "trucks": {"type": "string"},
     "ships-dk": {},
-}  # fmt: skip
+}
 STREAMS = {
     name: StreamSettings(
-        name=name, format="csv", columns=Columns(object="id", x="x", y="y"), attributes=ATTRIBUTES[name]
+        name=name,
+        format="csv",
+        columns=Columns(object="id", x="x", y="y"),
+        attributes=ATTRIBUTES[name],
     )
     for name in ATTRIBUTES
 }
@@ -39,10 +46,17 @@ def home(tmp_path: Path) -> Home:
     home, contract = Home(tmp_path), load_contract("layers")
     for name in ("parks", "roads", "stops", "favourites", "reefs"):
         row = {
-            "region_id": "0", "minx": -8.62, "miny": 41.14, "maxx": -8.61, "maxy": 41.15, "home": True, "fid": "w1",
-            "kind": "park", "tags": [("name", "a"), ("line:ref", "b")],
+            "region_id": "0",
+            "minx": -8.62,
+            "miny": 41.14,
+            "maxx": -8.61,
+            "maxy": 41.15,
+            "home": True,
+            "fid": "w1",
+            "kind": "park",
+            "tags": [("name", "a"), ("line:ref", "b")],
             "geometry": shapely.to_wkb(shapely.box(-8.62, 41.14, -8.61, 41.15)),
-        }  # fmt: skip
+        }
         rows = pa.Table.from_pylist([row], schema=contract.arrow_schema())
         tables.replace(home.table("layers", name), rows, contract)
     return home
@@ -58,19 +72,37 @@ def test_the_examples_are_registered_in_the_order_of_the_page(home: Home):
     assert len(examples) >= 4
     outcomes = [done(home, example) for example in examples]
     plans = {row.name: row.plan for row in queries(home)}
-    assert {"centre", "the_same_box", "a line, 1", "in_a_park", "near_a_reef", "bunching", "by_hand"} <= set(plans)
+    assert {
+        "centre",
+        "the_same_box",
+        "a line, 1",
+        "in_a_park",
+        "near_a_reef",
+        "bunching",
+        "by_hand",
+    } <= set(plans)
     assert "a_box" not in plans
     assert len(plans) == "".join(examples).count("REGISTER QUERY ") - 1
-    said = {field.name for field in fields(Plan) for plan in plans.values() if getattr(plan, field.name)}
+    said = {
+        field.name
+        for field in fields(Plan)
+        for plan in plans.values()
+        if getattr(plan, field.name)
+    }
     assert said == {field.name for field in fields(Plan)}
     assert plans["near_a_reef"].join.distance_m == 926.0
     assert plans["centre"].inside.minx == -8.62
     assert plans["near_me"].inside == MovingCircle(focal="car7", radius_m=500.0)
     assert plans["city_park"].inside is not None
     assert {type(each).__name__ for one in outcomes for each in one.shown} == {
-        "ShownAreas", "ShownQueries", "ShownStreams", "Explained",
-    }  # fmt: skip
-    assert {"'Truck'", "'mytruck'"} <= {word for one in outcomes for each in one.notices for word in str(each).split()}
+        "ShownAreas",
+        "ShownQueries",
+        "ShownStreams",
+        "Explained",
+    }
+    assert {"'Truck'", "'mytruck'"} <= {
+        word for one in outcomes for each in one.notices for word in str(each).split()
+    }
 
 
 @pytest.mark.spec("P4", "W2", "W3", "W6", "W7")
@@ -78,16 +110,31 @@ def test_the_windows_of_the_page_are_what_it_says(home: Home):
     for example in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL):
         done(home, example)
     plans = {row.name: row.plan for row in queries(home)}
-    km50, km10 = Extent(by="space", amount=50_000.0), Extent(by="space", amount=10_000.0)
-    assert plans["every_10_km"].frame == plans["each_10_km"].frame == Frame(sliding=(Sliding(range=km50, slide=km10),))
+    km50, km10 = (
+        Extent(by="space", amount=50_000.0),
+        Extent(by="space", amount=10_000.0),
+    )
+    assert (
+        plans["every_10_km"].frame
+        == plans["each_10_km"].frame
+        == Frame(sliding=(Sliding(range=km50, slide=km10),))
+    )
     assert plans["last_5_km"].frame.sliding[0].slide is None
     hour, ten = Extent(by="time", amount=3600.0), Extent(by="time", amount=600.0)
     assert plans["last_hour"].frame == Frame(sliding=(Sliding(range=hour, slide=ten),))
     assert plans["trail"].frame.regions == (plans["in_town"].inside,)
     assert [name for name, _ in plans["trail"].columns] == ["x", "y", "event_ts"]
     by_way = plans["hourly_by_way"].frame
-    assert (by_way.full, by_way.min_step_m, by_way.origin_s) == (True, 10.0, 1_767_225_600.0)
-    assert [plans[name].emit for name in ("came", "went", "each_10_km")] == ["istream", "dstream", "rstream"]
+    assert (by_way.full, by_way.min_step_m, by_way.origin_s) == (
+        True,
+        10.0,
+        1_767_225_600.0,
+    )
+    assert [plans[name].emit for name in ("came", "went", "each_10_km")] == [
+        "istream",
+        "dstream",
+        "rstream",
+    ]
 
 
 @pytest.mark.spec("P4")

@@ -26,29 +26,98 @@ from st_common.settings import Columns, StreamSettings
 
 names = st.one_of(
     st.from_regex(r"[a-z][a-z0-9_-]{0,20}", fullmatch=True),
-    st.sampled_from(("select", "inside", "emit", "register", "m", "layer", "other", "features", "object", "knn", "to")),
+    st.sampled_from(
+        (
+            "select",
+            "inside",
+            "emit",
+            "register",
+            "m",
+            "layer",
+            "other",
+            "features",
+            "object",
+            "knn",
+            "to",
+        )
+    ),
 )
-query_names = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=20) | names
-texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
+query_names = (
+    st.text(
+        st.characters(codec="utf-8", exclude_categories=("C", "Z")),
+        min_size=1,
+        max_size=20,
+    )
+    | names
+)
+texts = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8
+)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 lengths = st.floats(0, 1e9).map(abs)  # no -0.0
 
 # --- expressions: text as people write it, and what `parse` makes of it
 
-columns = st.sampled_from(("speed", "kind", "n", "ok", "object", "x", "elapsed_s", '"to"', "date", '"a b"', "event_ts"))
+columns = st.sampled_from(
+    (
+        "speed",
+        "kind",
+        "n",
+        "ok",
+        "object",
+        "x",
+        "elapsed_s",
+        '"to"',
+        "date",
+        '"a b"',
+        "event_ts",
+    )
+)
 literals = st.one_of(
-    st.sampled_from(("1", "2.50", "0.5", "1e3", "TRUE", "NULL", "'a'", "'it''s'", "''", "-1")),
+    st.sampled_from(
+        ("1", "2.50", "0.5", "1e3", "TRUE", "NULL", "'a'", "'it''s'", "''", "-1")
+    ),
     st.integers(0, 99).map(str),
 )
-_CALLS = ("LOWER({0})", "COALESCE({0}, {1})", "round({0}, 2)", "Substr({0}, 1, 2)", "PI()", "GREATEST({0}, {1})")
+_CALLS = (
+    "LOWER({0})",
+    "COALESCE({0}, {1})",
+    "round({0}, 2)",
+    "Substr({0}, 1, 2)",
+    "PI()",
+    "GREATEST({0}, {1})",
+)
 _FORMS = (
-    "{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "{0} % {1}", "{0} || {1}", "-{0}", "({0})", "({0} = {1})",
-    "({0} <> {1})", "({0} != {1})", "({0} < {1})", "({0} IS NULL)", "({0} IS NOT NULL)", "({0} IN ({1}, 2))",
-    "({0} NOT IN ({1}))", "({0} BETWEEN {1} AND 3)", "({0} NOT LIKE 'a%')", "({0} ILIKE 'a%')",
-    "({0} IS DISTINCT FROM {1})", "(NOT {0})", "({0} AND {1})", "({0} OR {1})", "CAST({0} AS text)", "{0}::DOUBLE",
-    "TRY_CAST({0} AS int)", "CASE WHEN {0} THEN {1} END", "CASE {0} WHEN {1} THEN 1 ELSE 2 END",
+    "{0} + {1}",
+    "{0} - {1}",
+    "{0} * {1}",
+    "{0} / {1}",
+    "{0} % {1}",
+    "{0} || {1}",
+    "-{0}",
+    "({0})",
+    "({0} = {1})",
+    "({0} <> {1})",
+    "({0} != {1})",
+    "({0} < {1})",
+    "({0} IS NULL)",
+    "({0} IS NOT NULL)",
+    "({0} IN ({1}, 2))",
+    "({0} NOT IN ({1}))",
+    "({0} BETWEEN {1} AND 3)",
+    "({0} NOT LIKE 'a%')",
+    "({0} ILIKE 'a%')",
+    "({0} IS DISTINCT FROM {1})",
+    "(NOT {0})",
+    "({0} AND {1})",
+    "({0} OR {1})",
+    "CAST({0} AS text)",
+    "{0}::DOUBLE",
+    "TRY_CAST({0} AS int)",
+    "CASE WHEN {0} THEN {1} END",
+    "CASE {0} WHEN {1} THEN 1 ELSE 2 END",
     "EXTRACT(hour FROM event_ts)",
-)  # fmt: skip
+)
 
 
 def _combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -56,8 +125,13 @@ def _combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 expressions = st.recursive(columns | literals, _combined, max_leaves=6)
-conditions = st.lists(st.builds(str.format, st.sampled_from(("{0}", "{0} = 1", "({0} OR ok)")), expressions),
-                      min_size=1, max_size=3).map(" AND ".join)  # fmt: skip
+conditions = st.lists(
+    st.builds(
+        str.format, st.sampled_from(("{0}", "{0} = 1", "({0} OR ok)")), expressions
+    ),
+    min_size=1,
+    max_size=3,
+).map(" AND ".join)
 
 
 def where_of(text: str) -> str:
@@ -81,14 +155,20 @@ def _or_none(text: str) -> str | None:
 
 
 canonical = expressions.map(_or_none).filter(lambda text: text is not None)
-groups = canonical.filter(lambda text: text not in ("NULL", "TRUE") and not text[0].isdigit() and text[0] != "'")
+groups = canonical.filter(
+    lambda text: (
+        text not in ("NULL", "TRUE") and not text[0].isdigit() and text[0] != "'"
+    )
+)
 arguments = canonical.filter(lambda text: text.lower() != "object")
 
 # --- plans: every field
 
 boxes = st.builds(Box.of_corners, numbers, numbers, numbers, numbers)
 circles = st.builds(Circle, x=numbers, y=numbers, radius_m=lengths)
-moving_boxes = st.builds(MovingBox, focal=texts, width=lengths, height=lengths, metres=st.booleans())
+moving_boxes = st.builds(
+    MovingBox, focal=texts, width=lengths, height=lengths, metres=st.booleans()
+)
 moving_circles = st.builds(MovingCircle, focal=texts, radius_m=lengths)
 points = st.tuples(st.floats(-180, 180), st.floats(-90, 90))
 places = st.builds(Place, x=numbers, y=numbers) | st.builds(Place, focal=texts)
@@ -97,7 +177,12 @@ totals = st.sampled_from(("sum", "max", "min"))
 neighbours = st.one_of(
     st.builds(Nearest, k=ks, place=places),
     st.builds(ReverseNearest, place=places),
-    st.builds(GroupNearest, k=ks, total=totals, places=st.lists(places, min_size=1, max_size=3).map(tuple)),
+    st.builds(
+        GroupNearest,
+        k=ks,
+        total=totals,
+        places=st.lists(places, min_size=1, max_size=3).map(tuple),
+    ),
 )
 kinds = st.lists(texts, max_size=3).map(tuple)
 tag_names = st.one_of(texts, st.sampled_from(("KIND", "kinds", "Fid", "name"))).filter(
@@ -109,24 +194,36 @@ extents = st.one_of(
     st.builds(Extent, by=st.just("time"), amount=st.floats(1e-6, 3.2e9)),
     st.builds(Extent, by=st.just("rows"), amount=st.integers(1, 10**9).map(float)),
 )
-sliding = st.lists(st.builds(Sliding, range=extents, slide=st.none() | extents), max_size=3).map(tuple)
+sliding = st.lists(
+    st.builds(Sliding, range=extents, slide=st.none() | extents), max_size=3
+).map(tuple)
 amounts = st.floats(0, 1e300).map(abs)
-filters = st.builds(Transform, kind=st.just("filter"), name=texts, text=st.none() | texts | st.just(""))
+filters = st.builds(
+    Transform, kind=st.just("filter"), name=texts, text=st.none() | texts | st.just("")
+)
 transforms = st.lists(
     st.one_of(
-        st.builds(Transform, kind=st.sampled_from(("factor", "value", "metres")), amount=amounts),
+        st.builds(
+            Transform,
+            kind=st.sampled_from(("factor", "value", "metres")),
+            amount=amounts,
+        ),
         st.builds(Transform, kind=st.just("key"), text=texts),
         st.builds(Transform, kind=st.just("box"), box=st.deferred(lambda: boxes)),
         filters,
     ),
     max_size=3,
 ).map(tuple)
-windows = st.builds(Window, seconds=st.floats(1e-6, 3.2e9)) | st.builds(Window, tuples=st.integers(1, 10**9))
+windows = st.builds(Window, seconds=st.floats(1e-6, 3.2e9)) | st.builds(
+    Window, tuples=st.integers(1, 10**9)
+)
 
 
 @st.composite
 def areas(draw: st.DrawFn) -> Area:
-    hull = shapely.convex_hull(shapely.MultiPoint(draw(st.lists(points, min_size=3, max_size=6, unique=True))))
+    hull = shapely.convex_hull(
+        shapely.MultiPoint(draw(st.lists(points, min_size=3, max_size=6, unique=True)))
+    )
     assume(hull.geom_type == "Polygon" and hull.is_valid)
     text = f"REGISTER QUERY q AS SELECT * FROM s INSIDE '{shapely.to_wkt(hull, rounding_precision=-1)}'"
     plan = parse(text)[0].plan
@@ -136,38 +233,80 @@ def areas(draw: st.DrawFn) -> Area:
 
 
 compares = st.builds(Compare, box=boxes, negative=st.booleans())
-origins = st.one_of(numbers, st.integers(-(10**10), 10**11).map(float), st.floats(-1e10, 1e10)).map(lambda s: s or 0.0)
+origins = st.one_of(
+    numbers, st.integers(-(10**10), 10**11).map(float), st.floats(-1e10, 1e10)
+).map(lambda s: s or 0.0)
 frames = st.builds(
-    Frame, sliding=sliding, regions=st.lists(boxes | circles | areas(), max_size=2).map(tuple), full=st.booleans(),
-    min_step_m=lengths, origin_s=origins,
-).filter(lambda frame: frame.sliding or frame.regions)  # fmt: skip
+    Frame,
+    sliding=sliding,
+    regions=st.lists(boxes | circles | areas(), max_size=2).map(tuple),
+    full=st.booleans(),
+    min_step_m=lengths,
+    origin_s=origins,
+).filter(lambda frame: frame.sliding or frame.regions)
 
 
 @st.composite
 def joins(draw: st.DrawFn) -> dict[str, object]:
-    layer, which = draw(names), draw(st.sampled_from(("none", "intersects", "within", "dwithin", "equals", "pairs")))
+    layer, which = (
+        draw(names),
+        draw(
+            st.sampled_from(
+                ("none", "intersects", "within", "dwithin", "equals", "pairs")
+            )
+        ),
+    )
     if which == "none":
         return {}
     if which == "pairs":
         keys = tuple(draw(st.lists(columns, max_size=2)))
         far = draw(lengths if not keys else st.none() | lengths)
-        return {"pairs": PairJoin(distance_m=far, keys=tuple(column_of(key) for key in keys))}
-    more: dict[str, object] = {"distance_m": draw(lengths)} if which == "dwithin" else {}
+        return {
+            "pairs": PairJoin(
+                distance_m=far, keys=tuple(column_of(key) for key in keys)
+            )
+        }
+    more: dict[str, object] = (
+        {"distance_m": draw(lengths)} if which == "dwithin" else {}
+    )
     if which == "equals":
         more = {"left": draw(canonical), "right": draw(texts)}
-    return {"join": LayerJoin(layer=layer, predicate=which, kinds=draw(kinds), tags=draw(tags), **more)}
+    return {
+        "join": LayerJoin(
+            layer=layer, predicate=which, kinds=draw(kinds), tags=draw(tags), **more
+        )
+    }
 
 
 @st.composite
 def aggregates(draw: st.DrawFn, partner: bool) -> Aggregate:
     group = draw(groups | (st.just("partner") if partner else groups))
-    function = draw(st.sampled_from(("count", "count_distinct", "sum", "avg", "min", "max", "distinct", "avgspd")))
+    function = draw(
+        st.sampled_from(
+            (
+                "count",
+                "count_distinct",
+                "sum",
+                "avg",
+                "min",
+                "max",
+                "distinct",
+                "avgspd",
+            )
+        )
+    )
     if function == "avgspd":
         return Aggregate(function=function)
     if function == "distinct":
         return Aggregate(function=function, group=group)
-    argument = draw(arguments | st.none()) if function in ("count", "count_distinct") else draw(arguments)
-    return Aggregate(function=function, argument=argument, group=draw(st.sampled_from((group, None))))
+    argument = (
+        draw(arguments | st.none())
+        if function in ("count", "count_distinct")
+        else draw(arguments)
+    )
+    return Aggregate(
+        function=function, argument=argument, group=draw(st.sampled_from((group, None)))
+    )
 
 
 @st.composite
@@ -177,11 +316,17 @@ def plans(draw: st.DrawFn) -> Plan:
     if "a" in chosen:
         chosen = {"aggregate": draw(aggregates("join" in joined))}
     elif "c" in chosen:
-        chosen = {"columns": tuple(draw(st.dictionaries(texts, canonical, min_size=1, max_size=3)).items())}
+        chosen = {
+            "columns": tuple(
+                draw(st.dictionaries(texts, canonical, min_size=1, max_size=3)).items()
+            )
+        }
     stream = draw(names)
     return Plan(
         stream=stream,
-        inside=draw(st.none() | boxes | circles | areas() | moving_boxes | moving_circles),
+        inside=draw(
+            st.none() | boxes | circles | areas() | moving_boxes | moving_circles
+        ),
         neighbours=draw(st.none() | neighbours),
         where=draw(st.none() | conditions.map(_where_or_none)),
         window=draw(st.none() | windows),
@@ -190,7 +335,9 @@ def plans(draw: st.DrawFn) -> Plan:
         frame=draw(st.none() | frames),
         transforms=draw(transforms),
         compare=draw(st.none() | compares),
-        emit=draw(st.sampled_from(("changes", "every", "istream", "dstream", "rstream"))),
+        emit=draw(
+            st.sampled_from(("changes", "every", "istream", "dstream", "rstream"))
+        ),
         **joined,
         **chosen,
     )
@@ -215,7 +362,9 @@ def test_the_canonical_text_of_a_plan_means_the_plan(plan: Plan, name: str):
     assert to_text(statement.plan, name) == text
 
 
-@given(region=boxes | circles | areas() | moving_boxes | moving_circles, name=query_names)
+@given(
+    region=boxes | circles | areas() | moving_boxes | moving_circles, name=query_names
+)
 def test_a_named_area_survives_text(region: Region, name: str):
     (created,) = parse(f"CREATE AREA {quoted(name)} AS {region_text(region)}")
     assert (created.name, created.region) == (name, region)
@@ -254,7 +403,9 @@ def nearly_right(draw: st.DrawFn) -> str:
 
 @pytest.mark.spec("P4")
 @given(text=nearly_right())
-def test_a_text_that_is_nearly_right_gives_plans_or_an_error_that_points_into_it(text: str):
+def test_a_text_that_is_nearly_right_gives_plans_or_an_error_that_points_into_it(
+    text: str,
+):
     try:
         statements = parse(text)
         check(Home(Path("nowhere")), STREAMS, statements)
@@ -278,7 +429,11 @@ def misspelt(draw: st.DrawFn) -> str:
     text = draw(st.sampled_from(TEXTS))
     for _ in range(draw(st.integers(1, 4))):
         at, length = draw(st.integers(0, len(text))), draw(st.integers(0, 3))
-        text = text[:at] + draw(st.text(st.sampled_from(LETTERS), max_size=2)) + text[at + length :]
+        text = (
+            text[:at]
+            + draw(st.text(st.sampled_from(LETTERS), max_size=2))
+            + text[at + length :]
+        )
     return text
 
 
@@ -297,18 +452,39 @@ def test_a_misspelt_text_gives_statements_or_errors_that_point_into_it(text: str
     else:
         for statement in statements:
             if statement.plan is not None:
-                assert parse(to_text(statement.plan, statement.name or "q"))[0].plan == statement.plan
+                assert (
+                    parse(to_text(statement.plan, statement.name or "q"))[0].plan
+                    == statement.plan
+                )
 
 
 STREAMS = {
     name: StreamSettings(
-        name=name, format="csv", columns=Columns(object="id", x="x", y="y"), crs="planar",
-        attributes={"state": "string", "type": "string", "line": "string", "size": "long", "order": "long"},
+        name=name,
+        format="csv",
+        columns=Columns(object="id", x="x", y="y"),
+        crs="planar",
+        attributes={
+            "state": "string",
+            "type": "string",
+            "line": "string",
+            "size": "long",
+            "order": "long",
+        },
     )
     for name in ("taxis", "moving_objects", "ships", "ships-dk", "buses", "table")
-}  # fmt: skip
-COLUMNS = columns_of({"speed": "double", "kind": "string", "n": "long", "ok": "bool", "to": "long", "a b": "string",
-                      "date": "string"})  # fmt: skip
+}
+COLUMNS = columns_of(
+    {
+        "speed": "double",
+        "kind": "string",
+        "n": "long",
+        "ok": "bool",
+        "to": "long",
+        "a b": "string",
+        "date": "string",
+    }
+)
 
 
 @given(text=expressions)

@@ -22,7 +22,14 @@ from st_common.testing.log_writer import bare_log
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y", gone="gone")
 STREAMS = {
     name: StreamSettings(
-        name=name, format="csv", columns=COLUMNS, time_unit="s", max_ahead_s=None, crs=crs, silence_s=40, engine="local"
+        name=name,
+        format="csv",
+        columns=COLUMNS,
+        time_unit="s",
+        max_ahead_s=None,
+        crs=crs,
+        silence_s=40,
+        engine="local",
     )
     for name, crs in (("cars", "EPSG:4326"), ("robots-2", "planar"))
 }
@@ -54,7 +61,9 @@ def fixes(seed: int) -> bytes:
     for t in range(0, 61, 10):
         for n, (x, y) in enumerate(rng.random((60, 2))):
             if n > 1 or not t:
-                lines.append(f"o{n},{t},{x!r},{y!r},".replace("np.float64(", "").replace(")", ""))
+                lines.append(
+                    f"o{n},{t},{x!r},{y!r},".replace("np.float64(", "").replace(")", "")
+                )
     return "\n".join([*lines, "o0,60,,,true"]).encode()
 
 
@@ -77,15 +86,21 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 @pytest.fixture
 def ask(home: Home) -> Callable[[str], list[tuple]]:
-    return lambda text: [tuple(row.values()) for row in sql(home, text, lambda: STREAMS).to_pylist()]
+    return lambda text: [
+        tuple(row.values()) for row in sql(home, text, lambda: STREAMS).to_pylist()
+    ]
 
 
 @pytest.mark.spec("P8")
 def test_the_printed_select_gives_the_answers_of_all_queries_with_a_region(home: Home):
     found = sql(home, PRINTED, lambda: STREAMS).to_pylist()
-    names = [f"{stream[:4]}_{name}" for stream in STREAMS for name in REGIONS] + ["date_line"]
+    names = [f"{stream[:4]}_{name}" for stream in STREAMS for name in REGIONS] + [
+        "date_line"
+    ]
     answers = {name: set(answer(home, name)["object"].to_pylist()) for name in names}
-    assert {name for name in names if not answers[name]} == {name for name in names if "_around_" in name}
+    assert {name for name in names if not answers[name]} == {
+        name for name in names if "_around_" in name
+    }
     assert sorted((row["ID"], row["ID_1"]) for row in found) == sorted(
         (name, member) for name in names for member in answers[name]
     )
@@ -98,40 +113,60 @@ def test_the_condition_stands_anywhere_in_a_select(ask: Callable[[str], list[tup
     pairs = ask(PRINTED)
     rest = 'FROM QueryTable AS "the q" JOIN objecttable o ON o.Location inside "the q".REGION'
     assert sorted(ask(f'SELECT "the q".ID, o.ID {rest}')) == sorted(pairs)
-    per_query = ask(f'SELECT "the q".ID, count(*) {rest} GROUP BY ALL HAVING count(*) > 5 ORDER BY ALL -- busy\n')
+    per_query = ask(
+        f'SELECT "the q".ID, count(*) {rest} GROUP BY ALL HAVING count(*) > 5 ORDER BY ALL -- busy\n'
+    )
     assert dict(per_query)["cars_box"] == sum(query == "cars_box" for query, _ in pairs)
     every = ask("SELECT q.ID, o.ID FROM QueryTable q, ObjectTable o")
     outside = ask(
         "SELECT q.ID, o.ID FROM QueryTable q, ObjectTable o WHERE NOT coalesce(o.location INSIDE q.region, false)"
     )
     assert len(outside) == len(every) - len(pairs)
-    assert ask("SELECT 'O.location INSIDE Q.region' FROM QueryTable LIMIT 1") == [("O.location INSIDE Q.region",)]
+    assert ask("SELECT 'O.location INSIDE Q.region' FROM QueryTable LIMIT 1") == [
+        ("O.location INSIDE Q.region",)
+    ]
 
 
 @pytest.mark.spec("P8")
 def test_what_the_two_tables_hold(ask: Callable[[str], list[tuple]]):
     shown = "SELECT version, stream, kind, focal, region, minx, maxy FROM QueryTable WHERE ID = '{}'"
-    assert ask(shown.format("cars_box")) == [(1, "cars", "box", None, "(0.2, 0.2, 0.6, 0.7)", 0.2, 0.7)]
-    assert ask(shown.format("nearest")) == [(1, "cars", "k nearest", None, None, None, None)]
+    assert ask(shown.format("cars_box")) == [
+        (1, "cars", "box", None, "(0.2, 0.2, 0.6, 0.7)", 0.2, 0.7)
+    ]
+    assert ask(shown.format("nearest")) == [
+        (1, "cars", "k nearest", None, None, None, None)
+    ]
     assert ask(shown.format("robo_around_nobody")) == [
         (1, "robots-2", "moving box", "nobody", "('M', 'nobody', 1, 1)", None, None)
     ]
     assert ask(shown.format("dropped")) == []
     centre = "SELECT abs((q.minx + q.maxx) / 2 - o.x) < 1e-6, q.maxx - q.minx < 0.6 FROM QueryTable q, ObjectTable o "
-    assert ask(centre + "WHERE q.ID = 'cars_moving_circle' AND o.stream = q.stream AND o.ID = q.focal") == [
-        (True, True)
-    ]
-    assert ask("SELECT stream, count(*), max(epoch(event_ts)) FROM ObjectTable GROUP BY ALL ORDER BY ALL") == [
-        ("cars", 58, 60.0), ("robots-2", 58, 60.0)
-    ]  # fmt: skip
-    assert ask("SELECT count(*) FROM ObjectTable WHERE location = format('POINT({} {})', x, y)") == [(116,)]
+    assert ask(
+        centre
+        + "WHERE q.ID = 'cars_moving_circle' AND o.stream = q.stream AND o.ID = q.focal"
+    ) == [(True, True)]
+    assert ask(
+        "SELECT stream, count(*), max(epoch(event_ts)) FROM ObjectTable GROUP BY ALL ORDER BY ALL"
+    ) == [("cars", 58, 60.0), ("robots-2", 58, 60.0)]
+    assert ask(
+        "SELECT count(*) FROM ObjectTable WHERE location = format('POINT({} {})', x, y)"
+    ) == [(116,)]
 
 
-def test_without_fixes_the_tables_are_empty_and_without_settings_they_are_unknown(tmp_path: Path):
+def test_without_fixes_the_tables_are_empty_and_without_settings_they_are_unknown(
+    tmp_path: Path,
+):
     empty = Home(tmp_path)
     assert sql(empty, PRINTED, lambda: STREAMS).num_rows == 0
-    register(empty, STREAMS, parse("REGISTER QUERY q AS SELECT * FROM cars INSIDE ('M', 'o7', 1, 1)"), owner="ada")
-    assert sql(empty, "SELECT ID, minx FROM QueryTable", lambda: STREAMS).to_pylist() == [{"ID": "q", "minx": None}]
+    register(
+        empty,
+        STREAMS,
+        parse("REGISTER QUERY q AS SELECT * FROM cars INSIDE ('M', 'o7', 1, 1)"),
+        owner="ada",
+    )
+    assert sql(
+        empty, "SELECT ID, minx FROM QueryTable", lambda: STREAMS
+    ).to_pylist() == [{"ID": "q", "minx": None}]
     with pytest.raises(QueryError, match="QueryTable does not exist"):
         sql(empty, "SELECT * FROM QueryTable")
 
@@ -140,8 +175,14 @@ def test_without_fixes_the_tables_are_empty_and_without_settings_they_are_unknow
     ("text", "says"),
     [
         ("SELECT * FROM QueryTabel", "did you mean QueryTable?"),
-        ("SELECT * FROM QueryTable, ObjectTable WHERE location INSIDE region", "O.location INSIDE Q.region, with O"),
-        ("SELECT * FROM changes c WHERE c.location INSIDE c.region", "O.location INSIDE Q.region, with O"),
+        (
+            "SELECT * FROM QueryTable, ObjectTable WHERE location INSIDE region",
+            "O.location INSIDE Q.region, with O",
+        ),
+        (
+            "SELECT * FROM changes c WHERE c.location INSIDE c.region",
+            "O.location INSIDE Q.region, with O",
+        ),
     ],
 )
 def test_what_is_nearly_right_is_told(home: Home, text: str, says: str):
@@ -151,7 +192,14 @@ def test_what_is_nearly_right_is_told(home: Home, text: str, says: str):
 
 
 @pytest.mark.parametrize(
-    "text", ["SELECT 'open", "", "O.location INSIDE", "SELECT a INSIDE b", "O.location INSIDE Q.text"]
+    "text",
+    [
+        "SELECT 'open",
+        "",
+        "O.location INSIDE",
+        "SELECT a INSIDE b",
+        "O.location INSIDE Q.text",
+    ],
 )
 def test_other_texts_stay_as_they_are(text: str):
     assert rewritten(text) == text
@@ -161,7 +209,9 @@ def test_other_texts_stay_as_they_are(text: str):
 def test_the_command_answers_it_too(home: Home, tmp_path: Path):
     conf = tmp_path / "streams.toml"
     head = 'format = "csv"\ntime_unit = "s"\nsilence_s = 40\nmax_ahead_s = "off"\n'
-    columns = 'columns = { object = "id", event_ts = "t", x = "x", y = "y", gone = "gone" }\n'
+    columns = (
+        'columns = { object = "id", event_ts = "t", x = "x", y = "y", gone = "gone" }\n'
+    )
     conf.write_text(f"[streams.cars]\n{head}{columns}")
     argv = [
         "--home",

@@ -18,20 +18,74 @@ from st_common.testing.effort import tries
 NUMBERS = st.one_of(
     st.integers(0, 200).map(str),
     st.floats(0, 1e6, allow_nan=False).map(lambda value: f"{value:.6f}"),
-    st.sampled_from(("0", "007", "180", "1.", ".5", "-3", "+4", "1e3", "1e400", "1_0", "0x1F", "5m", "--2\n1", "'1'",
-                     "x", "12345678901234567", "/* 1 */ 2", "1 2", "(1)", "-0", "9182736450")),
-)  # fmt: skip
+    st.sampled_from(
+        (
+            "0",
+            "007",
+            "180",
+            "1.",
+            ".5",
+            "-3",
+            "+4",
+            "1e3",
+            "1e400",
+            "1_0",
+            "0x1F",
+            "5m",
+            "--2\n1",
+            "'1'",
+            "x",
+            "12345678901234567",
+            "/* 1 */ 2",
+            "1 2",
+            "(1)",
+            "-0",
+            "9182736450",
+        )
+    ),
+)
 STRINGS = st.one_of(
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6).map(
         lambda value: "'" + value.replace("'", "''") + "'"
     ),
-    st.sampled_from(("'M'", "'m'", "'car7'", "''", "'it''s'", "'a;b'", "'--'", "N'a'", '"a"', "7", "'POINT (1 2)'",
-                     "'POLYGON ((0 0, 1 0, 1 1, 0 0))'", "'POLYGON ((0 0, 9 0, 9 9, 0 0))'", "E'a\\'b'", "'\\'")),
-)  # fmt: skip
+    st.sampled_from(
+        (
+            "'M'",
+            "'m'",
+            "'car7'",
+            "''",
+            "'it''s'",
+            "'a;b'",
+            "'--'",
+            "N'a'",
+            '"a"',
+            "7",
+            "'POINT (1 2)'",
+            "'POLYGON ((0 0, 1 0, 1 1, 0 0))'",
+            "'POLYGON ((0 0, 9 0, 9 9, 0 0))'",
+            "E'a\\'b'",
+            "'\\'",
+        )
+    ),
+)
 NAMES = st.one_of(
     st.integers(0, 99).map("q{}".format),
     st.sampled_from(
-        ('"a b"', '" a"', '""', '"a""b"', "select", "SHOW", "inside1", "GROUP", "_", "é", "q-1", "home", "9a")
+        (
+            '"a b"',
+            '" a"',
+            '""',
+            '"a""b"',
+            "select",
+            "SHOW",
+            "inside1",
+            "GROUP",
+            "_",
+            "é",
+            "q-1",
+            "home",
+            "9a",
+        )
     ),
 )
 UNITS = st.sampled_from(("m", "km", "s", "min", "", "parsec"))
@@ -69,7 +123,9 @@ SHAPES = (
     "REGISTER QUERY {name} AS SELECT * FROM cars INSIDE ({n}, {n}, {n}",
     "REGISTER QUERY {name} AS\n  SELECT *\n  FROM cars\tWHERE kind = {s} -- {s}\n",
 )
-GAPS = st.sampled_from((";", ";\n", " ;\r\n  ", ";-- a; b\n", "; /* 'x;' */ ", "\n;\n;\n", ";\u00a0"))
+GAPS = st.sampled_from(
+    (";", ";\n", " ;\r\n  ", ";-- a; b\n", "; /* 'x;' */ ", "\n;\n;\n", ";\u00a0")
+)
 
 
 @st.composite
@@ -78,7 +134,11 @@ def filled(draw, shape):
     text = ""
     for part in shape.split("{"):
         slot, brace, rest = part.partition("}")
-        value = {"n": NUMBERS, "s": STRINGS, "name": NAMES, "u": UNITS}[slot] if brace else None
+        value = (
+            {"n": NUMBERS, "s": STRINGS, "name": NAMES, "u": UNITS}[slot]
+            if brace
+            else None
+        )
         text += draw(value) + rest if value is not None else part
     return text
 
@@ -98,7 +158,9 @@ def _seen(text):
         found, problems = parse(text, file="f.sql"), []
     except TextError as error:
         found, problems = error.understood, error.problems
-    said = [{field.name: getattr(one, field.name) for field in fields(one)} for one in found]
+    said = [
+        {field.name: getattr(one, field.name) for field in fields(one)} for one in found
+    ]
     return [{**one, "spans": dict(one["spans"])} for one in said], list(problems)
 
 
@@ -114,14 +176,18 @@ def test_a_statement_says_what_it_says_when_it_is_parsed_alone(text):
 @pytest.mark.spec("S4")
 @tries(400)
 @given(st.data())
-def test_what_has_the_pattern_of_a_statement_has_its_literals_where_they_are_looked_for(data):
+def test_what_has_the_pattern_of_a_statement_has_its_literals_where_they_are_looked_for(
+    data,
+):
     shape = data.draw(st.sampled_from(SHAPES))
     first, other = (data.draw(filled(shape)) for _ in range(2))
     kinds, literals, between = literals_of(first)
     other_kinds, others, _ = literals_of(other)
     varying = data.draw(st.sets(st.integers(0, len(literals))))
     found = pattern_of(literals, between, varying).fullmatch(other)
-    if kinds == other_kinds and all(one == others[n] for n, one in enumerate(literals) if n not in varying):
+    if kinds == other_kinds and all(
+        one == others[n] for n, one in enumerate(literals) if n not in varying
+    ):
         assert found is not None
         assert list(found.groups()) == others
     else:

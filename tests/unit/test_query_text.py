@@ -26,8 +26,21 @@ AND OR NOT IN IS LIKE CAST INT EXISTS ANY ALL WHEN THEN END fid partner object s
 CREATE AREA a FEATURE( SHOW QUERIES EXPLAIN min_step origin windows 'full' km/h kn ST_Within( [ROWS COMPARE_WITH tag
 """
 START = "REGISTER QUERY q AS SELECT * FROM s "
-PHRASES = ("COMPARE WITH (1, 2, 3, 4)", "[RANGE BY 5 km RATTR SPACE]", "[ROWS 5]", START)
-WORDS = (*VOCABULARY.split(), *PHRASES, "(1, 2, 3, 4)", "ST_Intersects(s, l)", "\0", "\n", "\u2028")
+PHRASES = (
+    "COMPARE WITH (1, 2, 3, 4)",
+    "[RANGE BY 5 km RATTR SPACE]",
+    "[ROWS 5]",
+    START,
+)
+WORDS = (
+    *VOCABULARY.split(),
+    *PHRASES,
+    "(1, 2, 3, 4)",
+    "ST_Intersects(s, l)",
+    "\0",
+    "\n",
+    "\u2028",
+)
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -39,7 +52,9 @@ def plan_of(text: str) -> Plan:
 
 
 @pytest.mark.spec("P4")
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.sql")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(GOLDEN.glob("*.sql")), ids=lambda path: path.stem
+)
 def test_a_golden_text_gives_its_plan_and_its_canonical_text(path: Path):
     text, plan, canonical = path.read_text(encoding="utf-8").strip().split("\n\n")
     *areas, statement = parse(text)
@@ -51,9 +66,20 @@ def test_a_golden_text_gives_its_plan_and_its_canonical_text(path: Path):
 
 @pytest.mark.spec("G4")
 @given(x1=numbers, y1=numbers, x2=numbers, y2=numbers)
-def test_two_corners_in_any_order_are_one_box(x1: float, y1: float, x2: float, y2: float):
-    found = {plan_of(f"REGISTER QUERY q AS SELECT * FROM s INSIDE ({a!r}, {b!r}, {c!r}, {d!r})").inside
-             for a, b, c, d in ((x1, y1, x2, y2), (x2, y2, x1, y1), (x1, y2, x2, y1), (x2, y1, x1, y2))}  # fmt: skip
+def test_two_corners_in_any_order_are_one_box(
+    x1: float, y1: float, x2: float, y2: float
+):
+    found = {
+        plan_of(
+            f"REGISTER QUERY q AS SELECT * FROM s INSIDE ({a!r}, {b!r}, {c!r}, {d!r})"
+        ).inside
+        for a, b, c, d in (
+            (x1, y1, x2, y2),
+            (x2, y2, x1, y1),
+            (x1, y2, x2, y1),
+            (x2, y1, x1, y2),
+        )
+    }
     (box,) = found
     assert box is not None
     assert sorted((x1, x2)) == [box.minx, box.maxx]
@@ -62,7 +88,9 @@ def test_two_corners_in_any_order_are_one_box(x1: float, y1: float, x2: float, y
 
 @given(
     text=st.one_of(
-        st.text(), st.lists(st.sampled_from(WORDS)).map(" ".join), st.lists(st.sampled_from(WORDS)).map("".join)
+        st.text(),
+        st.lists(st.sampled_from(WORDS)).map(" ".join),
+        st.lists(st.sampled_from(WORDS)).map("".join),
     )
 )
 @example("(" * 5000)
@@ -87,13 +115,18 @@ def test_any_text_gives_statements_or_one_error_that_points_into_it(text: str):
             assert "\n" not in str(problem)
     else:
         assert all(
-            parse(statement.text)[0] == statement for statement in statements if statement.line == 1 == statement.column
+            parse(statement.text)[0] == statement
+            for statement in statements
+            if statement.line == 1 == statement.column
         )
 
 
 @given(
     texts=st.lists(
-        st.sampled_from(("DROP QUERY a", "REGISTER QUERY b AS SELECT * FROM s INSIDE (0, 0, 1, 1)")), min_size=1
+        st.sampled_from(
+            ("DROP QUERY a", "REGISTER QUERY b AS SELECT * FROM s INSIDE (0, 0, 1, 1)")
+        ),
+        min_size=1,
     )
 )
 def test_each_statement_knows_its_text_and_place(texts: list[str]):
@@ -102,15 +135,26 @@ def test_each_statement_knows_its_text_and_place(texts: list[str]):
     assert [statement.text for statement in statements] == texts
     lines = whole.split("\n")
     for statement in statements:
-        assert lines[statement.line - 1][statement.column - 1 :].startswith(statement.text)
+        assert lines[statement.line - 1][statement.column - 1 :].startswith(
+            statement.text
+        )
 
 
 @pytest.mark.parametrize(
     ("unit", "metres"),
-    [("m", 7.0), ("km", 7000.0), ("ft", 2.1336), ("mi", 11265.408), ("nmi", 12964.0), ("KM", 7000.0)],
+    [
+        ("m", 7.0),
+        ("km", 7000.0),
+        ("ft", 2.1336),
+        ("mi", 11265.408),
+        ("nmi", 12964.0),
+        ("KM", 7000.0),
+    ],
 )
 def test_a_distance_is_stored_in_metres(unit: str, metres: float):
-    plan = plan_of(f"REGISTER QUERY q AS SELECT * FROM s JOIN l ON ST_DWithin(s, l, 7 {unit})")
+    plan = plan_of(
+        f"REGISTER QUERY q AS SELECT * FROM s JOIN l ON ST_DWithin(s, l, 7 {unit})"
+    )
     assert plan.join is not None
     assert math.isclose(plan.join.distance_m, metres, rel_tol=1e-12)
 
@@ -118,11 +162,21 @@ def test_a_distance_is_stored_in_metres(unit: str, metres: float):
 @pytest.mark.parametrize(
     ("written", "stored"),
     [
-        ("5 kms", 5000), ("2 metres", 2), ("0.5 Miles", 804.672), ("1 min", 60), ("2 hours", 7200), ("250 ms", 0.25),
-        ("36 km/h", 10), ("10 kn", 18520 / 3600), ("1 mph", 1609.344 / 3600), ("7 m/s", 7), ("-3 m/s", -3),
-        (".5 km", 500), ("90 ft/min", 0.4572),
+        ("5 kms", 5000),
+        ("2 metres", 2),
+        ("0.5 Miles", 804.672),
+        ("1 min", 60),
+        ("2 hours", 7200),
+        ("250 ms", 0.25),
+        ("36 km/h", 10),
+        ("10 kn", 18520 / 3600),
+        ("1 mph", 1609.344 / 3600),
+        ("7 m/s", 7),
+        ("-3 m/s", -3),
+        (".5 km", 500),
+        ("90 ft/min", 0.4572),
     ],
-)  # fmt: skip
+)
 def test_a_number_with_a_unit_is_in_metres_and_seconds(written: str, stored: float):
     where = plan_of(f"REGISTER QUERY q AS SELECT * FROM s WHERE a > {written}").where
     assert where is not None
@@ -141,7 +195,9 @@ def test_a_number_with_a_unit_is_in_metres_and_seconds(written: str, stored: flo
 def test_extents_of_windows_are_metres_in_any_spelling(window: str):
     frame = plan_of(f"REGISTER QUERY q AS SELECT * FROM s {window}").frame
     slide = Extent(by="space", amount=10_000.0)
-    assert frame == Frame(sliding=(Sliding(range=Extent(by="space", amount=50_000.0), slide=slide),))
+    assert frame == Frame(
+        sliding=(Sliding(range=Extent(by="space", amount=50_000.0), slide=slide),)
+    )
 
 
 WORDS_OF_WINDOWS = "range rows slide rattr sattr space compare area istream feature circle stamps explain key filter"
@@ -151,16 +207,33 @@ WORDS_OF_WINDOWS = "range rows slide rattr sattr space compare area istream feat
 def test_words_of_windows_stay_names_elsewhere(word: str):
     text = f"REGISTER QUERY {word} AS SELECT {word} FROM {word} {word} WHERE {word}.{word} = 1 INSIDE (1, 2, 3, 4)"
     plan = plan_of(text)
-    assert (plan.stream, plan.columns, plan.where) == (word, ((word, word),), f"{word} = 1")
+    assert (plan.stream, plan.columns, plan.where) == (
+        word,
+        ((word, word),),
+        f"{word} = 1",
+    )
 
 
 def test_other_statements_say_what_they_are_about():
-    statements = parse("SHOW QUERIES; show areas; SHOW streams; EXPLAIN q; EXPLAIN SELECT * FROM s; DROP AREA a")
+    statements = parse(
+        "SHOW QUERIES; show areas; SHOW streams; EXPLAIN q; EXPLAIN SELECT * FROM s; DROP AREA a"
+    )
     assert [(s.op, s.name, s.what) for s in statements] == [
-        ("show", "", "queries"), ("show", "", "areas"), ("show", "", "streams"), ("explain", "q", None),
-        ("explain", "", None), ("drop_area", "a", None),
-    ]  # fmt: skip
-    assert [statement.plan for statement in statements] == [None, None, None, None, Plan(stream="s"), None]
+        ("show", "", "queries"),
+        ("show", "", "areas"),
+        ("show", "", "streams"),
+        ("explain", "q", None),
+        ("explain", "", None),
+        ("drop_area", "a", None),
+    ]
+    assert [statement.plan for statement in statements] == [
+        None,
+        None,
+        None,
+        None,
+        Plan(stream="s"),
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +249,12 @@ def test_conditions_join_or_choose_in_any_order_and_place(text: str):
     plan = plan_of(f"REGISTER QUERY q AS SELECT * FROM s {text}")
     assert plan.join is not None
     join = LayerJoin(
-        layer=plan.join.layer, predicate="equals", kinds=("a",), left="line", right="ref", tags=(("t", "x"),)
+        layer=plan.join.layer,
+        predicate="equals",
+        kinds=("a",),
+        left="line",
+        right="ref",
+        tags=(("t", "x"),),
     )
     assert (plan.join, plan.where) == (join, "a > 1 AND b")
 
@@ -188,7 +266,11 @@ class Home:
         return BOX if name.lower() == "centre" else None
 
     def feature(self, layer: str, fid: str) -> Region | None:
-        return Area(wkt="POLYGON ((0 0, 0 1, 1 1, 0 0))") if (layer, fid) == ("parks", "p1") else None
+        return (
+            Area(wkt="POLYGON ((0 0, 0 1, 1 1, 0 0))")
+            if (layer, fid) == ("parks", "p1")
+            else None
+        )
 
     def names(self) -> Collection[str]:
         return ["centre"]
@@ -210,7 +292,12 @@ def test_a_named_area_is_the_region_that_it_names_there():
     assert first.plan is not None
     assert first.plan.inside == BOX
     new = Box(minx=5.0, miny=6.0, maxx=7.0, maxy=8.0)
-    assert (created.op, created.name, created.region, again.region) == ("create_area", "Centre", new, new)
+    assert (created.op, created.name, created.region, again.region) == (
+        "create_area",
+        "Centre",
+        new,
+        new,
+    )
     assert second.plan is not None
     assert (second.plan.inside, second.plan.frame) == (new, Frame(regions=(new,)))
     assert feature.region == Home().feature("parks", "p1")
@@ -219,15 +306,43 @@ def test_a_named_area_is_the_region_that_it_names_there():
 @pytest.mark.parametrize(
     ("text", "at", "says"),
     [
-        ("REGISTER QUERY q AS SELECT * FROM s INSIDE centr", "centr", "unknown area 'centr' (did you mean centre?)"),
-        ("REGISTER QUERY q AS SELECT * FROM s INSIDE zz", "zz", "CREATE AREA zz AS (x1, y1, x2, y2)"),
-        ("DROP AREA centre; REGISTER QUERY q AS SELECT * FROM s INSIDE centre", "centre", "unknown area 'centre'"),
-        ("CREATE AREA a AS FEATURE (park, 'p1')", "park,", "unknown layer 'park' (did you mean parks?)"),
-        ("CREATE AREA a AS FEATURE (parks, 'p2')", "'p2'", "layer parks has no feature 'p2'"),
+        (
+            "REGISTER QUERY q AS SELECT * FROM s INSIDE centr",
+            "centr",
+            "unknown area 'centr' (did you mean centre?)",
+        ),
+        (
+            "REGISTER QUERY q AS SELECT * FROM s INSIDE zz",
+            "zz",
+            "CREATE AREA zz AS (x1, y1, x2, y2)",
+        ),
+        (
+            "DROP AREA centre; REGISTER QUERY q AS SELECT * FROM s INSIDE centre",
+            "centre",
+            "unknown area 'centre'",
+        ),
+        (
+            "CREATE AREA a AS FEATURE (park, 'p1')",
+            "park,",
+            "unknown layer 'park' (did you mean parks?)",
+        ),
+        (
+            "CREATE AREA a AS FEATURE (parks, 'p2')",
+            "'p2'",
+            "layer parks has no feature 'p2'",
+        ),
         ("CREATE AREA a AS FEATURE (parks)", "parks", "expected 2 parts, not 1"),
-        ("CREATE AREA a AS FEATURE ('parks', 'p1')", "'parks'", "expected the name of a layer"),
+        (
+            "CREATE AREA a AS FEATURE ('parks', 'p1')",
+            "'parks'",
+            "expected the name of a layer",
+        ),
         ("CREATE AREA a (1, 2, 3, 4)", "(1", "expected AS and a region"),
-        ("CREATE AREA a AS SELECT", "SELECT", "expected (x1, y1, x2, y2), or another region"),
+        (
+            "CREATE AREA a AS SELECT",
+            "SELECT",
+            "expected (x1, y1, x2, y2), or another region",
+        ),
         ("CREATE AREA a AS (1, 2, 3)", "1, 2", "expected 4 numbers, not 3"),
         ("CREATE AREA a AS (1, 2, 3, 4) WHERE x", "WHERE", "expected ';'"),
         ("SHOW QUERY", "QUERY", "did you mean QUERIES?"),
@@ -258,7 +373,14 @@ def test_a_select_alone_is_read_for_who_explains_it():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "DROP QUERY a", "SELECT * FROM s; SELECT * FROM s", "SELECT * FROM s x y", "SELECT * FROM s INSIDE b"]
+    "text",
+    [
+        "",
+        "DROP QUERY a",
+        "SELECT * FROM s; SELECT * FROM s",
+        "SELECT * FROM s x y",
+        "SELECT * FROM s INSIDE b",
+    ],
 )
 def test_what_is_no_select_is_none(text: str):
     with pytest.raises(TextError):
@@ -275,7 +397,12 @@ def test_all_that_is_wrong_with_the_clauses_of_a_statement_comes_at_once():
         parse(text)
     places = [(problem.line, problem.column) for problem in caught.value.problems]
     assert places == sorted(places)
-    assert [sum(line == at for at, _ in places) for line in (1, 2, 3, 4)] == [4, 6, 7, 6]
+    assert [sum(line == at for at, _ in places) for line in (1, 2, 3, 4)] == [
+        4,
+        6,
+        7,
+        6,
+    ]
 
 
 @pytest.mark.spec("P4")
@@ -283,35 +410,58 @@ def test_all_that_is_wrong_with_the_clauses_of_a_statement_comes_at_once():
     ("text", "places"),
     [
         ("SELECT a b FROM s INSIDE (1, 2) KNN (0, 1, 1)", ("b", "1, 2)", "0, 1")),
-        ("SELECT EXTRACT(foo, FROM t), 1 + FROM s WHERE a = l.b WINDOW 5", ("FROM t", None)),
-        ("SELECT * FROM s JOIN l ON ST_Intersect(s, l) WHERE l.kind = 'x' INSIDE (1, 2", ("ST_Intersect", None)),
-        ("SELECT * FROM s INSDE (1, 2) WHERE a = EMIT EVRY WITH (plan = x)", ("INSDE", "EMIT", "EVRY", "x)")),
+        (
+            "SELECT EXTRACT(foo, FROM t), 1 + FROM s WHERE a = l.b WINDOW 5",
+            ("FROM t", None),
+        ),
+        (
+            "SELECT * FROM s JOIN l ON ST_Intersect(s, l) WHERE l.kind = 'x' INSIDE (1, 2",
+            ("ST_Intersect", None),
+        ),
+        (
+            "SELECT * FROM s INSDE (1, 2) WHERE a = EMIT EVRY WITH (plan = x)",
+            ("INSDE", "EMIT", "EVRY", "x)"),
+        ),
         ("SELECT * FROM s EMIT CHANGE WITH VALID UNTIL KNN (3, 1)", ("CHANGE", "3, 1")),
-        ("SELECT * FROM s INSIDE (1, 2, 3, 4) INSIDE (1, 2, 3, 4) WINDOW 5 kn", ("INSIDE (1, 2, 3, 4) W", "kn")),
+        (
+            "SELECT * FROM s INSIDE (1, 2, 3, 4) INSIDE (1, 2, 3, 4) WINDOW 5 kn",
+            ("INSIDE (1, 2, 3, 4) W", "kn"),
+        ),
         ("SELECT * FROM s [ROWS] WHERE", ("]",)),
         ("SELECT * FROM s WHERE a > 5 kmm INSIDE x", ("kmm", "x")),
         ("SELECT COUNT(*), a FROM s GROUP BY INSIDE (1, 2, 3)", ("INSIDE", "1, 2")),
         ("SELECT * FROM s INSIDE (1, 2 DROP QUERY a", ("DROP",)),
     ],
 )
-def test_behind_a_clause_that_cannot_be_read_the_next_one_is(text: str, places: tuple[str | None, ...]):
+def test_behind_a_clause_that_cannot_be_read_the_next_one_is(
+    text: str, places: tuple[str | None, ...]
+):
     with pytest.raises(TextError) as caught:
         parse("REGISTER QUERY q AS\n" + text)
     found = [problem.column for problem in caught.value.problems]
-    assert found == [len(text) + 1 if place is None else text.rindex(place) + 1 for place in places]
+    assert found == [
+        len(text) + 1 if place is None else text.rindex(place) + 1 for place in places
+    ]
 
 
 @pytest.mark.parametrize("quote", ["\u2018", "\u2019", "\u201d", "\u00b4"])
 def test_a_quote_as_papers_print_it_is_named(quote: str):
     with pytest.raises(TextError) as caught:
-        parse(f"REGISTER QUERY q AS SELECT * FROM s WHERE a = {quote}b{quote} AND b = '{quote}'")
+        parse(
+            f"REGISTER QUERY q AS SELECT * FROM s WHERE a = {quote}b{quote} AND b = '{quote}'"
+        )
     assert [problem.column for problem in caught.value.problems] == [47]
     assert f"{quote} is no quote here" in str(caught.value)
 
 
 def test_replace_and_drop_are_statements_and_blanks_are_none():
-    statements = parse(";; DROP QUERY a; -- a comment\nREPLACE QUERY b AS SELECT * FROM s;;")
-    assert [(s.op, s.name, s.plan) for s in statements] == [("drop", "a", None), ("replace", "b", Plan(stream="s"))]
+    statements = parse(
+        ";; DROP QUERY a; -- a comment\nREPLACE QUERY b AS SELECT * FROM s;;"
+    )
+    assert [(s.op, s.name, s.plan) for s in statements] == [
+        ("drop", "a", None),
+        ("replace", "b", Plan(stream="s")),
+    ]
     assert parse(" \n-- nothing") == []
 
 
@@ -325,43 +475,87 @@ JOIN = REGISTER + "JOIN l ON ST_Intersects(s, l) "
     [
         ("REGSTER QUERY q AS SELECT * FROM s", "REGSTER", "did you mean REGISTER?"),
         ("REGISTER QURY q AS SELECT * FROM s", "QURY", "did you mean QUERY?"),
-        ("REGISTER QUERY AS SELECT * FROM s", "AS", "expected a name for the query, not 'AS'"),
+        (
+            "REGISTER QUERY AS SELECT * FROM s",
+            "AS",
+            "expected a name for the query, not 'AS'",
+        ),
         ("REGISTER QUERY q-1 AS SELECT * FROM s", "-1", "double quotes"),
         ("REGISTER QUERY q SELECT * FROM s", "SELECT", "expected AS"),
         ("REGISTER QUERY q AS SELECT FROM s", "FROM", "expected * or an expression"),
-        ("REGISTER QUERY q AS SELECT DISTINCT * FROM s", "* FROM", "one expression after DISTINCT"),
+        (
+            "REGISTER QUERY q AS SELECT DISTINCT * FROM s",
+            "* FROM",
+            "one expression after DISTINCT",
+        ),
         ("REGISTER QUERY q AS SELECT * FORM s", "FORM", "did you mean FROM?"),
-        ("REGISTER QUERY q AS SELECT * FROM (SELECT 1)", "(", "expected the name of a stream"),
+        (
+            "REGISTER QUERY q AS SELECT * FROM (SELECT 1)",
+            "(",
+            "expected the name of a stream",
+        ),
         ('REGISTER QUERY q AS SELECT * FROM "tax is"', '"tax is"', "small letters"),
-        ("REGISTER QUERY q AS SELECT * FROM s, t", "t", "expected a condition in WHERE that joins t"),
+        (
+            "REGISTER QUERY q AS SELECT * FROM s, t",
+            "t",
+            "expected a condition in WHERE that joins t",
+        ),
         (REGISTER + "INSDE (1, 2, 3, 4)", "INSDE", "did you mean INSIDE?"),
         (REGISTER + "GROUP BY x", "x", "GROUP BY needs an aggregate"),
         (REGISTER + "LIMIT 5", "LIMIT", "not 'LIMIT'"),
-        (REGISTER + "REGISTER QUERY r AS SELECT * FROM s", "REGISTER QUERY r", "a statement ends with ;"),
+        (
+            REGISTER + "REGISTER QUERY r AS SELECT * FROM s",
+            "REGISTER QUERY r",
+            "a statement ends with ;",
+        ),
         (REGISTER + "INSIDE (1, 2, 3)", "1, 2, 3", "expected 4 numbers, not 3"),
         (REGISTER + "INSIDE (1, 2, 3, nan)", "nan", "expected a number, not 'nan'"),
         (REGISTER + "INSIDE (1, 2, 3, inf)", "inf", "expected a number, not 'inf'"),
         (REGISTER + "INSIDE (1, 2, 3, -1e999)", "-1e999", "too large"),
         (REGISTER + "INSIDE (1, 2, 3, '4')", "'4'", "expected a number"),
         (REGISTER + "INSIDE (1, 2, 3, 4", None, "expected ',' or ')', not the end"),
-        (REGISTER + "INSIDE (1, 2, 3, 4) INSIDE (1, 2, 3, 4)", "INSIDE (1, 2, 3, 4)", "multiple 'INSIDE'"),
+        (
+            REGISTER + "INSIDE (1, 2, 3, 4) INSIDE (1, 2, 3, 4)",
+            "INSIDE (1, 2, 3, 4)",
+            "multiple 'INSIDE'",
+        ),
         (REGISTER + "EMIT CHANGE", "CHANGE", "did you mean CHANGES?"),
         (REGISTER + "JION l ON ST_Intersects(s, l)", "JION", "did you mean JOIN?"),
         (REGISTER + "LEFT JOIN l ON ST_Intersects(s, l)", "LEFT", "not 'LEFT'"),
         (REGISTER + "JOIN l", None, "expected ON and a condition"),
-        (REGISTER + "JOIN l ON ST_Intersect(s, l)", "ST_Intersect(s, l", "did you mean ST_Intersects?"),
-        (REGISTER + "JOIN l ON ST_Intersects(s, ll)", "ll", "expected the stream and the layer, not 'll'"),
-        (REGISTER + "JOIN s ON ST_Intersects(s, s)", "s ON", "two things are called 's'"),
+        (
+            REGISTER + "JOIN l ON ST_Intersect(s, l)",
+            "ST_Intersect(s, l",
+            "did you mean ST_Intersects?",
+        ),
+        (
+            REGISTER + "JOIN l ON ST_Intersects(s, ll)",
+            "ll",
+            "expected the stream and the layer, not 'll'",
+        ),
+        (
+            REGISTER + "JOIN s ON ST_Intersects(s, s)",
+            "s ON",
+            "two things are called 's'",
+        ),
         (REGISTER + "JOIN l ON ST_DWithin(s, l)", ")", "expected ','"),
         (REGISTER + "JOIN l ON ST_DWithin(s, l, 5)", ")", "expected a unit"),
-        (REGISTER + "JOIN l ON ST_DWithin(s, l, 5 parsecs)", "parsecs", "one of m, km, ft, mi, nmi"),
+        (
+            REGISTER + "JOIN l ON ST_DWithin(s, l, 5 parsecs)",
+            "parsecs",
+            "one of m, km, ft, mi, nmi",
+        ),
         (REGISTER + "JOIN l ON ST_DWithin(s, l, -5 m)", "-5", "0 or more"),
         (JOIN + "AND l.fid = s.a", "l.fid", "one condition joins a layer"),
         (JOIN + "JOIN m ON ST_Intersects(s, m)", "m ON", "one layer"),
         (JOIN + "WHERE l.kind = forest", "forest", "'forest'"),
         (JOIN + 'WHERE l.kind = "forest"', '"forest"', "single quotes"),
         (JOIN + "WHERE l.kid = 'forest'", "l.kid", "did you mean kind?"),
-        (JOIN + "WHERE l.kind = 'forest' OR speed > 3", "l.kind", "chooses kinds and tags"),
+        (
+            JOIN + "WHERE l.kind = 'forest' OR speed > 3",
+            "l.kind",
+            "chooses kinds and tags",
+        ),
         (JOIN + "WHERE l.kind NOT IN ('forest')", "l.kind", "chooses kinds and tags"),
         (JOIN + "WHERE l.kind IN ()", "l.kind", "at least one kind"),
         (JOIN + "WHERE", None, "expected a condition after WHERE"),
@@ -370,10 +564,16 @@ JOIN = REGISTER + "JOIN l ON ST_Intersects(s, l) "
         ("DROP TABLE x", "TABLE", "expected QUERY"),
         ("DROP QUERY a b", "b", "expected ';'"),
         ('DROP QUERY "\t"', '"\t"', "is no name for a query"),
-        ("SELECT 1", "SELECT", "QUERY, REPLACE QUERY, DROP QUERY, CREATE AREA, DROP AREA, SHOW or EXPLAIN, not"),
+        (
+            "SELECT 1",
+            "SELECT",
+            "QUERY, REPLACE QUERY, DROP QUERY, CREATE AREA, DROP AREA, SHOW or EXPLAIN, not",
+        ),
     ],
 )
-def test_an_error_points_at_the_place_and_says_what_was_expected(text: str, at: str | None, says: str | None):
+def test_an_error_points_at_the_place_and_says_what_was_expected(
+    text: str, at: str | None, says: str | None
+):
     with pytest.raises(TextError) as caught:
         parse("DROP QUERY a;\n" + text)
     (problem,) = caught.value.problems
@@ -391,7 +591,9 @@ def test_the_place_is_underlined_also_in_a_long_line():
     assert above[below.index("^") :].startswith("four")
     assert below.count("^") == len("four")
     assert max(len(above), len(below)) <= 110
-    assert str(caught.value).startswith("queries.sql:1:353: expected a number, not 'four'")
+    assert str(caught.value).startswith(
+        "queries.sql:1:353: expected a number, not 'four'"
+    )
 
 
 def test_all_problems_of_a_text_come_at_once():
@@ -399,6 +601,10 @@ def test_all_problems_of_a_text_come_at_once():
         parse("DROP QERY a;\nDROP QUERY b;\nDROP QUERY;\nINSIDE")
     error = caught.value
     assert isinstance(error, TextError)
-    assert [(problem.line, problem.column) for problem in error.problems] == [(1, 6), (3, 11), (4, 1)]
+    assert [(problem.line, problem.column) for problem in error.problems] == [
+        (1, 6),
+        (3, 11),
+        (4, 1),
+    ]
     assert str(error).endswith("; 2 more problems")
     assert error.details.count("^") >= 3

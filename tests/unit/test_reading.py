@@ -11,7 +11,14 @@ from st_common.capture.control import write_clock
 from st_common.capture.files import replay
 from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
-from st_common.capture.reading import Readings, begin_anew, log_for, reading_of, record_of, settle
+from st_common.capture.reading import (
+    Readings,
+    begin_anew,
+    log_for,
+    reading_of,
+    record_of,
+    settle,
+)
 from st_common.engine.archive import Archive
 from st_common.engine.reset import reset
 from st_common.engine.run import run
@@ -36,7 +43,9 @@ CARS = StreamSettings(
     max_ahead_s=None,
     columns=Columns(object="id", event_ts="t", x="x", y="y"),
 )
-SEMICOLONS = replace(CARS, delimiter=";", columns=Columns(object="car", event_ts="t", x="x", y="y"))
+SEMICOLONS = replace(
+    CARS, delimiter=";", columns=Columns(object="car", event_ts="t", x="x", y="y")
+)
 QUERY = "REGISTER QUERY square AS SELECT * FROM cars INSIDE (0, 0, 10, 10);"
 
 
@@ -52,12 +61,24 @@ def log_of(home: Home) -> Log:
 def captured(home: Home, stream: StreamSettings, text: str, **options: object) -> None:
     path = home.root.parent / "records"
     path.write_text(text, encoding="utf-8")
-    replay(log_of(home), path, stream, end_mark=False, clock=lambda: 1_000_000_000, **options)
+    replay(
+        log_of(home),
+        path,
+        stream,
+        end_mark=False,
+        clock=lambda: 1_000_000_000,
+        **options,
+    )
 
 
 def stored(home: Home, *columns: str) -> list[tuple]:
-    rows = tables.read(home.table("positions", "cars")).sort_by([("segment", "ascending"), ("row", "ascending")])
-    return [tuple(row[name] for name in ("object", "x", *columns)) for row in rows.to_pylist()]
+    rows = tables.read(home.table("positions", "cars")).sort_by(
+        [("segment", "ascending"), ("row", "ascending")]
+    )
+    return [
+        tuple(row[name] for name in ("object", "x", *columns))
+        for row in rows.to_pylist()
+    ]
 
 
 def holds(home: Home, stream: StreamSettings) -> bool:
@@ -87,12 +108,16 @@ def test_what_was_captured_before_the_first_run_is_read_as_it_was_captured(home)
 
 
 @pytest.mark.spec("S2")
-def test_a_limit_that_is_changed_while_the_archive_is_behind_makes_no_difference_between_tables(home):
+def test_a_limit_that_is_changed_while_the_archive_is_behind_makes_no_difference_between_tables(
+    home,
+):
     late, strict = CARS, replace(CARS, max_ahead_s=1.0)
     captured(home, late, "id,t,x,y\na,5000,5,5\n")
     engine_only = begin(home, late, engine="local", shards=1)
     captured(home, strict, "id,t,x,y\nb,5001,5,5\nc,1000,5,5\n")
-    behind = Archive(home, engine_only)  # it began with the older settings, and archives after the change
+    behind = Archive(
+        home, engine_only
+    )  # it began with the older settings, and archives after the change
     while behind.batch():
         pass
     done = run(home, strict, until_idle=True)
@@ -105,21 +130,35 @@ def test_a_limit_that_is_changed_while_the_archive_is_behind_makes_no_difference
 @pytest.mark.spec("S2", "S3")
 def test_attributes_come_and_go_from_a_place_on(home):
     speed = replace(CARS, attributes={"speed": "double"})
-    for stream, text in ((CARS, "id,t,x,y,speed\na,1,5,5,7\n"), (speed, "id,t,x,y,speed\nb,2,5,5,8\n")):
+    for stream, text in (
+        (CARS, "id,t,x,y,speed\na,1,5,5,7\n"),
+        (speed, "id,t,x,y,speed\nb,2,5,5,8\n"),
+    ):
         captured(home, stream, text)
         run(home, stream, until_idle=True)
     captured(home, CARS, "id,t,x,y,speed\nc,3,5,5,9\n")
     run(home, speed, until_idle=True)  # who runs it has the settings of before again
-    assert stored(home, "speed") == [("a", 5.0, None), ("b", 5.0, 8.0), ("c", 5.0, None)]
+    assert stored(home, "speed") == [
+        ("a", 5.0, None),
+        ("b", 5.0, 8.0),
+        ("c", 5.0, None),
+    ]
     assert holds(home, speed)
 
 
 def test_an_attribute_keeps_its_type_while_rows_stand(home):
-    captured(home, replace(CARS, attributes={"speed": "double"}), "id,t,x,y,speed\na,1,5,5,7\n")
+    captured(
+        home,
+        replace(CARS, attributes={"speed": "double"}),
+        "id,t,x,y,speed\na,1,5,5,7\n",
+    )
     captured(home, CARS, "id,t,x,y,speed\na,2,5,5,7\n")
     for attributes in ({"speed": "long"}, {"Speed": "double"}):
         wrong = replace(CARS, attributes=attributes)
-        with pytest.raises(StateError, match=r"was begun with the attribute speed = 'double', now it is"):
+        with pytest.raises(
+            StateError,
+            match=r"was begun with the attribute speed = 'double', now it is",
+        ):
             captured(home, wrong, "id,t,x,y,speed\na,1,5,5,7\n")
         with pytest.raises(StateError, match="was begun with the attribute"):
             run(home, wrong, until_idle=True)
@@ -132,7 +171,11 @@ def test_an_attribute_keeps_its_type_while_rows_stand(home):
 def test_what_decides_answers_otherwise_is_fixed_as_before(home):
     captured(home, CARS, "id,t,x,y\na,1,5,5\n")
     run(home, CARS, until_idle=True)
-    for wrong in (replace(CARS, lateness_s=5.0), replace(CARS, crs="EPSG:4326"), replace(CARS, moving=False)):
+    for wrong in (
+        replace(CARS, lateness_s=5.0),
+        replace(CARS, crs="EPSG:4326"),
+        replace(CARS, moving=False),
+    ):
         with pytest.raises(StateError, match="was begun with"):
             run(home, wrong, until_idle=True)
 
@@ -154,19 +197,35 @@ def test_a_reset_reads_all_anew_and_new_rows_hold_behind_it(home):
     assert holds(home, swapped)
 
 
-def test_a_capture_that_goes_on_while_another_changes_the_settings_is_read_by_its_own(home):
+def test_a_capture_that_goes_on_while_another_changes_the_settings_is_read_by_its_own(
+    home,
+):
     path = home.root.parent / "long"
-    path.write_text("id,t,x,y\n" + "".join(f"a{n},{n},{n},1\n" for n in range(4)), encoding="utf-8")
+    path.write_text(
+        "id,t,x,y\n" + "".join(f"a{n},{n},{n},1\n" for n in range(4)), encoding="utf-8"
+    )
 
     def sleep(_: float) -> None:
         captured(home, SEMICOLONS, "car;t;x;y\nb;2;6;6\n")
 
-    replay(log_of(home), path, CARS, rate=1.0, segment_s=1.0, end_mark=False, clock=lambda: 10**9, sleep=sleep)
+    replay(
+        log_of(home),
+        path,
+        CARS,
+        rate=1.0,
+        segment_s=1.0,
+        end_mark=False,
+        clock=lambda: 10**9,
+        sleep=sleep,
+    )
     run(home, CARS, until_idle=True)
     found = [name for name, _ in stored(home)]
     assert sorted(set(found)) == ["a0", "a1", "a2", "a3", "b"]
     assert found.count("b") > 0
-    assert not tables.exists(home.table("rejects")) or len(tables.read(home.table("rejects"))) == 0
+    assert (
+        not tables.exists(home.table("rejects"))
+        or len(tables.read(home.table("rejects"))) == 0
+    )
 
 
 def test_a_home_of_an_older_version_is_read_as_its_settings_were_fixed(home):
@@ -174,7 +233,9 @@ def test_a_home_of_an_older_version_is_read_as_its_settings_were_fixed(home):
     run(home, SEMICOLONS, until_idle=True)
     topology = home.stream("cars") / "topology.json"
     older = json.loads(topology.read_text()) | {
-        name: value for name, value in reading_of(SEMICOLONS).items() if name not in ("attributes", "units")
+        name: value
+        for name, value in reading_of(SEMICOLONS).items()
+        if name not in ("attributes", "units")
     }
     topology.write_text(json.dumps(older))
     (home.log("cars") / "reading.json").unlink()
@@ -199,12 +260,19 @@ def test_a_log_without_a_row_is_read_by_the_settings_of_its_reader(home):
 def test_who_appends_by_hand_says_how_the_records_are_read_or_is_refused(home):
     """Each record is read by the settings of who appended it, whatever others said in between."""
     unsaid = Log(home.log("cars"))
-    for append in (unsaid.append, lambda payload, **options: unsaid.append_all([payload], **options)):
-        with pytest.raises(LogError, match=r"nobody has said how records .* are read") as refused:
+    for append in (
+        unsaid.append,
+        lambda payload, **options: unsaid.append_all([payload], **options),
+    ):
+        with pytest.raises(
+            LogError, match=r"nobody has said how records .* are read"
+        ) as refused:
             append(b"id,t,x,y\na,3,5,5\n", arrival_us=1)
         assert "log_for" in refused.value.hint
     assert not home.log("cars").exists()
-    unsaid.append(b'{"op":"end"}\n', arrival_us=1, control=True)  # of control rows there is one reading
+    unsaid.append(
+        b'{"op":"end"}\n', arrival_us=1, control=True
+    )  # of control rows there is one reading
     mine, other = log_for(home, SEMICOLONS), log_for(home, CARS)
     assert unsaid.end() == 1  # to open it says nothing
     mine.append(b"car;t;x;y\na;1;5;5\n", arrival_us=1)
@@ -214,10 +282,15 @@ def test_who_appends_by_hand_says_how_the_records_are_read_or_is_refused(home):
     assert stored(home) == [("a", 5.0), ("b", 6.0), ("c", 7.0), ("d", 8.0)]
 
 
-def test_who_captures_first_says_it_of_a_log_in_which_nothing_but_control_rows_stands(home):
+def test_who_captures_first_says_it_of_a_log_in_which_nothing_but_control_rows_stands(
+    home,
+):
     write_clock(Log(home.log("cars")), 1, arrival_us=1)
     captured(home, SEMICOLONS, "car;t;x;y\nb;2;6;6\n")
-    assert [segment.reading for segment in Log(home.log("cars")).segments(0)] == [False, False]
+    assert [segment.reading for segment in Log(home.log("cars")).segments(0)] == [
+        False,
+        False,
+    ]
     assert record_of(Log(home.log("cars"))).base == reading_of(SEMICOLONS)
 
 
@@ -228,7 +301,10 @@ def test_an_engine_says_from_where_on_records_are_read_otherwise(home):
     assert log_of(home).end() == 1  # nothing changed, so nothing was written
     run(home, SEMICOLONS, until_idle=True)
     texts = [alert.text for alert in read_alerts(home)]
-    assert any("from segment 1 of its log on records are read by other settings" in text for text in texts)
+    assert any(
+        "from segment 1 of its log on records are read by other settings" in text
+        for text in texts
+    )
     assert any("fairway streams reset cars" in text for text in texts)
 
 
@@ -238,17 +314,31 @@ def test_a_replay_says_that_its_records_are_read_otherwise(home):
     first = replay(log_of(home), path, CARS)
     again = replay(log_of(home), path, CARS)
     other = replay(log_of(home), path, replace(CARS, nulls=("NA",)))
-    assert (first.reading, again.reading, other.reading) == (None, None, other.first - 1)
+    assert (first.reading, again.reading, other.reading) == (
+        None,
+        None,
+        other.first - 1,
+    )
 
 
-def test_a_row_of_a_newer_version_or_in_a_wrong_form_is_refused_and_one_passed_over_holds_no_longer(home):
+def test_a_row_of_a_newer_version_or_in_a_wrong_form_is_refused_and_one_passed_over_holds_no_longer(
+    home,
+):
     log = log_of(home)
     captured(home, CARS, "id,t,x,y\na,1,5,5\n")
-    log.append(json.dumps({"op": "reading", "reading": {"charset": "latin1"}}).encode(), arrival_us=1, reading=True)
+    log.append(
+        json.dumps({"op": "reading", "reading": {"charset": "latin1"}}).encode(),
+        arrival_us=1,
+        reading=True,
+    )
     log.append(b"id,t,x,y\nb,3,5,5\n", arrival_us=1)
     with pytest.raises(LogError, match=r"charset.*newer version"):
         list(pieces(log, log.segments(0), CARS))
-    for wrong in ({"columns": {"ob": 1}}, {"format": "csv"}, {"columns": {"object": "a", "x": "x", "y": "y"}}):
+    for wrong in (
+        {"columns": {"ob": 1}},
+        {"format": "csv"},
+        {"columns": {"object": "a", "x": "x", "y": "y"}},
+    ):
         text = json.dumps({"op": "reading", "reading": wrong}).encode()
         number = log.append(text, arrival_us=1, reading=True).number
         log.append(b"id,t,x,y\nb,3,5,5\n", arrival_us=1)
@@ -257,7 +347,11 @@ def test_a_row_of_a_newer_version_or_in_a_wrong_form_is_refused_and_one_passed_o
     damaged = Path(log.place(1))
     damaged.write_bytes(b"nothing")
     log.skip(1, "by hand")
-    assert next(piece.stream for piece in pieces(log, log.segments(0, end=3), SEMICOLONS) if piece.part) == replace(
+    assert next(
+        piece.stream
+        for piece in pieces(log, log.segments(0, end=3), SEMICOLONS)
+        if piece.part
+    ) == replace(
         SEMICOLONS, **{name: getattr(CARS, name) for name in ("columns", "delimiter")}
     )
     (home.log("cars") / "reading.json").write_text("{")

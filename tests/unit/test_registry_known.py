@@ -19,11 +19,17 @@ from st_common.settings import Columns, StreamSettings
 from st_common.testing.effort import tries
 
 STREAMS = {
-    name: StreamSettings(name=name, format="csv", columns=Columns(object="id", x="x", y="y"))
+    name: StreamSettings(
+        name=name, format="csv", columns=Columns(object="id", x="x", y="y")
+    )
     for name in ("cars", "ships")
 }
 
-TEXTS = ("DROP QUERY {0}", "REPLACE QUERY {0} AS SELECT * FROM {1}", *["REGISTER QUERY {0} AS SELECT * FROM {1}"] * 2)
+TEXTS = (
+    "DROP QUERY {0}",
+    "REPLACE QUERY {0} AS SELECT * FROM {1}",
+    *["REGISTER QUERY {0} AS SELECT * FROM {1}"] * 2,
+)
 
 
 @pytest.fixture
@@ -62,13 +68,20 @@ def test_a_registration_reads_the_control_rows_that_are_new(home, monkeypatch):
     with pytest.raises(TextError, match="registered already"):
         do(home, "REGISTER QUERY Q8 AS SELECT * FROM cars")
     assert find(home, "q9").text == "REGISTER QUERY q9 AS SELECT * FROM cars"
-    assert (find(home, "q7").op, find(home, "q7").version, len(queries(home))) == ("drop", 1, 301)
+    assert (find(home, "q7").op, find(home, "q7").version, len(queries(home))) == (
+        "drop",
+        1,
+        301,
+    )
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"00000000\n{}", b"\xff\xfe"])
 def test_a_damaged_file_is_as_good_as_none(home, damage, monkeypatch):
     monkeypatch.setattr(known, "_STORE_AFTER", 0)
-    do(home, "REGISTER QUERY a AS SELECT * FROM cars; REGISTER QUERY b AS SELECT * FROM cars")
+    do(
+        home,
+        "REGISTER QUERY a AS SELECT * FROM cars; REGISTER QUERY b AS SELECT * FROM cars",
+    )
     do(home, "DROP QUERY a")
     (home.root / "registry" / known.FILE).write_bytes(damage)
     known.forget()
@@ -100,17 +113,29 @@ def test_what_is_known_is_the_fold_of_the_logs(tmp_path_factory, seed):
         patch.setattr(known, "_STORE_AFTER", rng.choice((0, 2, 1000)))
         for number in range(12):
             names = [rng.choice("abc") for _ in range(rng.randint(1, 3))]
-            texts = [rng.choice(TEXTS).format(name, rng.choice(tuple(STREAMS))) for name in names]
+            texts = [
+                rng.choice(TEXTS).format(name, rng.choice(tuple(STREAMS)))
+                for name in names
+            ]
             with contextlib.suppress(TextError):
                 do(home, "; ".join(texts))
             if rng.random() < 0.4:
                 known.forget()
             if rng.random() < 0.2:
-                Log(home.log("cars")).append(b'{"op":"clock","ts":1}\n', arrival_us=number, control=True, clock=True)
+                Log(home.log("cars")).append(
+                    b'{"op":"clock","ts":1}\n',
+                    arrival_us=number,
+                    control=True,
+                    clock=True,
+                )
             expected = registry._latest(history(home))
             latest = known.known(home, registry.logged_streams(home)).latest()
-            assert {n: (r.version, r.live, r.stream, r.position, r.arrival_us) for n, r in latest.items()} == {
-                n: (r.version, r.live, r.stream, r.position, r.arrival_us) for n, r in expected.items()
+            assert {
+                n: (r.version, r.live, r.stream, r.position, r.arrival_us)
+                for n, r in latest.items()
+            } == {
+                n: (r.version, r.live, r.stream, r.position, r.arrival_us)
+                for n, r in expected.items()
             }
             for name in expected:
                 assert find(home, name) == expected[name]

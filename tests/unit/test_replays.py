@@ -17,6 +17,8 @@ def test_every_recording_has_its_record():
     assert len(TOLD) >= 40
 
 
-@pytest.mark.parametrize("name", [name for name in TOLD if not needs_spark(RECORDINGS[name])])
+@pytest.mark.parametrize(
+    "name", [name for name in TOLD if not needs_spark(RECORDINGS[name])]
+)
 def test_a_recorded_log_tells_what_it_told(name, tmp_path):
     assert replay(RECORDINGS[name], tmp_path / "home") == TOLD[name]

@@ -63,14 +63,30 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 def store_parks(home: Home) -> None:
     contract = load_contract("layers")
     park = shapely.box(1.5, 1.5, 6, 6)
-    row = {"region_id": "0", "home": True, "fid": "way/1/area", "kind": "park", "tags": [], "geometry": park.wkb}
+    row = {
+        "region_id": "0",
+        "home": True,
+        "fid": "way/1/area",
+        "kind": "park",
+        "tags": [],
+        "geometry": park.wkb,
+    }
     row |= dict(zip(("minx", "miny", "maxx", "maxy"), park.bounds, strict=True))
-    tables.replace(home.table("layers", "parks"), pa.Table.from_pylist([row], contract.arrow_schema()), contract)
+    tables.replace(
+        home.table("layers", "parks"),
+        pa.Table.from_pylist([row], contract.arrow_schema()),
+        contract,
+    )
 
 
 @pytest.fixture(scope="module")
 def report(home: Home) -> Report:
-    return collect(home, STREAM, steps=[Step(name="load", what="a <layer>", seconds=1.25)], note="© someone")
+    return collect(
+        home,
+        STREAM,
+        steps=[Step(name="load", what="a <layer>", seconds=1.25)],
+        note="© someone",
+    )
 
 
 @pytest.mark.spec("W3")
@@ -85,7 +101,10 @@ def test_a_window_is_shown_by_its_fixes_and_its_region(tmp_path: Path) -> None:
     write_end(Log(home.log("cars")), arrival_us=2_000_000)
     run(home, STREAM, until_idle=True)
     found = collect(home, STREAM)
-    assert {one.name: (one.objects, one.pairs) for one in found.queries} == {"trail": (2, 3), "now": (2, 4)}
+    assert {one.name: (one.objects, one.pairs) for one in found.queries} == {
+        "trail": (2, 3),
+        "now": (2, 4),
+    }
     assert [(one.name, one.area, one.partners) for one in found.scene.queries] == [
         ("now", Box(minx=0, miny=0, maxx=20, maxy=20), frozenset()),
         ("trail", Box(minx=0, miny=0, maxx=5, maxy=10), frozenset()),
@@ -104,21 +123,33 @@ def test_answers_and_changes_by_query(report: Report) -> None:
     """West: a in at 1, b in at 3, a out at 4. Parked: a in at 2, b in at 3, a out at 4."""
     facts = {query.name: query for query in report.queries}
     assert (facts["west"].objects, facts["west"].plus, facts["west"].minus) == (1, 2, 1)
-    assert (facts["parked"].pairs, facts["parked"].plus, facts["parked"].minus, facts["parked"].again) == (1, 2, 1, 0)
+    assert (
+        facts["parked"].pairs,
+        facts["parked"].plus,
+        facts["parked"].minus,
+        facts["parked"].again,
+    ) == (1, 2, 1, 0)
     assert facts["west"].text.startswith("REGISTER QUERY west AS")
 
 
 def test_layers_latency_and_what_is_not_there_yet(report: Report) -> None:
-    assert [(layer.name, layer.kinds) for layer in report.layers] == [("parks", {"park": 1})]
+    assert [(layer.name, layer.kinds) for layer in report.layers] == [
+        ("parks", {"park": 1})
+    ]
     assert report.latency_s is not None
-    assert report.latency_s[0] > 1_600_000_000  # the segment is said to have come in 1970
+    assert (
+        report.latency_s[0] > 1_600_000_000
+    )  # the segment is said to have come in 1970
     assert report.regions is None
     assert report.rules == ()
 
 
 def test_the_scene_is_where_everybody_was_last(report: Report) -> None:
     scene = report.scene
-    assert dict(zip(scene.ids, zip(scene.x, scene.y, strict=True), strict=True)) == {"a": (9, 1), "b": (4, 4)}
+    assert dict(zip(scene.ids, zip(scene.x, scene.y, strict=True), strict=True)) == {
+        "a": (9, 1),
+        "b": (4, 4),
+    }
     assert {asked.name: (asked.objects, asked.partners) for asked in scene.queries} == {
         "west": ({"b"}, frozenset()),
         "parked": ({"b"}, {"way/1/area"}),
@@ -126,7 +157,9 @@ def test_the_scene_is_where_everybody_was_last(report: Report) -> None:
     assert not scene.geographic
 
 
-def test_regions_that_go_with_an_object_are_drawn_around_it_and_values_are_told(home: Home, tmp_path: Path) -> None:
+def test_regions_that_go_with_an_object_are_drawn_around_it_and_values_are_told(
+    home: Home, tmp_path: Path
+) -> None:
     home = Home(shutil.copytree(home.root, tmp_path / "copy"))
     text = """
         REGISTER QUERY around AS SELECT * FROM cars INSIDE ('M', 'b', 2 m);
@@ -139,29 +172,67 @@ def test_regions_that_go_with_an_object_are_drawn_around_it_and_values_are_told(
     report = collect(home, STREAM)
     drawn = {asked.name: (asked.area, asked.round) for asked in report.scene.queries}
     around, _ = drawn["around"]
-    assert np.allclose([around.minx, around.miny, around.maxx, around.maxy], [2, 2, 6, 6])
-    assert (drawn["around"][1], drawn["how_many"][1], drawn["west"][1]) == (True, True, False)
+    assert np.allclose(
+        [around.minx, around.miny, around.maxx, around.maxy], [2, 2, 6, 6]
+    )
+    assert (drawn["around"][1], drawn["how_many"][1], drawn["west"][1]) == (
+        True,
+        True,
+        False,
+    )
     assert drawn["lost"] == drawn["field"] == (None, False)
-    assert {query.name: query.values for query in report.queries if query.values} == {"how_many": (("*", 2.0),)}
+    assert {query.name: query.values for query in report.queries if query.values} == {
+        "how_many": (("*", 2.0),)
+    }
     assert "* <b>2</b>" in page(report, title="cars")
 
 
 def test_a_home_where_nothing_ran(tmp_path: Path) -> None:
     report = collect(Home(tmp_path), STREAM)
-    assert (report.fixes, report.changes, report.queries, report.layers, report.latency_s) == (0, 0, (), (), None)
+    assert (
+        report.fixes,
+        report.changes,
+        report.queries,
+        report.layers,
+        report.latency_s,
+    ) == (0, 0, (), (), None)
     assert "No query." in page(report, title="empty")
 
 
 def test_regions_of_the_newest_version(home: Home, tmp_path: Path) -> None:
     home = Home(shutil.copytree(home.root, tmp_path / "copy"))
     contract = load_contract("regions")
-    base = {"group": "default", "miny": -np.inf, "maxy": np.inf, "strategy": "sample", "std_deviation": 1.5}
-    cells = [(1, "0", -np.inf, np.inf, 9), (2, "0", -np.inf, 4.0, 3), (2, "1", 4.0, np.inf, 6)]
-    rows = [base | {"version": v, "region_id": r, "minx": a, "maxx": b, "rows": n} for v, r, a, b, n in cells]
-    tables.replace(home.table("regions"), pa.Table.from_pylist(rows, contract.arrow_schema()), contract)
+    base = {
+        "group": "default",
+        "miny": -np.inf,
+        "maxy": np.inf,
+        "strategy": "sample",
+        "std_deviation": 1.5,
+    }
+    cells = [
+        (1, "0", -np.inf, np.inf, 9),
+        (2, "0", -np.inf, 4.0, 3),
+        (2, "1", 4.0, np.inf, 6),
+    ]
+    rows = [
+        base | {"version": v, "region_id": r, "minx": a, "maxx": b, "rows": n}
+        for v, r, a, b, n in cells
+    ]
+    tables.replace(
+        home.table("regions"),
+        pa.Table.from_pylist(rows, contract.arrow_schema()),
+        contract,
+    )
     report = collect(home, STREAM)
-    assert (report.regions.version, report.regions.rows, report.regions.std_deviation) == (2, (3, 6), 1.5)
-    assert report.scene.regions.tolist() == [[-np.inf, -np.inf, 4.0, np.inf], [4.0, -np.inf, np.inf, np.inf]]
+    assert (
+        report.regions.version,
+        report.regions.rows,
+        report.regions.std_deviation,
+    ) == (2, (3, 6), 1.5)
+    assert report.scene.regions.tolist() == [
+        [-np.inf, -np.inf, 4.0, np.inf],
+        [4.0, -np.inf, np.inf, np.inf],
+    ]
 
 
 class Page(html.parser.HTMLParser):
@@ -172,7 +243,11 @@ class Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         del tag
-        self.addresses += [value for name, value in attrs if name in ("src", "href", "srcset") and value]
+        self.addresses += [
+            value
+            for name, value in attrs
+            if name in ("src", "href", "srcset") and value
+        ]
 
     def handle_data(self, data: str) -> None:
         self.text.append(data)
@@ -185,11 +260,15 @@ def test_the_page_is_whole_by_itself_and_escapes_names(report: Report) -> None:
     assert read.addresses == []
     assert "@import" not in text
     assert "url(" not in text
-    assert {"Cars & <more>", "a <layer>", "west", "bad_number", "© someone"} <= set(read.text)
+    assert {"Cars & <more>", "a <layer>", "west", "bad_number", "© someone"} <= set(
+        read.text
+    )
     assert text.count('data-q="q') == 2
 
 
-def test_broken_rules_come_first_each_once_as_last_checked(home: Home, tmp_path: Path) -> None:
+def test_broken_rules_come_first_each_once_as_last_checked(
+    home: Home, tmp_path: Path
+) -> None:
     home = Home(shutil.copytree(home.root, tmp_path / "copy"))
     contract = load_contract("quality")
     base = {
@@ -201,19 +280,40 @@ def test_broken_rules_come_first_each_once_as_last_checked(home: Home, tmp_path:
         "observed": 1.0,
     }
     days = [dt.date(2026, 6, 19), dt.date(2026, 6, 20)]
-    checks = [("a", days[0], 1, False), ("a", days[0], 2, True), ("a", days[1], 2, True), ("b", days[0], 1, False)]
+    checks = [
+        ("a", days[0], 1, False),
+        ("a", days[0], 2, True),
+        ("a", days[1], 2, True),
+        ("b", days[0], 1, False),
+    ]
     rows = [
-        base | {"rule": rule, "date": day, "checked_ts": dt.datetime(2026, 7, hour, tzinfo=dt.UTC), "passed": passed}
+        base
+        | {
+            "rule": rule,
+            "date": day,
+            "checked_ts": dt.datetime(2026, 7, hour, tzinfo=dt.UTC),
+            "passed": passed,
+        }
         for rule, day, hour, passed in checks
     ]
-    tables.replace(home.table("quality"), pa.Table.from_pylist(rows, contract.arrow_schema()), contract)
+    tables.replace(
+        home.table("quality"),
+        pa.Table.from_pylist(rows, contract.arrow_schema()),
+        contract,
+    )
     found = collect(home, STREAM).rules
-    assert [(rule.rule, rule.passed, rule.details) for rule in found] == [("b", False, "many"), ("a", True, "many")]
+    assert [(rule.rule, rule.passed, rule.details) for rule in found] == [
+        ("b", False, "many"),
+        ("a", True, "many"),
+    ]
 
 
 def test_broken_rules_stand_by_themselves(report: Report) -> None:
     base = {"severity": "error", "expected": "never null", "details": "row 7"}
-    rules = tuple(RuleFacts(table="rejects", rule=f"r{n}", passed=n != 2, **base) for n in range(4))
+    rules = tuple(
+        RuleFacts(table="rejects", rule=f"r{n}", passed=n != 2, **base)
+        for n in range(4)
+    )
     read = Page()
     read.feed(page(dataclasses.replace(report, rules=rules), title="x"))
     assert {"3 of 4", "3 / 4", "Broken", "row 7", "all 4 rules"} <= set(read.text)

@@ -39,7 +39,9 @@ QUERY = "REGISTER QUERY west AS SELECT * FROM {name} INSIDE (0, 0, 10, 100)"
 
 
 def settings(root: Path, x: str = "lon", y: str = "lat") -> None:
-    text = STREAM.format(name="s", x=x, y=y) + STREAM.format(name="other", x="lon", y="lat")
+    text = STREAM.format(name="s", x=x, y=y) + STREAM.format(
+        name="other", x="lon", y="lat"
+    )
     (root / "conf" / "streams.toml").write_text(text, encoding="utf-8")
 
 
@@ -78,12 +80,18 @@ def test_a_stream_with_wrong_columns_is_decoded_anew_and_nothing_else_changes(ho
     assert answer(home, "west")["object"].to_pylist() == ["b"]
     settings(home.root)
     fairway("run", "s", "--until-idle")
-    assert answer(home, "west")["object"].to_pylist() == ["b"]  # what stands in the log stays as it was read
+    assert answer(home, "west")["object"].to_pylist() == [
+        "b"
+    ]  # what stands in the log stays as it was read
     assert any("fairway streams reset s" in alert.text for alert in read_alerts(home))
     assert "3 segments" in fairway("streams", "reset", "s", "--yes").stdout
     fairway("run", "s", "--until-idle")
     assert answer(home, "west")["object"].to_pylist() == ["a"]
-    assert stored(home, "s") == stored(home, "other") == [("a", 5.0, 50.0), ("b", 50.0, 5.0)]
+    assert (
+        stored(home, "s")
+        == stored(home, "other")
+        == [("a", 5.0, 50.0), ("b", 50.0, 5.0)]
+    )
     assert rejected(home) == ["other", "s"]
     assert "west: 1 members" in fairway("verify", "west").stdout
     assert fairway("verify").stdout.count("WRONG") == 0
@@ -94,16 +102,23 @@ def test_it_asks_first_and_is_refused_while_the_stream_runs(home):
     fairway("streams", "reset", "s", code=1, input="n\n")
     assert stored(home, "s")
     command = [sys.executable, "-c", HOLDER, str(home.root)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout.readline() == "it runs\n"
         fairway("streams", "reset", "s", "--yes", code=4)
         holder.communicate("end\n")
     assert stored(home, "s")
-    assert "there is no stream 'nobody'" in fairway("streams", "reset", "nobody", "--yes", code=2).stderr
+    assert (
+        "there is no stream 'nobody'"
+        in fairway("streams", "reset", "nobody", "--yes", code=2).stderr
+    )
 
 
 @pytest.mark.spec("S3", "X6")
-def test_one_that_is_killed_anywhere_is_done_again_and_no_engine_starts_in_between(home, tmp_path):
+def test_one_that_is_killed_anywhere_is_done_again_and_no_engine_starts_in_between(
+    home, tmp_path
+):
     settings(home.root)
     for steps in range(40):
         left = steps
@@ -119,7 +134,9 @@ def test_one_that_is_killed_anywhere_is_done_again_and_no_engine_starts_in_betwe
             break
         except KeyboardInterrupt:
             if (home.stream("s") / "reset.json").exists():
-                assert "was cut off" in fairway("run", "s", "--until-idle", code=2).stderr
+                assert (
+                    "was cut off" in fairway("run", "s", "--until-idle", code=2).stderr
+                )
     else:
         raise AssertionError("it never came to its end")
     fairway("run", "s", "--until-idle")

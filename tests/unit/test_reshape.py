@@ -21,12 +21,24 @@ from st_common.operators.stages import step
 from st_common.operators.state import State
 from st_common.query.plan import Plan
 from st_common.testing.effort import tries
-from st_common.testing.laws import ShapelyLayer, batched, in_row_order, packets_of, run_steps
+from st_common.testing.laws import (
+    ShapelyLayer,
+    batched,
+    in_row_order,
+    packets_of,
+    run_steps,
+)
 from st_common.testing.laws import settings_of as rules_of
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.oracle import Fix, Rules
 from st_common.testing.oracle_rows import Control
-from st_common.testing.strategies import SECOND_US, Case, Segmentation, cases, segmentations
+from st_common.testing.strategies import (
+    SECOND_US,
+    Case,
+    Segmentation,
+    cases,
+    segmentations,
+)
 
 pytestmark = pytest.mark.spec("X1", "X4", "P8")
 
@@ -36,7 +48,15 @@ def lives(draw):
     """A case, how it is cut, and the numbers of shards that it goes through with the batches that each gets."""
     case = draw(cases(rows=40))
     cut = draw(segmentations(len(case.rows)))
-    return case, cut, draw(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 4)), min_size=2, max_size=5))
+    return (
+        case,
+        cut,
+        draw(
+            st.lists(
+                st.tuples(st.integers(1, 4), st.integers(0, 4)), min_size=2, max_size=5
+            )
+        ),
+    )
 
 
 def reshaped(states, shards, *, moving=True, through_bytes=False):
@@ -58,15 +78,21 @@ def run_life(case, cut, life, *, through_bytes=False, forgets=None):
     segments, at, told = len(made[life[0][0]][0]), 0, []
     states = [State()] * life[0][0]
     for number, (shards, batches) in enumerate(life):
-        states = reshaped(states, shards, through_bytes=through_bytes) if number else states
+        states = (
+            reshaped(states, shards, through_bytes=through_bytes) if number else states
+        )
         end = segments if number == len(life) - 1 else at + batches
         for batch in batched(made[shards][0][at:end], cut.batches):
             results = []
             for shard in range(shards):
                 rules = rules_of(case.rules, shard=shard, shards=shards)
-                done = step(states[shard], [row[shard] for row in batch], rules, layer_of(case))
+                done = step(
+                    states[shard], [row[shard] for row in batch], rules, layer_of(case)
+                )
                 is_now = forgets is not None and forgets.random() < 0.5
-                states[shard] = retired(done.state, rules, least=0) if is_now else done.state
+                states[shard] = (
+                    retired(done.state, rules, least=0) if is_now else done.state
+                )
                 results.append(done.changes)
             told.append(settled(results))
         at = min(end, segments)
@@ -88,11 +114,17 @@ def test_shards_that_become_others_tell_the_same_changes(drawn, through_bytes):
 @pytest.mark.spec("S4")
 @tries(40)
 @given(lives(), st.sampled_from([0, 1, 2, 4]), st.integers(0, 1 << 32))
-def test_shards_that_forget_each_for_itself_and_become_others_tell_the_same_changes(drawn, silence_s, seed):
+def test_shards_that_forget_each_for_itself_and_become_others_tell_the_same_changes(
+    drawn, silence_s, seed
+):
     case, cut, life = drawn
-    case = replace(case, rules=replace(case.rules, silence_us=silence_s * SECOND_US + 1))
+    case = replace(
+        case, rules=replace(case.rules, silence_us=silence_s * SECOND_US + 1)
+    )
     changes, _, order = run_steps(case, cut)
-    again, other_order, _ = run_life(case, cut, life, through_bytes=seed % 2 == 0, forgets=random.Random(seed))
+    again, other_order, _ = run_life(
+        case, cut, life, through_bytes=seed % 2 == 0, forgets=random.Random(seed)
+    )
     assert in_row_order(again, other_order) == in_row_order(changes, order)
 
 
@@ -105,28 +137,85 @@ def said(state):
 
     ids, partners = state.objects.ids.to_pylist(), state.partners.ids.to_pylist()
     targets = [
-        (named[query] if query >= 0 else None, partners[partner] if partner >= 0 else None)
-        for query, partner in zip(state.targets.query.tolist(), state.targets.partner.tolist(), strict=True)
+        (
+            named[query] if query >= 0 else None,
+            partners[partner] if partner >= 0 else None,
+        )
+        for query, partner in zip(
+            state.targets.query.tolist(), state.targets.partner.tolist(), strict=True
+        )
     ]
     entries, rows, tracks = state.entries, state.frame_rows, state.tracks
-    columns = (entries.target, entries.object, entries.ts, entries.position, entries.tick, entries.group)
+    columns = (
+        entries.target,
+        entries.object,
+        entries.ts,
+        entries.position,
+        entries.tick,
+        entries.group,
+    )
     return {
-        "answer": pairs(state.answer, ids, targets), "tick_answer": pairs(state.tick_answer, targets, ids),
-        "groups": sorted(repr((targets[t], float(v)))
-                         for t, v in zip(state.groups.target, state.groups.value, strict=True)),
-        "entries": sorted(((targets[t], ids[o], ts, position, tick, partners[group] if group >= 0 else None)
-                    for t, o, ts, position, tick, group in zip(*columns, strict=True)), key=repr),
-        "frames": sorted((named[query], ids[o], ts, n, way, held, partners[group] if group >= 0 else "")
-                         for query, o, ts, n, way, held, group in zip(
-                             *(column.tolist() for column in (rows.query, rows.object, rows.ts, rows.n, rows.way,
-                                                              rows.held, rows.group)), strict=True)),
-        "tracks": sorted((named[key >> 32], ids[key & 0xFFFFFFFF], since, n, way, high)
-                         for key, since, n, way, high in zip(
-            *(column.tolist() for column in (tracks.key, tracks.since, tracks.n, tracks.way)),
-            [[h for h in row if h != NEVER] for row in tracks.high.tolist()], strict=True)),
-        "fixes": sorted(zip(ids, state.fixes.ts.tolist(), strict=True)), "held": sorted(state.held.position.tolist()),
+        "answer": pairs(state.answer, ids, targets),
+        "tick_answer": pairs(state.tick_answer, targets, ids),
+        "groups": sorted(
+            repr((targets[t], float(v)))
+            for t, v in zip(state.groups.target, state.groups.value, strict=True)
+        ),
+        "entries": sorted(
+            (
+                (
+                    targets[t],
+                    ids[o],
+                    ts,
+                    position,
+                    tick,
+                    partners[group] if group >= 0 else None,
+                )
+                for t, o, ts, position, tick, group in zip(*columns, strict=True)
+            ),
+            key=repr,
+        ),
+        "frames": sorted(
+            (
+                named[query],
+                ids[o],
+                ts,
+                n,
+                way,
+                held,
+                partners[group] if group >= 0 else "",
+            )
+            for query, o, ts, n, way, held, group in zip(
+                *(
+                    column.tolist()
+                    for column in (
+                        rows.query,
+                        rows.object,
+                        rows.ts,
+                        rows.n,
+                        rows.way,
+                        rows.held,
+                        rows.group,
+                    )
+                ),
+                strict=True,
+            )
+        ),
+        "tracks": sorted(
+            (named[key >> 32], ids[key & 0xFFFFFFFF], since, n, way, high)
+            for key, since, n, way, high in zip(
+                *(
+                    column.tolist()
+                    for column in (tracks.key, tracks.since, tracks.n, tracks.way)
+                ),
+                [[h for h in row if h != NEVER] for row in tracks.high.tolist()],
+                strict=True,
+            )
+        ),
+        "fixes": sorted(zip(ids, state.fixes.ts.tolist(), strict=True)),
+        "held": sorted(state.held.position.tolist()),
         "clock": (state.next_segment, state.max_event),
-    }  # fmt: skip
+    }
 
 
 @tries(15)
@@ -142,21 +231,45 @@ def test_one_state_and_all_that_it_is_split_into_know_the_same(drawn, shards):
 
 
 @tries(15)
-@given(cases(kind="fixes", layers=False), st.lists(st.integers(1, 4), min_size=2, max_size=4), st.data())
+@given(
+    cases(kind="fixes", layers=False),
+    st.lists(st.integers(1, 4), min_size=2, max_size=4),
+    st.data(),
+)
 def test_shards_that_know_their_own_objects_alone_become_others(case, life, data):
-    assume(not any("plan" in row.row and Plan.from_json(row.row["plan"]).by_ticks for row in case.rows
-                   if isinstance(row, Control)))  # fmt: skip
+    assume(
+        not any(
+            "plan" in row.row and Plan.from_json(row.row["plan"]).by_ticks
+            for row in case.rows
+            if isinstance(row, Control)
+        )
+    )
     cut = data.draw(segmentations(len(case.rows)))
     with tempfile.TemporaryDirectory() as folder:
         written = write_log(Path(folder), case.rows, cut.cuts)
-        stream, log = replace(settings_of("grid", case.rules), moving=False), Log(Path(folder))
+        stream, log = (
+            replace(settings_of("grid", case.rules), moving=False),
+            Log(Path(folder)),
+        )
         every = -(-log.end() // len(life))
         states, told = [State()] * life[0], []
         for number, shards in enumerate(life):
-            states = reshaped(states, shards, moving=False, through_bytes=True) if number else states
-            read = [packets(log, one, stream, shards=shards) for one in log.segments(number * every)][:every]
+            states = (
+                reshaped(states, shards, moving=False, through_bytes=True)
+                if number
+                else states
+            )
+            read = [
+                packets(log, one, stream, shards=shards)
+                for one in log.segments(number * every)
+            ][:every]
             done = [
-                step(state, [row[shard] for row in read], step_settings(stream, shard=shard, shards=shards), None)
+                step(
+                    state,
+                    [row[shard] for row in read],
+                    step_settings(stream, shard=shard, shards=shards),
+                    None,
+                )
                 for shard, state in enumerate(states)
             ]
             states = [one.state for one in done]
@@ -164,7 +277,9 @@ def test_shards_that_know_their_own_objects_alone_become_others(case, life, data
     objects = [set(state.objects.ids.to_pylist()) for state in states]
     assert sum(map(len, objects)) == len(set().union(*objects))
     changes, _, order = run_steps(case, cut)
-    assert in_row_order(pa.concat_tables(told), written.order) == in_row_order(changes, order)
+    assert in_row_order(pa.concat_tables(told), written.order) == in_row_order(
+        changes, order
+    )
 
 
 def test_shards_of_different_places_of_the_log_are_not_joined():
@@ -193,4 +308,6 @@ def test_every_part_of_a_state_is_known_to_a_reshard():
     of_objects = {"objects", "fixes", "held", "pending"}
     of_queries = {"tick_answer", "groups", "entries", "frame_rows", "tracks"}
     numbered = {"partners", "targets", "answer", "memo"}
-    assert {field.name for field in fields(State)} == same_in_all | of_objects | of_queries | numbered
+    assert {
+        field.name for field in fields(State)
+    } == same_in_all | of_objects | of_queries | numbered

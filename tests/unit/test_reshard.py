@@ -16,7 +16,13 @@ from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.contracts import load_contract
 from st_common.engine import reshard
-from st_common.engine.export import asked_exports, export_path, exported, seed_folder, seed_path
+from st_common.engine.export import (
+    asked_exports,
+    export_path,
+    exported,
+    seed_folder,
+    seed_path,
+)
 from st_common.engine.feed import packets, step_settings
 from st_common.engine.local import APP, LocalEngine
 from st_common.engine.run import run
@@ -39,18 +45,35 @@ RULES = Rules(lateness_us=0, silence_us=10 * SECOND_US, tick_us=SECOND_US)
 def mixed_rows(seed):
     """Rows of a log with queries of every kind: registered at first, some replaced and dropped on the way."""
     rng = random.Random(seed)
-    fixes = [row for n in range(3) for row in case_of(seed + n).rows if isinstance(row, Fix)]
-    rows = [query("register", f"{kind}{n}", 1, plan_of(rng, kind)) for kind in KINDS for n in range(2)]
+    fixes = [
+        row for n in range(3) for row in case_of(seed + n).rows if isinstance(row, Fix)
+    ]
+    rows = [
+        query("register", f"{kind}{n}", 1, plan_of(rng, kind))
+        for kind in KINDS
+        for n in range(2)
+    ]
     for number, fix in enumerate(fixes):
         rows.append(fix)
         if number % 20 == 9:
             kind = rng.choice(KINDS)
             rows.append(query("replace", f"{kind}0", 2 + number, plan_of(rng, kind)))
-    return [*rows, Control(position=0, row={"op": "drop", "query": "moving1"}), fixes[-1]]
+    return [
+        *rows,
+        Control(position=0, row={"op": "drop", "query": "moving1"}),
+        fixes[-1],
+    ]
 
 
 def query(op, name, version, plan):
-    row = {"op": op, "query": name, "version": version, "plan": plan.to_json(), "text": "", "owner": "t"}
+    row = {
+        "op": op,
+        "query": name,
+        "version": version,
+        "plan": plan.to_json(),
+        "text": "",
+        "owner": "t",
+    }
     return Control(position=0, row=row)
 
 
@@ -68,7 +91,10 @@ def shards_here(home, stream, owner):
     log, topology = bare_log(home.log(stream.name)), topology_of(home, stream.name)
     segment = write_export(log, arrival_us=0).number
     seeds = seed_folder(generation_folder(home, stream.name))
-    read = [packets(log, one, stream, shards=stream.shards) for one in log.segments(topology.start)]
+    read = [
+        packets(log, one, stream, shards=stream.shards)
+        for one in log.segments(topology.start)
+    ]
     done = []
     for shard in range(stream.shards):
         mine = [row[shard] for row in read]
@@ -78,7 +104,13 @@ def shards_here(home, stream, owner):
             save(export_path(home, stream.name, asked, shard), done[-1].state)
     changes = settled([one.changes for one in done])
     end = end_of(done[0].state)
-    tables.append(home.table("changes", stream.name), changes, load_contract("changes"), app=APP, version=end)
+    tables.append(
+        home.table("changes", stream.name),
+        changes,
+        load_contract("changes"),
+        app=APP,
+        version=end,
+    )
     return exported(home, stream.name, segment, stream.shards)
 
 
@@ -116,11 +148,17 @@ def begun(tmp_path):
 @pytest.mark.spec("X1", "X4", "P8")
 def test_a_stream_goes_over_to_three_shards_and_back(tmp_path, begun):
     home, stream, (second, third) = begun
-    there = reshard.reshard(home, stream, engine="spark", shards=3, export=reshard.of_local)
+    there = reshard.reshard(
+        home, stream, engine="spark", shards=3, export=reshard.of_local
+    )
     assert (there.before, there.after.shards) == (Topology(engine="local", shards=1), 3)
-    assert sorted(path.name for path in (home.stream("grid") / "g1" / "seed").iterdir()) == ["0.bin", "1.bin", "2.bin"]
+    assert sorted(
+        path.name for path in (home.stream("grid") / "g1" / "seed").iterdir()
+    ) == ["0.bin", "1.bin", "2.bin"]
     assert not (home.stream("grid") / "local" / "states").exists()
-    with pytest.raises(StateError, match=r"engine = 'spark', now it is 'local'.*streams reshard grid"):
+    with pytest.raises(
+        StateError, match=r"engine = 'spark', now it is 'local'.*streams reshard grid"
+    ):
         go_on(home, stream)
     written(home, second)
     back = reshard.reshard(home, stream, engine="local", shards=1, export=shards_here)
@@ -136,7 +174,9 @@ def test_a_stream_goes_over_to_three_shards_and_back(tmp_path, begun):
 
 
 @pytest.mark.spec("X1", "X6")
-def test_a_crash_before_the_new_topology_leaves_the_old_generation_in_force(tmp_path, begun, monkeypatch):
+def test_a_crash_before_the_new_topology_leaves_the_old_generation_in_force(
+    tmp_path, begun, monkeypatch
+):
     home, stream, (second, third) = begun
 
     def crash(*_):
@@ -145,7 +185,9 @@ def test_a_crash_before_the_new_topology_leaves_the_old_generation_in_force(tmp_
     with monkeypatch.context() as patched:
         patched.setattr(reshard, "put_in_force", crash)
         with pytest.raises(KeyboardInterrupt):
-            reshard.reshard(home, stream, engine="spark", shards=2, export=reshard.of_local)
+            reshard.reshard(
+                home, stream, engine="spark", shards=2, export=reshard.of_local
+            )
     assert topology_of(home, "grid") == Topology(engine="local", shards=1)
     assert (home.stream("grid") / "g1").exists()
     written(home, second)
@@ -158,7 +200,9 @@ def test_a_crash_before_the_new_topology_leaves_the_old_generation_in_force(tmp_
 
 
 @pytest.mark.spec("X1", "X6")
-def test_a_crash_after_the_new_topology_leaves_the_new_generation_in_force(tmp_path, begun, monkeypatch):
+def test_a_crash_after_the_new_topology_leaves_the_new_generation_in_force(
+    tmp_path, begun, monkeypatch
+):
     home, stream, (second, third) = begun
     remove, calls = reshard._remove_others, []
 
@@ -171,7 +215,9 @@ def test_a_crash_after_the_new_topology_leaves_the_new_generation_in_force(tmp_p
     with monkeypatch.context() as patched:
         patched.setattr(reshard, "_remove_others", crash)
         with pytest.raises(KeyboardInterrupt):
-            reshard.reshard(home, stream, engine="spark", shards=2, export=reshard.of_local)
+            reshard.reshard(
+                home, stream, engine="spark", shards=2, export=reshard.of_local
+            )
     old = home.stream("grid") / "local" / "states"
     assert topology_of(home, "grid").generation == 1
     assert old.exists()
@@ -185,20 +231,26 @@ def test_a_stream_that_is_asked_to_stop_is_not_resharded_halfway(begun):
     home, stream, (second, _) = begun
     written(home, second)
     run(home, replace(stream, engine="local"), until_idle=True)
-    max((home.stream("grid") / "local" / "states").iterdir()).unlink()  # as after a kill: the table is further
+    max(
+        (home.stream("grid") / "local" / "states").iterdir()
+    ).unlink()  # as after a kill: the table is further
     stop = home.stream("grid") / "stop"
 
     def stopped(*args):
         stop.touch()
         return reshard.of_local(*args)
 
-    with pytest.raises(StateError, match=r"not at the end of its changes.*asked to stop"):
+    with pytest.raises(
+        StateError, match=r"not at the end of its changes.*asked to stop"
+    ):
         reshard.reshard(home, stream, engine="spark", shards=2, export=stopped)
     with pytest.raises(StateError, match=r"is held by the file `stop`"):
         reshard.reshard(home, stream, engine="spark", shards=2, export=reshard.of_local)
     assert topology_of(home, "grid") == Topology(engine="local", shards=1)
     stop.unlink()
-    place_marker(home.stream("grid"), now_us=1)  # the supervisor's, which nobody has taken away yet
+    place_marker(
+        home.stream("grid"), now_us=1
+    )  # the supervisor's, which nobody has taken away yet
     reshard.reshard(home, stream, engine="spark", shards=2, export=reshard.of_local)
     with pytest.raises(StateError, match="ended before segment 99"):
         exported(home, "grid", 99, 2)
@@ -208,13 +260,29 @@ def test_what_cannot_be(begun, tmp_path):
     home, stream, _ = begun
     for engine, shards in (("local", 2), ("spark", 0), ("flink", 1)):
         with pytest.raises(ConfigError):
-            reshard.reshard(home, stream, engine=engine, shards=shards, export=reshard.of_local)
+            reshard.reshard(
+                home, stream, engine=engine, shards=shards, export=reshard.of_local
+            )
     with pytest.raises(StateError, match="has never run"):
-        reshard.reshard(Home(tmp_path / "new"), stream, engine="spark", shards=2, export=reshard.of_local)
-    same = reshard.reshard(home, stream, engine="local", shards=1, export=reshard.of_local)
+        reshard.reshard(
+            Home(tmp_path / "new"),
+            stream,
+            engine="spark",
+            shards=2,
+            export=reshard.of_local,
+        )
+    same = reshard.reshard(
+        home, stream, engine="local", shards=1, export=reshard.of_local
+    )
     assert same.before == same.after
     with pytest.raises(StateError, match="was begun with lateness_s"):
-        reshard.reshard(home, replace(stream, lateness_s=9.0), engine="spark", shards=2, export=reshard.of_local)
+        reshard.reshard(
+            home,
+            replace(stream, lateness_s=9.0),
+            engine="spark",
+            shards=2,
+            export=reshard.of_local,
+        )
 
 
 def test_a_state_of_another_format_is_refused_and_stays(begun):
@@ -222,7 +290,10 @@ def test_a_state_of_another_format_is_refused_and_stays(begun):
     path = max((home.stream("grid") / "local" / "states").iterdir())
     blob = to_blob({}, {"format": 1})
     path.write_bytes(struct.pack("<4sIQ", b"FWST", zlib.crc32(blob), len(blob)) + blob)
-    with pytest.raises(StateError, match=r"the state is of format 1, this version reads \d.*version that wrote it"):
+    with pytest.raises(
+        StateError,
+        match=r"the state is of format 1, this version reads \d.*version that wrote it",
+    ):
         reshard.reshard(home, stream, engine="spark", shards=2, export=reshard.of_local)
     assert topology_of(home, "grid") == Topology(engine="local", shards=1)
     assert path.exists()
@@ -259,20 +330,44 @@ def test_the_command_line_says_what_it_did_and_which_settings_to_change(tmp_path
     conf.write_text(STREAMS)
 
     def fairway(*args):
-        return CliRunner().invoke(app, [*args, "--home", str(tmp_path)], prog_name="fairway")
+        return CliRunner().invoke(
+            app, [*args, "--home", str(tmp_path)], prog_name="fairway"
+        )
 
-    bare_log(Home(tmp_path).log("walk")).append(b"id,t,x,y\na,1,1,1\nb,2,1,1\n", arrival_us=0)
-    assert "has never run" in fairway("streams", "reshard", "walk", "--engine", "spark").stderr
+    bare_log(Home(tmp_path).log("walk")).append(
+        b"id,t,x,y\na,1,1,1\nb,2,1,1\n", arrival_us=0
+    )
+    assert (
+        "has never run"
+        in fairway("streams", "reshard", "walk", "--engine", "spark").stderr
+    )
     assert fairway("run", "walk", "--until-idle").exit_code == 0
-    assert fairway("streams", "reshard", "walk").stdout == "walk runs on local with 1 shard already\n"
+    assert (
+        fairway("streams", "reshard", "walk").stdout
+        == "walk runs on local with 1 shard already\n"
+    )
     found = fairway("streams", "reshard", "walk", "--engine", "spark", "--shards", "3")
     assert found.stdout.splitlines() == [
         "walk: from local with 1 shard to spark with 3 shards, from segment 1 on, with 2 objects",
         f'now set engine = "spark" and shards = 3 in [streams.walk] of {conf}',
     ]
     listed = fairway("streams", "list").stdout.splitlines()
-    assert listed[1].split() == ["walk", "spark", "with", "3", "shards", "local", "with", "1", "1", "1"]
+    assert listed[1].split() == [
+        "walk",
+        "spark",
+        "with",
+        "3",
+        "shards",
+        "local",
+        "with",
+        "1",
+        "1",
+        "1",
+    ]
     failed = fairway("run", "walk", "--until-idle")
     assert failed.exit_code == 2
-    assert "`fairway streams reshard walk` takes the stream to what the settings say" in failed.stderr
+    assert (
+        "`fairway streams reshard walk` takes the stream to what the settings say"
+        in failed.stderr
+    )
     assert "no stream 'wolk'" in fairway("streams", "reshard", "wolk").stderr

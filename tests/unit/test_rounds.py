@@ -17,7 +17,15 @@ from st_common.query.plan import Plan
 from st_common.query.region import MovingBox
 from st_common.testing.log_writer import bare_log
 from st_common.testing.road_network import read_network
-from st_common.testing.road_traffic import ALL_REPORT, Round, object_ids, payload, rounds, stamp_ms, traffic_stream
+from st_common.testing.road_traffic import (
+    ALL_REPORT,
+    Round,
+    object_ids,
+    payload,
+    rounds,
+    stamp_ms,
+    traffic_stream,
+)
 
 SQUARES = 1200
 TRAFFIC = replace(ALL_REPORT, at_start=SQUARES, units=4, speed_divisor=100)
@@ -39,17 +47,39 @@ def test_each_round_gives_the_changes_between_two_exact_answers(
     shared: Path, tmp_path: Path, cache_share: float
 ) -> None:
     """As many moving squares as objects, every one of them moving; `python -m bench.rounds` does it with 100,000."""
-    found = list(rounds(read_network(shared / "data" / "roadnet-oldenburg"), TRAFFIC, seed=1))
+    found = list(
+        rounds(read_network(shared / "data" / "roadnet-oldenburg"), TRAFFIC, seed=1)
+    )
     stream, home = traffic_stream("load", TRAFFIC), Home(tmp_path)
-    stream = replace(stream, silence_s=60.0, max_speed_mps=10.0, cache_share=cache_share)
+    stream = replace(
+        stream, silence_s=60.0, max_speed_mps=10.0, cache_share=cache_share
+    )
     log = bare_log(home.log("load"))
     plans = [
-        Plan(stream="load", inside=MovingBox(focal=f, width=SIDE, height=SIDE)) for f in object_ids(np.arange(SQUARES))
+        Plan(stream="load", inside=MovingBox(focal=f, width=SIDE, height=SIDE))
+        for f in object_ids(np.arange(SQUARES))
     ]
     log.append(payload(found[0], TRAFFIC), arrival_us=0)
-    log.append(b"".join(encoded(QueryRow(
-        name=f"q{n}", version=1, op="register", stream="load", position=0, arrival_us=0, plan=plan, text="", owner="")
-    ) for n, plan in enumerate(plans)), arrival_us=0, control=True)  # fmt: skip
+    log.append(
+        b"".join(
+            encoded(
+                QueryRow(
+                    name=f"q{n}",
+                    version=1,
+                    op="register",
+                    stream="load",
+                    position=0,
+                    arrival_us=0,
+                    plan=plan,
+                    text="",
+                    owner="",
+                )
+            )
+            for n, plan in enumerate(plans)
+        ),
+        arrival_us=0,
+        control=True,
+    )
     starts = [position_of(log.end(), 0)]
     for one in found[1:]:
         log.append(payload(one, TRAFFIC), arrival_us=0)
@@ -61,14 +91,20 @@ def test_each_round_gives_the_changes_between_two_exact_answers(
         pass
     engine.close()
     rows = tables.read(home.table("changes", "load"), columns=COLUMNS).to_pylist()
-    assert {row["event_ts"].timestamp() % 5 for row in rows if row["cause"] != "registered"} == {0.0}
+    assert {
+        row["event_ts"].timestamp() % 5 for row in rows if row["cause"] != "registered"
+    } == {0.0}
     answer: set[tuple[int, int]] = set()
     moved = 0
     for one, start, end in zip(found, [0, *starts], starts, strict=False):
         exact = _pairs(one)
         changes = [row for row in rows if start <= row["position"] < end]
         for sign, wanted in ((1, exact - answer), (-1, answer - exact)):
-            told = [(int(r["query"][1:]), int(r["object"][1:])) for r in changes if r["sign"] == sign]
+            told = [
+                (int(r["query"][1:]), int(r["object"][1:]))
+                for r in changes
+                if r["sign"] == sign
+            ]
             assert len(told) == len(set(told))
             assert set(told) == wanted
             moved += len(told) if one.unit else 0

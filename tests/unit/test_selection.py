@@ -17,7 +17,11 @@ CARS, QUERIES, ROUNDS = 2_000, 400, 3
 def looked(monkeypatch):
     """How many pairs of a query and an object were looked at, and how many conditions the database was asked."""
     counted = {"pairs": 0, "asked": 0}
-    hold, pairs, evaluated = conditions.hold, selection.Lists.pairs, expressions.evaluated
+    hold, pairs, evaluated = (
+        conditions.hold,
+        selection.Lists.pairs,
+        expressions.evaluated,
+    )
 
     def holding(known, seen, number, point):
         counted["pairs"] += len(number)
@@ -42,19 +46,32 @@ def looked(monkeypatch):
 def told(form):
     """How many changes the queries of a form tell, and what the last state keeps of who satisfies their conditions."""
     state, changes = State(), 0
-    for packets in packets_of(Work(plans=FORMS[form](QUERIES, CARS), batches=list(cars(CARS, ROUNDS)),
-                                   settings=Settings())):  # fmt: skip
+    for packets in packets_of(
+        Work(
+            plans=FORMS[form](QUERIES, CARS),
+            batches=list(cars(CARS, ROUNDS)),
+            settings=Settings(),
+        )
+    ):
         done = step(state, packets, Settings(), lambda *_: None)
         state, changes = done.state, changes + len(done.changes)
-    return changes, [memo.held for memo in state.memo.kinds.values() if memo.held is not None]
+    return changes, [
+        memo.held for memo in state.memo.kinds.values() if memo.held is not None
+    ]
 
 
 @pytest.mark.spec("X13", "P8")
-@pytest.mark.parametrize("form", [
-    "moving circle WHERE a condition of its own", "5 nearest WHERE a kind", "5 nearest WHERE one of 100 classes",
-    "5 nearest WHERE a condition of its own", "pairs in a box WHERE a condition of its own",
-    "pairs in a moving circle WHERE a condition of its own",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "form",
+    [
+        "moving circle WHERE a condition of its own",
+        "5 nearest WHERE a kind",
+        "5 nearest WHERE one of 100 classes",
+        "5 nearest WHERE a condition of its own",
+        "pairs in a box WHERE a condition of its own",
+        "pairs in a moving circle WHERE a condition of its own",
+    ],
+)
 def test_conditions_are_tested_where_a_query_and_an_object_meet(form, looked):
     changes, held = told(form)
     assert changes > ROUNDS
@@ -65,7 +82,11 @@ def test_conditions_are_tested_where_a_query_and_an_object_meet(form, looked):
 
 @pytest.mark.spec("X13", "P8")
 @pytest.mark.parametrize(
-    "form", ["moving circle WHERE an expression of its own", "5 nearest WHERE an expression of its own"]
+    "form",
+    [
+        "moving circle WHERE an expression of its own",
+        "5 nearest WHERE an expression of its own",
+    ],
 )
 def test_a_condition_of_the_database_is_asked_once_a_run_and_kept_as_bits(form, looked):
     changes, held = told(form)
@@ -79,7 +100,9 @@ def test_each_answer_is_a_bit():
     rng = np.random.default_rng(3)
     for questions, rows in ((0, 5), (5, 0), (9, 3), (1 + 2 * bits.TOGETHER, 7)):
         answers = rng.random((questions, rows)) < 0.5
-        found = bits.asked_together(questions, rows, lambda start, end, of=answers: of[start:end])
+        found = bits.asked_together(
+            questions, rows, lambda start, end, of=answers: of[start:end]
+        )
         assert found.nbytes == rows * -(-questions // 8)
         question, row = np.divmod(np.arange(questions * rows), max(rows, 1))
         assert (bits.bit_of(found, row, question) == answers.ravel()).all()

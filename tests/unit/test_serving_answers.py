@@ -25,28 +25,54 @@ from st_common.settings import Columns, StreamSettings
 SCHEMA = load_contract("changes").arrow_schema()
 T0 = datetime(2024, 5, 1, 12, tzinfo=UTC)
 STREAMS = {
-    name: StreamSettings(name=name, format="csv", columns=Columns(object="id", x="x", y="y"))
+    name: StreamSettings(
+        name=name, format="csv", columns=Columns(object="id", x="x", y="y")
+    )
     for name in ("taxis", "ships")
 }
 
 
 def change(
-    position: int, sign: int, obj: str = "a", partner: str | None = None, *, query: str = "q", seq: int = 0
+    position: int,
+    sign: int,
+    obj: str = "a",
+    partner: str | None = None,
+    *,
+    query: str = "q",
+    seq: int = 0,
 ) -> dict[str, Any]:
     """A change whose event time is `position` seconds after T0."""
     ts = T0 + timedelta(seconds=position)
     cause = {1: "enter", -1: "leave", 0: "inside"}[sign]
-    return {"event_date": ts.date(), "position": position, "seq": seq, "event_ts": ts, "fix_ts": ts, "query_version": 1,
-            "layer_version": None, "sign": sign, "value": None, "query": query, "object": obj, "partner": partner,
-            "cause": cause}  # fmt: skip
+    return {
+        "event_date": ts.date(),
+        "position": position,
+        "seq": seq,
+        "event_ts": ts,
+        "fix_ts": ts,
+        "query_version": 1,
+        "layer_version": None,
+        "sign": sign,
+        "value": None,
+        "query": query,
+        "object": obj,
+        "partner": partner,
+        "cause": cause,
+    }
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=SCHEMA)
 
 
-def store(home: Home, stream: str, *rows: dict[str, Any], committed: int | None = None) -> None:
-    properties = None if committed is None else CommitProperties(app_transactions=[Transaction("engine", committed)])
+def store(
+    home: Home, stream: str, *rows: dict[str, Any], committed: int | None = None
+) -> None:
+    properties = (
+        None
+        if committed is None
+        else CommitProperties(app_transactions=[Transaction("engine", committed)])
+    )
     write_deltalake(
         home.table("changes", stream),
         table(*rows),
@@ -65,16 +91,27 @@ def journal(home: Home, stream: str, *rows: dict[str, Any]) -> None:
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path)
-    register(home, STREAMS, parse("REGISTER QUERY q AS SELECT * FROM taxis"), owner="ada")
+    register(
+        home, STREAMS, parse("REGISTER QUERY q AS SELECT * FROM taxis"), owner="ada"
+    )
     return home
 
 
 def members(found: pa.Table) -> list[tuple[str, str | None, int]]:
     """Object, partner and seconds after T0."""
-    return [(row["object"], row["partner"], (row["since_ts"] - T0).seconds) for row in found.to_pylist()]
+    return [
+        (row["object"], row["partner"], (row["since_ts"] - T0).seconds)
+        for row in found.to_pylist()
+    ]
 
 
-signs = st.lists(st.tuples(st.sampled_from("pq"), st.sampled_from(("a", "b")), st.sampled_from((None, "", "w1", "w2"))))
+signs = st.lists(
+    st.tuples(
+        st.sampled_from("pq"),
+        st.sampled_from(("a", "b")),
+        st.sampled_from((None, "", "w1", "w2")),
+    )
+)
 
 
 @pytest.mark.spec("P6")
@@ -95,13 +132,26 @@ def test_the_fold_is_the_sum_of_signs_whatever_order_the_rows_come_in(
             change(position, 0, pair[1], pair[2], query=pair[0], seq=seq + 2)
         )  # EMIT EVERY says nothing about membership
     seed.shuffle(rows)
-    found = {(row["query"], row["object"], row["partner"]): row["since_ts"] for row in fold(table(*rows)).to_pylist()}
-    assert found == {pair: T0 + timedelta(seconds=since[pair] // 2) for pair, total in count.items() if total}
+    found = {
+        (row["query"], row["object"], row["partner"]): row["since_ts"]
+        for row in fold(table(*rows)).to_pylist()
+    }
+    assert found == {
+        pair: T0 + timedelta(seconds=since[pair] // 2)
+        for pair, total in count.items()
+        if total
+    }
 
 
 @pytest.mark.spec("P6")
 def test_the_answer_is_who_is_in_and_since_when(home: Home):
-    store(home, "taxis", change(1, 1, "b"), change(2, 1, "a", "w1"), change(2, 1, "a", "w2", seq=1))
+    store(
+        home,
+        "taxis",
+        change(1, 1, "b"),
+        change(2, 1, "a", "w1"),
+        change(2, 1, "a", "w2", seq=1),
+    )
     store(
         home,
         "taxis",
@@ -115,9 +165,18 @@ def test_the_answer_is_who_is_in_and_since_when(home: Home):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "expected"), [(0, []), (1, [("b", None, 1)]), (2, [("b", None, 1)]), (3, []), (4, [("b", None, 4)])]
+    ("seconds", "expected"),
+    [
+        (0, []),
+        (1, [("b", None, 1)]),
+        (2, [("b", None, 1)]),
+        (3, []),
+        (4, [("b", None, 4)]),
+    ],
 )
-def test_the_answer_at_a_time_counts_changes_up_to_then(home: Home, seconds: int, expected: list):
+def test_the_answer_at_a_time_counts_changes_up_to_then(
+    home: Home, seconds: int, expected: list
+):
     store(home, "taxis", change(1, 1, "b"), change(3, -1, "b"), change(4, 1, "b"))
     assert members(answer(home, "q", T0 + timedelta(seconds=seconds))) == expected
 
@@ -125,13 +184,20 @@ def test_the_answer_at_a_time_counts_changes_up_to_then(home: Home, seconds: int
 def test_long_names_are_found(home: Home):
     """Delta's statistics cut texts; reading must not take the cut for the text."""
     name = "x" * 100
-    register(home, STREAMS, parse(f"REGISTER QUERY {name} AS SELECT * FROM taxis"), owner="ada")
+    register(
+        home,
+        STREAMS,
+        parse(f"REGISTER QUERY {name} AS SELECT * FROM taxis"),
+        owner="ada",
+    )
     store(home, "taxis", change(1, 1, "o" * 300, query=name))
     assert stream_changes(home, "taxis", name).num_rows == 1
     assert answer(home, name)["object"].to_pylist() == ["o" * 300]
 
 
-def test_a_query_without_changes_has_an_empty_answer_and_an_unknown_one_is_an_error(home: Home):
+def test_a_query_without_changes_has_an_empty_answer_and_an_unknown_one_is_an_error(
+    home: Home,
+):
     assert answer(home, "q").num_rows == 0
     with pytest.raises(QueryError, match="unknown query 'qq'"):
         answer(home, "qq")
@@ -139,7 +205,12 @@ def test_a_query_without_changes_has_an_empty_answer_and_an_unknown_one_is_an_er
 
 def test_a_query_that_moved_to_another_stream_is_folded_stream_by_stream(home: Home):
     store(home, "taxis", change(9, 1, "a"), change(20, -1, "a"))
-    register(home, STREAMS, parse("DROP QUERY q; REGISTER QUERY q AS SELECT * FROM ships"), owner="ada")
+    register(
+        home,
+        STREAMS,
+        parse("DROP QUERY q; REGISTER QUERY q AS SELECT * FROM ships"),
+        owner="ada",
+    )
     store(home, "ships", change(3, 1, "a"))
     assert members(answer(home, "q")) == [("a", None, 3)]
 
@@ -152,9 +223,16 @@ def test_the_journal_continues_the_table(home: Home):
 
 
 @pytest.mark.parametrize("committed", [1, 2, 3, 8])
-def test_what_the_table_has_already_is_not_taken_from_the_journal(home: Home, committed: int):
+def test_what_the_table_has_already_is_not_taken_from_the_journal(
+    home: Home, committed: int
+):
     rows = [change(position, 1, f"o{position}") for position in (1, 2, 3)]
-    store(home, "taxis", *(row for row in rows if row["position"] <= committed), committed=committed)
+    store(
+        home,
+        "taxis",
+        *(row for row in rows if row["position"] <= committed),
+        committed=committed,
+    )
     journal(home, "taxis", *rows[1:])
     assert stream_changes(home, "taxis")["position"].to_pylist() == [1, 2, 3]
 
@@ -170,7 +248,9 @@ def test_changes_are_in_log_order_and_can_be_narrowed(home: Home):
     store(home, "taxis", change(1, 1, query="r"), change(2, -1, seq=0))
     found = stream_changes(home, "taxis")
     assert found.schema == SCHEMA
-    assert list(zip(found["position"].to_pylist(), found["seq"].to_pylist(), strict=True)) == [
+    assert list(
+        zip(found["position"].to_pylist(), found["seq"].to_pylist(), strict=True)
+    ) == [
         (1, 0),
         (2, 0),
         (2, 1),
@@ -185,20 +265,24 @@ def test_changes_are_in_log_order_and_can_be_narrowed(home: Home):
 def test_many_queries_and_objects_fold_without_mixing_up():
     count, objects = 100_000, 5_000
     number = np.arange(count)
-    big = pa.table({
-        "query": pa.array(np.char.add("q", (number % 1000).astype(str))),
-        "object": pa.array(np.char.add("o", (number % objects).astype(str))),
-        "partner": pa.nulls(count, pa.string()),
-        "event_ts": pa.array(number, pa.timestamp("us", "UTC")),
-        "position": number,
-        "query_version": pa.array(np.ones(count), pa.int32()),
-        "value": pa.nulls(count, pa.float64()),
-        "fields": pa.nulls(count, pa.string()),
-        "seq": pa.array(np.zeros(count), pa.int32()),
-        "sign": pa.array(1 - number // objects % 2 * 2, pa.int8()),
-    })  # fmt: skip
+    big = pa.table(
+        {
+            "query": pa.array(np.char.add("q", (number % 1000).astype(str))),
+            "object": pa.array(np.char.add("o", (number % objects).astype(str))),
+            "partner": pa.nulls(count, pa.string()),
+            "event_ts": pa.array(number, pa.timestamp("us", "UTC")),
+            "position": number,
+            "query_version": pa.array(np.ones(count), pa.int32()),
+            "value": pa.nulls(count, pa.float64()),
+            "fields": pa.nulls(count, pa.string()),
+            "seq": pa.array(np.zeros(count), pa.int32()),
+            "sign": pa.array(1 - number // objects % 2 * 2, pa.int8()),
+        }
+    )
     assert fold(big).num_rows == 0
     left = fold(big.slice(0, count - 1000))
     assert left.num_rows == 1000
-    assert {int(name[1:]) for name in left["object"].to_pylist()} == set(range(objects - 1000, objects))
+    assert {int(name[1:]) for name in left["object"].to_pylist()} == set(
+        range(objects - 1000, objects)
+    )
     assert fold(big.slice(0, 0)).num_rows == 0

@@ -19,28 +19,61 @@ from st_common.settings import Columns, StreamSettings
 
 TS = datetime(2024, 5, 1, 23, 30, tzinfo=UTC)
 STREAMS = {
-    name: StreamSettings(name=name, format="csv", columns=Columns(object="id", x="x", y="y"))
+    name: StreamSettings(
+        name=name, format="csv", columns=Columns(object="id", x="x", y="y")
+    )
     for name in ("taxis", "sea-ships")
 }
 
 
 def changes(*objects: str, position: int = 0) -> pa.Table:
-    rows = [{"event_date": TS.date(), "position": position + n, "seq": 0, "event_ts": TS, "query_version": 1, "sign": 1,
-             "query": "q", "object": name, "cause": "enter"} for n, name in enumerate(objects)]  # fmt: skip
+    rows = [
+        {
+            "event_date": TS.date(),
+            "position": position + n,
+            "seq": 0,
+            "event_ts": TS,
+            "query_version": 1,
+            "sign": 1,
+            "query": "q",
+            "object": name,
+            "cause": "enter",
+        }
+        for n, name in enumerate(objects)
+    ]
     return pa.Table.from_pylist(rows, schema=load_contract("changes").arrow_schema())
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path)
-    register(home, STREAMS, parse("REGISTER QUERY q AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)"), owner="ada")
-    write_deltalake(home.table("changes", "taxis"), changes("a", "b"), partition_by=["event_date"])
-    write_deltalake(home.table("changes", "sea-ships"), changes("c"), partition_by=["event_date"])
+    register(
+        home,
+        STREAMS,
+        parse("REGISTER QUERY q AS SELECT * FROM taxis INSIDE (0, 0, 1, 1)"),
+        owner="ada",
+    )
+    write_deltalake(
+        home.table("changes", "taxis"), changes("a", "b"), partition_by=["event_date"]
+    )
+    write_deltalake(
+        home.table("changes", "sea-ships"), changes("c"), partition_by=["event_date"]
+    )
     write_deltalake(
         home.table("layers", "parks"),
-        pa.table({"fid": ["w1"], "tags": pa.array([[("leaf", "broad")]], pa.map_(pa.string(), pa.string()))}),
+        pa.table(
+            {
+                "fid": ["w1"],
+                "tags": pa.array(
+                    [[("leaf", "broad")]], pa.map_(pa.string(), pa.string())
+                ),
+            }
+        ),
     )
-    write_deltalake(home.table("positions", "taxis"), pa.table({"object": ["a"], "x": [0.5], "speed": [3.0]}))
+    write_deltalake(
+        home.table("positions", "taxis"),
+        pa.table({"object": ["a"], "x": [0.5], "speed": [3.0]}),
+    )
     return home
 
 
@@ -51,9 +84,13 @@ def rows(home: Home, text: str) -> list[tuple]:
 @pytest.mark.spec("C7")
 def test_changes_of_all_streams_and_of_each(home: Home):
     assert rows(home, "SELECT stream, object FROM changes ORDER BY object") == [
-        ("taxis", "a"), ("taxis", "b"), ("sea-ships", "c")
-    ]  # fmt: skip
-    assert rows(home, "SELECT count(*) FROM changes_taxis WHERE sign = 1 AND query = 'q'") == [(2,)]
+        ("taxis", "a"),
+        ("taxis", "b"),
+        ("sea-ships", "c"),
+    ]
+    assert rows(
+        home, "SELECT count(*) FROM changes_taxis WHERE sign = 1 AND query = 'q'"
+    ) == [(2,)]
     assert rows(home, "SELECT object FROM changes_sea_ships") == [("c",)]
 
 
@@ -62,24 +99,37 @@ def test_the_journal_of_the_local_engine_is_part_of_changes(home: Home):
     kept = Journal(home, "taxis", epoch=1)
     kept.append(changes("z", position=9))
     kept.close()
-    assert rows(home, "SELECT object FROM changes_taxis WHERE position > 0 ORDER BY position") == [("b",), ("z",)]
+    assert rows(
+        home, "SELECT object FROM changes_taxis WHERE position > 0 ORDER BY position"
+    ) == [("b",), ("z",)]
 
 
 @pytest.mark.spec("C7")
 def test_layers_positions_and_queries_are_views(home: Home):
     assert rows(home, "SELECT fid, tags['leaf'] FROM layer_parks") == [("w1", "broad")]
     assert rows(home, "SELECT speed FROM positions_taxis") == [(3.0,)]
-    assert rows(home, "SELECT name, version, op, owner, stream, plan->>'$.inside.maxx' FROM queries") == [
-        ("q", 1, "register", "ada", "taxis", "1.0")
-    ]
+    assert rows(
+        home,
+        "SELECT name, version, op, owner, stream, plan->>'$.inside.maxx' FROM queries",
+    ) == [("q", 1, "register", "ada", "taxis", "1.0")]
 
 
 @pytest.mark.spec("C7")
 def test_every_contract_has_a_view_before_its_table_is_there(tmp_path: Path):
     empty = Home(tmp_path)
-    for name in ("changes", "queries", "regions", "rejects", "quality", "stream_status", "dead_letters"):
+    for name in (
+        "changes",
+        "queries",
+        "regions",
+        "rejects",
+        "quality",
+        "stream_status",
+        "dead_letters",
+    ):
         assert rows(empty, f"SELECT count(*) FROM {name}") == [(0,)]
-        assert set(load_contract(name).arrow_schema().names) <= set(sql(empty, f"SELECT * FROM {name}").column_names)
+        assert set(load_contract(name).arrow_schema().names) <= set(
+            sql(empty, f"SELECT * FROM {name}").column_names
+        )
 
 
 @pytest.mark.spec("C7")
@@ -93,19 +143,32 @@ def test_plain_deltalake_and_duckdb_read_the_tables_too(home: Home):
 def test_infinite_numbers_are_found(home: Home):
     """Delta's statistics know no infinity; a condition must not lose such rows."""
     high = float("inf")
-    write_deltalake(home.table("regions"), pa.table({"region_id": ["0", "1"], "maxx": [1.0, high]}))
+    write_deltalake(
+        home.table("regions"), pa.table({"region_id": ["0", "1"], "maxx": [1.0, high]})
+    )
     assert rows(home, "SELECT region_id FROM regions WHERE maxx > 2") == [("1",)]
 
 
 def test_times_are_utc(home: Home):
-    assert rows(home, "SELECT event_ts, event_ts::DATE, strftime(event_ts, '%H') FROM changes_taxis LIMIT 1") == [
-        (TS, TS.date(), "23")
-    ]
+    assert rows(
+        home,
+        "SELECT event_ts, event_ts::DATE, strftime(event_ts, '%H') FROM changes_taxis LIMIT 1",
+    ) == [(TS, TS.date(), "23")]
 
 
 def test_tables_can_be_listed(home: Home):
-    names = {name for (name,) in rows(home, "SELECT table_name FROM information_schema.tables")}
-    assert {"changes", "changes_taxis", "positions_taxis", "layer_parks", "queries", "rejects"} <= names
+    names = {
+        name
+        for (name,) in rows(home, "SELECT table_name FROM information_schema.tables")
+    }
+    assert {
+        "changes",
+        "changes_taxis",
+        "positions_taxis",
+        "layer_parks",
+        "queries",
+        "rejects",
+    } <= names
     assert rows(home, "SHOW TABLES")
 
 
@@ -133,7 +196,9 @@ def test_tables_can_be_listed(home: Home):
         ("SELECT 1 / 'x'", "Could not convert"),
     ],
 )
-def test_what_is_no_reading_of_the_views_is_refused_in_one_line(home: Home, text: str, says: str):
+def test_what_is_no_reading_of_the_views_is_refused_in_one_line(
+    home: Home, text: str, says: str
+):
     with pytest.raises(QueryError) as caught:
         sql(home, text)
     assert says in str(caught.value)

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from st_common.contracts import load_contract
 from st_common.engine.feed import step_settings
 from st_common.errors import ConfigError
-from st_common.settings import Columns, StreamSettings, conf_dir, contracts_dir, home_dir, load_streams, stream_of
+from st_common.settings import (
+    Columns,
+    StreamSettings,
+    conf_dir,
+    contracts_dir,
+    home_dir,
+    load_streams,
+    stream_of,
+)
 
 COLUMNS = 'columns = { object = "id", event_ts = "t", x = "lon", y = "lat" }'
 SMALLEST = f'[streams.buses]\nformat = "csv"\n{COLUMNS}\n'
@@ -35,31 +43,53 @@ def only_stream(folder: Path) -> StreamSettings:
 def test_what_is_not_said_has_its_default(conf):
     assert load_streams(conf(SMALLEST)) == {
         "buses": StreamSettings(
-            name="buses", format="csv", columns=Columns(object="id", event_ts="t", x="lon", y="lat")
+            name="buses",
+            format="csv",
+            columns=Columns(object="id", event_ts="t", x="lon", y="lat"),
         )
     }
     buses = load_streams(conf(SMALLEST))["buses"]
-    assert (buses.crs, buses.time_unit, buses.lateness_s, buses.max_ahead_s, buses.shards) == (
+    assert (
+        buses.crs,
+        buses.time_unit,
+        buses.lateness_s,
+        buses.max_ahead_s,
+        buses.shards,
+    ) == (
         "EPSG:4326",
         "iso",
         0,
         60,
         2,
     )
-    assert (buses.silence_s, buses.max_speed_mps, buses.running, buses.engine) == (None, None, False, "spark")
+    assert (buses.silence_s, buses.max_speed_mps, buses.running, buses.engine) == (
+        None,
+        None,
+        False,
+        "spark",
+    )
     assert (buses.latest_every, buses.latest_flush_s, buses.snapshot_s) == (1, 60, 3600)
 
 
 def test_how_much_a_window_keeps_is_set_by_stream(conf):
     assert step_settings(load_streams(conf(SMALLEST))["buses"]).window_rows == 10_000
-    assert step_settings(load_streams(conf(SMALLEST + "window_rows = 2\n"))["buses"]).window_rows == 2
+    assert (
+        step_settings(
+            load_streams(conf(SMALLEST + "window_rows = 2\n"))["buses"]
+        ).window_rows
+        == 2
+    )
 
 
 @pytest.mark.spec("P2")
 def test_the_levels_of_storage_are_set_by_stream(conf):
     text = SMALLEST + 'latest_every = 10\nlatest_flush_s = 5\nsnapshot_s = "off"\n'
     buses = load_streams(conf(text))["buses"]
-    assert (buses.latest_every, buses.latest_flush_s, buses.snapshot_s) == (10, 5.0, None)
+    assert (buses.latest_every, buses.latest_flush_s, buses.snapshot_s) == (
+        10,
+        5.0,
+        None,
+    )
 
 
 def test_everything_can_be_said(conf):
@@ -90,7 +120,14 @@ def test_everything_can_be_said(conf):
     assert load_streams(conf(text))["ships"] == StreamSettings(
         name="ships",
         format="tsv",
-        columns=Columns(object="1", event_ts="2", x="3", y="4", gone="5", gone_values=("left", "sunk")),
+        columns=Columns(
+            object="1",
+            event_ts="2",
+            x="3",
+            y="4",
+            gone="5",
+            gone_values=("left", "sunk"),
+        ),
         crs="EPSG:25832",
         time_unit="%d/%m/%Y %H:%M:%S",
         attributes={"6": "double", "7": "string"},
@@ -114,10 +151,19 @@ def test_everything_can_be_said(conf):
         ("lateness = 3", "unknown key 'lateness' (did you mean 'lateness_s'?)"),
         ("zzz = 3", "unknown key 'zzz' (known keys: format, columns, crs"),
         ("lateness_s = -1", "lateness_s = -1 must be at least 0"),
-        ("latest_every = 0", "latest_every = 0 must be a whole number from 1 to 1000000"),
+        (
+            "latest_every = 0",
+            "latest_every = 0 must be a whole number from 1 to 1000000",
+        ),
         ("window_rows = 1", "window_rows = 1 must be a whole number from 2 to 1000000"),
-        ("window_rows = true", "window_rows = True must be a whole number from 2 to 1000000"),
-        ("latest_every = 1.5", "latest_every = 1.5 must be a whole number from 1 to 1000000"),
+        (
+            "window_rows = true",
+            "window_rows = True must be a whole number from 2 to 1000000",
+        ),
+        (
+            "latest_every = 1.5",
+            "latest_every = 1.5 must be a whole number from 1 to 1000000",
+        ),
         ("latest_flush_s = 0.5", "latest_flush_s = 0.5 must be at least 1"),
         ('latest_flush_s = "off"', "latest_flush_s = 'off' is no number"),
         ("snapshot_s = 0", "snapshot_s = 0 must be at least 1"),
@@ -128,18 +174,27 @@ def test_everything_can_be_said(conf):
         ('silence_s = "never"', "silence_s = 'never' is no number or \"off\""),
         ("shards = 0", "shards = 0 must be a whole number from 1 to 256"),
         ("shards = 2.5", "shards = 2.5 must be a whole number"),
-        ('engine = "sparc"', "engine = 'sparc' is none of spark, local (did you mean 'spark'?)"),
+        (
+            'engine = "sparc"',
+            "engine = 'sparc' is none of spark, local (did you mean 'spark'?)",
+        ),
         ('running = "yes"', "running = 'yes' must be true or false"),
         ('time_unit = "minutes"', "time_unit = 'minutes' is none of s, ms, us, iso"),
         ('time_unit = "%H:%M:%S"', "names no whole date"),
         ('time_unit = "%Y-%m-%d %Q"', "has the unknown directive %Q"),
         ('crs = "WGS84"', "crs = 'WGS84' must be"),
         ('crs = "EPSG:999999"', "is no geographic or projected system"),
-        ('crs = "EPSG:4978"', "is no geographic or projected system"),  # geocentric: x, y, z in metres
+        (
+            'crs = "EPSG:4978"',
+            "is no geographic or projected system",
+        ),  # geocentric: x, y, z in metres
         ('delimiter = ";;"', "delimiter = ';;' must be one ASCII character"),
         ("delimiter = '\"'", "quote and delimiter are both"),
         ('group = "Über"', "group: 'Über' is no name for a group"),
-        ('attributes = { speed = "float" }', "'speed' is none of string, double, long, bool"),
+        (
+            'attributes = { speed = "float" }',
+            "'speed' is none of string, double, long, bool",
+        ),
         ('attributes = { "a b" = "long" }', "'a b' cannot be a table's column"),
         ('attributes = { Segment = "long" }', "'Segment' stands there already"),
         ('attributes = { a = "long", A = "long" }', "'A' stands there already"),
@@ -159,14 +214,35 @@ def test_a_wrong_value_is_named_with_file_stream_and_key(conf, wrong, message):
     [
         (f"[streams.buses]\n{COLUMNS}", "stream 'buses': format is missing"),
         ('[streams.buses]\nformat = "csv"', "stream 'buses': columns is missing"),
-        ('[streams.buses]\nformat = "csv"\ncolumns = { object = "id", x = "a" }', "columns: y is missing"),
-        (SMALLEST.replace("event_ts", "event_time"), "columns: unknown key 'event_time' (did you mean 'event_ts'?)"),
+        (
+            '[streams.buses]\nformat = "csv"\ncolumns = { object = "id", x = "a" }',
+            "columns: y is missing",
+        ),
+        (
+            SMALLEST.replace("event_ts", "event_time"),
+            "columns: unknown key 'event_time' (did you mean 'event_ts'?)",
+        ),
         (SMALLEST.replace('"lat"', '"lon"'), "columns: x and y are both 'lon'"),
-        (SMALLEST.replace(" }", ', gone_values = ["1"] }'), "columns: gone_values without gone"),
-        (SMALLEST.replace(" }", ', gone = "g", gone_values = [] }'), "gone_values = [] must be a list of strings"),
-        (SMALLEST.replace('"csv"', '"ndjson"') + "header = true", "header has no meaning for ndjson"),
-        (SMALLEST.replace("streams.buses", "streams.Buses"), "'Buses' is no name for a stream"),
-        (SMALLEST.replace("streams.buses", "stream.buses"), "unknown key 'stream' (did you mean 'streams'?)"),
+        (
+            SMALLEST.replace(" }", ', gone_values = ["1"] }'),
+            "columns: gone_values without gone",
+        ),
+        (
+            SMALLEST.replace(" }", ', gone = "g", gone_values = [] }'),
+            "gone_values = [] must be a list of strings",
+        ),
+        (
+            SMALLEST.replace('"csv"', '"ndjson"') + "header = true",
+            "header has no meaning for ndjson",
+        ),
+        (
+            SMALLEST.replace("streams.buses", "streams.Buses"),
+            "'Buses' is no name for a stream",
+        ),
+        (
+            SMALLEST.replace("streams.buses", "stream.buses"),
+            "unknown key 'stream' (did you mean 'streams'?)",
+        ),
         ("[streams]\nbuses = 3", "stream 'buses': must be a table"),
         ("streams = 3", "streams must be tables"),
         ("[streams.buses\n", "at line 1"),
@@ -196,7 +272,12 @@ def test_no_text_makes_another_error(tmp_path_factory, text):
 
 @pytest.mark.parametrize(
     ("crs", "epsg", "geographic"),
-    [("EPSG:4326", 4326, True), ("epsg:4258", 4258, True), ("EPSG:3067", 3067, False), ("planar", 0, False)],
+    [
+        ("EPSG:4326", 4326, True),
+        ("epsg:4258", 4258, True),
+        ("EPSG:3067", 3067, False),
+        ("planar", 0, False),
+    ],
 )
 def test_a_crs_knows_whether_it_is_in_degrees(conf, crs, epsg, geographic):
     stream = load_streams(conf(f'{SMALLEST}crs = "{crs}"'))["buses"]
@@ -205,10 +286,20 @@ def test_a_crs_knows_whether_it_is_in_degrees(conf, crs, epsg, geographic):
 
 def test_the_sample_describes_real_data(shared):
     streams = load_streams(REPOSITORY / "conf")
-    assert {"taxis": "csv", "aircraft": "ndjson"}.items() <= {name: s.format for name, s in streams.items()}.items()
-    first = (shared / "data" / "adsb-switzerland" / "README.md").read_text(encoding="utf-8")
+    assert {"taxis": "csv", "aircraft": "ndjson"}.items() <= {
+        name: s.format for name, s in streams.items()
+    }.items()
+    first = (shared / "data" / "adsb-switzerland" / "README.md").read_text(
+        encoding="utf-8"
+    )
     columns = streams["aircraft"].columns
-    for name in (columns.object, columns.event_ts, columns.x, columns.y, *streams["aircraft"].attributes):
+    for name in (
+        columns.object,
+        columns.event_ts,
+        columns.x,
+        columns.y,
+        *streams["aircraft"].attributes,
+    ):
         assert f'"{name}":' in first
 
 

@@ -66,12 +66,20 @@ class Store:
     @property
     def size(self):
         """How many bytes the maps hold."""
-        return sum(len(value[0]) for name in ("base", "queries", "journal") for value in self.variables[name].values())
+        return sum(
+            len(value[0])
+            for name in ("base", "queries", "journal")
+            for value in self.variables[name].values()
+        )
 
 
 def query(op, name):
     row = {"op": op, "query": name}
-    row |= {"version": 1, "plan": BOX, "text": "", "owner": "t"} if op == "register" else {}
+    row |= (
+        {"version": 1, "plan": BOX, "text": "", "owner": "t"}
+        if op == "register"
+        else {}
+    )
     return Control(position=0, row=row)
 
 
@@ -79,7 +87,15 @@ def rows_of(count):
     """Objects and queries that come one after another, and go."""
     rows = [query("register", "kept")]
     for number in range(count):
-        rows.append(Fix(position=0, object=f"o{number}", event_us=(1 + number) * SECOND_US, x=1.0, y=1.0))
+        rows.append(
+            Fix(
+                position=0,
+                object=f"o{number}",
+                event_us=(1 + number) * SECOND_US,
+                x=1.0,
+                y=1.0,
+            )
+        )
         rows += [query("register", f"q{number}"), query("drop", f"q{number}")]
     return tuple(replace(row, position=number) for number, row in enumerate(rows))
 
@@ -114,4 +130,6 @@ def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, s
     assert max(len(state.queries) for state in states) < 50
     assert max(sizes[len(sizes) // 2 :]) <= 1.5 * max(sizes[: len(sizes) // 2])
     expected = oracle.judge(rows, layers={}, rules=RULES)
-    assert told(pa.concat_tables(changes), written.order) == told_by_oracle(expected.changes)
+    assert told(pa.concat_tables(changes), written.order) == told_by_oracle(
+        expected.changes
+    )

@@ -61,7 +61,11 @@ def shell_of(home):
 
 def typed(home, text, capsys):
     """What the shell says to what somebody types, and then Ctrl-D."""
-    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()), shell_of(home) as work:
+    with (
+        create_pipe_input() as pipe,
+        create_app_session(input=pipe, output=DummyOutput()),
+        shell_of(home) as work,
+    ):
         pipe.send_text(text + "\x04")
         run(work)
     return capsys.readouterr().out
@@ -69,7 +73,9 @@ def typed(home, text, capsys):
 
 def drive(home, *fixes):
     lines = "".join(f"{name},{second},{x},1,,\n" for name, second, x in fixes)
-    bare_log(home.log("taxis")).append(b"id,t,x,y,state,driver\n" + lines.encode(), arrival_us=0)
+    bare_log(home.log("taxis")).append(
+        b"id,t,x,y,state,driver\n" + lines.encode(), arrival_us=0
+    )
     engine = LocalEngine(home, load_streams(home.root / "conf")["taxis"])
     while engine.batch():
         pass
@@ -79,26 +85,46 @@ def drive(home, *fixes):
 def completions(home, text, place=None):
     work = shell_of(home)
     document = Document(text, len(text) if place is None else place)
-    return [one.text for one in Completing(work.known).get_completions(document, CompleteEvent())]
+    return [
+        one.text
+        for one in Completing(work.known).get_completions(document, CompleteEvent())
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "ended"),
     [
-        ("DROP QUERY a;", True), ("DROP QUERY a; -- then", True), ("DROP QUERY a;\n\n", True), ("DROP QUERY a", False),
-        ("DROP QUERY 'a;'", False), ('DROP QUERY "a;', False), ("DROP /* ; */", False), ("DROP /* ;", False),
-        ("a; b", False), ("a; b;", True), ("-- ;", False), ("", False), ("'it''s;'", False), ("'it''s';", True),
+        ("DROP QUERY a;", True),
+        ("DROP QUERY a; -- then", True),
+        ("DROP QUERY a;\n\n", True),
+        ("DROP QUERY a", False),
+        ("DROP QUERY 'a;'", False),
+        ('DROP QUERY "a;', False),
+        ("DROP /* ; */", False),
+        ("DROP /* ;", False),
+        ("a; b", False),
+        ("a; b;", True),
+        ("-- ;", False),
+        ("", False),
+        ("'it''s;'", False),
+        ("'it''s';", True),
     ],
-)  # fmt: skip
+)
 def test_a_statement_ends_with_its_semicolon(text, ended):
     assert is_ended(text) is ended
 
 
 def test_the_statement_around_the_cursor():
     text = "DROP QUERY ';'; SELECT * FROM R = taxis WHERE ; x"
-    assert statement_at(text, text.index("WHERE"))[1].strip() == "SELECT * FROM R = taxis WHERE"
+    assert (
+        statement_at(text, text.index("WHERE"))[1].strip()
+        == "SELECT * FROM R = taxis WHERE"
+    )
     assert statement_at(text, text.index("*"))[0] == " SELECT "
-    assert [stream_of(one) for one in ('FROM "ships-dk" s', "from T [RANGE 1 h]", "SELECT x")] == [
+    assert [
+        stream_of(one)
+        for one in ('FROM "ships-dk" s', "from T [RANGE 1 h]", "SELECT x")
+    ] == [
         "ships-dk",
         "T",
         None,
@@ -114,14 +140,18 @@ def test_statements_over_several_lines_are_carried_out(home, capsys):
 
 
 def test_an_error_is_underlined_and_the_prompt_comes_again(home, capsys):
-    said = typed(home, "REGISTER QUERY west AS SELECT * FROM taxi;\rSHOW STREAMS;\r", capsys)
+    said = typed(
+        home, "REGISTER QUERY west AS SELECT * FROM taxi;\rSHOW STREAMS;\r", capsys
+    )
     assert "unknown stream 'taxi' (did you mean taxis?)" in said
     assert "\n                                       ^^^^" in said
     assert "ships-dk" in said
     assert queries(home) == []
 
 
-def test_what_was_typed_is_kept_in_the_home_folder_for_its_owner_alone(home, capsys, monkeypatch):
+def test_what_was_typed_is_kept_in_the_home_folder_for_its_owner_alone(
+    home, capsys, monkeypatch
+):
     monkeypatch.setenv("HOME", str(home.root / "elsewhere"))
     typed(home, "SHOW AREAS;\r", capsys)
     path = home.root / HISTORY_FILE
@@ -134,7 +164,9 @@ def test_commands(home, capsys):
     typed(home, CENTRE.replace("\n", "\r") + "\r", capsys)
     drive(home, ("car7", 1, 5), ("car8", 1, 20))
     said = typed(
-        home, "\\h\r\\answer CENTRE\r\\watch centre\r\\watch\r\\unwatch\r\\nonsense\r\\watch west\r\\q\r", capsys
+        home,
+        "\\h\r\\answer CENTRE\r\\watch centre\r\\watch\r\\unwatch\r\\nonsense\r\\watch west\r\\q\r",
+        capsys,
     )
     assert "\\unwatch [NAME]" in said
     assert "car7" in said
@@ -148,7 +180,10 @@ def test_commands(home, capsys):
 def test_changes_of_watched_queries_are_told_as_their_streams_have_them(home, capsys):
     with shell_of(home) as work:
         work.carry_out(CENTRE, watch=True)
-        work.carry_out("REGISTER QUERY left AS SELECT DSTREAM (*) FROM taxis INSIDE (0, 0, 10, 10);", watch=True)
+        work.carry_out(
+            "REGISTER QUERY left AS SELECT DSTREAM (*) FROM taxis INSIDE (0, 0, 10, 10);",
+            watch=True,
+        )
         assert work.watching.names == ["centre", "left"]
         drive(home, ("car7", 1, 5), ("car7", 2, 50))
         deadline, said = time.monotonic() + 20, ""
@@ -156,7 +191,11 @@ def test_changes_of_watched_queries_are_told_as_their_streams_have_them(home, ca
             time.sleep(0.05)
             said += capsys.readouterr().out
     changes = [line for line in said.splitlines() if line[:1] in "+-="]
-    assert sorted(line.split("  ")[0] for line in changes) == ["+ centre: car7", "- centre: car7", "- left: car7"]
+    assert sorted(line.split("  ")[0] for line in changes) == [
+        "+ centre: car7",
+        "- centre: car7",
+        "- left: car7",
+    ]
     assert "+ centre: car7  enter  1970-01-01T00:00:01Z" in changes
 
 
@@ -183,13 +222,33 @@ def test_a_watch_that_begins_later_tells_only_what_comes(home, capsys):
     [
         ("", {"REGISTER", "SHOW", "EXPLAIN"}, {"SELECT", "taxis"}),
         ("reg", {"register"}, {"REGISTER"}),
-        ("REGISTER QUERY q AS SELECT * FROM ", {"taxis", '"ships-dk"'}, {"WHERE", "state"}),
+        (
+            "REGISTER QUERY q AS SELECT * FROM ",
+            {"taxis", '"ships-dk"'},
+            {"WHERE", "state"},
+        ),
         ('REGISTER QUERY q AS SELECT * FROM "sh', {'"ships-dk"'}, {"taxis"}),
-        ("REGISTER QUERY q AS SELECT * FROM taxis ", {"WHERE", "INSIDE", "JOIN"}, {"SELECT", "state"}),
-        ("REGISTER QUERY q AS SELECT * FROM taxis WHERE ", {"state", "speed_mps", "LOWER"}, {"mmsi", "INSIDE"}),
+        (
+            "REGISTER QUERY q AS SELECT * FROM taxis ",
+            {"WHERE", "INSIDE", "JOIN"},
+            {"SELECT", "state"},
+        ),
+        (
+            "REGISTER QUERY q AS SELECT * FROM taxis WHERE ",
+            {"state", "speed_mps", "LOWER"},
+            {"mmsi", "INSIDE"},
+        ),
         ('REGISTER QUERY q AS SELECT * FROM "ships-dk" WHERE ', {"mmsi"}, {"state"}),
-        ("REGISTER QUERY q AS SELECT * FROM taxis WHERE x > 1 ", {"AND", "INSIDE"}, {"WHERE"}),
-        ("REGISTER QUERY q AS SELECT * FROM taxis [RANGE BY '50 km' RATTR ", {"SPACE", "TIME"}, {"ROWS"}),
+        (
+            "REGISTER QUERY q AS SELECT * FROM taxis WHERE x > 1 ",
+            {"AND", "INSIDE"},
+            {"WHERE"},
+        ),
+        (
+            "REGISTER QUERY q AS SELECT * FROM taxis [RANGE BY '50 km' RATTR ",
+            {"SPACE", "TIME"},
+            {"ROWS"},
+        ),
         ("SHOW ", {"QUERIES", "AREAS", "STREAMS"}, {"centre"}),
         ("DROP QUERY ce", {"centre"}, {"centre2"}),
         ("DROP QUERY 'ce", set(), {"centre"}),
@@ -198,7 +257,7 @@ def test_a_watch_that_begins_later_tells_only_what_comes(home, capsys):
         ("\\w", {"watch"}, {"REGISTER"}),
         ("\\watch ", {"centre"}, {"watch"}),
     ],
-)  # fmt: skip
+)
 def test_completion_is_by_place(home, text, has, has_not):
     with shell_of(home) as work:
         work.carry_out(CENTRE + "CREATE AREA town AS (0, 0, 1, 1);")
@@ -228,7 +287,11 @@ def test_without_a_terminal_statements_come_from_standard_input(home):
     done = CliRunner().invoke(app, ["--home", str(home.root), "shell"], input=text)
     assert done.exit_code == 0
     assert "registered centre" in done.output
-    wrong = CliRunner().invoke(app, ["--home", str(home.root), "shell"], input="DROP QUERY west;\nDROP QUERY centre;\n")
+    wrong = CliRunner().invoke(
+        app,
+        ["--home", str(home.root), "shell"],
+        input="DROP QUERY west;\nDROP QUERY centre;\n",
+    )
     assert wrong.exit_code == 2
     assert "unknown query 'west'" in wrong.output
     assert [row.name for row in queries(home)] == ["centre"]
@@ -239,14 +302,28 @@ def terminal(home):
     """`fairway shell` on a pseudo-terminal."""
     child, descriptor = pty.fork()
     if child == 0:
-        environment = {**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "120"}
-        command = [sys.executable, "-m", "st_common.cli", "--home", str(home.root), "shell"]
+        environment = {
+            **os.environ,
+            "TERM": "xterm",
+            "PROMPT_TOOLKIT_NO_CPR": "1",
+            "COLUMNS": "120",
+        }
+        command = [
+            sys.executable,
+            "-m",
+            "st_common.cli",
+            "--home",
+            str(home.root),
+            "shell",
+        ]
         os.execve(sys.executable, command, environment)
     try:
         yield descriptor
     finally:
         deadline = time.monotonic() + 10
-        while (ended := os.waitpid(child, os.WNOHANG)[0]) == 0 and time.monotonic() < deadline:
+        while (
+            ended := os.waitpid(child, os.WNOHANG)[0]
+        ) == 0 and time.monotonic() < deadline:
             time.sleep(0.05)
         os.close(descriptor)
         if not ended:
@@ -277,7 +354,10 @@ def read_until_quiet(descriptor, quiet_s=2.0):
 def test_on_a_real_terminal(home):
     with terminal(home) as descriptor:
         read_until(descriptor, b"fairway>")
-        os.write(descriptor, b"REGISTER QUERY centre AS SELECT * FROM taxis\rINSIDE (0, 0, 10, 10);\r")
+        os.write(
+            descriptor,
+            b"REGISTER QUERY centre AS SELECT * FROM taxis\rINSIDE (0, 0, 10, 10);\r",
+        )
         read_until(descriptor, b"registered centre")
         os.write(descriptor, b"SHOW QUE")
         drive(home, ("car7", 1, 5))

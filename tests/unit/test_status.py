@@ -39,8 +39,14 @@ def told(tmp_path):
 
 def columns(text):
     head, row = text.splitlines()[:2]
-    starts = [head.index(name) for name in ("stream", "state", "process", "last beat", "engine", "segments")]
-    return [row[start:stop].strip() for start, stop in zip(starts, [*starts[1:], len(row)], strict=True)][1:5]
+    starts = [
+        head.index(name)
+        for name in ("stream", "state", "process", "last beat", "engine", "segments")
+    ]
+    return [
+        row[start:stop].strip()
+        for start, stop in zip(starts, [*starts[1:], len(row)], strict=True)
+    ][1:5]
 
 
 def wait_for(condition):
@@ -52,7 +58,9 @@ def wait_for(condition):
 
 @pytest.mark.spec("X6")
 def test_an_engine_that_was_killed_is_dead_with_its_process_and_its_age(told):
-    process = subprocess.Popen([sys.executable, "-m", "st_common.cli", "run", "cars", *told.arguments])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "st_common.cli", "run", "cars", *told.arguments]
+    )
     try:
         wait_for(lambda: columns(told("status"))[0] in ("running", "idle"))
         state, owner, age, engine = columns(told("status"))
@@ -62,7 +70,11 @@ def test_an_engine_that_was_killed_is_dead_with_its_process_and_its_age(told):
         process.kill()
         process.wait()
     state, owner, age, engine = columns(told("status"))
-    assert (state, owner, engine) == ("dead", f"{process.pid} on {this_host()}", "local")
+    assert (state, owner, engine) == (
+        "dead",
+        f"{process.pid} on {this_host()}",
+        "local",
+    )
     assert age.endswith("ago")
 
 

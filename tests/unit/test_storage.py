@@ -18,8 +18,15 @@ def test_an_object_is_created_once(storage: LocalStorage) -> None:
     assert storage.create("a/b", b"first")
     assert not storage.create("a/b", b"second")
     assert storage.read("a/b") == b"first"
-    assert [storage.read("a/b", start=1, length=3), storage.read("a/b", start=9)] == [b"irs", b""]
-    assert (storage.exists("a/b"), storage.exists("a/c"), storage.names("a")) == (True, False, ["b"])
+    assert [storage.read("a/b", start=1, length=3), storage.read("a/b", start=9)] == [
+        b"irs",
+        b"",
+    ]
+    assert (storage.exists("a/b"), storage.exists("a/c"), storage.names("a")) == (
+        True,
+        False,
+        ["b"],
+    )
 
 
 def test_what_is_not_there_is_missing(storage: LocalStorage) -> None:
@@ -30,7 +37,9 @@ def test_what_is_not_there_is_missing(storage: LocalStorage) -> None:
     storage.sync("a")
 
 
-def test_several_objects_become_visible_after_all_are_stored(storage: LocalStorage) -> None:
+def test_several_objects_become_visible_after_all_are_stored(
+    storage: LocalStorage,
+) -> None:
     def objects():
         yield "a/1", b"1"
         assert storage.names("a") == []
@@ -43,7 +52,9 @@ def test_several_objects_become_visible_after_all_are_stored(storage: LocalStora
         storage.create_all([("a/3", b"x"), ("a/2", b"x")])
 
 
-def test_an_object_is_replaced_only_for_the_one_that_was_read(storage: LocalStorage) -> None:
+def test_an_object_is_replaced_only_for_the_one_that_was_read(
+    storage: LocalStorage,
+) -> None:
     tag = storage.replace("a", b"1", tag=None)
     with pytest.raises(ConflictError):
         storage.replace("a", b"2", tag=None)
@@ -61,7 +72,11 @@ def test_nothing_has_a_name_before_its_bytes_and_its_folders_are_synced(
 ) -> None:
     done: list[str] = []
     sync, link = os.fsync, os.link
-    names = {storage.root.parent: "above", storage.root: "home", storage.root / "a": "a"}
+    names = {
+        storage.root.parent: "above",
+        storage.root: "home",
+        storage.root / "a": "a",
+    }
 
     def synced(fd: int) -> None:
         path = Path(f"/proc/self/fd/{fd}").readlink()
@@ -74,23 +89,37 @@ def test_nothing_has_a_name_before_its_bytes_and_its_folders_are_synced(
 
     monkeypatch.setattr("st_common.storage.local.os.fsync", synced)
     monkeypatch.setattr("st_common.storage.local.os.link", linked)
-    with storage.locked("lock"):  # whoever waits for a lock has made the folder that it lies in
+    with storage.locked(
+        "lock"
+    ):  # whoever waits for a lock has made the folder that it lies in
         assert done == ["sync above"]
         storage.create("a/b", b"1")
     assert done == ["sync above", "sync home", "sync bytes", "name b", "sync a"]
     done.clear()
-    storage.create_all([("a/c", b"1"), ("a/d", b"2")])  # no name is durable before those in front of it
+    storage.create_all(
+        [("a/c", b"1"), ("a/d", b"2")]
+    )  # no name is durable before those in front of it
     assert done == ["sync bytes", "sync bytes", "name c", "sync a", "name d", "sync a"]
 
 
-def test_a_failed_write_leaves_nothing(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_nothing(
+    storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     storage.create("a/b", b"1")
 
     def full(fd: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("st_common.storage.local.os.fsync", full)
-    for write in (lambda: storage.create("a/c", b"1"), lambda: storage.put("a/b", b"2")):
-        with pytest.raises(StorageError, match=r"No space left on device .*free some space"):
+    for write in (
+        lambda: storage.create("a/c", b"1"),
+        lambda: storage.put("a/b", b"2"),
+    ):
+        with pytest.raises(
+            StorageError, match=r"No space left on device .*free some space"
+        ):
             write()
-    assert (list((storage.root / "a").iterdir()), storage.read("a/b")) == ([storage.root / "a" / "b"], b"1")
+    assert (list((storage.root / "a").iterdir()), storage.read("a/b")) == (
+        [storage.root / "a" / "b"],
+        b"1",
+    )

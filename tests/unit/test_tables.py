@@ -23,7 +23,9 @@ from st_common.home import Home
 
 UTC = pa.timestamp("us", tz="UTC")
 DAY_US = 86_400_000_000
-CHANGES, POSITIONS, REJECTS, REGIONS = map(load_contract, ("changes", "positions", "rejects", "regions"))
+CHANGES, POSITIONS, REJECTS, REGIONS = map(
+    load_contract, ("changes", "positions", "rejects", "regions")
+)
 numbers = itertools.count()
 
 
@@ -44,7 +46,9 @@ def changes(positions: list[int], *, event_us: int = 0, **other: object) -> pa.T
         "cause": "enter",
     } | other
     full = {
-        name: value if isinstance(value, pa.Array | pa.ChunkedArray) else pa.array([value] * len(positions))
+        name: value
+        if isinstance(value, pa.Array | pa.ChunkedArray)
+        else pa.array([value] * len(positions))
         for name, value in columns.items()
     }
     return pa.table(full)
@@ -69,16 +73,22 @@ def example(name: str) -> pa.Table:
         pa.map_(pa.string(), pa.string()): [[("highway", "primary")], []],
     }
     schema = load_contract(name).arrow_schema()
-    return pa.table([pa.array(values[field.type], field.type) for field in schema], schema=schema)
+    return pa.table(
+        [pa.array(values[field.type], field.type) for field in schema], schema=schema
+    )
 
 
 @pytest.mark.spec("C7", "C8")
 @pytest.mark.parametrize("name", contract_names())
-def test_every_table_is_what_its_contract_says_and_plain_readers_read_it(tmp_path, name):
+def test_every_table_is_what_its_contract_says_and_plain_readers_read_it(
+    tmp_path, name
+):
     path, rows = tmp_path / name, example(name)
     assert tables.append(path, rows, load_contract(name))
     assert matches(load_contract(name), path) == []
-    assert tables.read(path).sort_by(rows.schema.names[1]) == rows.sort_by(rows.schema.names[1])
+    assert tables.read(path).sort_by(rows.schema.names[1]) == rows.sort_by(
+        rows.schema.names[1]
+    )
     plain = DeltaTable(str(path))
     assert plain.to_pyarrow_table().num_rows == 2
     with duckdb.connect() as connection:
@@ -88,9 +98,15 @@ def test_every_table_is_what_its_contract_says_and_plain_readers_read_it(tmp_pat
 
 @pytest.mark.spec("C7")
 def test_tables_answer_sql_without_a_jvm(path):
-    rows = changes([1, 2, 3, 4], object=pa.array(["a", "a", "b", "c"]), sign=pa.array([1, -1, 1, 1]))
+    rows = changes(
+        [1, 2, 3, 4],
+        object=pa.array(["a", "a", "b", "c"]),
+        sign=pa.array([1, -1, 1, 1]),
+    )
     tables.append(path, rows, CHANGES)
-    query = 'SELECT "object", sum(sign) AS n FROM found GROUP BY 1 HAVING n > 0 ORDER BY 1'
+    query = (
+        'SELECT "object", sum(sign) AS n FROM found GROUP BY 1 HAVING n > 0 ORDER BY 1'
+    )
     with duckdb.connect() as connection:
         connection.register("found", tables.dataset(path))
         assert connection.sql(query).fetchall() == [("b", 1), ("c", 1)]
@@ -100,20 +116,34 @@ def test_tables_answer_sql_without_a_jvm(path):
 
 
 def test_rows_are_brought_to_the_contracts_columns_order_and_types(path):
-    rows = changes([7], query=pa.array(["q"]).dictionary_encode(), sign=pa.array([-1], pa.int64()))
+    rows = changes(
+        [7], query=pa.array(["q"]).dictionary_encode(), sign=pa.array([-1], pa.int64())
+    )
     tables.append(path, rows.select(reversed(rows.column_names)), CHANGES)
     stored = tables.read(path)
     assert stored.schema == CHANGES.arrow_schema()
     row = stored.to_pylist()[0]
-    assert (row["event_date"], row["sign"], row["query"]) == (dt.date(1970, 1, 1), -1, "q")
+    assert (row["event_date"], row["sign"], row["query"]) == (
+        dt.date(1970, 1, 1),
+        -1,
+        "q",
+    )
     assert (row["fix_ts"], row["partner"]) == (None, None)
 
 
 @given(st.lists(st.integers(-(10**15), 10**16), min_size=1))
 def test_a_derived_date_is_the_utc_day_of_its_timestamp(instants):
-    rows = pa.table({"event_ts": pa.array(instants, UTC), "event_date": pa.array([None] * len(instants), pa.date32())})
+    rows = pa.table(
+        {
+            "event_ts": pa.array(instants, UTC),
+            "event_date": pa.array([None] * len(instants), pa.date32()),
+        }
+    )
     days = tables.with_date(rows, CHANGES)["event_date"].to_pylist()
-    assert days == [dt.date(1970, 1, 1) + dt.timedelta(days=instant // DAY_US) for instant in instants]
+    assert days == [
+        dt.date(1970, 1, 1) + dt.timedelta(days=instant // DAY_US)
+        for instant in instants
+    ]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +153,10 @@ def test_a_derived_date_is_the_utc_day_of_its_timestamp(instants):
         (changes([1]).drop_columns(["event_ts"]), "'event_date' is missing"),
         (changes([1], cause=pa.nulls(1, pa.string())), "'cause' holds 1 nulls"),
         (changes([1], event_ts=pa.nulls(1, pa.int64())), "holds 1 nulls"),
-        (changes([1], event_ts=pa.array([2**62])), "'event_ts' holds a time outside of the years 1 to 9999"),
+        (
+            changes([1], event_ts=pa.array([2**62])),
+            "'event_ts' holds a time outside of the years 1 to 9999",
+        ),
         (changes([1], sign=pa.array([300])), "'sign' is no tinyint"),
         (changes([1], seq=pa.array([0.5])), "'seq' is no int"),
         (changes([1], seq=pa.array(["one"])), "'seq' is no int"),
@@ -160,14 +193,21 @@ def test_attributes_may_come_later_and_be_left_out(tmp_path):
     tables.append(path, fixes([0]), POSITIONS)
     tables.append(path, fixes([1], speed=[3.5]), POSITIONS)
     tables.append(path, fixes([2], line=["4T"], seats=[40]), POSITIONS)
-    found = tables.read(path).sort_by("row").select(["row", "speed", "line", "seats"]).to_pylist()
+    found = (
+        tables.read(path)
+        .sort_by("row")
+        .select(["row", "speed", "line", "seats"])
+        .to_pylist()
+    )
     assert [tuple(each.values()) for each in found] == [
         (0, None, None, None),
         (1, 3.5, None, None),
         (2, None, "4T", 40),
     ]
     assert matches(POSITIONS, path) == []
-    with pytest.raises(ContractError, match="'speed' is string, but the table holds it as double"):
+    with pytest.raises(
+        ContractError, match="'speed' is string, but the table holds it as double"
+    ):
         tables.append(path, fixes([3], speed=["fast"]), POSITIONS)
 
 
@@ -178,7 +218,9 @@ def test_a_table_that_differs_from_its_contract_is_refused(path):
 
 
 def test_properties_follow_the_contract(path):
-    DeltaTable.create(str(path), CHANGES.arrow_schema(), partition_by=["event_date"], configuration={})
+    DeltaTable.create(
+        str(path), CHANGES.arrow_schema(), partition_by=["event_date"], configuration={}
+    )
     tables.append(path, changes([1]), CHANGES)
     assert matches(CHANGES, path) == []
 
@@ -196,17 +238,23 @@ def test_every_partition_has_its_file(tmp_path):
         (dt.date(1970, 1, 1), "1", 1),
         (dt.date(1970, 1, 2), "0", 2),
     ]
-    assert tables.read(path, filters=[("region_id", "=", "1")])["row"].to_pylist() == [2]
+    assert tables.read(path, filters=[("region_id", "=", "1")])["row"].to_pylist() == [
+        2
+    ]
 
 
 VALUES = st.one_of(st.none(), st.floats(), st.just(math.inf), st.just(math.nan))
-TEXTS = st.one_of(st.none(), st.text(max_size=3), st.text("é", min_size=30, max_size=40))
+TEXTS = st.one_of(
+    st.none(), st.text(max_size=3), st.text("é", min_size=30, max_size=40)
+)
 
 
 @pytest.mark.spec("C7")
 @hypothesis.example(rows=[(None, "\U00020000")], number=None, text="\U00020000")
 @given(st.lists(st.tuples(VALUES, TEXTS), min_size=1, max_size=6), VALUES, TEXTS)
-def test_no_reader_skips_a_file_that_holds_what_it_looks_for(tmp_path_factory, rows, number, text):
+def test_no_reader_skips_a_file_that_holds_what_it_looks_for(
+    tmp_path_factory, rows, number, text
+):
     path = tmp_path_factory.mktemp("table") / f"t{next(numbers)}"
     values, partners = zip(*rows, strict=True)
     written = changes(
@@ -218,16 +266,26 @@ def test_no_reader_skips_a_file_that_holds_what_it_looks_for(tmp_path_factory, r
     for row in range(len(rows)):  # a file each
         tables.append(path, written.slice(row, 1), CHANGES)
     plain = DeltaTable(str(path)).to_pyarrow_dataset()
-    for name, operator, wanted in (("value", ">=", number), ("value", "<", number), ("partner", "=", text)):
+    for name, operator, wanted in (
+        ("value", ">=", number),
+        ("value", "<", number),
+        ("partner", "=", text),
+    ):
         if wanted is None or wanted != wanted:  # noqa: PLR0124, NaN
             continue
         compare = {">=": pc.greater_equal, "<": pc.less, "=": pc.equal}[operator]
-        expected = written.filter(compare(written[name], wanted))["position"].to_pylist()
+        expected = written.filter(compare(written[name], wanted))[
+            "position"
+        ].to_pylist()
         found = tables.read(path, filters=[(name, operator, wanted)])
         assert sorted(found["position"].to_pylist()) == expected
-        assert tables.dataset(path).to_table(filter=compare(pc.field(name), wanted)).num_rows == len(expected)
+        assert tables.dataset(path).to_table(
+            filter=compare(pc.field(name), wanted)
+        ).num_rows == len(expected)
         if not (isinstance(wanted, float) and math.isinf(wanted)):
-            assert plain.to_table(filter=compare(pc.field(name), wanted)).num_rows >= len(expected)
+            assert plain.to_table(
+                filter=compare(pc.field(name), wanted)
+            ).num_rows >= len(expected)
 
 
 @pytest.mark.parametrize("instant", [-(2**62), -1, 0, 1_700_000_000_123_456, 2**62])
@@ -235,7 +293,13 @@ def test_instants_are_found_however_far_they_are(path, instant):
     tables.append(path, changes([0], fix_ts=pa.array([instant], UTC)), CHANGES)
     at = pa.scalar(instant, UTC)
     assert tables.read(path, filters=[("fix_ts", "=", at)]).num_rows == 1
-    assert DeltaTable(str(path)).to_pyarrow_dataset().to_table(filter=pc.field("position") == 0).num_rows == 1
+    assert (
+        DeltaTable(str(path))
+        .to_pyarrow_dataset()
+        .to_table(filter=pc.field("position") == 0)
+        .num_rows
+        == 1
+    )
 
 
 def test_filters_read_only_files_that_can_hold_their_rows(path):
@@ -244,8 +308,15 @@ def test_filters_read_only_files_that_can_hold_their_rows(path):
     for file in path.glob("event_date=*/*.parquet"):
         if pq.read_table(file, partitioning=None)["position"][0].as_py() != 20:
             file.unlink()
-    assert tables.read(path, filters=[("position", "in", [25, 28])])["position"].to_pylist() == [25]
-    assert tables.read(path, filters=[("position", ">", 19), ("position", "<=", 25)]).num_rows == 2
+    assert tables.read(path, filters=[("position", "in", [25, 28])])[
+        "position"
+    ].to_pylist() == [25]
+    assert (
+        tables.read(
+            path, filters=[("position", ">", 19), ("position", "<=", 25)]
+        ).num_rows
+        == 2
+    )
 
 
 # --- once -------------------------------------------------------------------------------------------------------------
@@ -302,7 +373,9 @@ def test_a_failed_commit_is_tried_again(path, monkeypatch):
     def slow(*args):
         if not intruded:
             intruded.append(True)
-            write_deltalake(str(path), tables.fit(changes([100]), CHANGES), mode="append")
+            write_deltalake(
+                str(path), tables.fit(changes([100]), CHANGES), mode="append"
+            )
         return written(*args)
 
     monkeypatch.setattr(writing, "write_files", slow)
@@ -314,20 +387,43 @@ def test_a_failed_commit_is_tried_again(path, monkeypatch):
 
 
 def regions(group: str, version: int, names: str) -> pa.Table:
-    edges = {"minx": -math.inf, "miny": -math.inf, "maxx": math.inf, "maxy": math.inf, "std_deviation": 0.0}
-    fixed = {"group": group, "version": version, "rows": 1, "strategy": "sample"} | edges
-    return pa.table({name: [value] * len(names) for name, value in fixed.items()} | {"region_id": list(names)})
+    edges = {
+        "minx": -math.inf,
+        "miny": -math.inf,
+        "maxx": math.inf,
+        "maxy": math.inf,
+        "std_deviation": 0.0,
+    }
+    fixed = {
+        "group": group,
+        "version": version,
+        "rows": 1,
+        "strategy": "sample",
+    } | edges
+    return pa.table(
+        {name: [value] * len(names) for name, value in fixed.items()}
+        | {"region_id": list(names)}
+    )
 
 
 def stored(path: Path, **options: object) -> list[tuple[str, str]]:
-    return sorted((row["group"], row["region_id"]) for row in tables.read(path, **options).to_pylist())
+    return sorted(
+        (row["group"], row["region_id"])
+        for row in tables.read(path, **options).to_pylist()
+    )
 
 
-def test_replace_takes_the_place_of_everything_or_of_what_the_predicate_selects(tmp_path):
+def test_replace_takes_the_place_of_everything_or_of_what_the_predicate_selects(
+    tmp_path,
+):
     path = tmp_path / "regions"
     first = tables.replace(path, regions("a", 1, "01"), REGIONS)
-    second = tables.replace(path, regions("b b", 1, "xyz"), REGIONS, predicate="\"group\" = 'b b'")
-    third = tables.replace(path, regions("a", 2, "2"), REGIONS, predicate="\"group\" = 'a'")
+    second = tables.replace(
+        path, regions("b b", 1, "xyz"), REGIONS, predicate="\"group\" = 'b b'"
+    )
+    third = tables.replace(
+        path, regions("a", 2, "2"), REGIONS, predicate="\"group\" = 'a'"
+    )
     assert first < second < third == tables.version(path)
     assert stored(path) == [("a", "2"), ("b b", "x"), ("b b", "y"), ("b b", "z")]
     assert stored(path, version=first) == [("a", "0"), ("a", "1")]
@@ -340,8 +436,12 @@ def test_replace_takes_the_place_of_everything_or_of_what_the_predicate_selects(
 
 def test_replace_by_values_inside_partitions(tmp_path):
     path = tmp_path / "regions"
-    tables.append(path, pa.concat_tables([regions("a", 1, "01"), regions("a", 2, "23")]), REGIONS)
-    tables.replace(path, regions("a", 2, "4"), REGIONS, predicate="\"group\" = 'a' AND version = 2")
+    tables.append(
+        path, pa.concat_tables([regions("a", 1, "01"), regions("a", 2, "23")]), REGIONS
+    )
+    tables.replace(
+        path, regions("a", 2, "4"), REGIONS, predicate="\"group\" = 'a' AND version = 2"
+    )
     assert stored(path) == [("a", "0"), ("a", "1"), ("a", "4")]
 
 
@@ -357,8 +457,12 @@ def test_replace_refuses_rows_that_it_could_never_replace_again(tmp_path):
 
 def test_infinite_edges_come_back_as_they_were(tmp_path):
     tables.append(tmp_path / "regions", regions("a", 1, "0"), REGIONS)
-    found = tables.read(tmp_path / "regions", filters=[("minx", "<", 0.0), ("maxx", ">", 0.0)])
-    assert found.select(["minx", "maxy"]).to_pylist() == [{"minx": -math.inf, "maxy": math.inf}]
+    found = tables.read(
+        tmp_path / "regions", filters=[("minx", "<", 0.0), ("maxx", ">", 0.0)]
+    )
+    assert found.select(["minx", "maxy"]).to_pylist() == [
+        {"minx": -math.inf, "maxy": math.inf}
+    ]
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -367,7 +471,12 @@ def test_infinite_edges_come_back_as_they_were(tmp_path):
 def test_what_is_not_there_is_none_or_an_error(path):
     assert not tables.exists(path)
     assert tables.version(path) is None
-    for call in (tables.read, tables.dataset, lambda path: tables.compact(path, before=None), tables.vacuum):
+    for call in (
+        tables.read,
+        tables.dataset,
+        lambda path: tables.compact(path, before=None),
+        tables.vacuum,
+    ):
         with pytest.raises(FairwayError, match="there is no table"):
             call(path)
     tables.append(path, changes([1]), CHANGES)
@@ -382,10 +491,13 @@ def test_columns_versions_and_filters_are_chosen(path):
     tables.append(path, changes([4], event_us=DAY_US), CHANGES)
     assert tables.read(path, version=first).num_rows == 3
     found = tables.read(
-        path, columns=["position"], filters=[("event_date", "=", dt.date(1970, 1, 1)), ("position", ">", 1)]
+        path,
+        columns=["position"],
+        filters=[("event_date", "=", dt.date(1970, 1, 1)), ("position", ">", 1)],
     )
     assert found.sort_by("position") == pa.table(
-        {"position": pa.chunked_array([[2, 3]])}, pa.schema([CHANGES.arrow_schema().field("position")])
+        {"position": pa.chunked_array([[2, 3]])},
+        pa.schema([CHANGES.arrow_schema().field("position")]),
     )
 
 
@@ -407,7 +519,9 @@ def test_a_table_made_again_at_its_place_is_another_table(path):
 def test_a_handle_finds_its_way_when_the_log_behind_it_was_cleaned(path):
     tables.append(path, changes([0]), CHANGES)
     other = DeltaTable(str(path))
-    other.alter.set_table_properties({"delta.logRetentionDuration": "interval 0 seconds"})
+    other.alter.set_table_properties(
+        {"delta.logRetentionDuration": "interval 0 seconds"}
+    )
     for number in range(1, 50):
         write_deltalake(other, tables.fit(changes([number]), CHANGES), mode="append")
     assert not (path / "_delta_log" / f"{2:020d}.json").exists()
@@ -428,7 +542,9 @@ def test_the_lock_may_be_nested_and_lies_beside_the_table(path):
 def test_the_lock_keeps_other_threads_out(path):
     done = []
     with tables.locked(path):
-        thread = threading.Thread(target=lambda: done.append(tables.append(path, changes([1]), CHANGES)))
+        thread = threading.Thread(
+            target=lambda: done.append(tables.append(path, changes([1]), CHANGES))
+        )
         thread.start()
         thread.join(0.3)
         assert done == []
@@ -448,7 +564,12 @@ def test_compaction_joins_closed_days_only_and_changes_no_row(path):
         tables.append(path, changes([number], event_us=(number % 3) * DAY_US), CHANGES)
     before, version = tables.read(path).sort_by("position"), tables.version(path)
     done = tables.compact(path, before=dt.date(1970, 1, 3))
-    assert (done["partitions"], done["files_before"], done["files_after"], done["rows"]) == (2, 4, 2, 4)
+    assert (
+        done["partitions"],
+        done["files_before"],
+        done["files_after"],
+        done["rows"],
+    ) == (2, 4, 2, 4)
     assert done["bytes_before"] > done["bytes_after"] > 0
     assert tables.read(path).sort_by("position") == before
     assert tables.read(path, version=version).sort_by("position") == before
@@ -466,10 +587,24 @@ def test_zorder_puts_near_rows_together_once(tmp_path):
     path = tmp_path / "positions"
     places = [(x, y) for x in range(32) for y in range(32)]
     shuffled = sorted(places, key=lambda place: hash((place[1], place[0])))
-    rows = fixes(list(range(1024)), x=[float(x) for x, _ in shuffled], y=[float(y) for _, y in shuffled])
+    rows = fixes(
+        list(range(1024)),
+        x=[float(x) for x, _ in shuffled],
+        y=[float(y) for _, y in shuffled],
+    )
     tables.append(path, rows, POSITIONS)
-    assert tables.compact(path, before=dt.date(1970, 1, 2), zorder=("x", "y"))["files_after"] == 1
-    assert sum(tables.compact(path, before=dt.date(1970, 1, 2), zorder=("x", "y")).values()) == 0
+    assert (
+        tables.compact(path, before=dt.date(1970, 1, 2), zorder=("x", "y"))[
+            "files_after"
+        ]
+        == 1
+    )
+    assert (
+        sum(
+            tables.compact(path, before=dt.date(1970, 1, 2), zorder=("x", "y")).values()
+        )
+        == 0
+    )
     found = pq.read_table(path / files(path)[0], partitioning=None)
     quarters = [found.slice(start, 256) for start in range(0, 1024, 256)]
     for quarter in quarters:
@@ -482,7 +617,11 @@ def test_compaction_reads_what_other_writers_wrote(tmp_path):
     path = tmp_path / "regions"
     tables.create(path, REGIONS)
     for version in range(3):
-        write_deltalake(str(path), tables.fit(regions("a b/c", version, "01"), REGIONS), mode="append")
+        write_deltalake(
+            str(path),
+            tables.fit(regions("a b/c", version, "01"), REGIONS),
+            mode="append",
+        )
     done = tables.compact(path, before=None, zorder=("minx", "region_id"))
     assert (done["files_before"], done["files_after"], done["rows"]) == (3, 1, 6)
     assert stored(path) == [("a b/c", "0")] * 3 + [("a b/c", "1")] * 3
@@ -501,14 +640,21 @@ def test_large_files_are_left_alone_and_small_ones_fill_files_of_the_target(path
     noise = pa.array([str(hash((number, "seed"))) for number in range(60_000)])
     for part in range(3):
         rows = noise.slice(part * 20_000, 20_000)
-        tables.append(path, changes(list(range(part * 20_000, part * 20_000 + 20_000)), partner=rows), CHANGES)
+        tables.append(
+            path,
+            changes(list(range(part * 20_000, part * 20_000 + 20_000)), partner=rows),
+            CHANGES,
+        )
     tables.append(path, changes([70_000]), CHANGES)
     tables.append(path, changes([70_001]), CHANGES)
     size = max(file.stat().st_size for file in path.glob("event_date=*/*.parquet"))
     assert size > 1 << 17
     done = tables.compact(path, before=dt.date(1970, 1, 2), target_mb=1)
     assert done["rows"] >= 2
-    assert max(file.stat().st_size for file in path.glob("event_date=*/*.parquet")) < 2 << 20
+    assert (
+        max(file.stat().st_size for file in path.glob("event_date=*/*.parquet"))
+        < 2 << 20
+    )
     assert len(positions_of(path)) == 60_002
 
 
@@ -521,7 +667,9 @@ def test_without_a_date_there_is_no_closed_day(tmp_path):
 def test_vacuum_deletes_what_no_version_in_reach_needs(path):
     for number in range(3):
         tables.append(path, changes([number]), CHANGES)
-    (path / "event_date=1970-01-01" / "part-left-by-a-crash.parquet").write_bytes(b"PAR1")
+    (path / "event_date=1970-01-01" / "part-left-by-a-crash.parquet").write_bytes(
+        b"PAR1"
+    )
     tables.compact(path, before=dt.date(1970, 1, 2))
     assert tables.vacuum(path) == 0
     assert tables.vacuum(path, retention_h=0) == 4

@@ -41,7 +41,9 @@ def start() -> Iterator[Start]:
 
         def started(program: str, *arguments: object) -> subprocess.Popen[str]:
             command = [sys.executable, "-c", program, *map(str, arguments)]
-            process = stack.enter_context(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True))
+            process = stack.enter_context(
+                subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+            )
             stack.callback(process.kill)
             return process
 
@@ -52,7 +54,9 @@ def start() -> Iterator[Start]:
 def folder(tmp_path: Path) -> Iterator[Path]:
     """In memory where there is such a place: many processes sync many files, and no power is cut here."""
     memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as made:
+    with tempfile.TemporaryDirectory(
+        dir=memory if os.access(memory, os.W_OK) else tmp_path
+    ) as made:
         yield Path(made)
 
 
@@ -81,8 +85,14 @@ def test_two_processes_commit_600_times_and_nothing_is_lost(folder):
         process.join(290)
         assert process.exitcode == 0
         assert said_by(folder / app) == list(range(each))
-    assert every_version(path) == [("a", each * ROWS, each * ROWS), ("b", each * ROWS, each * ROWS)]
-    assert (tables.committed(path, "a"), tables.committed(path, "b")) == (each - 1, each - 1)
+    assert every_version(path) == [
+        ("a", each * ROWS, each * ROWS),
+        ("b", each * ROWS, each * ROWS),
+    ]
+    assert (tables.committed(path, "a"), tables.committed(path, "b")) == (
+        each - 1,
+        each - 1,
+    )
     assert tables.version(path) >= 2 * each
     assert matches(CHANGES, path) == []
 
@@ -96,7 +106,10 @@ def test_a_writer_killed_20_times_has_written_each_version_once(folder):
         out = folder / f"said-{number}"
         process = started(writer, out, path, "engine", 1_000_000, ROWS, 7)
         until_s = time.monotonic() + 60
-        while "ready" not in (out.read_text() if out.exists() else "") and time.monotonic() < until_s:
+        while (
+            "ready" not in (out.read_text() if out.exists() else "")
+            and time.monotonic() < until_s
+        ):
             time.sleep(0.005)
         time.sleep(chance.uniform(0, 0.15))
         killed(process)

@@ -17,12 +17,23 @@ CONTRACT = load_contract("rejects")
 def _rows(number: int) -> pa.Table:
     schema = CONTRACT.arrow_schema()
     fields = [field for field in schema if not field.name.endswith("_date")]
-    values = {"segment": number, "row": 0, "arrival_ts": number, "stream": "s", "reason": "bad_time", "raw": b"x"}
-    return pa.table({field.name: pa.array([values[field.name]], field.type) for field in fields})
+    values = {
+        "segment": number,
+        "row": 0,
+        "arrival_ts": number,
+        "stream": "s",
+        "reason": "bad_time",
+        "raw": b"x",
+    }
+    return pa.table(
+        {field.name: pa.array([values[field.name]], field.type) for field in fields}
+    )
 
 
 def _append(path: Path, number: int, **more) -> bool:
-    return tables.append(path, _rows(number), CONTRACT, app="engine", version=number, **more)
+    return tables.append(
+        path, _rows(number), CONTRACT, app="engine", version=number, **more
+    )
 
 
 def _filled(tmp_path: Path, commits: int) -> Path:
@@ -43,9 +54,13 @@ def test_a_whole_table_stays_as_it_is(tmp_path: Path) -> None:
     assert (_segments(path), tables.committed(path, "engine")) == ([0, 1, 2], 2)
 
 
-@pytest.mark.parametrize("torn", [b"", b'{"commitInfo":{"ti', b"\0" * 300], ids=["empty", "half", "zeros"])
+@pytest.mark.parametrize(
+    "torn", [b"", b'{"commitInfo":{"ti', b"\0" * 300], ids=["empty", "half", "zeros"]
+)
 @pytest.mark.parametrize("count", [1, 2])
-def test_torn_newest_versions_are_cut_off_and_written_again(tmp_path: Path, torn: bytes, count: int) -> None:
+def test_torn_newest_versions_are_cut_off_and_written_again(
+    tmp_path: Path, torn: bytes, count: int
+) -> None:
     path = _filled(tmp_path, 4)
     newest = tables.version(path)
     for version in range(newest - count + 1, newest + 1):
@@ -61,17 +76,23 @@ def test_torn_newest_versions_are_cut_off_and_written_again(tmp_path: Path, torn
 
 def test_a_version_whose_rows_were_cut_goes_with_all_behind_it(tmp_path: Path) -> None:
     path = _filled(tmp_path, 3)
-    files = sorted(path.glob("**/part-*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+    files = sorted(
+        path.glob("**/part-*.parquet"), key=lambda file: file.stat().st_mtime_ns
+    )
     files[1].write_bytes(files[1].read_bytes()[:50])
     assert tables.recover(path) is not None
     assert (_segments(path), tables.committed(path, "engine")) == ([0], 0)
     assert tables.recover(path) is None
 
 
-def test_a_damaged_version_below_whole_ones_is_an_error_with_the_way_out(tmp_path: Path) -> None:
+def test_a_damaged_version_below_whole_ones_is_an_error_with_the_way_out(
+    tmp_path: Path,
+) -> None:
     path = _filled(tmp_path, 3)
     (path / "_delta_log" / log_name(1)).write_bytes(b"")
-    with pytest.raises(FairwayError, match=r"version 1 in its log cannot be read, .*restore the table"):
+    with pytest.raises(
+        FairwayError, match=r"version 1 in its log cannot be read, .*restore the table"
+    ):
         tables.recover(path)
 
 
@@ -112,7 +133,9 @@ def test_who_is_no_owner_any_more_commits_nothing(tmp_path: Path) -> None:
     assert _segments(path) == [0]
 
 
-def test_files_are_durable_before_the_commit_that_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_durable_before_the_commit_that_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = _filled(tmp_path, 1)
     done: list[tuple[str, int]] = []
     real = tables.durable._sync

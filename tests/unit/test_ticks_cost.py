@@ -63,15 +63,39 @@ def drive(seconds):
 def test_a_longer_replay_asks_no_more_of_the_database(calls):
     asked = calls(expressions, "evaluated")
     plans = [
-        Plan(stream="s", neighbours=Nearest(k=1, place=Place(x=0.0, y=0.0)), where="kind = 'taxi'"),
-        Plan(stream="s", inside=SPACE, where="load > 2", aggregate=Aggregate(function="avg", argument="load")),
-        Plan(stream="s", inside=SPACE, aggregate=Aggregate(function="count", group="kind")),
+        Plan(
+            stream="s",
+            neighbours=Nearest(k=1, place=Place(x=0.0, y=0.0)),
+            where="kind = 'taxi'",
+        ),
+        Plan(
+            stream="s",
+            inside=SPACE,
+            where="load > 2",
+            aggregate=Aggregate(function="avg", argument="load"),
+        ),
+        Plan(
+            stream="s",
+            inside=SPACE,
+            aggregate=Aggregate(function="count", group="kind"),
+        ),
         Plan(stream="s", pairs=PairJoin(distance_m=2.0, keys=("kind",))),
-        Plan(stream="s", inside=MovingCircle(focal="b", radius_m=5.0), columns=(("twice", "load * 2"),), emit="every"),
+        Plan(
+            stream="s",
+            inside=MovingCircle(focal="b", radius_m=5.0),
+            columns=(("twice", "load * 2"),),
+            emit="every",
+        ),
     ]
     counts = []
     for seconds in (10, 60):
-        changes = told(log(*(register(f"q{n}", plan) for n, plan in enumerate(plans)), *drive(seconds), end()))
+        changes = told(
+            log(
+                *(register(f"q{n}", plan) for n, plan in enumerate(plans)),
+                *drive(seconds),
+                end(),
+            )
+        )
         assert len(changes) > seconds
         counts.append(asked())
     assert counts[0] == counts[1]
@@ -79,16 +103,31 @@ def test_a_longer_replay_asks_no_more_of_the_database(calls):
 
 @pytest.mark.spec("X13", "P8")
 def test_ticks_of_a_batch_are_held_against_queries_all_at_once(calls):
-    asked = calls(moving_circle, "within"), calls(nearest, "distance"), calls(gaps, "distance"), calls(ahead, "match")
+    asked = (
+        calls(moving_circle, "within"),
+        calls(nearest, "distance"),
+        calls(gaps, "distance"),
+        calls(ahead, "match"),
+    )
     plans = [
         Plan(stream="s", inside=MovingCircle(focal="b", radius_m=5.0)),
         Plan(stream="s", neighbours=Nearest(k=1, place=Place(focal="a"))),
         Plan(stream="s", neighbours=ReverseNearest(place=Place(focal="a"))),
-        Plan(stream="s", inside=SPACE, aggregate=Aggregate(function="avg", argument="load")),
+        Plan(
+            stream="s",
+            inside=SPACE,
+            aggregate=Aggregate(function="avg", argument="load"),
+        ),
     ]
     counts = []
     for seconds in (10, 60):
-        changes = told(log(*(register(f"q{n}", plan) for n, plan in enumerate(plans)), *drive(seconds), end()))
+        changes = told(
+            log(
+                *(register(f"q{n}", plan) for n, plan in enumerate(plans)),
+                *drive(seconds),
+                end(),
+            )
+        )
         assert len(changes) > seconds
         counts.append([count() for count in asked])
     assert all(counts[0])
@@ -98,12 +137,20 @@ def test_ticks_of_a_batch_are_held_against_queries_all_at_once(calls):
 @pytest.mark.spec("X13", "W4")
 def test_a_hundred_average_speeds_of_one_car_each_hold_no_array_of_queries_times_cars():
     objects, queries = 10_000, 100
-    work = Work(plans=q3_plans(queries, objects), batches=list(cars(objects, 4)), settings=Settings())
+    work = Work(
+        plans=q3_plans(queries, objects),
+        batches=list(cars(objects, 4)),
+        settings=Settings(),
+    )
     state, changes = State(), 0
     for packets in packets_of(work):
         tracemalloc.start()
         done = step(state, packets, work.settings, lambda *_: ShapelyLayer([]))
-        peak, state, changes = tracemalloc.get_traced_memory()[1], done.state, changes + len(done.changes)
+        peak, state, changes = (
+            tracemalloc.get_traced_memory()[1],
+            done.state,
+            changes + len(done.changes),
+        )
         tracemalloc.stop()
         assert peak < 50 * MB
     assert changes >= queries
@@ -111,12 +158,19 @@ def test_a_hundred_average_speeds_of_one_car_each_hold_no_array_of_queries_times
 
 def joining(count):
     join = LayerJoin(layer="l", predicate="intersects")
-    return [Plan(stream="s", inside=MovingCircle(focal="b", radius_m=float(n + 1)), join=join) for n in range(count)]
+    return [
+        Plan(
+            stream="s", inside=MovingCircle(focal="b", radius_m=float(n + 1)), join=join
+        )
+        for n in range(count)
+    ]
 
 
 def pairing_plans(count):
     boxes = [Box(minx=0.0, miny=0.0, maxx=100.0 + n, maxy=10.0) for n in range(count)]
-    return [Plan(stream="s", inside=box, pairs=PairJoin(distance_m=2.0)) for box in boxes]
+    return [
+        Plan(stream="s", inside=box, pairs=PairJoin(distance_m=2.0)) for box in boxes
+    ]
 
 
 @pytest.mark.spec("X13", "P8")
@@ -124,7 +178,15 @@ def test_pairs_are_looked_for_once_for_all_queries(calls):
     looked, counts = calls(pairing, "points_in_circles"), []
     for count in (3, 40):
         plans = pairing_plans(count)
-        assert len(told(log(*(register(f"q{n}", plan) for n, plan in enumerate(plans)), *drive(5), end())))
+        assert len(
+            told(
+                log(
+                    *(register(f"q{n}", plan) for n, plan in enumerate(plans)),
+                    *drive(5),
+                    end(),
+                )
+            )
+        )
         counts.append(looked())
     assert counts[0] == counts[1]
 
@@ -133,7 +195,10 @@ def test_pairs_are_looked_for_once_for_all_queries(calls):
 def test_what_is_around_many_objects_meets_a_layer_once(calls):
     looked, counts = calls(ShapelyLayer, "match"), []
     for count in (3, 40):
-        queries = (register(f"q{n}", plan, layer_version=0) for n, plan in enumerate(joining(count)))
+        queries = (
+            register(f"q{n}", plan, layer_version=0)
+            for n, plan in enumerate(joining(count))
+        )
         assert len(told(log(*queries, *drive(5), end()), {("l", 0): [SQUARE]}))
         counts.append(looked())
     assert counts[0] == counts[1]

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from st_common.capture.control import write_clock, write_end
 from st_common.engine import timekeeper
 from st_common.engine.local import LocalEngine
-from st_common.engine.timekeeper import MINUTES, PAUSE_US, SETTLE_US, Delays, SteadyWall, Timekeeper
+from st_common.engine.timekeeper import (
+    MINUTES,
+    PAUSE_US,
+    SETTLE_US,
+    Delays,
+    SteadyWall,
+    Timekeeper,
+)
 from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
@@ -21,14 +28,20 @@ from st_common.testing.effort import tries
 from st_common.testing.log_writer import bare_log
 
 S = 1_000_000
-NOW = 4_000_000_000 * S  # after the real one, by which registrations are stamped: arrivals never go back
+NOW = (
+    4_000_000_000 * S
+)  # after the real one, by which registrations are stamped: arrivals never go back
 
 
 def stream_of(**given):
     return StreamSettings(
-        name="cars", format="csv", crs="planar", time_unit="us",
-        columns=Columns(object="id", event_ts="t", x="x", y="y"), **given,
-    )  # fmt: skip
+        name="cars",
+        format="csv",
+        crs="planar",
+        time_unit="us",
+        columns=Columns(object="id", event_ts="t", x="x", y="y"),
+        **given,
+    )
 
 
 class Wall:
@@ -42,7 +55,9 @@ class Wall:
 
 
 def fix(log, event_us, *, arrival_us, name="a", live=True):
-    return log.append(f"id,t,x,y\n{name},{event_us},5,5\n".encode(), arrival_us=arrival_us, live=live)
+    return log.append(
+        f"id,t,x,y\n{name},{event_us},5,5\n".encode(), arrival_us=arrival_us, live=live
+    )
 
 
 def drive(engine, wall=None, until_us=0, step_us=250_000):
@@ -75,7 +90,10 @@ REGISTER QUERY minute AS SELECT COUNT(*) FROM cars INSIDE (0, 0, 10, 10) WINDOW 
 
 
 def members(home):
-    return {name: answer(home, name)["object"].to_pylist() for name in ("box", "near", "around")}
+    return {
+        name: answer(home, name)["object"].to_pylist()
+        for name in ("box", "near", "around")
+    }
 
 
 def counts(home):
@@ -104,7 +122,9 @@ def test_a_feed_that_pauses_is_told_what_time_brings(home, lateness_s):
     assert counts(home) == [[0.0], [0.0]]
     rows = clock_rows(log)
     assert all(row["ts"] <= arrival_us - SETTLE_US for arrival_us, row in rows)
-    assert len(rows) <= 5  # the tick, the end of the silence, its tick, the window: not one for every look
+    assert (
+        len(rows) <= 5
+    )  # the tick, the end of the silence, its tick, the window: not one for every look
     engine.close()
 
 
@@ -134,7 +154,9 @@ def test_after_a_replay_and_after_an_end_mark_time_stands_still(home):
 @st.composite
 def feeds(draw):
     """When fixes are sent (us after the start), with pauses; all are under way for the same time."""
-    gaps = draw(st.lists(st.sampled_from((0.3, 1.0, 2.0, 7.0, 30.0)), min_size=2, max_size=12))
+    gaps = draw(
+        st.lists(st.sampled_from((0.3, 1.0, 2.0, 7.0, 30.0)), min_size=2, max_size=12)
+    )
     sent, at = [], 0
     for gap in gaps:
         at += round(gap * S)
@@ -144,8 +166,15 @@ def feeds(draw):
 
 @pytest.mark.spec("S1", "X2")
 @tries(8)
-@given(feeds(), st.sampled_from((0, 1, 20, 600)), st.sampled_from((0.0, 0.5, 4.0)), st.integers(1, 3))
-def test_a_steady_delay_with_pauses_loses_nothing_as_late(tmp_path_factory, sent, delay_s, lateness_s, objects):
+@given(
+    feeds(),
+    st.sampled_from((0, 1, 20, 600)),
+    st.sampled_from((0.0, 0.5, 4.0)),
+    st.integers(1, 3),
+)
+def test_a_steady_delay_with_pauses_loses_nothing_as_late(
+    tmp_path_factory, sent, delay_s, lateness_s, objects
+):
     home = Home(tmp_path_factory.mktemp("home"))
     stream, wall = stream_of(silence_s=5.0, lateness_s=lateness_s), Wall()
     register(home, {"cars": stream}, parse(STATEMENTS), owner="me")
@@ -172,7 +201,9 @@ def test_an_engine_that_starts_again_knows_the_feed_that_it_left(home):
     engine.close()
     again = Timekeeper(log, stream, start=log.end())
     assert (again.feed.live, again.feed.delays.largest_us) == (True, 20 * S)
-    for number in range(3 * timekeeper.LOOK_BACK):  # so many that the fix is out of sight of one look
+    for number in range(
+        3 * timekeeper.LOOK_BACK
+    ):  # so many that the fix is out of sight of one look
         write_clock(log, NOW + number, arrival_us=NOW + 20 * S, delay_us=25 * S)
     again = Timekeeper(log, stream, start=log.end())
     assert (again.feed.live, again.feed.delays.largest_us) == (True, 25 * S)
@@ -203,7 +234,9 @@ def test_clock_rows_are_a_second_apart_at_least(home):
     assert 5 <= len(clock_rows(log)) <= 10
 
 
-def test_a_wall_clock_that_is_set_while_the_feed_is_quiet_moves_nobodys_time(monkeypatch):
+def test_a_wall_clock_that_is_set_while_the_feed_is_quiet_moves_nobodys_time(
+    monkeypatch,
+):
     wall = SteadyWall()
     real, before = time.time_ns, wall.now_us()
     monkeypatch.setattr(time, "time_ns", lambda: real() + 3_600 * 10**9)

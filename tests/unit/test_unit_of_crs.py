@@ -60,10 +60,16 @@ TWIN = "EPSG:32118"  # the same projection as FEET, in metres
 
 def fixes(crs: str, seed: int) -> str:
     """Six cars that jump about within some kilometres of the centre, and stand exactly on no border."""
-    rng, project = random.Random(seed), pyproj.Transformer.from_crs(4326, crs, always_xy=True).transform
+    rng, project = (
+        random.Random(seed),
+        pyproj.Transformer.from_crs(4326, crs, always_xy=True).transform,
+    )
     lines = ["id,t,x,y"]
     for second in range(40):
-        place = CENTRE[0] + rng.uniform(-0.04, 0.04), CENTRE[1] + rng.uniform(-0.03, 0.03)
+        place = (
+            CENTRE[0] + rng.uniform(-0.04, 0.04),
+            CENTRE[1] + rng.uniform(-0.03, 0.03),
+        )
         x, y = project(*place)
         lines.append(f"{rng.choice('abcdef')},{second},{x!r},{y!r}")
     return "\n".join([*lines, ""])
@@ -75,26 +81,47 @@ def told(folder: Path, crs: str, seed: int) -> dict[str, list[tuple]]:
     home, known = Home(folder / "home"), streams(folder, crs)
     x, y = pyproj.Transformer.from_crs(4326, crs, always_xy=True).transform(*CENTRE)
     for name, text in QUERIES.items():
-        placed = text.replace("(X, Y", f"({x!r}, {y!r}").replace(" X, Y)", f" {x!r}, {y!r})")
+        placed = text.replace("(X, Y", f"({x!r}, {y!r}").replace(
+            " X, Y)", f" {x!r}, {y!r})"
+        )
         register(home, known, parse(f"REGISTER QUERY {name} AS {placed}"), owner="ada")
     bare_log(home.log("cars")).append(fixes(crs, seed).encode(), arrival_us=40_000_000)
     Log(home.log("cars")).append(b'{"op":"end"}\n', arrival_us=41_000_000, control=True)
     run(home, known["cars"], until_idle=True)
     assert all(one.holds for one in verify(home, known["cars"]))
     rows = stream_changes(home, "cars").to_pylist()
-    return {name: [_line(row) for row in rows if row["query"] == name] for name in QUERIES}
+    return {
+        name: [_line(row) for row in rows if row["query"] == name] for name in QUERIES
+    }
 
 
 def _line(row: dict) -> tuple:
-    value = None if row["value"] is None else pytest.approx(row["value"], rel=1e-6, nan_ok=True)
+    value = (
+        None
+        if row["value"] is None
+        else pytest.approx(row["value"], rel=1e-6, nan_ok=True)
+    )
     fields = row["fields"] if row["query"] == "fast" else None
-    return (row["event_ts"], row["object"], row["partner"], row["sign"], row["cause"], value, fields)
+    return (
+        row["event_ts"],
+        row["object"],
+        row["partner"],
+        row["sign"],
+        row["cause"],
+        value,
+        fields,
+    )
 
 
 @pytest.mark.spec("P4")
 @pytest.mark.parametrize("seed", range(4))
-def test_the_same_places_in_feet_and_in_metres_give_the_same_answers(tmp_path: Path, seed: int):
-    in_feet, in_metres = told(tmp_path / "feet", FEET, seed), told(tmp_path / "metres", TWIN, seed)
+def test_the_same_places_in_feet_and_in_metres_give_the_same_answers(
+    tmp_path: Path, seed: int
+):
+    in_feet, in_metres = (
+        told(tmp_path / "feet", FEET, seed),
+        told(tmp_path / "metres", TWIN, seed),
+    )
     for name in QUERIES:
         assert in_feet[name] == in_metres[name], name
         assert len(in_feet[name]) > 2, name
@@ -104,15 +131,32 @@ def test_the_same_places_in_feet_and_in_metres_give_the_same_answers(tmp_path: P
 def test_a_circle_of_a_kilometre_in_feet_is_what_shapely_finds(tmp_path: Path):
     home, known = Home(tmp_path / "home"), streams(tmp_path, FEET)
     register(
-        home, known, parse("REGISTER QUERY q AS SELECT * FROM cars INSIDE CIRCLE (1000000, 200000, 1 km)"), owner="a"
+        home,
+        known,
+        parse(
+            "REGISTER QUERY q AS SELECT * FROM cars INSIDE CIRCLE (1000000, 200000, 1 km)"
+        ),
+        owner="a",
     )
     rng = random.Random(3)
-    places = {f"c{n}": (1_000_000 + rng.uniform(-5000, 5000), 200_000 + rng.uniform(-5000, 5000)) for n in range(300)}
+    places = {
+        f"c{n}": (
+            1_000_000 + rng.uniform(-5000, 5000),
+            200_000 + rng.uniform(-5000, 5000),
+        )
+        for n in range(300)
+    }
     lines = [f"{name},1,{x!r},{y!r}" for name, (x, y) in places.items()]
-    bare_log(home.log("cars")).append("\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=1_000_000)
+    bare_log(home.log("cars")).append(
+        "\n".join(["id,t,x,y", *lines, ""]).encode(), arrival_us=1_000_000
+    )
     run(home, known["cars"], until_idle=True)
     centre, to_metres = shapely.Point(1_000_000, 200_000), 1200 / 3937
-    inside = {name for name, place in places.items() if centre.distance(shapely.Point(place)) * to_metres <= 1000}
+    inside = {
+        name
+        for name, place in places.items()
+        if centre.distance(shapely.Point(place)) * to_metres <= 1000
+    }
     assert set(answer(home, "q")["object"].to_pylist()) == inside
     assert 10 < len(inside) < 290
 
@@ -120,13 +164,21 @@ def test_a_circle_of_a_kilometre_in_feet_is_what_shapely_finds(tmp_path: Path):
 def test_plans_are_shown_in_the_metres_that_were_asked_for(tmp_path: Path):
     home, known = Home(tmp_path / "home"), streams(tmp_path, FEET)
     (row,) = register(
-        home, known, parse("REGISTER QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0, 0, 1 km)"), owner="a"
+        home,
+        known,
+        parse("REGISTER QUERY q AS SELECT * FROM cars INSIDE CIRCLE (0, 0, 1 km)"),
+        owner="a",
     )
     assert "1000" in to_text(row.plan, "q")
 
 
 @pytest.mark.parametrize(
-    ("crs", "unit_m"), [(FEET, 1200 / 3937), ("EPSG:2222", 0.3048), (METRES, 1.0), ("planar", 1.0)]
+    ("crs", "unit_m"),
+    [(FEET, 1200 / 3937), ("EPSG:2222", 0.3048), (METRES, 1.0), ("planar", 1.0)],
 )
-def test_the_way_that_an_object_can_go_unseen_is_in_coordinates(tmp_path: Path, crs: str, unit_m: float):
-    assert step_settings(streams(tmp_path, crs)["cars"]).margin == pytest.approx(300 / unit_m, rel=1e-12)
+def test_the_way_that_an_object_can_go_unseen_is_in_coordinates(
+    tmp_path: Path, crs: str, unit_m: float
+):
+    assert step_settings(streams(tmp_path, crs)["cars"]).margin == pytest.approx(
+        300 / unit_m, rel=1e-12
+    )

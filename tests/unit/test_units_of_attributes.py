@@ -36,7 +36,12 @@ def home_of(folder: Path) -> Home:
 def where(home: Home, condition: str) -> str | None:
     """The condition of a registered query as engines read it."""
     streams = load_streams(home.root / "conf")
-    register(home, streams, parse(f"REGISTER QUERY q AS SELECT * FROM trucks WHERE {condition}"), owner="me")
+    register(
+        home,
+        streams,
+        parse(f"REGISTER QUERY q AS SELECT * FROM trucks WHERE {condition}"),
+        owner="me",
+    )
     (row,) = queries(home)
     assert row.plan is not None
     return row.plan.where
@@ -50,15 +55,26 @@ def where(home: Home, condition: str) -> str | None:
         ("SPEED > 10 m/s", "Speed > 36"),
         ("speed > -(36 km/h)", "Speed > -(36)"),
         ("Speed BETWEEN 1 kn AND 50 mph", "Speed BETWEEN 1.852 AND 80.4672"),
-        ("height < 1 km AND late >= 2 hours", "height < 3280.839895013123 AND late >= 120"),
-        ("kind = 'km' AND (load > 5 OR late = 90 s)", "kind = 'km' AND (load > 5 OR late = 1.5)"),
-        ("(load > 5 OR kind = 'km') AND speed < 20 m/s", "(load > 5 OR kind = 'km') AND Speed < 72"),
+        (
+            "height < 1 km AND late >= 2 hours",
+            "height < 3280.839895013123 AND late >= 120",
+        ),
+        (
+            "kind = 'km' AND (load > 5 OR late = 90 s)",
+            "kind = 'km' AND (load > 5 OR late = 1.5)",
+        ),
+        (
+            "(load > 5 OR kind = 'km') AND speed < 20 m/s",
+            "(load > 5 OR kind = 'km') AND Speed < 72",
+        ),
         ("speed_mps > 36 km/h AND speed > 36", "speed_mps > 10 AND Speed > 36"),
         ("ABS(speed_mps) > 36 km/h", "ABS(speed_mps) > 10"),
         ("kind = Car AND speed > 7 km/h", "kind = 'Car' AND Speed > 7"),
     ],
-)  # fmt: skip
-def test_a_number_is_compared_in_the_unit_of_the_attribute(tmp_path: Path, condition: str, meant: str):
+)
+def test_a_number_is_compared_in_the_unit_of_the_attribute(
+    tmp_path: Path, condition: str, meant: str
+):
     assert where(home_of(tmp_path / "home"), condition) == meant
 
 
@@ -76,22 +92,33 @@ def test_a_number_is_compared_in_the_unit_of_the_attribute(tmp_path: Path, condi
         ("CASE WHEN load > 1 m THEN TRUE END", "attribute 'load' has no unit"),
     ],
 )
-def test_what_has_no_meaning_is_refused_where_it_stands(tmp_path: Path, condition: str, message: str):
+def test_what_has_no_meaning_is_refused_where_it_stands(
+    tmp_path: Path, condition: str, message: str
+):
     home = home_of(tmp_path / "home")
     with pytest.raises(TextError) as error:
         check(
-            home, load_streams(home.root / "conf"), parse(f"REGISTER QUERY q AS SELECT * FROM trucks WHERE {condition}")
+            home,
+            load_streams(home.root / "conf"),
+            parse(f"REGISTER QUERY q AS SELECT * FROM trucks WHERE {condition}"),
         )
     assert message in str(error.value)
 
 
-@given(kmh=st.integers(1, 200), limit=st.integers(1, 200), unit=st.sampled_from(["km/h", "m/s", "kn", "mph"]))
-def test_members_are_those_whose_speed_is_above_the_limit(kmh, limit, unit, tmp_path_factory):
+@given(
+    kmh=st.integers(1, 200),
+    limit=st.integers(1, 200),
+    unit=st.sampled_from(["km/h", "m/s", "kn", "mph"]),
+)
+def test_members_are_those_whose_speed_is_above_the_limit(
+    kmh, limit, unit, tmp_path_factory
+):
     home = home_of(tmp_path_factory.mktemp("home") / "home")
     streams = load_streams(home.root / "conf")
     where(home, f"speed > {limit} {unit}")
     bare_log(home.log("trucks")).append(
-        f"id,t,x,y,Speed,height,late,load,kind\na,1,0,0,{kmh},1,1,1,car\n".encode(), arrival_us=1
+        f"id,t,x,y,Speed,height,late,load,kind\na,1,0,0,{kmh},1,1,1,car\n".encode(),
+        arrival_us=1,
     )
     run(home, streams["trucks"], until_idle=True)
     per_hour = {"km/h": 1000, "m/s": 3600, "kn": 1852, "mph": 1609.344}[unit]
@@ -99,12 +126,18 @@ def test_members_are_those_whose_speed_is_above_the_limit(kmh, limit, unit, tmp_
 
 
 def test_a_builder_knows_no_units_of_attributes():
-    assert query("trucks").where("speed_mps > 36 km/h").build().where == "speed_mps > 10"
-    with pytest.raises(TextError, match="a number with a unit beside the attribute 'speed'"):
+    assert (
+        query("trucks").where("speed_mps > 36 km/h").build().where == "speed_mps > 10"
+    )
+    with pytest.raises(
+        TextError, match="a number with a unit beside the attribute 'speed'"
+    ):
         query("trucks").where("speed > 36 km/h")
 
 
-@pytest.mark.parametrize("declared", ["double parsec", "string km", "double km/kg", "float km/h"])
+@pytest.mark.parametrize(
+    "declared", ["double parsec", "string km", "double km/kg", "float km/h"]
+)
 def test_units_of_settings_are_checked(tmp_path: Path, declared: str):
     home = home_of(tmp_path / "home")
     file = home.root / "conf" / "streams.toml"

@@ -40,7 +40,11 @@ LEFT = "REGISTER QUERY left_side AS SELECT * FROM taxis INSIDE (0, 0, 5, 10)"
 FIXES = [
     [("taxi-1", 0, 9, 1, "", 3.5), ("taxi-2", 1, 1, 1, "", "")],
     [("taxi-1", 2, 4, 1, "", 7.5), ("taxi-2", 3, 9, 9, "", "")],
-    [("taxi-3", 4, 2, 2, "", ""), ("taxi-3", 5, "", "", "true", ""), ("taxi-2", 100, 8, 8, "", "")],
+    [
+        ("taxi-3", 4, 2, 2, "", ""),
+        ("taxi-3", 5, "", "", "true", ""),
+        ("taxi-2", 100, 8, 8, "", ""),
+    ],
 ]
 
 
@@ -59,29 +63,60 @@ def home(tmp_path):
     (tmp_path / "conf" / "streams.toml").write_text(CONF)
     home, streams = Home(tmp_path), load_streams(tmp_path / "conf")
     register(home, streams, parse(LEFT), owner="ada")
-    engine, archive = LocalEngine(home, streams["taxis"]), Archive(home, streams["taxis"])
+    engine, archive = (
+        LocalEngine(home, streams["taxis"]),
+        Archive(home, streams["taxis"]),
+    )
     for segment in FIXES:
-        lines = [f"{i},{round(T0.timestamp()) + t},{x},{y},{gone},{v}" for i, t, x, y, gone, v in segment]
-        bare_log(home.log("taxis")).append("\n".join(["id,t,x,y,gone,speed", *lines]).encode(), arrival_us=0)
+        lines = [
+            f"{i},{round(T0.timestamp()) + t},{x},{y},{gone},{v}"
+            for i, t, x, y, gone, v in segment
+        ]
+        bare_log(home.log("taxis")).append(
+            "\n".join(["id,t,x,y,gone,speed", *lines]).encode(), arrival_us=0
+        )
         commit(engine, archive)
     engine.close()
     return home
 
 
 def explained(home, name, **more):
-    return why(home, "left_side", name, stream=load_streams(home.root / "conf")["taxis"], **more)
+    return why(
+        home,
+        "left_side",
+        name,
+        stream=load_streams(home.root / "conf")["taxis"],
+        **more,
+    )
 
 
 def test_an_entry_is_explained_by_its_fix_its_query_and_its_commit(home):
     found = explained(home, "taxi-1", at=T0 + timedelta(seconds=50))
-    assert (found.stream, found.change["sign"], found.change["cause"]) == ("taxis", 1, "enter")
-    assert (found.change["position"], found.change["segment"], found.change["row"]) == (position_of(2, 0), 2, 0)
+    assert (found.stream, found.change["sign"], found.change["cause"]) == (
+        "taxis",
+        1,
+        "enter",
+    )
+    assert (found.change["position"], found.change["segment"], found.change["row"]) == (
+        position_of(2, 0),
+        2,
+        0,
+    )
     assert found.fix is not None
-    assert (found.fix.segment, found.fix.row, found.fix.x, found.fix.y) == (2, 0, 4.0, 1.0)
+    assert (found.fix.segment, found.fix.row, found.fix.x, found.fix.y) == (
+        2,
+        0,
+        4.0,
+        1.0,
+    )
     assert found.fix.event_ts == T0 + timedelta(seconds=2)
     assert found.fix.attributes == {"speed": 7.5}
     assert found.registered is not None
-    assert (found.registered.text, found.registered.owner, found.registered.position) == (LEFT, "ada", 0)
+    assert (
+        found.registered.text,
+        found.registered.owner,
+        found.registered.position,
+    ) == (LEFT, "ada", 0)
     assert (found.tick, found.joined, found.focals) == (None, None, {})
     assert found.sentence == (
         "taxi-1 came into the answer: with its fix of 2024-05-01 12:00:02 UTC at (4, 1) it satisfies version 1 of "
@@ -92,8 +127,16 @@ def test_an_entry_is_explained_by_its_fix_its_query_and_its_commit(home):
 @pytest.mark.parametrize(
     ("name", "cause", "says"),
     [
-        ("taxi-1", "expired", "said nothing for 60 s after its fix of 2024-05-01 12:00:02 UTC at (4, 1)"),
-        ("taxi-2", "leave", "with its fix of 2024-05-01 12:00:03 UTC at (9, 9) it satisfies version 1 of left_side no"),
+        (
+            "taxi-1",
+            "expired",
+            "said nothing for 60 s after its fix of 2024-05-01 12:00:02 UTC at (4, 1)",
+        ),
+        (
+            "taxi-2",
+            "leave",
+            "with its fix of 2024-05-01 12:00:03 UTC at (9, 9) it satisfies version 1 of left_side no",
+        ),
         ("taxi-3", "gone", "the feed said that taxi-3 is gone"),
     ],
 )
@@ -106,11 +149,25 @@ def test_every_cause_has_its_words(home, name, cause, says):
 def test_the_batch_is_the_commit_of_the_table_that_has_the_row(home):
     path = home.table("changes", "taxis")
     rows = tables.read(path).to_pylist()
-    assert len({batch_of(home, "taxis", row["position"], row["seq"]).version for row in rows}) == 3
+    assert (
+        len(
+            {
+                batch_of(home, "taxis", row["position"], row["seq"]).version
+                for row in rows
+            }
+        )
+        == 3
+    )
     for row in rows:
         batch = batch_of(home, "taxis", row["position"], row["seq"])
-        own = {(r["position"], r["seq"]) for r in tables.read(path, version=batch.version).to_pylist()}
-        before = {(r["position"], r["seq"]) for r in tables.read(path, version=batch.version - 1).to_pylist()}
+        own = {
+            (r["position"], r["seq"])
+            for r in tables.read(path, version=batch.version).to_pylist()
+        }
+        before = {
+            (r["position"], r["seq"])
+            for r in tables.read(path, version=batch.version - 1).to_pylist()
+        }
         assert (row["position"], row["seq"]) in own - before
         assert batch.from_position <= row["position"] <= batch.through_position
         assert batch.committed_ts is not None
@@ -137,7 +194,9 @@ def test_when_the_log_of_the_table_is_cut_the_file_is_named(home):
 def test_a_change_that_only_the_journal_has_says_so(home):
     row = tables.read(home.table("changes", "taxis")).slice(0, 1)
     journal = Journal(home, "taxis", epoch=1)
-    ahead = row.set_column(row.column_names.index("position"), "position", [[position_of(4, 0)]])
+    ahead = row.set_column(
+        row.column_names.index("position"), "position", [[position_of(4, 0)]]
+    )
     journal.append(ahead)
     journal.close()
     found = explained(home, row["object"][0].as_py())
@@ -150,13 +209,22 @@ def test_a_dropped_query_still_explains(home):
     streams = load_streams(home.root / "conf")
     drop(home, "left_side")
     register(home, streams, parse(LEFT.replace("5, 10", "10, 10")), owner="bob")
-    engine, archive = LocalEngine(home, streams["taxis"]), Archive(home, streams["taxis"])
+    engine, archive = (
+        LocalEngine(home, streams["taxis"]),
+        Archive(home, streams["taxis"]),
+    )
     commit(engine, archive)
     engine.close()
     found = explained(home, "taxi-2")
     assert found.registered is not None
-    assert (found.change["cause"], found.registered.version, found.registered.owner) == ("registered", 2, "bob")
-    assert found.sentence.startswith("taxi-2 was there when version 2 of left_side was registered: its fix of")
+    assert (
+        found.change["cause"],
+        found.registered.version,
+        found.registered.owner,
+    ) == ("registered", 2, "bob")
+    assert found.sentence.startswith(
+        "taxi-2 was there when version 2 of left_side was registered: its fix of"
+    )
     earlier = explained(home, "taxi-2", at=T0 + timedelta(seconds=50))
     assert earlier.registered is not None
     assert (earlier.change["query_version"], earlier.registered.owner) == (1, "ada")
@@ -164,22 +232,38 @@ def test_a_dropped_query_still_explains(home):
 
 def test_a_change_of_an_older_version_names_its_own_text_and_plan(home, run):
     streams = load_streams(home.root / "conf")
-    newer = LEFT.replace("REGISTER QUERY left_side", "REPLACE QUERY Left_Side").replace("5, 10", "10, 10")
+    newer = LEFT.replace("REGISTER QUERY left_side", "REPLACE QUERY Left_Side").replace(
+        "5, 10", "10, 10"
+    )
     register(home, streams, parse(newer), owner="bob")
-    engine, archive = LocalEngine(home, streams["taxis"]), Archive(home, streams["taxis"])
+    engine, archive = (
+        LocalEngine(home, streams["taxis"]),
+        Archive(home, streams["taxis"]),
+    )
     commit(engine, archive)
     engine.close()
     for at, version, text, corner in (
         ("2024-05-01T12:00:50", 1, LEFT, "(0, 0, 5, 10)"),
         ("2024-05-01T13:00:00", 2, newer, "(0, 0, 10, 10)"),
     ):
-        found = json.loads(run("why", "LEFT_SIDE", "taxi-2", "--at", at, "--json").stdout)
-        assert found["change"]["query_version"] == found["registered"]["version"] == version
+        found = json.loads(
+            run("why", "LEFT_SIDE", "taxi-2", "--at", at, "--json").stdout
+        )
+        assert (
+            found["change"]["query_version"]
+            == found["registered"]["version"]
+            == version
+        )
         assert (found["registered"]["text"], found["newest"]) == (text, 2)
-        assert found["registered"]["plan"]["inside"]["maxx"] == (5.0 if version == 1 else 10.0)
+        assert found["registered"]["plan"]["inside"]["maxx"] == (
+            5.0 if version == 1 else 10.0
+        )
         words = " ".join(run("why", "left_side", "taxi-2", "--at", at).stdout.split())
         assert f"text {text}" in words
-        assert f"plan REGISTER QUERY left_side AS SELECT * FROM taxis INSIDE {corner}" in words
+        assert (
+            f"plan REGISTER QUERY left_side AS SELECT * FROM taxis INSIDE {corner}"
+            in words
+        )
         assert ("the newest is version 2" in words) == (version == 1)
 
 
@@ -214,17 +298,33 @@ def test_the_last_fix_before_a_tick_is_that_of_brute_force(home):
                 own = [r for r in own if position_of(r["segment"], r["row"]) < before]
                 last = max(own, key=lambda r: r["event_ts"], default=None)
                 found = fix_at(home, "taxis", name, at, before)
-                assert (found and found.position) == (last and position_of(last["segment"], last["row"]))
-    late = fix_at(home, "taxis", "taxi-3", T0 + timedelta(seconds=200), position_of(9, 0), late_us=1_000_000)
+                assert (found and found.position) == (
+                    last and position_of(last["segment"], last["row"])
+                )
+    late = fix_at(
+        home,
+        "taxis",
+        "taxi-3",
+        T0 + timedelta(seconds=200),
+        position_of(9, 0),
+        late_us=1_000_000,
+    )
     assert late is not None, "with a lateness of a second it was on time"
     assert fix_of(home, "taxis", "taxi-9", T0) is None
 
 
 def test_a_fix_that_came_when_its_object_was_silent_is_not_the_last_that_counted(home):
     start = round(T0.timestamp())
-    rows = [("bus", 110, 1), ("z", 200, 9), ("bus", 120, 5), ("z", 201, 9)]  # silence is 60 s: at 120 it is too late
+    rows = [
+        ("bus", 110, 1),
+        ("z", 200, 9),
+        ("bus", 120, 5),
+        ("z", 201, 9),
+    ]  # silence is 60 s: at 120 it is too late
     lines = [f"{name},{start + t},{x},1,," for name, t, x in rows]
-    bare_log(home.log("taxis")).append("\n".join(["id,t,x,y,gone,speed", *lines]).encode(), arrival_us=0)
+    bare_log(home.log("taxis")).append(
+        "\n".join(["id,t,x,y,gone,speed", *lines]).encode(), arrival_us=0
+    )
     stream = load_streams(home.root / "conf")["taxis"]
     engine = LocalEngine(home, stream)
     commit(engine, Archive(home, stream))
@@ -245,10 +345,14 @@ def test_the_command_shows_people_all_of_it(run):
     assert found.exit_code == 0
     words = " ".join(found.stdout.split())
     for part in (
-        "taxi-1 came into the answer", "change +1 enter at 2024-05-01 12:00:02 UTC", "segment 2, row 0",
-        "batch version 2 of the table, committed at", "fix 2024-05-01 12:00:02 UTC (4, 1), speed 7.5",
-        "query left_side, version 1, registered by ada at position 0", LEFT,
-    ):  # fmt: skip
+        "taxi-1 came into the answer",
+        "change +1 enter at 2024-05-01 12:00:02 UTC",
+        "segment 2, row 0",
+        "batch version 2 of the table, committed at",
+        "fix 2024-05-01 12:00:02 UTC (4, 1), speed 7.5",
+        "query left_side, version 1, registered by ada at position 0",
+        LEFT,
+    ):
         assert part in words
 
 
@@ -262,28 +366,50 @@ def test_the_command_gives_programs_json(run):
     assert found["batch"]["version"] == 3
     wrong = run("why", "left_side", "taxi3")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
-    assert wrong.stderr == "error: 'taxi3' was never in the answer of 'left_side' (did you mean taxi-3?)\n"
+    assert (
+        wrong.stderr
+        == "error: 'taxi3' was never in the answer of 'left_side' (did you mean taxi-3?)\n"
+    )
 
 
 def test_who_leaves_the_nearest_is_told_who_came_in_its_place(home, run):
     streams = load_streams(home.root / "conf")
     two = "REGISTER QUERY two AS SELECT * FROM taxis KNN (2, 0, 0)"
     register(home, streams, parse(two), owner="ada")
-    engine, archive = LocalEngine(home, streams["taxis"]), Archive(home, streams["taxis"])
-    for fixes in ("a,200,1,0,,\nb,200,2,0,,\nc,200,9,0,,", "c,205,0.5,0,,", "a,210,3,0,,", "c,220,,,true,"):
+    engine, archive = (
+        LocalEngine(home, streams["taxis"]),
+        Archive(home, streams["taxis"]),
+    )
+    for fixes in (
+        "a,200,1,0,,\nb,200,2,0,,\nc,200,9,0,,",
+        "c,205,0.5,0,,",
+        "a,210,3,0,,",
+        "c,220,,,true,",
+    ):
         lines = [line.split(",") for line in fixes.split("\n")]
-        text = "".join(",".join([i, str(round(T0.timestamp()) + int(t)), *rest]) + "\n" for i, t, *rest in lines)
-        bare_log(home.log("taxis")).append(b"id,t,x,y,gone,speed\n" + text.encode(), arrival_us=0)
+        text = "".join(
+            ",".join([i, str(round(T0.timestamp()) + int(t)), *rest]) + "\n"
+            for i, t, *rest in lines
+        )
+        bare_log(home.log("taxis")).append(
+            b"id,t,x,y,gone,speed\n" + text.encode(), arrival_us=0
+        )
         commit(engine, archive)
     engine.close()
-    found = why(home, "two", "b", at=T0 + timedelta(seconds=208), stream=streams["taxis"])
+    found = why(
+        home, "two", "b", at=T0 + timedelta(seconds=208), stream=streams["taxis"]
+    )
     assert found.change["cause"] == "leave"
     assert list(found.newcomers) == ["c"]
-    assert found.sentence.endswith("among the 2 nearest to (0, 0)); in its place came c at (0.5, 0).")
+    assert found.sentence.endswith(
+        "among the 2 nearest to (0, 0)); in its place came c at (0.5, 0)."
+    )
     words = " ".join(run("why", "two", "a").stdout.split())
     assert "in its place came b at (2, 0)." in words
     assert "newcomer b 2024-05-01 12:03:20 UTC (2, 0)" in words
-    assert list(json.loads(run("why", "two", "a", "--json").stdout)["newcomers"]) == ["b"]
+    assert list(json.loads(run("why", "two", "a", "--json").stdout)["newcomers"]) == [
+        "b"
+    ]
     assert why(home, "two", "c", stream=streams["taxis"]).newcomers == {}
 
 
@@ -300,7 +426,10 @@ def test_who_leaves_the_nearest_is_told_who_came_in_its_place(home, run):
         ),
         ("leave", "taxi-1 itself counts no more"),
         ("gone", "the feed said that taxi-1 is gone"),
-        ("inside", "stayed in the answer of version 1 of way at the tick of 2024-05-01 12:00:05 UTC"),
+        (
+            "inside",
+            "stayed in the answer of version 1 of way at the tick of 2024-05-01 12:00:05 UTC",
+        ),
     ],
 )
 def test_of_windows_in_brackets_a_change_is_about_a_fix(cause, says):
@@ -308,10 +437,17 @@ def test_of_windows_in_brackets_a_change_is_about_a_fix(cause, says):
         "REGISTER QUERY way AS SELECT * FROM taxis [RANGE BY 5 km RATTR SPACE, SLIDE BY 1 km SATTR SPACE]"
     )
     change = {
-        "object": "taxi-1", "partner": "2024-05-01T12:00:02.000000Z", "query": "way", "query_version": 1, "value": None,
-        "sign": 1, "cause": cause, "event_ts": T0 + timedelta(seconds=5), "fix_ts": T0 + timedelta(seconds=2),
+        "object": "taxi-1",
+        "partner": "2024-05-01T12:00:02.000000Z",
+        "query": "way",
+        "query_version": 1,
+        "value": None,
+        "sign": 1,
+        "cause": cause,
+        "event_ts": T0 + timedelta(seconds=5),
+        "fix_ts": T0 + timedelta(seconds=2),
         "layer_version": None,
-    }  # fmt: skip
+    }
     said = sentence(change, statement.plan, None, Others(focals={}, newcomers={}), None)
     assert said.startswith("A fix of taxi-1 (2024-05-01 12:00:02 UTC) ")
     assert says in said

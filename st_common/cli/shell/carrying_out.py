@@ -28,7 +28,9 @@ Commands:
 class Shell:
     """Carries out texts; a context manager, for it may have a thread that watches."""
 
-    def __init__(self, ctx: typer.Context, home: Home, streams: Mapping[str, StreamSettings]) -> None:
+    def __init__(
+        self, ctx: typer.Context, home: Home, streams: Mapping[str, StreamSettings]
+    ) -> None:
         self.ctx, self.home, self.done = ctx, home, False
         self.known = Known(home, streams)
         self._watching: Watching | None = None
@@ -71,7 +73,10 @@ class Shell:
     def _command(self, words: list[str]) -> None:
         command = COMMANDS.get(words[0])
         if command is None:
-            raise ConfigError(f"there is no command {words[0]}", hint=rf"{', '.join(COMMANDS)}; \h says what they do")
+            raise ConfigError(
+                f"there is no command {words[0]}",
+                hint=rf"{', '.join(COMMANDS)}; \h says what they do",
+            )
         command(self, " ".join(words[1:]).strip('"'))
 
 
@@ -94,7 +99,8 @@ def _unwatch(shell: Shell, name: str) -> None:
     dropped = shell.watching.drop(name or None)
     if name and not dropped:
         raise ConfigError(
-            f"query {name!r} is not watched", hint=f"there are {', '.join(shell.watching.names) or 'none'}"
+            f"query {name!r} is not watched",
+            hint=f"there are {', '.join(shell.watching.names) or 'none'}",
         )
     typer.echo(f"no longer watching {', '.join(dropped) or 'anything'}")
 
@@ -110,5 +116,9 @@ def _answer(shell: Shell, name: str) -> None:
 
 NAMING = (r"\watch", r"\unwatch", r"\answer")  # take the name of a query
 COMMANDS: Mapping[str, Callable[[Shell, str], None]] = {
-    r"\watch": _watch, r"\unwatch": _unwatch, r"\answer": _answer, r"\h": _help, r"\q": _quit,
-}  # fmt: skip
+    r"\watch": _watch,
+    r"\unwatch": _unwatch,
+    r"\answer": _answer,
+    r"\h": _help,
+    r"\q": _quit,
+}

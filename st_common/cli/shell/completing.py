@@ -20,7 +20,9 @@ from st_common.units import METRES, SECONDS, SHOWN, SPEEDS
 _CLAUSES = frozenset(
     "COMPARE EMIT GPAC-IN GPAC-KNN GROUP INNER INSIDE JOIN KNN REVERSE USING WHERE WINDOW WITH".split()  # noqa: SIM905
 )
-_UNITS = frozenset({*METRES, *SECONDS, *SPEEDS}) - {unit for shown in SHOWN.values() for unit in shown.split(", ")}
+_UNITS = frozenset({*METRES, *SECONDS, *SPEEDS}) - {
+    unit for shown in SHOWN.values() for unit in shown.split(", ")
+}
 
 
 class Completing(Completer):
@@ -29,22 +31,30 @@ class Completing(Completer):
     def __init__(self, known: Known) -> None:
         self._known = known
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterator[Completion]:
         """The completions of what is typed before the cursor, names first."""
         del complete_event
         before, whole = statement_at(document.text, document.cursor_position)
         typed = typed_at(before)
         if is_command(document.text):
-            yield from _fitting(self._for_command(document.text_before_cursor), typed, "")
+            yield from _fitting(
+                self._for_command(document.text_before_cursor), typed, ""
+            )
             return
         expected = expected_after(before[: len(before) - len(typed)])
         if expected is None:
             return
         for meta, names in _readable(self._names(expected, whole)):
             yield from _fitting((quoted(name) for name in names), typed, meta)
-        yield from _fitting(sorted(_words(expected, whole)), typed, "", lower=typed.islower())
+        yield from _fitting(
+            sorted(_words(expected, whole)), typed, "", lower=typed.islower()
+        )
 
-    def _names(self, expected: Expected, whole: str) -> Iterator[tuple[str, Iterable[str]]]:
+    def _names(
+        self, expected: Expected, whole: str
+    ) -> Iterator[tuple[str, Iterable[str]]]:
         wanted, known = expected.productions, self._known
         if "query" in wanted:
             yield "query", known.queries
@@ -63,14 +73,18 @@ class Completing(Completer):
         command, _, rest = before.lstrip().partition(" ")
         if not rest and not before.endswith(" "):
             return [name.removeprefix("\\") for name in COMMANDS]
-        return [name for _, names in _readable(self._queries(command)) for name in names]
+        return [
+            name for _, names in _readable(self._queries(command)) for name in names
+        ]
 
     def _queries(self, command: str) -> Iterator[tuple[str, Iterable[str]]]:
         if command in NAMING:
             yield "query", self._known.queries
 
 
-def _readable(found: Iterator[tuple[str, Iterable[str]]]) -> Iterator[tuple[str, Iterable[str]]]:
+def _readable(
+    found: Iterator[tuple[str, Iterable[str]]],
+) -> Iterator[tuple[str, Iterable[str]]]:
     """The names up to what cannot be read: that is said when a statement is carried out, and not while it is typed."""
     with suppress(FairwayError):
         yield from found
@@ -85,7 +99,9 @@ def _words(expected: Expected, whole: str) -> Iterator[str]:
             yield word
 
 
-def _fitting(names: Iterable[str], typed: str, meta: str, *, lower: bool = False) -> Iterator[Completion]:
+def _fitting(
+    names: Iterable[str], typed: str, meta: str, *, lower: bool = False
+) -> Iterator[Completion]:
     for name in names:
         if name.lower().startswith(typed.lower()):
             text = name.lower() if lower else name

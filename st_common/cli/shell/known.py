@@ -6,7 +6,14 @@ from functools import cached_property
 from st_common.home import Home
 from st_common.settings import StreamSettings
 
-FIX = ("object", "event_ts", "x", "y", "elapsed_s", "speed_mps")  # what every stream's fixes have
+FIX = (
+    "object",
+    "event_ts",
+    "x",
+    "y",
+    "elapsed_s",
+    "speed_mps",
+)  # what every stream's fixes have
 
 
 class Known:
@@ -39,7 +46,14 @@ class Known:
 
     def columns(self, stream: str | None) -> list[str]:
         """What conditions on a stream may name."""
-        found = next((one for name, one in self.streams.items() if name.lower() == (stream or "").lower()), None)
+        found = next(
+            (
+                one
+                for name, one in self.streams.items()
+                if name.lower() == (stream or "").lower()
+            ),
+            None,
+        )
         return [*FIX, *(found.attributes if found else ())]
 
     def forget(self) -> None:

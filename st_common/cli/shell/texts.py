@@ -2,8 +2,13 @@
 
 import re
 
-_LEX = re.compile(r"""\s+|--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?P<open>'|"|/\*)|(?P<end>;)|.""", re.DOTALL)
-_FROM = re.compile(r'\bFROM\s+(?:[\w"]+\s*=\s*)?(?:"(?P<quoted>[^"]+)"|(?P<plain>\w+))', re.IGNORECASE)
+_LEX = re.compile(
+    r"""\s+|--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?P<open>'|"|/\*)|(?P<end>;)|.""",
+    re.DOTALL,
+)
+_FROM = re.compile(
+    r'\bFROM\s+(?:[\w"]+\s*=\s*)?(?:"(?P<quoted>[^"]+)"|(?P<plain>\w+))', re.IGNORECASE
+)
 _WORD = re.compile(r"[^\W\d]\w*$")
 _BLANK = re.compile(r"(?:\s+|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 

@@ -39,7 +39,10 @@ class Watching:
         """
         row = find(self._home, name)
         follower = Follower(
-            self._home, row.stream, query=row.name, **({} if since is None else {"after": (since - 1, LAST_SEQ)})
+            self._home,
+            row.stream,
+            query=row.name,
+            **({} if since is None else {"after": (since - 1, LAST_SEQ)}),
         )
         if since is None:
             follower.skip()
@@ -52,7 +55,11 @@ class Watching:
     def drop(self, name: str | None = None) -> list[str]:
         """Watches a query no more, or none; gives those that were watched."""
         with self._lock:
-            names = [one for one in self._watched if name is None or one.casefold() == name.casefold()]
+            names = [
+                one
+                for one in self._watched
+                if name is None or one.casefold() == name.casefold()
+            ]
             for one in names:
                 del self._watched[one]
         return names
@@ -66,7 +73,10 @@ class Watching:
     def look(self) -> None:
         """Tells what is new."""
         with self._lock:
-            found = [(name, outlet.passed(follower.poll())) for name, (follower, outlet) in self._watched.items()]
+            found = [
+                (name, outlet.passed(follower.poll()))
+                for name, (follower, outlet) in self._watched.items()
+            ]
         for name, rows in found:
             for line in lines_of(rows.slice(0, _TOLD)):
                 self._tell(line)

@@ -7,6 +7,9 @@ from st_common.operators.filters.protocol import Filter
 from st_common.operators.filters.wkt import WktFilter
 
 FILTERS: dict[str, Filter] = {
-    "geojson": GeojsonFilter(), "key": KeyFilter(), "property": PropertyFilter(), "wkt": WktFilter(),
-}  # fmt: skip
+    "geojson": GeojsonFilter(),
+    "key": KeyFilter(),
+    "property": PropertyFilter(),
+    "wkt": WktFilter(),
+}
 """By name; `st_common.query.filters` says which there are, and checks their values."""

@@ -24,7 +24,9 @@ class GeojsonFilter:
             return meeting(_read(value), fixes)
         return _property.filter_fixes(fixes, value)
 
-    def filter_pairs(self, fixes: Fixes, features: Features, value: str | None) -> Bools:
+    def filter_pairs(
+        self, fixes: Fixes, features: Features, value: str | None
+    ) -> Bools:
         """Which fixes meet the geometry, or which pairs have the property on at least one side."""
         if value is None or is_geojson(value):
             return self.filter_fixes(fixes, value)

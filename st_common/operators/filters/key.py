@@ -10,9 +10,16 @@ class KeyFilter:
 
     def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
         """Which fixes are the object's."""
-        found: Bools = pc.equal(fixes.objects(), value or "").to_numpy(zero_copy_only=False)
+        found: Bools = pc.equal(fixes.objects(), value or "").to_numpy(
+            zero_copy_only=False
+        )
         return found
 
-    def filter_pairs(self, fixes: Fixes, features: Features, value: str | None) -> Bools:  # noqa: ARG002
+    def filter_pairs(
+        self,
+        fixes: Fixes,
+        features: Features,  # noqa: ARG002
+        value: str | None,
+    ) -> Bools:
         """The same: what is joined has no say."""
         return self.filter_fixes(fixes, value)

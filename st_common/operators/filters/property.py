@@ -15,15 +15,21 @@ class PropertyFilter:
     def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
         """Which fixes have the value; none where the stream has no such attribute."""
         name, wanted = name_and_value(value) or ("", "")
-        found = {known.casefold(): known for known in fixes.readings.attributes}.get(name.casefold())
+        found = {known.casefold(): known for known in fixes.readings.attributes}.get(
+            name.casefold()
+        )
         if found is None:
             return np.zeros(len(fixes), np.bool_)
         column = fixes.readings.attributes[found]
         if not pa.types.is_string(column.type):
-            (column,) = expressions.values_as_text(["value"], pa.table({"value": column}))
+            (column,) = expressions.values_as_text(
+                ["value"], pa.table({"value": column})
+            )
         return _equal(column, wanted)
 
-    def filter_pairs(self, fixes: Fixes, features: Features, value: str | None) -> Bools:
+    def filter_pairs(
+        self, fixes: Fixes, features: Features, value: str | None
+    ) -> Bools:
         """Which pairs have it on at least one side."""
         name, wanted = name_and_value(value) or ("", "")
         return self.filter_fixes(fixes, value) | _equal(features.values(name), wanted)
@@ -32,5 +38,7 @@ class PropertyFilter:
 def _equal(texts: pa.Array, wanted: str) -> Bools:
     if pa.types.is_null(texts.type):
         return np.zeros(len(texts), np.bool_)
-    found: Bools = pc.fill_null(pc.equal(texts, wanted), fill_value=False).to_numpy(zero_copy_only=False)
+    found: Bools = pc.fill_null(pc.equal(texts, wanted), fill_value=False).to_numpy(
+        zero_copy_only=False
+    )
     return found

@@ -65,5 +65,7 @@ class Filter(Protocol):
     def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
         """Which fixes pass; bool[n]. `value` is the custom value that the query gives."""
 
-    def filter_pairs(self, fixes: Fixes, features: Features, value: str | None) -> Bools:
+    def filter_pairs(
+        self, fixes: Fixes, features: Features, value: str | None
+    ) -> Bools:
         """Which pairs of a join pass; bool[n]."""

@@ -15,7 +15,12 @@ class WktFilter:
         (shape,) = prepared([value or "POINT EMPTY"])
         return meeting(shape, fixes)
 
-    def filter_pairs(self, fixes: Fixes, features: Features, value: str | None) -> Bools:  # noqa: ARG002
+    def filter_pairs(
+        self,
+        fixes: Fixes,
+        features: Features,  # noqa: ARG002
+        value: str | None,
+    ) -> Bools:
         """The same: the join itself says how a fix lies to the feature."""
         return self.filter_fixes(fixes, value)
 
@@ -26,5 +31,7 @@ def meeting(shape: shapely.Geometry, fixes: Fixes) -> Bools:
     are_points = not (fixes.half_x.any() or fixes.half_y.any())
     if are_points:
         return np.asarray(shapely.intersects_xy(shape, x, y), np.bool_)
-    boxes = shapely.box(x - fixes.half_x, y - fixes.half_y, x + fixes.half_x, y + fixes.half_y)
+    boxes = shapely.box(
+        x - fixes.half_x, y - fixes.half_y, x + fixes.half_x, y + fixes.half_y
+    )
     return np.asarray(shapely.intersects(shape, boxes), np.bool_)

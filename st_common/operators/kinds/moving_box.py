@@ -8,7 +8,17 @@ import numpy as np
 from st_common.geometry.circles import across_180
 from st_common.geometry.distance import metres_per_degree, reach_degrees
 from st_common.geometry.join import points_in_boxes
-from st_common.operators.world import Bools, Criteria, Floats, Ints, Pairs, Table, World, admitted, centres
+from st_common.operators.world import (
+    Bools,
+    Criteria,
+    Floats,
+    Ints,
+    Pairs,
+    Table,
+    World,
+    admitted,
+    centres,
+)
 
 _GROWTH = 1 + 1e-9
 _TURN = 360.0
@@ -31,18 +41,33 @@ class MovingBoxes:
         wide, high = table.width[which] / 2, table.height[which] / 2
         if world.geographic:
             metres, (across, along) = table.metres[which], metres_per_degree(y)
-            wide, high = np.where(metres, wide / across, wide), np.where(metres, high / along, high)
-        known = Criteria(query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y)
+            wide, high = (
+                np.where(metres, wide / across, wide),
+                np.where(metres, high / along, high),
+            )
+        known = Criteria(
+            query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y
+        )
         return replace(known, half_width=wide, half_height=high)
 
-    def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
+    def in_cache_area(
+        self, world: World, criteria: Criteria, objects: Ints, margin: float
+    ) -> Pairs:
         """The box grown on each side by the margin: how far it and an object can come near each other unseen."""
         wide, high = criteria.half_width, criteria.half_height
         if margin:
             across, along = _reach(world, criteria, margin)
             wide, high = (wide + across) * _GROWTH, (high + along) * _GROWTH
         objects = objects[world.alive[objects]]
-        boxes = np.stack([criteria.x - wide, criteria.y - high, criteria.x + wide, criteria.y + high], axis=1)
+        boxes = np.stack(
+            [
+                criteria.x - wide,
+                criteria.y - high,
+                criteria.x + wide,
+                criteria.y + high,
+            ],
+            axis=1,
+        )
         owner = np.arange(len(boxes))
         if world.geographic:
             boxes, owner = across_180(boxes)
@@ -51,7 +76,11 @@ class MovingBoxes:
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
         """Whether the object lies in the box or on its border; on degrees also across 180 degrees."""
-        x, y, (wide, high) = world.x[obj], world.y[obj], (criteria.half_width, criteria.half_height)
+        x, y, (wide, high) = (
+            world.x[obj],
+            world.y[obj],
+            (criteria.half_width, criteria.half_height),
+        )
         west, east = (criteria.x - wide)[row], (criteria.x + wide)[row]
         keep = (x >= west) & (x <= east)
         if world.geographic:
@@ -67,5 +96,8 @@ def _reach(world: World, criteria: Criteria, margin: float) -> tuple[Floats, Flo
     if not world.geographic:
         return np.full_like(criteria.x, margin), np.full_like(criteria.y, margin)
     across, along = reach_degrees(criteria.y, margin)
-    here, there = (metres_per_degree(y)[0] for y in (criteria.y, np.minimum(np.abs(criteria.y) + along, 90.0)))
+    here, there = (
+        metres_per_degree(y)[0]
+        for y in (criteria.y, np.minimum(np.abs(criteria.y) + along, 90.0))
+    )
     return across + criteria.half_width * (here / there - 1), along

@@ -3,7 +3,16 @@
 from typing import ClassVar
 
 from st_common.geometry.circles import points_in_circles, within
-from st_common.operators.world import Bools, Criteria, Ints, Pairs, Table, World, admitted, centres
+from st_common.operators.world import (
+    Bools,
+    Criteria,
+    Ints,
+    Pairs,
+    Table,
+    World,
+    admitted,
+    centres,
+)
 
 _GROWTH = 1 + 1e-9  # what can come near is never left out by rounding
 
@@ -19,14 +28,20 @@ class MovingCircles:
         focal = table.focal[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
         eligible, radius = table.eligible[which], table.radius[which]
-        return Criteria(query=which, focal=focal[:, None], eligible=eligible, x=x, y=y, limit=radius)
+        return Criteria(
+            query=which, focal=focal[:, None], eligible=eligible, x=x, y=y, limit=radius
+        )
 
-    def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
+    def in_cache_area(
+        self, world: World, criteria: Criteria, objects: Ints, margin: float
+    ) -> Pairs:
         """The circle with a radius larger by the margin."""
         radius = (criteria.limit + margin) * _GROWTH if margin else criteria.limit
         objects = objects[world.alive[objects]]
         points = world.x[objects], world.y[objects]
-        row, at = points_in_circles(criteria.x, criteria.y, radius, *points, geographic=world.geographic)
+        row, at = points_in_circles(
+            criteria.x, criteria.y, radius, *points, geographic=world.geographic
+        )
         return row, objects[at]
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:

@@ -27,7 +27,7 @@ from st_common.operators.world import (
     admitted,
     centres,
     measured_where,
-)  # fmt: skip
+)
 
 
 class Nearest:
@@ -44,17 +44,35 @@ class Nearest:
         """Finds the k-th nearest anew among all eligible objects: what leaves is replaced by the true next one."""
         focal, eligible = table.focal[which], table.eligible[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
-        limit, tie, k = np.full(len(which), np.nan), np.full(len(which), -1), table.k[which]
-        criteria = Criteria(query=which, focal=focal[:, None], eligible=eligible, x=x, y=y, limit=limit, tie=tie)
+        limit, tie, k = (
+            np.full(len(which), np.nan),
+            np.full(len(which), -1),
+            table.k[which],
+        )
+        criteria = Criteria(
+            query=which,
+            focal=focal[:, None],
+            eligible=eligible,
+            x=x,
+            y=y,
+            limit=limit,
+            tie=tie,
+        )
         ways = ways_of(world, eligible)
         for rows, numbers in ways.by_rule():
-            limit[rows], tie[rows] = kth_nearest(x[rows], y[rows], k[rows], focal[rows], _objects(world, numbers))
+            limit[rows], tie[rows] = kth_nearest(
+                x[rows], y[rows], k[rows], focal[rows], _objects(world, numbers)
+            )
         listed, rows = ways.listed, ways.searched
         if len(rows):
             found = kth_nearest_where(
-                x[rows], y[rows], k[rows], *ways.wanted(rows, k[rows]), _objects(world, np.flatnonzero(world.alive)),
+                x[rows],
+                y[rows],
+                k[rows],
+                *ways.wanted(rows, k[rows]),
+                _objects(world, np.flatnonzero(world.alive)),
                 lambda row, number: admitted(world, criteria, rows[row], number),
-            )  # fmt: skip
+            )
             limit[rows], tie[rows] = found[:2]
             listed = np.append(listed, rows[~found[2]])
         for some, (row, obj) in over_lists(ways.lists, eligible, listed):
@@ -62,44 +80,67 @@ class Nearest:
             limit[some], tie[some] = few.limit, few.tie
         return criteria
 
-    def update_from(self, world: World, table: Table, which: Ints, row: Ints, obj: Ints) -> Criteria:
+    def update_from(
+        self, world: World, table: Table, which: Ints, row: Ints, obj: Ints
+    ) -> Criteria:
         """The criteria as if only these pairs of a row of `which` (ascending) and an object existed: from a cache."""
         focal, eligible = table.focal[which], table.eligible[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
-        criteria = Criteria(query=which, focal=focal[:, None], eligible=eligible, x=x, y=y)
+        criteria = Criteria(
+            query=which, focal=focal[:, None], eligible=eligible, x=x, y=y
+        )
         keep = admitted(world, criteria, row, obj) & ~np.isnan(x)[row]
-        limit, tie = kth_nearest_of(x, y, table.k[which], (row[keep], obj[keep]), _objects(world, obj[:0]))
+        limit, tie = kth_nearest_of(
+            x, y, table.k[which], (row[keep], obj[keep]), _objects(world, obj[:0])
+        )
         return replace(criteria, limit=limit, tie=tie)
 
-    def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
+    def in_cache_area(
+        self, world: World, criteria: Criteria, objects: Ints, margin: float
+    ) -> Pairs:
         """The circle with a radius larger by the margin; only objects that can be members."""
         radius = radius_of(criteria.limit, geographic=world.geographic) + margin
         lists = world.selection.lists(objects)
         short = is_short(lists, criteria.eligible, len(objects))
         rest = np.flatnonzero(~short)
         row, at = points_in_circles(
-            criteria.x[rest], criteria.y[rest], radius[rest], world.x[objects], world.y[objects],
-            geographic=world.geographic, test=lambda row, at: admitted(world, criteria, rest[row], objects[at]),
-        )  # fmt: skip
+            criteria.x[rest],
+            criteria.y[rest],
+            radius[rest],
+            world.x[objects],
+            world.y[objects],
+            geographic=world.geographic,
+            test=lambda row, at: admitted(world, criteria, rest[row], objects[at]),
+        )
         parts = [(rest[row], objects[at])]
-        for rows, (place, obj) in over_lists(lists, criteria.eligible, np.flatnonzero(short)):
+        for rows, (place, obj) in over_lists(
+            lists, criteria.eligible, np.flatnonzero(short)
+        ):
             row = rows[place]
             circle = criteria.x[row], criteria.y[row], radius[row]
-            near = within(*circle, world.x[obj], world.y[obj], geographic=world.geographic)
+            near = within(
+                *circle, world.x[obj], world.y[obj], geographic=world.geographic
+            )
             near[near] = admitted(world, criteria, row[near], obj[near])
             parts.append((row[near], obj[near]))
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        return np.concatenate([part[0] for part in parts]), np.concatenate(
+            [part[1] for part in parts]
+        )
 
     def asked(self, world: World, table: Table, which: Ints) -> Criteria:
         """The centre alone."""
         focal = table.focal[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
-        return Criteria(query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y)
+        return Criteria(
+            query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y
+        )
 
     def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
         """The distance."""
-        return measured_where(admitted(world, criteria, row, obj), lambda keep: self._far(
-            world, criteria, row[keep], obj[keep]))  # fmt: skip
+        return measured_where(
+            admitted(world, criteria, row, obj),
+            lambda keep: self._far(world, criteria, row[keep], obj[keep]),
+        )
 
     def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
         """The k least."""
@@ -117,4 +158,6 @@ class Nearest:
 
 
 def _objects(world: World, numbers: Ints) -> Objects:
-    return Objects(x=world.x, y=world.y, number=numbers, geographic=world.geographic, ids=world.ids)
+    return Objects(
+        x=world.x, y=world.y, number=numbers, geographic=world.geographic, ids=world.ids
+    )

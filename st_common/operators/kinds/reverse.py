@@ -36,26 +36,47 @@ class Reverse:
         focal = table.focal[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
         alive = np.flatnonzero(world.alive)
-        objects = Objects(x=world.x, y=world.y, number=alive, geographic=world.geographic)
+        objects = Objects(
+            x=world.x, y=world.y, number=alive, geographic=world.geographic
+        )
         gap, one = np.full(len(world.x), np.nan), np.ones(len(alive), np.int64)
         gap[alive] = kth_nearest(*objects.places(), one, alive, objects)[0]
-        return Criteria(query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y, gap=gap)
+        return Criteria(
+            query=which,
+            focal=focal[:, None],
+            eligible=table.eligible[which],
+            x=x,
+            y=y,
+            gap=gap,
+        )
 
     def asked(self, world: World, table: Table, which: Ints) -> Criteria:
         """The place alone."""
         focal = table.focal[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
-        return Criteria(query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y)
+        return Criteria(
+            query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y
+        )
 
     def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
         """The distance of the object."""
-        return measured_where(admitted(world, criteria, row, obj), lambda keep: distance(
-            criteria.x[row[keep]], criteria.y[row[keep]], world.x[obj[keep]], world.y[obj[keep]],
-            geographic=world.geographic))  # fmt: skip
+        return measured_where(
+            admitted(world, criteria, row, obj),
+            lambda keep: distance(
+                criteria.x[row[keep]],
+                criteria.y[row[keep]],
+                world.x[obj[keep]],
+                world.y[obj[keep]],
+                geographic=world.geographic,
+            ),
+        )
 
     def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:  # noqa: ARG002 - one signature
         """Whoever is at most as far as his own gap."""
-        where = np.where(world.alive[at], world.x[at], np.nan), np.where(world.alive[at], world.y[at], np.nan)
+        where = (
+            np.where(world.alive[at], world.x[at], np.nan),
+            np.where(world.alive[at], world.y[at], np.nan),
+        )
         with np.errstate(invalid="ignore"):
             near = value <= gaps_at_most(*where, geographic=world.geographic)[:, None]
         tick, row, column = np.nonzero(near)
@@ -63,11 +84,15 @@ class Reverse:
         near[tick, row, column] = value[tick, row, column] <= gap
         return near
 
-    def in_cache_area(self, world: World, criteria: Criteria, objects: Ints, margin: float) -> Pairs:
+    def in_cache_area(
+        self, world: World, criteria: Criteria, objects: Ints, margin: float
+    ) -> Pairs:
         """Places that lie in an object's circle, whose radius is its gap, larger by the margin."""
         radius = radius_of(criteria.gap[objects], geographic=world.geographic) + margin
         circles = world.x[objects], world.y[objects], radius
-        at, row = points_in_circles(*circles, criteria.x, criteria.y, geographic=world.geographic)
+        at, row = points_in_circles(
+            *circles, criteria.x, criteria.y, geographic=world.geographic
+        )
         keep = admitted(world, criteria, row, objects[at])
         return row[keep], objects[at[keep]]
 
@@ -75,4 +100,6 @@ class Reverse:
         """Whether the place is at most as far from the object as its nearest other object."""
         place = criteria.x[row], criteria.y[row]
         far = distance(*place, world.x[obj], world.y[obj], geographic=world.geographic)
-        return np.asarray(far <= criteria.gap[obj]) & admitted(world, criteria, row, obj)
+        return np.asarray(far <= criteria.gap[obj]) & admitted(
+            world, criteria, row, obj
+        )

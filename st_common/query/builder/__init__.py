@@ -29,7 +29,15 @@ from st_common.query.builder.refusing import name_of
 from st_common.query.builder.regions import around, box_across, box_around, circle
 from st_common.query.plan import Plan
 
-__all__ = ["Joining", "QueryBuilder", "around", "box_across", "box_around", "circle", "query"]
+__all__ = [
+    "Joining",
+    "QueryBuilder",
+    "around",
+    "box_across",
+    "box_around",
+    "circle",
+    "query",
+]
 
 
 class QueryBuilder(RangeSteps, PlaceSteps, FrameSteps, JoinSteps, AnswerSteps):

@@ -16,7 +16,9 @@ from st_common.units import METRES, SECONDS, TUPLES, domain_of
 Amount = float | str
 """A number, or a text with a number and perhaps a unit."""
 
-_WRITTEN = re.compile(r"\s*([+-]?)(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)\s*([^\W\d_]*)\s*")
+_WRITTEN = re.compile(
+    r"\s*([+-]?)(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)\s*([^\W\d_]*)\s*"
+)
 _ROWS = ("row", "rows", *TUPLES)
 _LIKE = '"50 km", "10 minutes" or "100 rows"'
 _MOST_ROWS = 1_000_000_000
@@ -25,7 +27,11 @@ _MOST_ROWS = 1_000_000_000
 def number_of(value: Any, what: str, step: str) -> float:
     """A finite number."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    refuse_unless(is_number and math.isfinite(value), step, f"{what} is a finite number, not {value!r}")
+    refuse_unless(
+        is_number and math.isfinite(value),
+        step,
+        f"{what} is a finite number, not {value!r}",
+    )
     return float(value)
 
 
@@ -63,7 +69,12 @@ def rows_of(value: Amount, step: str) -> int | None:
 
 def extent_of(value: str, what: str, step: str) -> Extent:
     """A length along an object's way, whose domain its unit says: space, time or rows."""
-    refuse_unless(isinstance(value, str), step, f"{what} is a text with a unit, not {value!r}", _LIKE)
+    refuse_unless(
+        isinstance(value, str),
+        step,
+        f"{what} is a text with a unit, not {value!r}",
+        _LIKE,
+    )
     part = _read(value, what, step)
     unit = part.args.get("unit")
     refuse_unless(unit is not None, step, f"{what} needs a unit", _LIKE)
@@ -74,7 +85,12 @@ def extent_of(value: str, what: str, step: str) -> Extent:
             return quantity.extent_of(part, "rows")
         measured = domain_of(name)
         known = measured in ("space", "time")
-        refuse_unless(known, step, f"{name!r} is no unit of {what}", did_you_mean(name, (*METRES, *SECONDS)) or _LIKE)
+        refuse_unless(
+            known,
+            step,
+            f"{name!r} is no unit of {what}",
+            did_you_mean(name, (*METRES, *SECONDS)) or _LIKE,
+        )
         return quantity.extent_of(part, "space" if measured == "space" else "time")
 
 
@@ -88,7 +104,12 @@ def _read(value: Any, what: str, step: str) -> Quantity:
     is_text = isinstance(value, str)
     found = _WRITTEN.fullmatch(value if is_text else repr(number_of(value, what, step)))
     hint = 'such as "500 m"' if is_text else ""
-    refuse_unless(found is not None, step, f"{what} is a number and perhaps a unit, not {value!r}", hint)
+    refuse_unless(
+        found is not None,
+        step,
+        f"{what} is a number and perhaps a unit, not {value!r}",
+        hint,
+    )
     assert found is not None  # noqa: S101 - for the type checker: it was refused
     sign, digits, unit = found.groups()
     literal = exp.Literal.number(digits)

@@ -33,11 +33,21 @@ class AnswerSteps(Step):
         chosen: dict[str, str] = {}
         for column in (*columns, *named.items()):
             name, text = self._column(column, step)
-            refuse_unless(name not in chosen, step, f"two columns are called {name!r}", "give one another name")
+            refuse_unless(
+                name not in chosen,
+                step,
+                f"two columns are called {name!r}",
+                "give one another name",
+            )
             chosen[name] = text
         aggregate = self.plan.aggregate
         beside = aggregate is None or aggregate.function == "avgspd" or not chosen
-        refuse_unless(beside, step, "columns and an aggregate exclude each other", "register one query for each")
+        refuse_unless(
+            beside,
+            step,
+            "columns and an aggregate exclude each other",
+            "register one query for each",
+        )
         return self._next(step, columns=tuple(chosen.items()))
 
     def count(self, expression: str | None = None) -> Self:
@@ -79,10 +89,15 @@ class AnswerSteps(Step):
         step = "group_by(..)"
         aggregate = self.plan.aggregate
         hint = "count(), sum(..) and the like come first"
-        without_group = aggregate is None or aggregate.function in ("distinct", "avgspd")
+        without_group = aggregate is None or aggregate.function in (
+            "distinct",
+            "avgspd",
+        )
         refuse_unless(not without_group, step, "GROUP BY needs an aggregate", hint)
         before = aggregate or Aggregate(function="count")
-        return self._aggregate(step, replace(before, group=self._group(expression, step)))
+        return self._aggregate(
+            step, replace(before, group=self._group(expression, step))
+        )
 
     def window(self, lasting: Amount) -> Self:
         """Fixes that qualified count for "1 hour" (a number is seconds), or until "100 tuples" newer ones did."""
@@ -107,41 +122,70 @@ class AnswerSteps(Step):
         """ISTREAM (what enters), DSTREAM (what leaves) or RSTREAM (all that is in, each time)."""
         step = "as_stream(..)"
         known = get_args(StreamKind)
-        refuse_unless(kind in known, step, f"expected one of {', '.join(known)}, not {kind!r}")
+        refuse_unless(
+            kind in known, step, f"expected one of {', '.join(known)}, not {kind!r}"
+        )
         return self._emitting(step, kind)
 
     def plan_order(self, order: Order) -> Self:
         """Whether the spatial operator stands below the condition ("space_first") or above it ("select_first")."""
         step = "plan_order(..)"
-        refuse_unless(order in get_args(Order), step, f"expected one of {', '.join(get_args(Order))}, not {order!r}")
+        refuse_unless(
+            order in get_args(Order),
+            step,
+            f"expected one of {', '.join(get_args(Order))}, not {order!r}",
+        )
         return self._next(step, order=order)
 
     def _emitting(self, step: str, emit: Emit) -> Self:
         return self._next(step, emit=emit)
 
-    def _aggregated(self, step: str, function: Function, expression: str | None) -> Self:
+    def _aggregated(
+        self, step: str, function: Function, expression: str | None
+    ) -> Self:
         if expression is None:
             return self._aggregate(step, Aggregate(function=function))
-        found = term(expression, self._scope, step, needs="any" if function.startswith("count") else "number").text
-        if function.startswith("count") and found.lower() == "object":  # objects are counted each once
+        found = term(
+            expression,
+            self._scope,
+            step,
+            needs="any" if function.startswith("count") else "number",
+        ).text
+        if (
+            function.startswith("count") and found.lower() == "object"
+        ):  # objects are counted each once
             return self._aggregate(step, Aggregate(function="count_distinct"))
         return self._aggregate(step, Aggregate(function=function, argument=found))
 
     def _aggregate(self, step: str, aggregate: Aggregate) -> Self:
         beside = not self.plan.columns or aggregate.function == "avgspd"
-        refuse_unless(beside, step, "columns and an aggregate exclude each other", "register one query for each")
+        refuse_unless(
+            beside,
+            step,
+            "columns and an aggregate exclude each other",
+            "register one query for each",
+        )
         return self._next(step, aggregate=aggregate)
 
     def _group(self, expression: str, step: str) -> str:
         found = term(expression, self._scope, step, partner=True)
-        alone = found.text == "partner" or all(name != "partner" for name, _ in found.columns)
-        refuse_unless(alone, step, "the feature stands alone in a group", f"{self._scope.other_label}.fid")
+        alone = found.text == "partner" or all(
+            name != "partner" for name, _ in found.columns
+        )
+        refuse_unless(
+            alone,
+            step,
+            "the feature stands alone in a group",
+            f"{self._scope.other_label}.fid",
+        )
         return found.text
 
     def _column(self, column: Column, step: str) -> tuple[str, str]:
         if isinstance(column, tuple):
             name, text = column
-            return text_of_user(name, "the name of a column", step), term(text, self._scope, step).text
+            return text_of_user(name, "the name of a column", step), term(
+                text, self._scope, step
+            ).text
         text = term(column, self._scope, step).text
         bare = expression_of(text)
         return (bare.name if isinstance(bare, exp.Column) else text), text

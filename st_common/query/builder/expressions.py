@@ -13,7 +13,9 @@ from st_common.query.lowering.scope import Scope
 from st_common.query.problem import Source, TextError
 
 
-def term(text: str, scope: Scope, step: str, *, needs: Needs = "any", partner: bool = False) -> Term:
+def term(
+    text: str, scope: Scope, step: str, *, needs: Needs = "any", partner: bool = False
+) -> Term:
     """The expression of a step.
 
     Raises:
@@ -27,7 +29,9 @@ def condition(text: str, scope: Scope, step: str) -> Term:
     return _read(text, scope, step, needs="boolean", partner=False, parts=True)
 
 
-def _read(text: str, scope: Scope, step: str, *, needs: Needs, partner: bool, parts: bool) -> Term:
+def _read(
+    text: str, scope: Scope, step: str, *, needs: Needs, partner: bool, parts: bool
+) -> Term:
     refuse_unless(isinstance(text, str), step, f"an expression is a text, not {text!r}")
     source = Source(text, step)
     try:
@@ -36,16 +40,26 @@ def _read(text: str, scope: Scope, step: str, *, needs: Needs, partner: bool, pa
         if not parts:
             return _checked(term_of(tree, scope, needs=needs, partner=partner))
         trees = list(conjuncts(tree))
-        return and_of([_checked(term_of(each, scope, needs=needs)) for each in trees], trees)
+        return and_of(
+            [_checked(term_of(each, scope, needs=needs)) for each in trees], trees
+        )
     except Refused as refused:
         span = refused.span if refused.span[1] else (0, len(text))
         raise TextError([source.problem(refused.message, span, refused.hint)]) from None
     except RecursionError:
         raise TextError([source.problem("nested too deeply", (0, len(text)))]) from None
     except TokenError:
-        raise TextError([source.problem("a text in quotes, or a comment, is not closed", (0, len(text)))]) from None
+        raise TextError(
+            [
+                source.problem(
+                    "a text in quotes, or a comment, is not closed", (0, len(text))
+                )
+            ]
+        ) from None
     except (ParseError, UnicodeEncodeError):
-        raise TextError([source.problem("cannot be understood as an expression", (0, len(text)))]) from None
+        raise TextError(
+            [source.problem("cannot be understood as an expression", (0, len(text)))]
+        ) from None
 
 
 def _checked(found: Term) -> Term:
@@ -53,13 +67,24 @@ def _checked(found: Term) -> Term:
     others = [name for name, _ in found.columns if name.casefold() not in BUILTINS]
     if found.measures and others:
         hint = "give the number in the attribute's own unit, without a unit; a text converts it"
-        raise Refused(f"a number with a unit beside the attribute {others[0]!r}", found.measures[0][2], hint)
+        raise Refused(
+            f"a number with a unit beside the attribute {others[0]!r}",
+            found.measures[0][2],
+            hint,
+        )
     return found
 
 
 def _tree(text: str) -> exp.Expr:
     """The tree of one expression, behind which nothing stands."""
-    end = next((token for token in Fairway().tokenize(text) if token.token_type == TokenType.SEMICOLON), None)
+    end = next(
+        (
+            token
+            for token in Fairway().tokenize(text)
+            if token.token_type == TokenType.SEMICOLON
+        ),
+        None,
+    )
     if end is not None:
         raise Refused("an expression has no ';'", (end.start, end.end + 1))
     return expression_of(text)

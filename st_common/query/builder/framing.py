@@ -22,7 +22,10 @@ class FrameSteps(Step):
         Slides count along any of the three: `last("50 km", every="10 minutes")`.
         """
         step = "last(..)"
-        length, slide = extent_of(extent, "the range", step), extent_of(every, "the slide", step) if every else None
+        length, slide = (
+            extent_of(extent, "the range", step),
+            extent_of(every, "the slide", step) if every else None,
+        )
         window = Sliding(range=length, slide=slide)
         frame = self.plan.frame or Frame()
         return self._next(step, frame=replace(frame, sliding=(*frame.sliding, window)))
@@ -49,7 +52,12 @@ class FrameSteps(Step):
         """Where slides of time are counted from: a time with its zone, or seconds since 1970."""
         step = "origin(..)"
         if isinstance(at, datetime):
-            refuse_unless(at.tzinfo is not None, step, "the time needs a zone", "datetime(2026, 1, 1, tzinfo=UTC)")
+            refuse_unless(
+                at.tzinfo is not None,
+                step,
+                "the time needs a zone",
+                "datetime(2026, 1, 1, tzinfo=UTC)",
+            )
             since = at.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
             at = since.days * 86_400 + since.seconds + since.microseconds / 1e6
         seconds = number_of(at, "an origin", step)
@@ -57,5 +65,10 @@ class FrameSteps(Step):
 
     def _frame(self, step: str) -> Frame:
         frame = self.plan.frame
-        refuse_unless(frame is not None, step, "the query has no window", 'last("50 km", every="10 km") comes first')
+        refuse_unless(
+            frame is not None,
+            step,
+            "the query has no window",
+            'last("50 km", every="10 km") comes first',
+        )
         return frame or Frame()

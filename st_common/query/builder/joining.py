@@ -46,14 +46,26 @@ class Joining(Generic[_Built]):
         step = "on_equal(..)"
         left = self._key(expression, step)
         if not self.is_layer:
-            refuse_unless(key is None, step, "two objects pair by the same expression", "on_equal(expression)")
+            refuse_unless(
+                key is None,
+                step,
+                "two objects pair by the same expression",
+                "on_equal(expression)",
+            )
             return self._joined(step, join=None, pairs=PairJoin(keys=(left,)))
         hint = 'on_equal("line", "ref"): "fid", "kind" or the name of a tag'
         refuse_unless(key is not None, step, "the feature's key is missing", hint)
-        return self._with_layer(step, predicate="equals", left=left, right=text_of_user(key, "a key", step))
+        return self._with_layer(
+            step, predicate="equals", left=left, right=text_of_user(key, "a key", step)
+        )
 
     def _with_layer(self, step: str, **parts: Any) -> _Built:
-        refuse_unless(self.is_layer, step, "this needs a layer", "join_layer(name) for a layer with the stream's name")
+        refuse_unless(
+            self.is_layer,
+            step,
+            "this needs a layer",
+            "join_layer(name) for a layer with the stream's name",
+        )
         return self._joined(step, join=LayerJoin(layer=self.name, **parts), pairs=None)
 
 
@@ -93,7 +105,12 @@ class JoinSteps(Step):
         """Only features whose tag `name` has this value; several tags must all fit."""
         step = "tag(..)"
         key = text_of_user(name, "the name of a tag", step)
-        refuse_unless(key not in OWN_COLUMNS, step, f"{key!r} is no tag", "kinds(..) chooses features by their kind")
+        refuse_unless(
+            key not in OWN_COLUMNS,
+            step,
+            f"{key!r} is no tag",
+            "kinds(..) chooses features by their kind",
+        )
         found = key, text_of_user(value, "the value of a tag", step) if value else ""
         join = self._layer(step)
         return self._next(step, join=replace(join, tags=(*join.tags, found)))
@@ -103,9 +120,16 @@ class JoinSteps(Step):
         step = "and_equal(..)"
         pairs = self.plan.pairs
         hint = "join(the stream's own name).on_dwithin(..) comes first"
-        refuse_unless(pairs is not None, step, "the stream is not joined with itself", hint)
+        refuse_unless(
+            pairs is not None, step, "the stream is not joined with itself", hint
+        )
         before = pairs or PairJoin()
-        return self._next(step, pairs=replace(before, keys=(*before.keys, self._pair_key(expression, step))))
+        return self._next(
+            step,
+            pairs=replace(
+                before, keys=(*before.keys, self._pair_key(expression, step))
+            ),
+        )
 
     def _joining(self, name: str, label: str, *, is_layer: bool) -> Joining[Self]:
         key = self._layer_key if is_layer else self._pair_key
@@ -123,7 +147,9 @@ class JoinSteps(Step):
     def _pair_key(self, expression: str, step: str) -> str:
         found = term(expression, self._scope, step)
         hint = f"such as {quoted('line')}"
-        refuse_unless(bool(found.columns), step, "expected a column of the stream", hint)
+        refuse_unless(
+            bool(found.columns), step, "expected a column of the stream", hint
+        )
         return found.text
 
 

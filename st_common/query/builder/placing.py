@@ -23,38 +23,63 @@ class PlaceSteps(Step):
         step = "inside(..)"
         return self._next(step, inside=region_of(region, step))
 
-    def nearest(self, k: int, x: float | None = None, y: float | None = None, *, to: str | None = None) -> Self:
+    def nearest(
+        self,
+        k: int,
+        x: float | None = None,
+        y: float | None = None,
+        *,
+        to: str | None = None,
+    ) -> Self:
         """The k objects nearest to a place; with `inside` the nearest among those inside."""
         step = "nearest(..)"
         count = whole_of(k, "k", MOST_NEIGHBOURS, step)
-        return self._next(step, neighbours=Nearest(k=count, place=_place(x, y, to, step)))
+        return self._next(
+            step, neighbours=Nearest(k=count, place=_place(x, y, to, step))
+        )
 
-    def reverse_nearest(self, x: float | None = None, y: float | None = None, *, to: str | None = None) -> Self:
+    def reverse_nearest(
+        self, x: float | None = None, y: float | None = None, *, to: str | None = None
+    ) -> Self:
         """The objects to which no other object is nearer than the place is."""
         step = "reverse_nearest(..)"
         return self._next(step, neighbours=ReverseNearest(place=_place(x, y, to, step)))
 
-    def group_nearest(self, k: int, total: Total, places: Sequence[tuple[float, float] | str]) -> Self:
+    def group_nearest(
+        self, k: int, total: Total, places: Sequence[tuple[float, float] | str]
+    ) -> Self:
         """The k objects with the least sum, maximum or minimum of distances to several places."""
         step = "group_nearest(..)"
-        refuse_unless(total in get_args(Total), step, f"expected sum, max or min, not {total!r}")
-        refuse_unless(len(places) > 0 and not isinstance(places, str), step, "expected a list of at least one place")
+        refuse_unless(
+            total in get_args(Total), step, f"expected sum, max or min, not {total!r}"
+        )
+        refuse_unless(
+            len(places) > 0 and not isinstance(places, str),
+            step,
+            "expected a list of at least one place",
+        )
         found = tuple([_place_of(place, step) for place in places])
         count = whole_of(k, "k", MOST_NEIGHBOURS, step)
-        return self._next(step, neighbours=GroupNearest(k=count, total=total, places=found))
+        return self._next(
+            step, neighbours=GroupNearest(k=count, total=total, places=found)
+        )
 
 
 def _place_of(place: Any, step: str) -> Place:
     if isinstance(place, str):
         return _place(None, None, place, step)
     right = isinstance(place, Sequence) and len(place) == 2
-    refuse_unless(right, step, f"a place is (x, y) or the id of an object, not {place!r}")
+    refuse_unless(
+        right, step, f"a place is (x, y) or the id of an object, not {place!r}"
+    )
     return _place(place[0], place[1], None, step)
 
 
 def _place(x: float | None, y: float | None, to: str | None, step: str) -> Place:
     if to is not None:
-        refuse_unless(x is None and y is None, step, "a place is (x, y) or an object, not both")
+        refuse_unless(
+            x is None and y is None, step, "a place is (x, y) or an object, not both"
+        )
         return Place(focal=text_of_user(to, "the id of an object", step))
     if x is None or y is None:
         refuse_unless(False, step, "a place is needed", 'x, y, or to="id of an object"')  # noqa: FBT003 - as it reads

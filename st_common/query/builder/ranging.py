@@ -38,7 +38,9 @@ class RangeSteps(Step):
     def filter_key(self, key: str) -> Self:
         """Only the object of this id passes."""
         step = "filter_key(..)"
-        return self._through(step, Transform(kind="key", text=text_of_user(key, "a key", step)))
+        return self._through(
+            step, Transform(kind="key", text=text_of_user(key, "a key", step))
+        )
 
     def filter_box(self, box: BoxLike) -> Self:
         """Only what meets this box passes, as the fix's box is by then."""
@@ -49,13 +51,20 @@ class RangeSteps(Step):
         """Only what the filter `name` lets through, given its custom value."""
         step = "filter(..)"
         custom = text_of_user(value, "a value", step) if value else value
-        return self._through(step, Transform(kind="filter", name=text_of_user(name, "a filter", step), text=custom))
+        return self._through(
+            step,
+            Transform(
+                kind="filter", name=text_of_user(name, "a filter", step), text=custom
+            ),
+        )
 
     def compare_with(self, box: BoxLike) -> Self:
         """tau: the transformed box of a fix must meet this box."""
         step = "compare_with(..)"
         negative = self.plan.compare is not None and self.plan.compare.negative
-        return self._next(step, compare=Compare(box=box_of(box, step), negative=negative))
+        return self._next(
+            step, compare=Compare(box=box_of(box, step), negative=negative)
+        )
 
     def positive_matches(self) -> Self:
         """beta: what meets the box of `compare_with` counts, which is so without this."""
@@ -67,13 +76,20 @@ class RangeSteps(Step):
 
     def _matching(self, step: str, *, negative: bool) -> Self:
         hint = "compare_with(box) comes first"
-        refuse_unless(self.plan.compare is not None, step, "there is nothing to compare with", hint)
+        refuse_unless(
+            self.plan.compare is not None,
+            step,
+            "there is nothing to compare with",
+            hint,
+        )
         assert self.plan.compare is not None  # noqa: S101 - for the type checker: it was refused
         return self._next(step, compare=replace(self.plan.compare, negative=negative))
 
     def _enlarged(self, step: str, kind: Kind, amount: float) -> Self:
         others = tuple(each for each in self.plan.transforms if each.kind != kind)
-        return self._next(step, transforms=(*others, Transform(kind=kind, amount=amount)))
+        return self._next(
+            step, transforms=(*others, Transform(kind=kind, amount=amount))
+        )
 
     def _through(self, step: str, transform: Transform) -> Self:
         return self._next(step, transforms=(*self.plan.transforms, transform))

@@ -29,7 +29,9 @@ def refuse_unless(fits: bool, step: str, message: str, hint: str = "") -> None: 
 
 def name_of(name: object, what: str, step: str) -> str:
     """The name of a stream or a layer, which is a folder's name; a registry finds it in any case."""
-    refuse_unless(isinstance(name, str), step, f"the name of a {what} is a text, not {name!r}")
+    refuse_unless(
+        isinstance(name, str), step, f"the name of a {what} is a text, not {name!r}"
+    )
     try:
         checked_name(str(name).lower(), what)
     except ConfigError as error:
@@ -39,6 +41,8 @@ def name_of(name: object, what: str, step: str) -> str:
 
 def text_of_user(value: object, what: str, step: str) -> str:
     """A text that stands in a plan: not empty, and without the character NUL, which no log holds."""
-    refuse_unless(isinstance(value, str) and bool(value), step, f"{what} is a text, not {value!r}")
+    refuse_unless(
+        isinstance(value, str) and bool(value), step, f"{what} is a text, not {value!r}"
+    )
     refuse_unless("\0" not in str(value), step, f"{what} cannot hold the character NUL")
     return str(value)

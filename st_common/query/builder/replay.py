@@ -52,7 +52,9 @@ def _neighbours(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
 
 
 def _place(place: Place) -> tuple[float | None, float | None, str | None]:
-    return (place.x, place.y, None) if place.focal is None else (None, None, place.focal)
+    return (
+        (place.x, place.y, None) if place.focal is None else (None, None, place.focal)
+    )
 
 
 def _join(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
@@ -65,7 +67,11 @@ def _join(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     elif join.predicate == "dwithin":
         builder = joining.on_dwithin(join.distance_m)
     else:
-        builder = joining.on_within() if join.predicate == "within" else joining.on_intersects()
+        builder = (
+            joining.on_within()
+            if join.predicate == "within"
+            else joining.on_intersects()
+        )
     for name, value in join.tags:
         builder = builder.tag(name, value)
     return builder.kinds(*join.kinds) if join.kinds else builder
@@ -89,10 +95,16 @@ def _frame(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     if frame is None:
         return builder
     for window in frame.sliding:
-        builder = builder.last(_extent(window.range), every=_extent(window.slide) if window.slide else None)
+        builder = builder.last(
+            _extent(window.range), every=_extent(window.slide) if window.slide else None
+        )
     for region in frame.regions:
         builder = builder.fixes_in(region)
-    return builder.full_windows(frame.full).min_step(frame.min_step_m).origin(frame.origin_s)
+    return (
+        builder.full_windows(frame.full)
+        .min_step(frame.min_step_m)
+        .origin(frame.origin_s)
+    )
 
 
 def _extent(extent: Extent) -> str:
@@ -171,7 +183,11 @@ def _group(builder: QueryBuilder, aggregate: Aggregate) -> str:
 def _emit(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     if plan.emit == "every":
         return builder.emit_every()
-    return builder.emit_changes() if plan.emit == "changes" else builder.as_stream(plan.emit)
+    return (
+        builder.emit_changes()
+        if plan.emit == "changes"
+        else builder.as_stream(plan.emit)
+    )
 
 
 _REPLAYS: dict[str, Callable[[QueryBuilder, Plan], QueryBuilder]] = {

@@ -9,7 +9,12 @@ from st_common.query.lowering.scope import Scope
 from st_common.query.plan import Plan
 from st_common.settings import Columns, StreamSettings
 
-_ANY = StreamSettings(name="any", format="csv", columns=Columns(object="object", x="x", y="y"), crs="planar")
+_ANY = StreamSettings(
+    name="any",
+    format="csv",
+    columns=Columns(object="object", x="x", y="y"),
+    crs="planar",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,15 @@ class Step:
         """What names in expressions mean."""
         own = frozenset({self.plan.stream})
         if self.plan.pairs is not None:
-            return Scope(label=self.plan.stream, own=own, joined="stream", other_label="other")
+            return Scope(
+                label=self.plan.stream, own=own, joined="stream", other_label="other"
+            )
         if self.plan.join is None:
             return Scope(label=self.plan.stream, own=own)
         return Scope(
-            label=self.plan.stream, own=own, joined="layer", other_label=self.alias, other=frozenset({self.alias})
+            label=self.plan.stream,
+            own=own,
+            joined="layer",
+            other_label=self.alias,
+            other=frozenset({self.alias}),
         )

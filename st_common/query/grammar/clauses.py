@@ -7,7 +7,18 @@ from sqlglot import exp, parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from st_common.query.grammar import words
-from st_common.query.grammar.nodes import Comparing, Emit, Inside, Knn, Lasting, Options, Quantity, Refused, Step, Using
+from st_common.query.grammar.nodes import (
+    Comparing,
+    Emit,
+    Inside,
+    Knn,
+    Lasting,
+    Options,
+    Quantity,
+    Refused,
+    Step,
+    Using,
+)
 from st_common.query.problem import did_you_mean
 
 EMITS = ("CHANGES", "EVERY")
@@ -33,16 +44,26 @@ class ClauseParser(parser.Parser):
 
     def _refuse(self, message: str, token: Token, hint: str = "") -> NoReturn:
         end = self._prev.end + 1 if self._prev else 0
-        raise Refused(message, (token.start, token.end + 1) if token else (end, end), hint)
+        raise Refused(
+            message, (token.start, token.end + 1) if token else (end, end), hint
+        )
 
     def _expected(self, what: str, known: Collection[str] = ()) -> NoReturn:
         """Refuses the next token; a word that it, or the word before it, seems to mean makes the hint."""
         for token in (self._curr, self._prev):
-            if token and token.token_type == TokenType.VAR and (hint := did_you_mean(token.text, known)):
+            if (
+                token
+                and token.token_type == TokenType.VAR
+                and (hint := did_you_mean(token.text, known))
+            ):
                 self._refuse(f"expected {what}, not {token.text!r}", token, hint)
         found = repr(self._curr.text) if self._curr else "the end"
         statement = self._curr.token_type in self.STATEMENT_PARSERS
-        self._refuse(f"expected {what}, not {found}", self._curr, "a statement ends with ;" if statement else "")
+        self._refuse(
+            f"expected {what}, not {found}",
+            self._curr,
+            "a statement ends with ;" if statement else "",
+        )
 
     def _parse_name(self, what: str) -> exp.Expr:
         name = self._parse_id_var(any_token=False)
@@ -69,8 +90,13 @@ class ClauseParser(parser.Parser):
         if self._curr.token_type == TokenType.L_PAREN:
             parts = self._parse_parts("(x1, y1, x2, y2)")
             return self._region("across" if self._match_crossing() else "parts", parts)
-        if self._next.token_type != TokenType.L_PAREN or self._curr.token_type != TokenType.VAR:
-            return self._region("name", [self._parse_name("(x1, y1, x2, y2), or another region")])
+        if (
+            self._next.token_type != TokenType.L_PAREN
+            or self._curr.token_type != TokenType.VAR
+        ):
+            return self._region(
+                "name", [self._parse_name("(x1, y1, x2, y2), or another region")]
+            )
         if self._match_text_seq("CIRCLE"):
             return self._region("circle", self._parse_parts("(x, y, radius)"))
         if not self._match_text_seq("FEATURE"):
@@ -92,8 +118,14 @@ class ClauseParser(parser.Parser):
     def _parse_knn(self) -> exp.Expr:
         kind = KNNS[self._curr.token_type]
         self._advance()
-        like = {"nearest": "(k, x, y)", "reverse": "(x, y)", "group": "(k, SUM, (x, y), ...)"}[kind]
-        return self.expression(Knn(this=exp.Var(this=kind), expressions=self._parse_parts(like)))
+        like = {
+            "nearest": "(k, x, y)",
+            "reverse": "(x, y)",
+            "group": "(k, SUM, (x, y), ...)",
+        }[kind]
+        return self.expression(
+            Knn(this=exp.Var(this=kind), expressions=self._parse_parts(like))
+        )
 
     def _parse_parts(self, like: str, depth: int = 1) -> list[exp.Expr]:
         """What stands in parentheses: numbers with units, texts, words, places in parentheses."""
@@ -114,7 +146,9 @@ class ClauseParser(parser.Parser):
             self._advance()
             return exp.Literal.string(token.text).update_positions(token)
         if token.token_type == TokenType.L_PAREN and depth < _DEPTH:
-            return self._located(lambda: exp.Tuple(expressions=self._parse_parts("(x, y)", depth + 1)))
+            return self._located(
+                lambda: exp.Tuple(expressions=self._parse_parts("(x, y)", depth + 1))
+            )
         word = self._parse_id_var(any_token=False)
         if word is None:
             self._expected("a number")
@@ -137,7 +171,11 @@ class ClauseParser(parser.Parser):
         if not isinstance(number, exp.Literal):
             self._refuse("expected a number", sign)
         number.update_positions(self._prev)
-        return self.expression(exp.Neg(this=number).update_positions(sign)) if negative else number
+        return (
+            self.expression(exp.Neg(this=number).update_positions(sign))
+            if negative
+            else number
+        )
 
     def _parse_lasting(self) -> exp.Expr:
         self._advance()
@@ -151,7 +189,11 @@ class ClauseParser(parser.Parser):
     def _parse_compare(self) -> exp.Expr:
         self._advance()
         negative = self._match(TokenType.NOT)
-        return self.expression(Comparing(expressions=self._parse_parts("(x1, y1, x2, y2)"), negative=negative))
+        return self.expression(
+            Comparing(
+                expressions=self._parse_parts("(x1, y1, x2, y2)"), negative=negative
+            )
+        )
 
     def _parse_using(self) -> exp.Expr:
         self._advance()
@@ -162,7 +204,12 @@ class ClauseParser(parser.Parser):
 
     def _parse_step(self) -> exp.Expr:
         name = self._parse_name("a step such as enlarge(50 m)")
-        return self.expression(Step(this=name, expressions=self._parse_parts("what it is given, in parentheses")))
+        return self.expression(
+            Step(
+                this=name,
+                expressions=self._parse_parts("what it is given, in parentheses"),
+            )
+        )
 
     def _parse_emit(self) -> exp.Expr:
         word = self._curr
@@ -171,7 +218,9 @@ class ClauseParser(parser.Parser):
             self._expected(" or ".join(EMITS), EMITS)
         mode = exp.Var(this=self._prev.text.lower())
         if not self._match_text_seq("WITH", "VALID"):
-            return Emit(this=mode).update_positions(start=word.start, end=self._prev.end)
+            return Emit(this=mode).update_positions(
+                start=word.start, end=self._prev.end
+            )
         valid = self._prev
         if not self._match_text_seq("UNTIL"):
             self._expected("UNTIL", ("UNTIL",))

@@ -14,7 +14,9 @@ from st_common.query.grammar.words import FairwayTokenizer
 
 Symbol = Word | Kind | str  # a terminal, or the name of rules
 _Rule = tuple[Symbol, ...]
-_Item = tuple[str, _Rule, int, int]  # whose rule, how much of it was read, and where it began
+_Item = tuple[
+    str, _Rule, int, int
+]  # whose rule, how much of it was read, and where it began
 _LEX = re.compile(
     r"""(?P<blank>\s+|--[^\n]*|/\*.*?\*/)|(?P<word>GPAC\s*-\s*(?:IN|KNN)\b|[^\W\d]\w*)
     |(?P<NUMBER>(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)|(?P<STRING>'(?:[^']|'')*')|(?P<QUOTED>"(?:[^"]|"")*")
@@ -52,7 +54,10 @@ def expected_after(text: str, start: str = START) -> Expected | None:
         words=frozenset(one.text for one in terminals if isinstance(one, Word)),
         kinds=frozenset(one.name for one in terminals if isinstance(one, Kind)),
         productions=frozenset(one for one in terminals if isinstance(one, str)),
-        at_end=any(item[0] == start and item[2] == len(item[1]) and item[3] == 0 for item in sets[-1]),
+        at_end=any(
+            item[0] == start and item[2] == len(item[1]) and item[3] == 0
+            for item in sets[-1]
+        ),
     )
 
 
@@ -69,7 +74,11 @@ def _tokens(text: str) -> list[_Token] | None:
         if kind == "open":
             return None
         if kind != "blank":
-            tokens.append(_Token(re.sub(r"\s", "", found[0]) if kind == "word" else found[0], kind))
+            tokens.append(
+                _Token(
+                    re.sub(r"\s", "", found[0]) if kind == "word" else found[0], kind
+                )
+            )
     return tokens
 
 
@@ -81,8 +90,11 @@ def _sets(tokens: Sequence[_Token] | None, start: str) -> list[list[_Item]] | No
     first: list[_Item] = [(start, rule, 0, 0) for rule in rules[start]]
     sets = [_closed(first, [], rules, empty)]
     for token in tokens:
-        read = [(name, rule, at + 1, origin) for name, rule, at, origin in sets[-1]
-                if at < len(rule) and _fits(rule[at], token)]  # fmt: skip
+        read = [
+            (name, rule, at + 1, origin)
+            for name, rule, at, origin in sets[-1]
+            if at < len(rule) and _fits(rule[at], token)
+        ]
         if not read:
             return None
         sets.append(_closed(read, sets, rules, empty))
@@ -90,7 +102,10 @@ def _sets(tokens: Sequence[_Token] | None, start: str) -> list[list[_Item]] | No
 
 
 def _closed(
-    items: list[_Item], sets: list[list[_Item]], rules: Mapping[str, Sequence[_Rule]], empty: frozenset[str]
+    items: list[_Item],
+    sets: list[list[_Item]],
+    rules: Mapping[str, Sequence[_Rule]],
+    empty: frozenset[str],
 ) -> list[_Item]:
     """The items with all that they predict and complete."""
     found, at_work = dict.fromkeys(items), list(items)
@@ -103,7 +118,10 @@ def _closed(
 
 
 def _following(
-    item: _Item, sets: list[list[_Item]], rules: Mapping[str, Sequence[_Rule]], empty: frozenset[str]
+    item: _Item,
+    sets: list[list[_Item]],
+    rules: Mapping[str, Sequence[_Rule]],
+    empty: frozenset[str],
 ) -> Iterator[_Item]:
     """What an item of the last set predicts or completes."""
     name, rule, at, origin = item
@@ -128,7 +146,9 @@ def _fits(symbol: Symbol, token: _Token) -> bool:
     if symbol.name == "WORD":
         return token.kind == "word" and token.text.upper() not in _reserved()
     if symbol.name in ("EXTENT", "WKT"):
-        return token.kind == "STRING" and bool((_EXTENT if symbol.name == "EXTENT" else _WKT).fullmatch(token.text))
+        return token.kind == "STRING" and bool(
+            (_EXTENT if symbol.name == "EXTENT" else _WKT).fullmatch(token.text)
+        )
     return token.kind == symbol.name
 
 
@@ -145,9 +165,19 @@ def _rules() -> tuple[Mapping[str, Sequence[_Rule]], frozenset[str]]:
     """The grammar as plain rules, and the names of those that may be empty."""
     rules: dict[str, list[_Rule]] = {}
     for name, part in grammar().items():
-        rules[name] = [_flat(one, name, rules) for one in (part.parts if isinstance(part, Alt) else (part,))]
+        rules[name] = [
+            _flat(one, name, rules)
+            for one in (part.parts if isinstance(part, Alt) else (part,))
+        ]
     empty: set[str] = set()
-    while more := {name for name, found in rules.items() if any(_all_in(rule, empty) for rule in found)} - empty:
+    while (
+        more := {
+            name
+            for name, found in rules.items()
+            if any(_all_in(rule, empty) for rule in found)
+        }
+        - empty
+    ):
         empty |= more
     return rules, frozenset(empty)
 

@@ -5,7 +5,9 @@ from typing import Any, ClassVar, Literal
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-Op = Literal["register", "replace", "drop", "show", "explain", "create_area", "drop_area"]
+Op = Literal[
+    "register", "replace", "drop", "show", "explain", "create_area", "drop_area"
+]
 """What a statement does."""
 
 Span = tuple[int, int]
@@ -23,7 +25,11 @@ class Refused(ParseError):  # noqa: N818 - not an error for people: it becomes a
 class Register(exp.Expression):
     """REGISTER QUERY this AS expression, or REPLACE QUERY."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True, "replace": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expression": True,
+        "replace": False,
+    }
 
 
 class Unregister(exp.Expression):
@@ -143,19 +149,39 @@ class Within(exp.Expression):
 class Near(exp.Expression):
     """ST_DWithin(this, expression, distance with its unit)."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True, "distance": True}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expression": True,
+        "distance": True,
+    }
 
 
 SPATIAL = {Intersects: "ST_Intersects", Within: "ST_Within", Near: "ST_DWithin"}
-_LOCATED = (Inside, Knn, Lasting, Emit, Options, Bracket, Reach, Comparing, Using, Step, exp.Tuple, exp.Paren,
-            exp.Identifier, exp.Literal)  # they know all that they take  # fmt: skip
+_LOCATED = (
+    Inside,
+    Knn,
+    Lasting,
+    Emit,
+    Options,
+    Bracket,
+    Reach,
+    Comparing,
+    Using,
+    Step,
+    exp.Tuple,
+    exp.Paren,
+    exp.Identifier,
+    exp.Literal,
+)  # they know all that they take
 
 
 def span_of(node: Any) -> Span:
     """The offsets (start, end) of what a node, or the names and numbers below it, take in the text."""
     if isinstance(node, _LOCATED) and "start" in node.meta:
         return node.meta["start"], node.meta["end"] + 1
-    metas = [found.meta for found in node.walk() if found.meta and "start" in found.meta]
+    metas = [
+        found.meta for found in node.walk() if found.meta and "start" in found.meta
+    ]
     if not metas:
         return 0, 0
     return min(meta["start"] for meta in metas), max(meta["end"] for meta in metas) + 1

@@ -7,7 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_TOKEN = re.compile(r"""\s*(?:(/\*.*?\*/)|('[^']*'|"[^"]*")|([A-Za-z_]\w*(?:\s*::=)?)|([()|?*+])|(.))""", re.DOTALL)
+_TOKEN = re.compile(
+    r"""\s*(?:(/\*.*?\*/)|('[^']*'|"[^"]*")|([A-Za-z_]\w*(?:\s*::=)?)|([()|?*+])|(.))""",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,11 @@ def productions(text: str) -> Mapping[str, Part]:
     Raises:
         ValueError: the text is no grammar, or a production is named that is not there.
     """
-    tokens = [found for found in _TOKEN.finditer(text) if found[1] is None and found[0].strip()]
+    tokens = [
+        found
+        for found in _TOKEN.finditer(text)
+        if found[1] is None and found[0].strip()
+    ]
     reader = _Reader([found[0].strip() for found in tokens])
     made: dict[str, Part] = {}
     while reader.current:
@@ -101,7 +108,11 @@ class _Reader:
 
     def _sequence(self) -> Part:
         parts: list[Part] = []
-        while self.current and self.current not in "|)" and not self.current.endswith("::="):
+        while (
+            self.current
+            and self.current not in "|)"
+            and not self.current.endswith("::=")
+        ):
             parts.append(self._repeated())
         return parts[0] if len(parts) == 1 else Seq(tuple(parts))
 

@@ -15,11 +15,31 @@ from st_common.query.grammar.nodes import INCOMPLETE, Refused
 from st_common.units import METRES, SECONDS, SPEEDS
 
 STREAMS = ("ISTREAM", "DSTREAM", "RSTREAM")
-_CLAUSES = ("JOIN", "WHERE", "INSIDE", "KNN", "GROUP BY", "WINDOW", "COMPARE WITH", "USING", "EMIT", "WITH")
-_ALONE = frozenset((  # clauses that others do not lean on
-    words.INSIDE, words.KNN, words.REVERSE_KNN, words.GROUP_KNN, TokenType.WINDOW, words.COMPARE, words.USING,
-    words.EMIT, TokenType.WITH,
-))  # fmt: skip
+_CLAUSES = (
+    "JOIN",
+    "WHERE",
+    "INSIDE",
+    "KNN",
+    "GROUP BY",
+    "WINDOW",
+    "COMPARE WITH",
+    "USING",
+    "EMIT",
+    "WITH",
+)
+_ALONE = frozenset(
+    (  # clauses that others do not lean on
+        words.INSIDE,
+        words.KNN,
+        words.REVERSE_KNN,
+        words.GROUP_KNN,
+        TokenType.WINDOW,
+        words.COMPARE,
+        words.USING,
+        words.EMIT,
+        TokenType.WITH,
+    )
+)
 
 
 class SelectionParser(ExpressionParser):
@@ -79,7 +99,11 @@ class SelectionParser(ExpressionParser):
         if not self._match(TokenType.FROM):
             starred = told is not None or isinstance(items.expressions[0], exp.Star)
             self._expected("FROM" if starred else "',', AS or FROM", ("FROM",))
-        return exp.Select(expressions=[items], kind=told, distinct=exp.Distinct() if distinct else None)
+        return exp.Select(
+            expressions=[items],
+            kind=told,
+            distinct=exp.Distinct() if distinct else None,
+        )
 
     def _from_behind(self, start: int, refused: Refused) -> int:
         """Where FROM stands behind a wrong list of items; the refusal goes on when there is none."""
@@ -91,7 +115,9 @@ class SelectionParser(ExpressionParser):
                 return index
         raise refused
 
-    def _attempt_clause(self, select: exp.Select, parse: Callable[[exp.Select], None]) -> None:
+    def _attempt_clause(
+        self, select: exp.Select, parse: Callable[[exp.Select], None]
+    ) -> None:
         """Parses a clause; a refusal is kept, and the next clause goes on."""
         first, index = self._curr, self._index
         try:
@@ -101,11 +127,16 @@ class SelectionParser(ExpressionParser):
             if first.token_type not in _ALONE:
                 select.meta[INCOMPLETE] = True
             ends = self._curr.token_type in self.STATEMENT_PARSERS
-            while self._curr and (ends or self._index == index or not self._starts_clause()):
+            while self._curr and (
+                ends or self._index == index or not self._starts_clause()
+            ):
                 self._advance()
 
     def _starts_clause(self) -> bool:
-        options = self._curr.token_type != TokenType.WITH or self._next.token_type == TokenType.L_PAREN
+        options = (
+            self._curr.token_type != TokenType.WITH
+            or self._next.token_type == TokenType.L_PAREN
+        )
         return self._curr.token_type in self.QUERY_MODIFIER_PARSERS and options
 
     def _parse_joined(self, select: exp.Select) -> None:
@@ -115,7 +146,11 @@ class SelectionParser(ExpressionParser):
     def _parse_clause(self, select: exp.Select) -> None:
         token = self._curr
         if token.token_type not in self.QUERY_MODIFIER_PARSERS:
-            units = (*METRES, *SECONDS, *SPEEDS) if self._prev.token_type == TokenType.NUMBER else ()
+            units = (
+                (*METRES, *SECONDS, *SPEEDS)
+                if self._prev.token_type == TokenType.NUMBER
+                else ()
+            )
             self._expected(f"{', '.join(_CLAUSES)} or ';'", (*_CLAUSES, *units))
         key, clause = self.QUERY_MODIFIER_PARSERS[token.token_type](self)
         if select.args.get(key):
@@ -133,7 +168,9 @@ class SelectionParser(ExpressionParser):
     def _parse_items(self) -> list[exp.Expr]:
         if self._match(TokenType.STAR):
             if self._curr.token_type == TokenType.COMMA:
-                self._refuse("* stands alone after SELECT", self._curr, "or name every column")
+                self._refuse(
+                    "* stands alone after SELECT", self._curr, "or name every column"
+                )
             return [exp.Star().update_positions(self._prev)]
         items = [self._parse_item()]
         while self._match(TokenType.COMMA):
@@ -146,7 +183,9 @@ class SelectionParser(ExpressionParser):
             self._expected("* or an expression")
         if not self._match(TokenType.ALIAS):
             return item
-        return self.expression(exp.Alias(this=item, alias=self._parse_name("a name for the column")))
+        return self.expression(
+            exp.Alias(this=item, alias=self._parse_name("a name for the column"))
+        )
 
     def _parse_choice(self) -> exp.Where:
         self._advance()
@@ -154,4 +193,8 @@ class SelectionParser(ExpressionParser):
 
     def _parse_grouping(self) -> exp.Group:
         self._advance()
-        return self.expression(exp.Group(expressions=[self._parse_condition_of("GROUP BY", "an expression")]))
+        return self.expression(
+            exp.Group(
+                expressions=[self._parse_condition_of("GROUP BY", "an expression")]
+            )
+        )

@@ -8,12 +8,23 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from st_common.query.grammar.clauses import NUMBER_STARTS, ClauseParser
-from st_common.query.grammar.nodes import Bracket, Intersects, Near, Quantity, Reach, Source, Within
+from st_common.query.grammar.nodes import (
+    Bracket,
+    Intersects,
+    Near,
+    Quantity,
+    Reach,
+    Source,
+    Within,
+)
 from st_common.query.problem import did_you_mean
 
 SPATIAL = ("ST_Intersects", "ST_Within", "ST_Contains", "ST_DWithin")
 _DOMAINS = ("SPACE", "TIME")
-_EXTENT = re.compile(r"\s*(?P<sign>[+-]?)(?P<number>(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)\s*(?P<unit>\w*)\s*", re.IGNORECASE)
+_EXTENT = re.compile(
+    r"\s*(?P<sign>[+-]?)(?P<number>(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)\s*(?P<unit>\w*)\s*",
+    re.IGNORECASE,
+)
 
 
 def extent_in(text: str, start: int) -> Quantity | None:
@@ -22,11 +33,17 @@ def extent_in(text: str, start: int) -> Quantity | None:
     if found is None:
         return None
     number: exp.Expr = exp.Literal.number(found["number"])
-    number.update_positions(start=start + found.start("sign"), end=start + found.end("number") - 1)
+    number.update_positions(
+        start=start + found.start("sign"), end=start + found.end("number") - 1
+    )
     unit = exp.to_identifier(found["unit"], quoted=False) if found["unit"] else None
     if unit is not None:
-        unit.update_positions(start=start + found.start("unit"), end=start + found.end("unit") - 1)
-    return Quantity(this=exp.Neg(this=number) if found["sign"] == "-" else number, unit=unit)
+        unit.update_positions(
+            start=start + found.start("unit"), end=start + found.end("unit") - 1
+        )
+    return Quantity(
+        this=exp.Neg(this=number) if found["sign"] == "-" else number, unit=unit
+    )
 
 
 class SourceParser(ClauseParser):
@@ -43,20 +60,37 @@ class SourceParser(ClauseParser):
         name = self._parse_name("the name of a stream or a layer")
         alias: exp.Expr | None = None
         if self._match(TokenType.EQ):  # CQL's R=Stream
-            name, alias = self._parse_name("the name of a stream"), self.expression(exp.TableAlias(this=name))
+            name, alias = (
+                self._parse_name("the name of a stream"),
+                self.expression(exp.TableAlias(this=name)),
+            )
         windows = self._parse_windows()
         behind = self._parse_table_alias(options.get("alias_tokens"))
         if alias is not None and behind is not None:
-            self._refuse("the stream has an alias already", self._prev, f"{alias.name} = {name.name}")
+            self._refuse(
+                "the stream has an alias already",
+                self._prev,
+                f"{alias.name} = {name.name}",
+            )
         if behind is not None and self._curr.token_type == TokenType.L_BRACKET:
-            self._refuse("a window stands before the alias", self._curr, f"{name.name} [...] {behind.name}")
-        return self.expression(Source(this=name, alias=alias or behind, windows=windows))
+            self._refuse(
+                "a window stands before the alias",
+                self._curr,
+                f"{name.name} [...] {behind.name}",
+            )
+        return self.expression(
+            Source(this=name, alias=alias or behind, windows=windows)
+        )
 
-    def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
+    def _parse_table_alias(
+        self, alias_tokens: Collection[TokenType] | None = None
+    ) -> exp.TableAlias | None:
         if self._match(TokenType.ALIAS):
             alias: exp.Expr | None = self._parse_name("an alias")
         else:
-            alias = self._parse_id_var(any_token=False, tokens=alias_tokens or self.TABLE_ALIAS_TOKENS)
+            alias = self._parse_id_var(
+                any_token=False, tokens=alias_tokens or self.TABLE_ALIAS_TOKENS
+            )
         return self.expression(exp.TableAlias(this=alias)) if alias else None
 
     def _parse_windows(self) -> list[exp.Expr]:
@@ -73,7 +107,9 @@ class SourceParser(ClauseParser):
             reach = self._rows()
         elif self._match_text_seq("RANGE"):
             by, kind = ("BY", "") if self._match_text_seq("BY") else ("", "TIME")
-            reach = self._located(lambda: self._reach("RATTR") if by else self._time("RANGE"))
+            reach = self._located(
+                lambda: self._reach("RATTR") if by else self._time("RANGE")
+            )
         else:
             self._expected("RANGE or ROWS", ("RANGE", "ROWS"))
         slide = self._parse_slide(kind) if self._match(TokenType.COMMA) else None
@@ -96,7 +132,9 @@ class SourceParser(ClauseParser):
     def _rows(self) -> exp.Expr:
         if self._curr.token_type not in NUMBER_STARTS:
             self._expected("a number of fixes")
-        return self.expression(Reach(this=self._parse_quantity(), by=exp.Var(this="rows")))
+        return self.expression(
+            Reach(this=self._parse_quantity(), by=exp.Var(this="rows"))
+        )
 
     def _time(self, word: str) -> exp.Expr:
         extent = self._parse_extent()
@@ -116,7 +154,9 @@ class SourceParser(ClauseParser):
             self._expected(like, (attribute,))
         if not self._match_texts(known):
             self._expected(like, known)
-        return self.expression(Reach(this=reach, by=exp.Var(this=self._prev.text.lower())))
+        return self.expression(
+            Reach(this=reach, by=exp.Var(this=self._prev.text.lower()))
+        )
 
     def _parse_extent(self) -> exp.Expr | None:
         """A number and its unit, which may stand in quotes; None for anything else."""
@@ -140,12 +180,18 @@ class SourceParser(ClauseParser):
         if not self._match(TokenType.ON):
             self._expected("ON and a condition", ("ON",))
         condition = self._parse_condition_of("ON")
-        return self.expression(exp.Join(this=table, on=condition, kind="LAYER" if layer else None))
+        return self.expression(
+            exp.Join(this=table, on=condition, kind="LAYER" if layer else None)
+        )
 
     def _match_layer(self) -> bool:
         """The word LAYER before a name; a layer of that name stands alone, or in double quotes."""
         names = self._next.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
-        named = self._curr.token_type == TokenType.VAR and self._curr.text.upper() == "LAYER" and names
+        named = (
+            self._curr.token_type == TokenType.VAR
+            and self._curr.text.upper() == "LAYER"
+            and names
+        )
         if named:
             self._advance()
         return named
@@ -171,9 +217,13 @@ class SourceParser(ClauseParser):
         elif name == "ST_INTERSECTS":
             made = Intersects(this=left, expression=right)
         else:
-            contained, container = (right, left) if name == "ST_CONTAINS" else (left, right)
+            contained, container = (
+                (right, left) if name == "ST_CONTAINS" else (left, right)
+            )
             made = Within(this=contained, expression=container)
-        if not self._match(TokenType.R_PAREN, advance=False):  # sqlglot takes it, but does not mind when it is absent
+        if not self._match(
+            TokenType.R_PAREN, advance=False
+        ):  # sqlglot takes it, but does not mind when it is absent
             self._expected("')'")
         return self.expression(made, called)
 
@@ -183,4 +233,6 @@ class SourceParser(ClauseParser):
 
     def _refuse_spatial(self, name: str) -> NoReturn:
         listed = f"{', '.join(SPATIAL[:-1])} or {SPATIAL[-1]}"
-        self._refuse(f"expected {listed}, not {name!r}", self._curr, did_you_mean(name, SPATIAL))
+        self._refuse(
+            f"expected {listed}, not {name!r}", self._curr, did_you_mean(name, SPATIAL)
+        )

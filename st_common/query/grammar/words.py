@@ -12,7 +12,12 @@ from sqlglot import parser, tokens
 from sqlglot.tokenizer_core import TokenType
 
 REGISTER, REPLACE, DROP = TokenType.INSTALL, TokenType.REPLACE, TokenType.DROP
-INSIDE, KNN, REVERSE_KNN, GROUP_KNN = TokenType.POLICY, TokenType.PREWHERE, TokenType.PACKAGE, TokenType.VOLUME
+INSIDE, KNN, REVERSE_KNN, GROUP_KNN = (
+    TokenType.POLICY,
+    TokenType.PREWHERE,
+    TokenType.PACKAGE,
+    TokenType.VOLUME,
+)
 EMIT, COMPARE, USING = TokenType.POOL, TokenType.SUMMARIZE, TokenType.USING
 
 _OURS = {
@@ -74,17 +79,25 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def _is_sql(word: str, kind: TokenType) -> bool:
     is_type = kind in parser.Parser.TYPE_TOKENS and word[0].isalpha()
-    return word in ("NULL", "UNION") or (word != "/*+" and word not in _NAMES and not is_type)
+    return word in ("NULL", "UNION") or (
+        word != "/*+" and word not in _NAMES and not is_type
+    )
 
 
 class FairwayTokenizer(tokens.Tokenizer):
     """The words of SQL, and ours."""
 
     KEYWORDS: ClassVar[dict[str, TokenType]] = {
-        **{word: kind for word, kind in tokens.Tokenizer.KEYWORDS.items() if _is_sql(word, kind)},
+        **{
+            word: kind
+            for word, kind in tokens.Tokenizer.KEYWORDS.items()
+            if _is_sql(word, kind)
+        },
         **_OURS,
     }
-    COMMANDS: ClassVar[set[TokenType]] = set()  # no statement takes its tail as raw text
+    COMMANDS: ClassVar[set[TokenType]] = (
+        set()
+    )  # no statement takes its tail as raw text
 
 
 def is_plain(name: str) -> bool:

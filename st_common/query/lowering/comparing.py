@@ -22,7 +22,9 @@ def compare_of(comparing: Comparing) -> Compare:
 
 def transforms_of(using: Using, gathered: Gathered) -> tuple[Transform, ...]:
     """The steps of USING in their order; one that is wrong is gathered."""
-    steps = [gathered.attempt(partial(_transform, step), None) for step in using.expressions]
+    steps = [
+        gathered.attempt(partial(_transform, step), None) for step in using.expressions
+    ]
     return tuple(step for step in steps if step is not None)
 
 
@@ -71,7 +73,10 @@ def _filter(parts: Sequence[exp.Expr]) -> Transform:
     like = "filter('name', 'custom value')"
     if len(parts) > len(("name", "value")):
         expect(parts, 2, like)
-    name, value = _text(parts[0], like), _text(parts[1], like) if len(parts) > 1 else None
+    name, value = (
+        _text(parts[0], like),
+        _text(parts[1], like) if len(parts) > 1 else None,
+    )
     if not name:
         raise Refused("expected the name of a filter", span_of(parts[0]), like)
     return Transform(kind="filter", name=name, text=value)
@@ -79,7 +84,9 @@ def _filter(parts: Sequence[exp.Expr]) -> Transform:
 
 def _text(part: exp.Expr, like: str) -> str:
     if not isinstance(part, exp.Literal):
-        raise Refused(f"expected a text in single quotes, not {shown(part)}", span_of(part), like)
+        raise Refused(
+            f"expected a text in single quotes, not {shown(part)}", span_of(part), like
+        )
     return str(part.this)
 
 

@@ -46,12 +46,22 @@ def parts_of(join: exp.Expr | None, where: exp.Expr | None, scope: Scope) -> Par
         return Parts(others=others)
     if join.args.get("on") is not None:
         on = tuple(conjuncts(join.args["on"]))
-        return Parts(joining=on, others=others) if scope.joined == "stream" else _split(on, others, scope)
+        return (
+            Parts(joining=on, others=others)
+            if scope.joined == "stream"
+            else _split(on, others, scope)
+        )
     joining = _joining(others, scope)
     if not joining:
         like = f"WHERE {scope.label}.a = {scope.other_label}.a, or ST_DWithin({scope.label}, {scope.other_label}, 5 m)"
-        raise Refused(f"expected a condition in WHERE that joins {scope.other_label}", span_of(join.this), like)
-    return Parts(joining=joining, others=tuple(part for part in others if part not in joining))
+        raise Refused(
+            f"expected a condition in WHERE that joins {scope.other_label}",
+            span_of(join.this),
+            like,
+        )
+    return Parts(
+        joining=joining, others=tuple(part for part in others if part not in joining)
+    )
 
 
 def _joining(parts: tuple[exp.Expr, ...], scope: Scope) -> tuple[exp.Expr, ...]:
@@ -70,11 +80,14 @@ def _joins(part: exp.Expr, scope: Scope, *, words: bool) -> bool:
     if scope.joined == "stream":
         return len({scope.is_other(column) for column in bare.find_all(exp.Column)}) > 1
     return any(
-        _is_key(*sides, scope, words=words) for sides in ((bare.this, bare.expression), (bare.expression, bare.this))
+        _is_key(*sides, scope, words=words)
+        for sides in ((bare.this, bare.expression), (bare.expression, bare.this))
     )
 
 
-def conditions_of(parts: Sequence[exp.Expr], scope: Scope, gathered: Gathered) -> Conditions:
+def conditions_of(
+    parts: Sequence[exp.Expr], scope: Scope, gathered: Gathered
+) -> Conditions:
     """What conditions say that join nothing; each that is wrong is gathered."""
     found = Conditions()
     for part in parts:
@@ -82,18 +95,32 @@ def conditions_of(parts: Sequence[exp.Expr], scope: Scope, gathered: Gathered) -
     return found
 
 
-def _split(on: tuple[exp.Expr, ...], others: tuple[exp.Expr, ...], scope: Scope) -> Parts:
+def _split(
+    on: tuple[exp.Expr, ...], others: tuple[exp.Expr, ...], scope: Scope
+) -> Parts:
     """Of a join with a layer one part of ON joins; a text that equals a key does when nothing else is there."""
     joining = _joining(on, scope)
     if not joining:
-        joining = tuple(part for part in on if isinstance(part.unnest(), exp.EQ) and _is_about_layer(part, scope))[:1]
-    return Parts(joining=joining or on[:1], others=(*(part for part in on if part not in joining), *others))
+        joining = tuple(
+            part
+            for part in on
+            if isinstance(part.unnest(), exp.EQ) and _is_about_layer(part, scope)
+        )[:1]
+    return Parts(
+        joining=joining or on[:1],
+        others=(*(part for part in on if part not in joining), *others),
+    )
 
 
 def _is_key(column: exp.Expr, value: exp.Expr, scope: Scope, *, words: bool) -> bool:
     bare, other = column.unnest(), value.unnest()
     text = isinstance(other, exp.Literal) and other.is_string
-    return isinstance(bare, exp.Column) and scope.is_other(bare) and not text and (words or not _is_word(other))
+    return (
+        isinstance(bare, exp.Column)
+        and scope.is_other(bare)
+        and not text
+        and (words or not _is_word(other))
+    )
 
 
 def _is_word(node: exp.Expr) -> bool:
@@ -129,12 +156,24 @@ def _choice(condition: exp.Expr, scope: Scope) -> tuple[str, tuple[str, ...]]:
     name = _name(column, pattern)
     for text in texts:
         if not (isinstance(text, exp.Literal) and text.is_string):
-            hint = f"'{text.name}'" if isinstance(text, exp.Column) and not text.table else pattern
-            raise Refused("expected a text in single quotes", span_of(text) or span_of(condition), hint)
+            hint = (
+                f"'{text.name}'"
+                if isinstance(text, exp.Column) and not text.table
+                else pattern
+            )
+            raise Refused(
+                "expected a text in single quotes",
+                span_of(text) or span_of(condition),
+                hint,
+            )
     if name == _KIND and (not texts or not all(text.this for text in texts)):
         raise Refused("expected at least one kind", span_of(condition), pattern)
     if name != _KIND and len(texts) != 1:
-        raise Refused("a tag equals one text", span_of(condition), f"{scope.other_label}.{name} = 'x'")
+        raise Refused(
+            "a tag equals one text",
+            span_of(condition),
+            f"{scope.other_label}.{name} = 'x'",
+        )
     return name, tuple(text.this for text in texts)
 
 
@@ -147,7 +186,11 @@ def _name(column: exp.Column, pattern: str) -> str:
         raise Refused(f"unknown column {name!r}", span_of(column), pattern)
     near = did_you_mean(name, OWN_COLUMNS)
     if near and not quoted:
-        raise Refused(f"unknown column {name!r}", span_of(column), f"{near} A tag of this name stands in double quotes")
+        raise Refused(
+            f"unknown column {name!r}",
+            span_of(column),
+            f"{near} A tag of this name stands in double quotes",
+        )
     if not name:
         raise Refused("expected the name of a tag", span_of(column))
     return name
@@ -157,7 +200,10 @@ def _sides(condition: exp.Expr, scope: Scope) -> tuple[exp.Expr, list[exp.Expr]]
     if isinstance(condition, exp.EQ):
         column, text = condition.this, condition.expression
         return (text, [column]) if isinstance(column, exp.Literal) else (column, [text])
-    if isinstance(condition, exp.In) and {key for key, value in condition.args.items() if value} <= _IN:
+    if (
+        isinstance(condition, exp.In)
+        and {key for key, value in condition.args.items() if value} <= _IN
+    ):
         return condition.this, condition.expressions
     message = "a condition chooses kinds and tags of the layer, and nothing else of it"
     raise Refused(message, span_of(condition), _pattern(scope))

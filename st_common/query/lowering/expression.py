@@ -23,15 +23,61 @@ from st_common.units import WHAT, Domain, Measure
 
 Needs = Literal["any", "boolean", "number", "text"]
 
-COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In,
-                exp.Between, exp.Like, exp.ILike)  # fmt: skip
+COMPARISONS = (
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.Is,
+    exp.In,
+    exp.Between,
+    exp.Like,
+    exp.ILike,
+)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe)
-_ALLOWED = frozenset((
-    *COMPARISONS, *_ARITHMETIC, exp.And, exp.Or, exp.Not, exp.Paren, exp.Case, exp.If, exp.Anonymous, exp.Column,
-    exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Cast, exp.TryCast, exp.DataType, exp.Extract, exp.Var,
-))  # fmt: skip
+_ALLOWED = frozenset(
+    (
+        *COMPARISONS,
+        *_ARITHMETIC,
+        exp.And,
+        exp.Or,
+        exp.Not,
+        exp.Paren,
+        exp.Case,
+        exp.If,
+        exp.Anonymous,
+        exp.Column,
+        exp.Identifier,
+        exp.Literal,
+        exp.Boolean,
+        exp.Null,
+        exp.Cast,
+        exp.TryCast,
+        exp.DataType,
+        exp.Extract,
+        exp.Var,
+    )
+)
 MEASURE = "measure"  # in the meta of a number that has a unit
-_PARTS = frozenset({"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "EPOCH", "DOW", "ISODOW", "DOY", "WEEK"})
+_PARTS = frozenset(
+    {
+        "YEAR",
+        "MONTH",
+        "DAY",
+        "HOUR",
+        "MINUTE",
+        "SECOND",
+        "EPOCH",
+        "DOW",
+        "ISODOW",
+        "DOY",
+        "WEEK",
+    }
+)
 _MEASURES: dict[str, Domain] = {"speed_mps": "speed", "elapsed_s": "time"}
 _DUCKDB = DuckDB()
 _EXTRAS = ("query", "unnest", "field", "symmetric", "is_global")  # of IN and BETWEEN
@@ -52,7 +98,9 @@ class Term:
     measures: tuple[tuple[int, Measure, Span], ...] = ()
 
 
-def term_of(node: exp.Expr, scope: Scope, *, needs: Needs = "any", partner: bool = False) -> Term:
+def term_of(
+    node: exp.Expr, scope: Scope, *, needs: Needs = "any", partner: bool = False
+) -> Term:
     """The term of a tree, which is changed by this. With `partner` the layer's `fid` may stand in it.
 
     Raises:
@@ -68,9 +116,20 @@ def term_of(node: exp.Expr, scope: Scope, *, needs: Needs = "any", partner: bool
         elif isinstance(each, exp.Identifier):
             each.set("quoted", not words.is_plain(each.name))
     literals = enumerate(root.find_all(exp.Literal, bfs=False))
-    measures = tuple((at, each.meta[MEASURE], span_of(each)) for at, each in literals if MEASURE in each.meta)
+    measures = tuple(
+        (at, each.meta[MEASURE], span_of(each))
+        for at, each in literals
+        if MEASURE in each.meta
+    )
     text = text_of(root)
-    return Term(text=text, needs=needs, span=span, columns=tuple(columns), partner=partner, measures=measures)
+    return Term(
+        text=text,
+        needs=needs,
+        span=span,
+        columns=tuple(columns),
+        partner=partner,
+        measures=measures,
+    )
 
 
 def text_of(node: exp.Expr) -> str:
@@ -94,7 +153,10 @@ def and_of(terms: list[Term], trees: list[exp.Expr]) -> Term:
     """One condition of several that all hold; `trees` are what the terms were made of."""
     span = min(term.span[0] for term in terms), max(term.span[1] for term in terms)
     loose = [isinstance(tree.unnest(), exp.Or) and len(terms) > 1 for tree in trees]
-    texts = [f"({term.text})" if wrapped else term.text for term, wrapped in zip(terms, loose, strict=True)]
+    texts = [
+        f"({term.text})" if wrapped else term.text
+        for term, wrapped in zip(terms, loose, strict=True)
+    ]
     columns = tuple(column for term in terms for column in term.columns)
     before = accumulate((_literals_in(tree) for tree in trees), initial=0)
     measures = tuple(
@@ -102,7 +164,13 @@ def and_of(terms: list[Term], trees: list[exp.Expr]) -> Term:
         for first, term in zip(before, terms, strict=False)
         for at, measure, place in term.measures
     )
-    return Term(text=" AND ".join(texts), needs="boolean", span=span, columns=columns, measures=measures)
+    return Term(
+        text=" AND ".join(texts),
+        needs="boolean",
+        span=span,
+        columns=columns,
+        measures=measures,
+    )
 
 
 def _literals_in(tree: exp.Expr) -> int:
@@ -129,16 +197,25 @@ def _check(node: exp.Expr, whole: Span) -> None:
         check(node, whole)
     if isinstance(node, COMPARISONS):
         _check_units(node)
-    loose = (*COMPARISONS, exp.Not) if isinstance(node, (*COMPARISONS, *_ARITHMETIC)) else ()
+    loose = (
+        (*COMPARISONS, exp.Not)
+        if isinstance(node, (*COMPARISONS, *_ARITHMETIC))
+        else ()
+    )
     for side in node.iter_expressions() if loose else ():
-        if isinstance(side, loose) or (isinstance(side, exp.Paren) and "start" not in side.meta):
+        if isinstance(side, loose) or (
+            isinstance(side, exp.Paren) and "start" not in side.meta
+        ):
             hint = "put parentheses around what belongs together"
             raise Refused("this can be read in two ways", _place(side, whole), hint)
 
 
 def _check_units(node: exp.Expr) -> None:
     """A number with a unit beside a column whose unit is known."""
-    sides = [side.this if isinstance(side, exp.Neg) else side for side in node.iter_expressions()]
+    sides = [
+        side.this if isinstance(side, exp.Neg) else side
+        for side in node.iter_expressions()
+    ]
     columns = [side.name.lower() for side in sides if isinstance(side, exp.Column)]
     wanted = next((_MEASURES[name] for name in columns if name in _MEASURES), None)
     for side in sides if wanted is not None else ():
@@ -149,23 +226,39 @@ def _check_units(node: exp.Expr) -> None:
 
 
 def _refuse_kind(node: exp.Expr, whole: Span) -> None:
-    name = next((name for kind, name in SPATIAL.items() if isinstance(node, kind)), None)
+    name = next(
+        (name for kind, name in SPATIAL.items() if isinstance(node, kind)), None
+    )
     if name is not None:
         hint = f"it stands after ON: JOIN layer ON {name}(...)"
         raise Refused(f"{name} has no place here", _place(node, whole), hint)
     if isinstance(node, exp.Star):
-        raise Refused("* has no place here", _place(node, whole), "COUNT(*) counts, SELECT * takes everything")
+        raise Refused(
+            "* has no place here",
+            _place(node, whole),
+            "COUNT(*) counts, SELECT * takes everything",
+        )
     if isinstance(node, exp.Distinct):
-        raise Refused("DISTINCT has no place here", _place(node, whole), "SELECT DISTINCT x, or COUNT(DISTINCT x)")
+        raise Refused(
+            "DISTINCT has no place here",
+            _place(node, whole),
+            "SELECT DISTINCT x, or COUNT(DISTINCT x)",
+        )
     message = f"{_name_of(node)} has no place in an expression"
-    raise Refused(message, _place(node, whole), "comparisons, arithmetic, AND, OR, CASE, CAST and functions of a row")
+    raise Refused(
+        message,
+        _place(node, whole),
+        "comparisons, arithmetic, AND, OR, CASE, CAST and functions of a row",
+    )
 
 
 def _name_of(node: exp.Expr) -> str:
     name = type(node).__name__
-    return {"Concat": "a text beside a text", "Tuple": "a list in parentheses", "Window": "OVER"}.get(
-        name, name.upper()
-    )
+    return {
+        "Concat": "a text beside a text",
+        "Tuple": "a list in parentheses",
+        "Window": "OVER",
+    }.get(name, name.upper())
 
 
 def _place(node: exp.Expr, whole: Span) -> Span:
@@ -177,27 +270,46 @@ def _check_call(node: exp.Expr, whole: Span) -> None:
     name = node.name.upper()
     if name in AGGREGATES:
         hint = "a query has one aggregate, and nothing is computed from it"
-        raise Refused(f"{name} stands alone in the list after SELECT", _place(node, whole), hint)
+        raise Refused(
+            f"{name} stands alone in the list after SELECT", _place(node, whole), hint
+        )
     if name not in FUNCTIONS:
-        hint = did_you_mean(name, FUNCTIONS) or "see the query language's list of functions"
+        hint = (
+            did_you_mean(name, FUNCTIONS)
+            or "see the query language's list of functions"
+        )
         raise Refused(f"unknown function {name}", _place(node, whole), hint)
     least, most = FUNCTIONS[name]
     if not least <= len(node.expressions) <= most:
-        count = f"{least}" if least == most else f"{least} to {most}" if most < len(FUNCTIONS) else f"at least {least}"
+        count = (
+            f"{least}"
+            if least == most
+            else f"{least} to {most}"
+            if most < len(FUNCTIONS)
+            else f"at least {least}"
+        )
         message = f"{name} takes {count} argument{'' if count == '1' else 's'}, not {len(node.expressions)}"
         raise Refused(message, _place(node, whole))
     node.set("this", name)
 
 
 def _check_in(node: exp.Expr, whole: Span) -> None:
-    if any(node.args.get(key) for key in _EXTRAS) or (isinstance(node, exp.In) and not node.expressions):
+    if any(node.args.get(key) for key in _EXTRAS) or (
+        isinstance(node, exp.In) and not node.expressions
+    ):
         hint = "x IN (1, 2), x BETWEEN 1 AND 2"
-        raise Refused(f"expected values after {_name_of(node)}", _place(node, whole), hint)
+        raise Refused(
+            f"expected values after {_name_of(node)}", _place(node, whole), hint
+        )
 
 
 def _check_is(node: exp.Expr, whole: Span) -> None:
     if not isinstance(node.expression, exp.Null | exp.Boolean):
-        raise Refused("expected NULL, TRUE or FALSE after IS", _place(node, whole), "or = for values")
+        raise Refused(
+            "expected NULL, TRUE or FALSE after IS",
+            _place(node, whole),
+            "or = for values",
+        )
 
 
 def _check_literal(node: exp.Expr, whole: Span) -> None:
@@ -231,14 +343,24 @@ def _resolved(column: exp.Column, scope: Scope, *, partner: bool) -> tuple[str, 
         raise Refused("expected a column", span, f"{scope.label}.name, or name alone")
     if scope.is_other(column):
         if not (partner and scope.joined == "layer"):
-            raise Refused(f"{_shown(column)} has no place here", span, _other_hint(scope))
+            raise Refused(
+                f"{_shown(column)} has no place here", span, _other_hint(scope)
+            )
         if column.name.lower() != "fid":
-            raise Refused(f"unknown column {_shown(column)!r}", span, f"GROUP BY {scope.other_label}.fid")
+            raise Refused(
+                f"unknown column {_shown(column)!r}",
+                span,
+                f"GROUP BY {scope.other_label}.fid",
+            )
         column.set("this", exp.to_identifier("partner"))
         column.set("table", None)
         return "partner", span
     if partner and column.name.lower() == "partner":
-        raise Refused("partner is not a column of the stream", span, "GROUP BY layer.fid groups by the partner")
+        raise Refused(
+            "partner is not a column of the stream",
+            span,
+            "GROUP BY layer.fid groups by the partner",
+        )
     column.set("table", None)
     return column.name, span
 

@@ -15,17 +15,27 @@ from st_common.query.lowering.space import region_of
 from st_common.query.region import MovingBox, MovingCircle, Region
 
 
-def frame_of(windows: Sequence[exp.Expr], chosen: Chosen, areas: Areas, gathered: Gathered) -> Frame | None:
+def frame_of(
+    windows: Sequence[exp.Expr], chosen: Chosen, areas: Areas, gathered: Gathered
+) -> Frame | None:
     """The frame of the windows behind a stream; None without any. A window that is wrong is gathered."""
     if not windows:
         if chosen.of_windows is not None:
             hint = "a window stands in brackets behind the stream: [RANGE BY 50 km RATTR SPACE]"
-            gathered.found.append(Refused("this is an option of windows, and there is none", chosen.of_windows, hint))
+            gathered.found.append(
+                Refused(
+                    "this is an option of windows, and there is none",
+                    chosen.of_windows,
+                    hint,
+                )
+            )
         return None
     found = [gathered.attempt(partial(_window, each, areas), None) for each in windows]
     return Frame(
         sliding=tuple(each for each in found if isinstance(each, Sliding)),
-        regions=tuple(each for each in found if each is not None and not isinstance(each, Sliding)),
+        regions=tuple(
+            each for each in found if each is not None and not isinstance(each, Sliding)
+        ),
         full=chosen.full,
         min_step_m=chosen.min_step_m,
         origin_s=chosen.origin_s,
@@ -37,7 +47,11 @@ def refuse_windows(source: exp.Expr, *, layer: bool) -> None:
     for window in source.args.get("windows") or ():
         if layer:
             hint = "a window holds fixes of a stream"
-            raise Refused(f"{source.name} is a layer, and a layer has no window", span_of(window), hint)
+            raise Refused(
+                f"{source.name} is a layer, and a layer has no window",
+                span_of(window),
+                hint,
+            )
         raise Refused("a window stands behind the first stream", span_of(window))
 
 
@@ -51,7 +65,11 @@ def _window(bracket: exp.Expr, areas: Areas) -> Sliding | Region:
 
 def _region(reach: Reach, slide: exp.Expr | None, areas: Areas) -> Region:
     if reach.args["by"].name != "space":
-        raise Refused("a region is a range of SPACE", span_of(reach), "RANGE BY region RATTR SPACE")
+        raise Refused(
+            "a region is a range of SPACE",
+            span_of(reach),
+            "RANGE BY region RATTR SPACE",
+        )
     if slide is not None:
         hint = "a window of space or time may stand beside it: [RANGE BY region RATTR SPACE] [RANGE '1 hour']"
         raise Refused("a region stands still: it has no SLIDE", span_of(slide), hint)

@@ -6,7 +6,14 @@ from functools import partial
 from sqlglot import exp
 
 from st_common.query.grammar.nodes import SPATIAL as NAMES
-from st_common.query.grammar.nodes import Intersects, Near, Refused, Span, Within, span_of
+from st_common.query.grammar.nodes import (
+    Intersects,
+    Near,
+    Refused,
+    Span,
+    Within,
+    span_of,
+)
 from st_common.query.grammar.sources import SPATIAL
 from st_common.query.lowering.condition import OWN_COLUMNS, Conditions
 from st_common.query.lowering.expression import Term, is_same, term_of
@@ -24,7 +31,9 @@ def layer_join_of(
         hint = "the others are about the stream alone, or choose kinds and tags of the layer"
         raise Refused("one condition joins a layer", span_of(parts[1]), hint)
     condition = parts[0].unnest()
-    narrowed = partial(LayerJoin, layer=layer, kinds=tuple(chosen.kinds), tags=tuple(chosen.tags))
+    narrowed = partial(
+        LayerJoin, layer=layer, kinds=tuple(chosen.kinds), tags=tuple(chosen.tags)
+    )
     if isinstance(condition, Intersects):
         _check_sides(condition, scope)
         return narrowed(predicate="intersects"), ()
@@ -34,15 +43,23 @@ def layer_join_of(
         return narrowed(predicate="within"), ()
     if isinstance(condition, Near):
         _check_sides(condition, scope)
-        return narrowed(predicate="dwithin", distance_m=metres(condition.args["distance"])), ()
+        return narrowed(
+            predicate="dwithin", distance_m=metres(condition.args["distance"])
+        ), ()
     if isinstance(condition, exp.EQ):
         left, right = _key(condition, scope)
         return narrowed(predicate="equals", left=left.text, right=right), (left,)
     listed = f"{', '.join(SPATIAL[:-1])} or {SPATIAL[-1]}"
-    raise Refused(f"expected {listed}", span_of(condition), f"or {scope.label}.a = {scope.other_label}.fid")
+    raise Refused(
+        f"expected {listed}",
+        span_of(condition),
+        f"or {scope.label}.a = {scope.other_label}.fid",
+    )
 
 
-def pair_join_of(parts: Sequence[exp.Expr], scope: Scope) -> tuple[PairJoin, tuple[Term, ...]]:
+def pair_join_of(
+    parts: Sequence[exp.Expr], scope: Scope
+) -> tuple[PairJoin, tuple[Term, ...]]:
     """The join of a stream with itself: a distance, keys that are equal on both sides, or both."""
     distance_m: float | None = None
     keys: list[Term] = []
@@ -55,7 +72,9 @@ def pair_join_of(parts: Sequence[exp.Expr], scope: Scope) -> tuple[PairJoin, tup
             keys.append(_pair_key(condition, scope))
         else:
             _refuse_pairing(condition, scope)
-    return PairJoin(distance_m=distance_m, keys=tuple(key.text for key in keys)), tuple(keys)
+    return PairJoin(distance_m=distance_m, keys=tuple(key.text for key in keys)), tuple(
+        keys
+    )
 
 
 def _check_within(condition: Within, scope: Scope) -> None:
@@ -83,15 +102,27 @@ def _check_sides(condition: exp.Expr, scope: Scope) -> None:
         if one.name.casefold() in scope.own and other.name.casefold() in scope.other:
             return
     known = scope.own | scope.other
-    wrong = next((side for side in sides if side.name.casefold() not in known), sides[1])
-    hint = did_you_mean(wrong.name, known - {wrong.name.casefold()}) or f"{scope.label} and {scope.other_label}"
-    what = "the stream and the layer" if scope.joined == "layer" else f"{scope.label} and {scope.other_label}"
+    wrong = next(
+        (side for side in sides if side.name.casefold() not in known), sides[1]
+    )
+    hint = (
+        did_you_mean(wrong.name, known - {wrong.name.casefold()})
+        or f"{scope.label} and {scope.other_label}"
+    )
+    what = (
+        "the stream and the layer"
+        if scope.joined == "layer"
+        else f"{scope.label} and {scope.other_label}"
+    )
     raise Refused(f"expected {what}, not {wrong.name!r}", span_of(wrong), hint)
 
 
 def _key(condition: exp.EQ, scope: Scope) -> tuple[Term, str]:
     """The expression over the fix, and the name of the feature's column or tag that it must equal."""
-    for right, left in ((condition.expression, condition.this), (condition.this, condition.expression)):
+    for right, left in (
+        (condition.expression, condition.this),
+        (condition.this, condition.expression),
+    ):
         column = right.unnest()
         if isinstance(column, exp.Column) and scope.is_other(column):
             _check_single(left)
@@ -102,21 +133,32 @@ def _key(condition: exp.EQ, scope: Scope) -> tuple[Term, str]:
                 raise Refused("expected the name of a tag", span_of(column))
             return term_of(left, scope, needs="text"), name
     hint = f"{scope.label}.a = {scope.other_label}.fid, .kind or the name of a tag"
-    raise Refused(f"expected a column of {scope.other_label} at one side", span_of(condition), hint)
+    raise Refused(
+        f"expected a column of {scope.other_label} at one side",
+        span_of(condition),
+        hint,
+    )
 
 
 def _pair_key(condition: exp.EQ, scope: Scope) -> Term:
     """The one expression that both sides of a key say, each about its own object."""
     like = f"{scope.label}.a = {scope.other_label}.a"
-    sides = [(side, _side(side, scope, like)) for side in (condition.this, condition.expression)]
+    sides = [
+        (side, _side(side, scope, like))
+        for side in (condition.this, condition.expression)
+    ]
     spans = [span for _, (_, span) in sides]
     first, second = (is_other for _, (is_other, _) in sides)
     if first == second:
         name = scope.other_label if first else scope.label
-        raise Refused(f"both sides of this key are of {name!r}", span_of(condition), like)
+        raise Refused(
+            f"both sides of this key are of {name!r}", span_of(condition), like
+        )
     terms = [_term_of_side(side, scope) for side, _ in sides]
     if not is_same(terms[0].text, terms[1].text):
-        message = f"the sides of a key say the same, not {terms[0].text} and {terms[1].text}"
+        message = (
+            f"the sides of a key say the same, not {terms[0].text} and {terms[1].text}"
+        )
         raise Refused(message, (spans[0][0], spans[1][1]), like)
     return terms[0]
 
@@ -127,7 +169,11 @@ def _side(side: exp.Expr, scope: Scope, like: str) -> tuple[bool, Span]:
     columns = list(side.find_all(exp.Column))
     bare = next((column for column in columns if not column.table), None)
     if bare is not None or not columns:
-        raise Refused("expected a column of one of the two", span_of(bare if bare is not None else side), like)
+        raise Refused(
+            "expected a column of one of the two",
+            span_of(bare if bare is not None else side),
+            like,
+        )
     of_other = {scope.is_other(column) for column in columns}
     if len(of_other) > 1:
         raise Refused("one side of a key is about one of the two", span_of(side), like)
@@ -142,4 +188,8 @@ def _term_of_side(side: exp.Expr, scope: Scope) -> Term:
 
 def _check_single(side: exp.Expr) -> None:
     if isinstance(side, exp.Predicate | exp.Not | exp.Connector):
-        raise Refused("this can be read in two ways", span_of(side), "put parentheses around what belongs together")
+        raise Refused(
+            "this can be read in two ways",
+            span_of(side),
+            "put parentheses around what belongs together",
+        )

@@ -36,9 +36,16 @@ class KnownAreas:
 
     def names(self) -> Collection[str]:
         """The names of all areas."""
-        known = {name.casefold(): name for name in (self._home.names() if self._home is not None else ())}
+        known = {
+            name.casefold(): name
+            for name in (self._home.names() if self._home is not None else ())
+        }
         known |= {fold: name for fold, (name, _) in self._own.items()}
-        return [name for fold, name in known.items() if fold not in self._own or self._own[fold][1] is not None]
+        return [
+            name
+            for fold, name in known.items()
+            if fold not in self._own or self._own[fold][1] is not None
+        ]
 
     def layers(self) -> Collection[str]:
         """The names of all layers."""

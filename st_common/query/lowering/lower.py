@@ -7,7 +7,14 @@ from typing import Any
 from sqlglot import exp
 
 from st_common.query.areas import Areas
-from st_common.query.grammar.nodes import INCOMPLETE, Emit, Lasting, Refused, Span, span_of
+from st_common.query.grammar.nodes import (
+    INCOMPLETE,
+    Emit,
+    Lasting,
+    Refused,
+    Span,
+    span_of,
+)
 from st_common.query.lowering.comparing import compare_of, transforms_of
 from st_common.query.lowering.condition import conditions_of, parts_of
 from st_common.query.lowering.expression import Term
@@ -23,7 +30,17 @@ from st_common.query.plan import Emit as EmitMode
 from st_common.query.plan import Plan, Window
 from st_common.units import TUPLES
 
-_CLAUSES = ("where", "group", "inside", "knn", "window", "compare", "using", "emit", "options")
+_CLAUSES = (
+    "where",
+    "group",
+    "inside",
+    "knn",
+    "window",
+    "compare",
+    "using",
+    "emit",
+    "options",
+)
 _MOST_TUPLES = 1_000_000_000
 
 
@@ -41,11 +58,19 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
     source, joins = select.args["from_"].this, select.args.get("joins") or []
     fields = _alone(select, source, areas, gathered)
     if len(joins) > 1:
-        gathered.found.append(Refused("a query joins one layer, or its own stream", span_of(joins[1])))
+        gathered.found.append(
+            Refused("a query joins one layer, or its own stream", span_of(joins[1]))
+        )
     if select.meta.get(INCOMPLETE):
         return None  # what is left leans on what was refused
-    scope = gathered.attempt(lambda: scope_of(source, joins[0] if joins else None), None)
-    related = _related(select, joins[0] if joins else None, scope, gathered) if scope is not None else None
+    scope = gathered.attempt(
+        lambda: scope_of(source, joins[0] if joins else None), None
+    )
+    related = (
+        _related(select, joins[0] if joins else None, scope, gathered)
+        if scope is not None
+        else None
+    )
     if gathered.found or related is None:
         return None
     more, terms = related
@@ -53,9 +78,13 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
     return Lowered(plan=plan, terms=terms, spans=_spans(select, source, joins))
 
 
-def _alone(select: exp.Expr, source: exp.Expr, areas: Areas, gathered: Gathered) -> dict[str, Any]:
+def _alone(
+    select: exp.Expr, source: exp.Expr, areas: Areas, gathered: Gathered
+) -> dict[str, Any]:
     """The fields of a plan that need no names of columns; each clause is read by itself."""
-    inside, knn, window, compare, using, emit, options = (select.args.get(key) for key in _CLAUSES[2:])
+    inside, knn, window, compare, using, emit, options = (
+        select.args.get(key) for key in _CLAUSES[2:]
+    )
     attempt = gathered.attempt
     chosen = options_of(options, gathered)
     return {
@@ -76,16 +105,27 @@ def _related(
 ) -> tuple[dict[str, Any], tuple[Term, ...]] | None:
     """The fields of a plan that depend on what its names mean, and their expressions; None when they cannot be read."""
     if join is not None:
-        gathered.attempt(lambda: refuse_windows(join.this, layer=scope.joined == "layer"), None)
-    selected = gathered.attempt(lambda: selected_of(select, scope, gathered), Selected())
-    parts = gathered.attempt(lambda: parts_of(join, select.args.get("where"), scope), None)
+        gathered.attempt(
+            lambda: refuse_windows(join.this, layer=scope.joined == "layer"), None
+        )
+    selected = gathered.attempt(
+        lambda: selected_of(select, scope, gathered), Selected()
+    )
+    parts = gathered.attempt(
+        lambda: parts_of(join, select.args.get("where"), scope), None
+    )
     if parts is None:
         return None
     chosen = conditions_of(parts.others, scope, gathered)
-    fields: dict[str, Any] = {"aggregate": selected.aggregate, "columns": selected.columns}
+    fields: dict[str, Any] = {
+        "aggregate": selected.aggregate,
+        "columns": selected.columns,
+    }
     keys: tuple[Term, ...] = ()
     if join is not None and scope.joined == "layer":
-        joined = gathered.attempt(lambda: layer_join_of(join.this.name, parts.joining, scope, chosen), None)
+        joined = gathered.attempt(
+            lambda: layer_join_of(join.this.name, parts.joining, scope, chosen), None
+        )
         fields["join"], keys = joined or (None, ())
     elif join is not None:
         paired = gathered.attempt(lambda: pair_join_of(parts.joining, scope), None)
@@ -95,7 +135,9 @@ def _related(
     return fields, (*((condition,) if condition else ()), *keys, *selected.terms)
 
 
-def _spans(select: exp.Expr, source: exp.Expr, joins: Sequence[exp.Expr]) -> dict[str, Span]:
+def _spans(
+    select: exp.Expr, source: exp.Expr, joins: Sequence[exp.Expr]
+) -> dict[str, Span]:
     spans = {"stream": span_of(source.this), "select": span_of(select.expressions[0])}
     if joins:
         spans["layer"] = span_of(joins[0].this.this)
@@ -104,7 +146,9 @@ def _spans(select: exp.Expr, source: exp.Expr, joins: Sequence[exp.Expr]) -> dic
         spans["frame"] = span_of(windows[0])[0], span_of(windows[-1])[1]
     nodes = {clause: select.args.get(clause) for clause in _CLAUSES}
     nodes["emit"] = nodes["emit"] or select.args.get("kind")
-    return spans | {clause: span_of(node) for clause, node in nodes.items() if node is not None}
+    return spans | {
+        clause: span_of(node) for clause, node in nodes.items() if node is not None
+    }
 
 
 def _mode(told: exp.Expr | None, emit: Emit | None) -> EmitMode:
@@ -113,8 +157,14 @@ def _mode(told: exp.Expr | None, emit: Emit | None) -> EmitMode:
     if told is None:
         return "every" if every else "changes"
     if every:
-        raise Refused(f"{told.name.upper()} and EMIT EVERY exclude each other", span_of(emit))
-    streams: dict[str, EmitMode] = {"istream": "istream", "dstream": "dstream", "rstream": "rstream"}
+        raise Refused(
+            f"{told.name.upper()} and EMIT EVERY exclude each other", span_of(emit)
+        )
+    streams: dict[str, EmitMode] = {
+        "istream": "istream",
+        "dstream": "dstream",
+        "rstream": "rstream",
+    }
     return streams[told.name]
 
 

@@ -46,7 +46,11 @@ def _with(option: exp.Expr, chosen: Chosen, seen: set[str]) -> Chosen:
         raise Refused(f"there is a {word} already", span_of(name))
     seen.add(word)
     made = _OPTIONS[word](chosen, text)
-    return made if word == "plan" or made.of_windows else replace(made, of_windows=span_of(option))
+    return (
+        made
+        if word == "plan" or made.of_windows
+        else replace(made, of_windows=span_of(option))
+    )
 
 
 def _plan(chosen: Chosen, text: exp.Expr) -> Chosen:
@@ -59,7 +63,10 @@ def _plan(chosen: Chosen, text: exp.Expr) -> Chosen:
 
 def _windows(chosen: Chosen, text: exp.Expr) -> Chosen:
     if text.this not in ("full", "growing"):
-        hint = did_you_mean(text.this, ("full", "growing")) or "full: nothing until the whole range is there; growing"
+        hint = (
+            did_you_mean(text.this, ("full", "growing"))
+            or "full: nothing until the whole range is there; growing"
+        )
         raise Refused(f"unknown way of windows {text.this!r}", span_of(text), hint)
     return replace(chosen, full=text.this == "full")
 
@@ -68,7 +75,11 @@ def _min_step(chosen: Chosen, text: exp.Expr) -> Chosen:
     start, _ = span_of(text)
     quantity = extent_in(text.this, start + 1)
     if quantity is None:
-        raise Refused(f"expected a distance, not {text.this!r}", span_of(text), "min_step = '10 m'")
+        raise Refused(
+            f"expected a distance, not {text.this!r}",
+            span_of(text),
+            "min_step = '10 m'",
+        )
     return replace(chosen, min_step_m=metres(quantity, "a step"))
 
 
@@ -82,10 +93,16 @@ def _origin(chosen: Chosen, text: exp.Expr) -> Chosen:
     except ValueError:
         raise Refused(f"{text.this!r} is no time", span_of(text), like) from None
     if when.tzinfo is None:
-        raise Refused("expected a time with its zone", span_of(text), f"{like}: Z is UTC")
+        raise Refused(
+            "expected a time with its zone", span_of(text), f"{like}: Z is UTC"
+        )
     since = when - _EPOCH
     return replace(
-        chosen, origin_s=(since.days * 86_400_000_000 + since.seconds * 1_000_000 + since.microseconds) / 1e6
+        chosen,
+        origin_s=(
+            since.days * 86_400_000_000 + since.seconds * 1_000_000 + since.microseconds
+        )
+        / 1e6,
     )
 
 

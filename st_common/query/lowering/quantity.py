@@ -22,7 +22,9 @@ def plain(part: exp.Expr) -> float:
     if not isinstance(part, Quantity):
         raise Refused(f"expected a number, not {shown(part)}", span_of(part))
     if part.args.get("unit") is not None:
-        raise Refused("expected a number without a unit", span_of(part), "coordinates have none")
+        raise Refused(
+            "expected a number without a unit", span_of(part), "coordinates have none"
+        )
     return _finite(part.this)
 
 
@@ -48,7 +50,10 @@ def seconds(part: Quantity) -> float:
     """A time with its unit, in seconds: above 0."""
     value = _finite(part.this) * _factor(part, "time", more=TUPLES)
     if not _LEAST <= value <= _LONGEST_S:
-        raise Refused("a window is at least a microsecond and at most a hundred years", span_of(part))
+        raise Refused(
+            "a window is at least a microsecond and at most a hundred years",
+            span_of(part),
+        )
     return value
 
 
@@ -63,13 +68,19 @@ def extent_of(part: exp.Expr, by: Literal["space", "time", "rows"]) -> Extent:
         return Extent(by=by, amount=float(whole(part, "a number of fixes", _MOST_ROWS)))
     if part.args.get("unit") is None:
         example = "50 km" if by == "space" else "10 min"
-        raise Refused(f"expected {WHAT[by]} with its unit", span_of(part), f"such as {example}")
+        raise Refused(
+            f"expected {WHAT[by]} with its unit", span_of(part), f"such as {example}"
+        )
     amount = _finite(part.args["this"]) * _factor(part, by)
     if not _LEAST <= amount <= (_LONGEST_M if by == "space" else _LONGEST_S):
         least, most = (
-            ("a micrometre", "a billion kilometres") if by == "space" else ("a microsecond", "a hundred years")
+            ("a micrometre", "a billion kilometres")
+            if by == "space"
+            else ("a microsecond", "a hundred years")
         )
-        raise Refused(f"an extent is at least {least} and at most {most}", span_of(part))
+        raise Refused(
+            f"an extent is at least {least} and at most {most}", span_of(part)
+        )
     return Extent(by=by, amount=amount)
 
 
@@ -86,28 +97,47 @@ def _factor(part: exp.Expr, domain: Domain, more: Sequence[str] = ()) -> float:
     if other is not None:
         message = f"expected {WHAT[domain]}, and {unit.name!r} is a unit of {WHAT[other].removeprefix('a ')}"
         raise Refused(message, span_of(unit), listed)
-    raise Refused(f"unknown unit {unit.name!r}", span_of(unit), did_you_mean(unit.name, (*known, *more)) or listed)
+    raise Refused(
+        f"unknown unit {unit.name!r}",
+        span_of(unit),
+        did_you_mean(unit.name, (*known, *more)) or listed,
+    )
 
 
 def expect(parts: Sequence[exp.Expr], count: int, like: str) -> None:
     """Refuses another number of parts."""
     if len(parts) != count:
-        things = "number" if all(isinstance(part, Quantity) for part in parts) else "part"
-        message = f"expected {count} {things}{'s' if count > 1 else ''}, not {len(parts)}"
-        raise Refused(message, span_of(parts[0]) if len(parts) == 1 else _span_of_all(parts), like)
+        things = (
+            "number" if all(isinstance(part, Quantity) for part in parts) else "part"
+        )
+        message = (
+            f"expected {count} {things}{'s' if count > 1 else ''}, not {len(parts)}"
+        )
+        raise Refused(
+            message, span_of(parts[0]) if len(parts) == 1 else _span_of_all(parts), like
+        )
 
 
 def is_moving(parts: Sequence[exp.Expr]) -> bool:
     """Whether the parts begin with the papers' flag 'M' of a moving query."""
     first = parts[0]
-    return isinstance(first, exp.Identifier | exp.Literal) and first.name.strip().upper() == "M"
+    return (
+        isinstance(first, exp.Identifier | exp.Literal)
+        and first.name.strip().upper() == "M"
+    )
 
 
-def object_id(part: exp.Expr, what: str = "of an object", like: str = "('M', 'id', ...)") -> str:
+def object_id(
+    part: exp.Expr, what: str = "of an object", like: str = "('M', 'id', ...)"
+) -> str:
     """The id of a focal object, or `what`: a text, or a number as it is written."""
     if isinstance(part, exp.Literal) and part.this:
         return str(part.this)
-    if isinstance(part, Quantity) and part.args.get("unit") is None and isinstance(part.this, exp.Literal):
+    if (
+        isinstance(part, Quantity)
+        and part.args.get("unit") is None
+        and isinstance(part.this, exp.Literal)
+    ):
         return str(part.this.this)
     hint = f"'{part.name}'" if isinstance(part, exp.Identifier) else like
     raise Refused(f"expected the id {what} in single quotes", span_of(part), hint)
@@ -115,7 +145,9 @@ def object_id(part: exp.Expr, what: str = "of an object", like: str = "('M', 'id
 
 def shown(part: exp.Expr) -> str:
     """A part as an error shows it."""
-    return repr(part.name) if isinstance(part, exp.Identifier | exp.Literal) else "(...)"
+    return (
+        repr(part.name) if isinstance(part, exp.Identifier | exp.Literal) else "(...)"
+    )
 
 
 def _finite(node: exp.Expr) -> float:

@@ -43,7 +43,11 @@ def scope_of(source: exp.Expr, join: exp.Expr | None) -> Scope:
     other_name, other_alias = other.name.casefold(), other.alias_or_name.casefold()
     if alias == other_alias:
         message = f"two things are called {other.alias_or_name!r}"
-        raise Refused(message, span_of(other), "give the second one an alias: JOIN name alias ON ...")
+        raise Refused(
+            message,
+            span_of(other),
+            "give the second one an alias: JOIN name alias ON ...",
+        )
     names = frozenset({other_name, other_alias})
     if name == other_name:  # only the labels tell them apart
         own, names = frozenset({alias}), frozenset({other_alias})

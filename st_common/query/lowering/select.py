@@ -14,8 +14,18 @@ from st_common.query.lowering.scope import Scope
 from st_common.query.plan import Aggregate, Function
 
 _Column = tuple[str, Term, Span]
-_STAMPS = ("x", "y", "event_ts")  # the spatial and the temporal stamp of a fix (SPEC W7)
-_FUNCTIONS: dict[str, Function] = {"COUNT": "count", "SUM": "sum", "AVG": "avg", "MIN": "min", "MAX": "max"}
+_STAMPS = (
+    "x",
+    "y",
+    "event_ts",
+)  # the spatial and the temporal stamp of a fix (SPEC W7)
+_FUNCTIONS: dict[str, Function] = {
+    "COUNT": "count",
+    "SUM": "sum",
+    "AVG": "avg",
+    "MIN": "min",
+    "MAX": "max",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,19 +58,40 @@ def _is_aggregate(item: exp.Expr) -> bool:
     return isinstance(call, exp.Anonymous) and call.name.upper() in AGGREGATES
 
 
-def _distinct(items: Sequence[exp.Expr], group: exp.Expr | None, scope: Scope) -> Selected:
-    if isinstance(items[0], exp.Star) or len(items) > 1 or isinstance(items[0], exp.Alias):
+def _distinct(
+    items: Sequence[exp.Expr], group: exp.Expr | None, scope: Scope
+) -> Selected:
+    if (
+        isinstance(items[0], exp.Star)
+        or len(items) > 1
+        or isinstance(items[0], exp.Alias)
+    ):
         at = items[1] if len(items) > 1 else items[0]
-        raise Refused("expected one expression after DISTINCT", span_of(at), "SELECT DISTINCT kind FROM ...")
+        raise Refused(
+            "expected one expression after DISTINCT",
+            span_of(at),
+            "SELECT DISTINCT kind FROM ...",
+        )
     if group is not None:
         raise Refused("DISTINCT and GROUP BY exclude each other", span_of(group))
     term = _group_term(items[0], scope)
-    return Selected(aggregate=Aggregate(function="distinct", group=term.text), terms=(term,))
+    return Selected(
+        aggregate=Aggregate(function="distinct", group=term.text), terms=(term,)
+    )
 
 
-def _aggregate(items: Sequence[exp.Expr], calls: Sequence[exp.Expr], group: exp.Expr | None, scope: Scope) -> Selected:
+def _aggregate(
+    items: Sequence[exp.Expr],
+    calls: Sequence[exp.Expr],
+    group: exp.Expr | None,
+    scope: Scope,
+) -> Selected:
     if len(calls) > 1:
-        raise Refused("a query has one aggregate", span_of(calls[1]), "register a second query for it")
+        raise Refused(
+            "a query has one aggregate",
+            span_of(calls[1]),
+            "register a second query for it",
+        )
     _refuse_alias(calls[0], "its value is the column `value` of a change")
     if calls[0].name.upper() == "AVGSPD":
         return _speed(items, calls[0], group, scope)
@@ -70,20 +101,36 @@ def _aggregate(items: Sequence[exp.Expr], calls: Sequence[exp.Expr], group: exp.
             _check_beside(item, grouped, scope)
     function, argument = _call(calls[0], scope)
     made = Aggregate(
-        function=function, argument=argument.text if argument else None, group=grouped.text if grouped else None
+        function=function,
+        argument=argument.text if argument else None,
+        group=grouped.text if grouped else None,
     )
-    return Selected(aggregate=made, terms=tuple(term for term in (argument, grouped) if term))
+    return Selected(
+        aggregate=made, terms=tuple(term for term in (argument, grouped) if term)
+    )
 
 
-def _speed(items: Sequence[exp.Expr], call: exp.Expr, group: exp.Expr | None, scope: Scope) -> Selected:
+def _speed(
+    items: Sequence[exp.Expr], call: exp.Expr, group: exp.Expr | None, scope: Scope
+) -> Selected:
     """AVGSPD of the stream: one value for each object, whatever words stand beside it."""
     if group is not None:
-        raise Refused("AVGSPD and GROUP BY exclude each other", span_of(group), "it is told for each object")
+        raise Refused(
+            "AVGSPD and GROUP BY exclude each other",
+            span_of(group),
+            "it is told for each object",
+        )
     argument = call.expressions[0] if len(call.expressions) == 1 else call
-    named = isinstance(argument, exp.Column) and not argument.table and argument.name.casefold() in scope.own
+    named = (
+        isinstance(argument, exp.Column)
+        and not argument.table
+        and argument.name.casefold() in scope.own
+    )
     if not (named or isinstance(argument, exp.Star)):
         span = span_of(argument) if span_of(argument)[1] else span_of(call)
-        raise Refused("AVGSPD is of a stream", span, f"AVGSPD({scope.label}), or AVGSPD(*)")
+        raise Refused(
+            "AVGSPD is of a stream", span, f"AVGSPD({scope.label}), or AVGSPD(*)"
+        )
     terms = [_beside_speed(item, scope) for item in items if item is not call]
     return Selected(aggregate=Aggregate(function="avgspd"), terms=tuple(terms))
 
@@ -93,14 +140,22 @@ def _beside_speed(item: exp.Expr, scope: Scope) -> Term:
     _refuse_alias(item, "the object of a change is whose speed it is")
     if not isinstance(item.unnest(), exp.Literal | exp.Column):
         span = span_of(item)
-        raise Refused("beside AVGSPD stand literals and the object alone", span, "SELECT object, AVGSPD(*)")
+        raise Refused(
+            "beside AVGSPD stand literals and the object alone",
+            span,
+            "SELECT object, AVGSPD(*)",
+        )
     return term_of(item, scope)
 
 
 def _check_beside(item: exp.Expr, grouped: Term | None, scope: Scope) -> None:
     """Beside an aggregate stands what it is grouped by, and nothing else."""
     _refuse_alias(item, "the text of a group is the column `object` of a change")
-    hint = f"GROUP BY {grouped.text}" if grouped else "GROUP BY what stands beside the aggregate"
+    hint = (
+        f"GROUP BY {grouped.text}"
+        if grouped
+        else "GROUP BY what stands beside the aggregate"
+    )
     if isinstance(item, exp.Star):
         raise Refused("* and an aggregate exclude each other", span_of(item), hint)
     term = term_of(item, scope, partner=True)
@@ -115,11 +170,19 @@ def _refuse_alias(item: exp.Expr, hint: str) -> None:
 
 def _group_term(node: exp.Expr, scope: Scope) -> Term:
     if isinstance(node.unnest(), exp.Literal | exp.Tuple):
-        raise Refused("expected an expression to group by", span_of(node), "GROUP BY kind, or GROUP BY lower(kind)")
+        raise Refused(
+            "expected an expression to group by",
+            span_of(node),
+            "GROUP BY kind, or GROUP BY lower(kind)",
+        )
     term = term_of(node, scope, partner=True)
     if term.text != "partner" and any(name == "partner" for name, _ in term.columns):
         span = next(span for name, span in term.columns if name == "partner")
-        raise Refused("the feature stands alone in a group", span, f"GROUP BY {scope.other_label}.fid")
+        raise Refused(
+            "the feature stands alone in a group",
+            span,
+            f"GROUP BY {scope.other_label}.fid",
+        )
     return term
 
 
@@ -131,12 +194,19 @@ def _call(call: exp.Expr, scope: Scope) -> tuple[Function, Term | None]:
     (argument,) = given
     if isinstance(argument, exp.Star):
         if name != "COUNT":
-            raise Refused(f"{name} takes a number, not *", span_of(argument) if span_of(argument)[1] else span_of(call))
+            raise Refused(
+                f"{name} takes a number, not *",
+                span_of(argument) if span_of(argument)[1] else span_of(call),
+            )
         return "count", None
     distinct = isinstance(argument, exp.Distinct)
     if distinct:
         if name != "COUNT" or len(argument.expressions) != 1:
-            raise Refused("DISTINCT takes one argument, of COUNT", span_of(call), "COUNT(DISTINCT x)")
+            raise Refused(
+                "DISTINCT takes one argument, of COUNT",
+                span_of(call),
+                "COUNT(DISTINCT x)",
+            )
         argument = argument.expressions[0]
     term = term_of(argument, scope, needs="any" if name == "COUNT" else "number")
     if name == "COUNT" and term.text.lower() == "object":
@@ -151,7 +221,9 @@ def _columns(items: Sequence[exp.Expr], scope: Scope, gathered: Gathered) -> Sel
         for name, term, span in gathered.attempt(partial(_column, item, scope), ()):
             if name in columns:
                 hint = "give one of them another name: ... AS name"
-                gathered.found.append(Refused(f"two columns are called {name!r}", span, hint))
+                gathered.found.append(
+                    Refused(f"two columns are called {name!r}", span, hint)
+                )
             columns[name] = term.text
             terms.append(term)
     return Selected(columns=tuple(columns.items()), terms=tuple(terms))
@@ -172,10 +244,19 @@ def _column(item: exp.Expr, scope: Scope) -> Sequence[_Column]:
 def _stamps(call: exp.Expr, alias: exp.Expr | None) -> Sequence[_Column]:
     span = span_of(call)
     if alias is not None:
-        raise Refused("this needs no name", span_of(alias), f"it gives the columns {', '.join(_STAMPS)}")
+        raise Refused(
+            "this needs no name",
+            span_of(alias),
+            f"it gives the columns {', '.join(_STAMPS)}",
+        )
     if len(call.expressions) != 1 or not isinstance(call.expressions[0], exp.Star):
-        raise Refused(f"expected {STAMPS}(*)", span, "it gives where and when a fix was")
-    terms = [Term(text=name, needs="any", span=span, columns=((name, span),)) for name in _STAMPS]
+        raise Refused(
+            f"expected {STAMPS}(*)", span, "it gives where and when a fix was"
+        )
+    terms = [
+        Term(text=name, needs="any", span=span, columns=((name, span),))
+        for name in _STAMPS
+    ]
     return [(name, term, span) for name, term in zip(_STAMPS, terms, strict=True)]
 
 

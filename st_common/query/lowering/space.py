@@ -9,8 +9,22 @@ from st_common.query.areas import Areas
 from st_common.query.crossing import area_across
 from st_common.query.grammar.nodes import Inside, Knn, Refused, span_of
 from st_common.query.lowering.area import area_of
-from st_common.query.lowering.quantity import expect, is_moving, metres, object_id, plain, shown, whole
-from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, Place, ReverseNearest
+from st_common.query.lowering.quantity import (
+    expect,
+    is_moving,
+    metres,
+    object_id,
+    plain,
+    shown,
+    whole,
+)
+from st_common.query.neighbours import (
+    GroupNearest,
+    Nearest,
+    Neighbours,
+    Place,
+    ReverseNearest,
+)
 from st_common.query.problem import did_you_mean
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
 
@@ -24,7 +38,9 @@ def region_of(inside: Inside, areas: Areas) -> Region:
     parts, form = inside.expressions, inside.args["form"].name
     if form == "circle":
         expect(parts, 3, "CIRCLE (x, y, 500 m)")
-        return Circle(x=plain(parts[0]), y=plain(parts[1]), radius_m=metres(parts[2], "a radius"))
+        return Circle(
+            x=plain(parts[0]), y=plain(parts[1]), radius_m=metres(parts[2], "a radius")
+        )
     if form == "across":
         return _across(parts)
     if form == "wkt":
@@ -37,11 +53,17 @@ def region_of(inside: Inside, areas: Areas) -> Region:
         return _moving(parts)
     if len(parts) == 1 and isinstance(parts[0], exp.Literal):
         return area_of(parts[0])
-    hint = "INSIDE CIRCLE (x, y, radius), or two corners" if len(parts) == len("xyr") else ""
+    hint = (
+        "INSIDE CIRCLE (x, y, radius), or two corners"
+        if len(parts) == len("xyr")
+        else ""
+    )
     return box_of(parts, hint or "INSIDE (x1, y1, x2, y2): two corners")
 
 
-def box_of(parts: Sequence[exp.Expr], like: str = "(x1, y1, x2, y2): two corners") -> Box:
+def box_of(
+    parts: Sequence[exp.Expr], like: str = "(x1, y1, x2, y2): two corners"
+) -> Box:
     """The box between two corners."""
     expect(parts, 4, like)
     return Box.of_corners(*(plain(part) for part in parts))
@@ -51,22 +73,35 @@ def _across(parts: Sequence[exp.Expr]) -> Area:
     like = "(170, -20, -170, -10) CROSSING 180"
     expect(parts, 4, like)
     west, y1, east, y2 = (plain(part) for part in parts)
-    for at, value, most in zip(parts, (west, y1, east, y2), (180.0, 90.0) * 2, strict=True):
+    for at, value, most in zip(
+        parts, (west, y1, east, y2), (180.0, 90.0) * 2, strict=True
+    ):
         if abs(value) > most:
             what = "a longitude" if most > 90.0 else "a latitude"
-            raise Refused(f"{value:g} is no {what.split()[1]}", span_of(at), f"{what} is from -{most:g} to {most:g}")
+            raise Refused(
+                f"{value:g} is no {what.split()[1]}",
+                span_of(at),
+                f"{what} is from -{most:g} to {most:g}",
+            )
     if not (-180.0 < east < west < 180.0):
-        message = "what crosses 180 degrees begins west of it and ends east of it: x1 > x2"
+        message = (
+            "what crosses 180 degrees begins west of it and ends east of it: x1 > x2"
+        )
         raise Refused(message, (span_of(parts[0])[0], span_of(parts[2])[1]), like)
     if y1 == y2:
-        raise Refused("what crosses 180 degrees has two latitudes", span_of(parts[3]), like)
+        raise Refused(
+            "what crosses 180 degrees has two latitudes", span_of(parts[3]), like
+        )
     return area_across(west, min(y1, y2), east, max(y1, y2))
 
 
 def _named(name: exp.Expr, areas: Areas) -> Region:
     found = areas.named(name.name)
     if found is None:
-        hint = did_you_mean(name.name, areas.names()) or f"CREATE AREA {name.name} AS (x1, y1, x2, y2)"
+        hint = (
+            did_you_mean(name.name, areas.names())
+            or f"CREATE AREA {name.name} AS (x1, y1, x2, y2)"
+        )
         raise Refused(f"unknown area {name.name!r}", span_of(name), hint)
     return found
 
@@ -75,15 +110,23 @@ def _feature(parts: Sequence[exp.Expr], areas: Areas) -> Region:
     expect(parts, 2, "FEATURE (layer, 'fid')")
     layer, fid = parts
     if not isinstance(layer, exp.Identifier):
-        raise Refused("expected the name of a layer", span_of(layer), "FEATURE (layer, 'fid')")
+        raise Refused(
+            "expected the name of a layer", span_of(layer), "FEATURE (layer, 'fid')"
+        )
     known = {name.casefold(): name for name in areas.layers()}
     if layer.name.casefold() not in known:
-        hint = did_you_mean(layer.name, known.values()) or "fairway layer load brings a layer in"
+        hint = (
+            did_you_mean(layer.name, known.values())
+            or "fairway layer load brings a layer in"
+        )
         raise Refused(f"unknown layer {layer.name!r}", span_of(layer), hint)
     called = object_id(fid, "of a feature", "FEATURE (layer, 'fid')")
     found = areas.feature(known[layer.name.casefold()], called)
     if found is None:
-        raise Refused(f"layer {layer.name} has no feature {called!r} that covers anything", span_of(fid))
+        raise Refused(
+            f"layer {layer.name} has no feature {called!r} that covers anything",
+            span_of(fid),
+        )
     return found
 
 
@@ -91,12 +134,17 @@ def neighbours_of(knn: Knn) -> Neighbours:
     """What a KNN clause asks for."""
     parts, kind = knn.expressions, knn.this.name
     if kind == "reverse":
-        return ReverseNearest(place=_place(parts, "REVERSE KNN (x, y), or REVERSE KNN ('M', 'id')"))
+        return ReverseNearest(
+            place=_place(parts, "REVERSE KNN (x, y), or REVERSE KNN ('M', 'id')")
+        )
     if kind == "group":
         return _group(knn, parts)
     if is_moving(parts):
         expect(parts, 3, "KNN ('M', k, 'id')")
-        return Nearest(k=whole(parts[1], "k", MOST_NEIGHBOURS), place=Place(focal=object_id(parts[2])))
+        return Nearest(
+            k=whole(parts[1], "k", MOST_NEIGHBOURS),
+            place=Place(focal=object_id(parts[2])),
+        )
     expect(parts, 3, "KNN (k, x, y), or KNN ('M', k, 'id')")
     k = whole(parts[0], "k", MOST_NEIGHBOURS)
     return Nearest(k=k, place=Place(x=plain(parts[1]), y=plain(parts[2])))
@@ -104,13 +152,22 @@ def neighbours_of(knn: Knn) -> Neighbours:
 
 def _moving(parts: Sequence[exp.Expr]) -> Region:
     if len(parts) == _MOVING_BOX - 1:
-        return MovingCircle(focal=object_id(parts[1]), radius_m=metres(parts[2], "a radius"))
-    expect(parts, _MOVING_BOX, "INSIDE ('M', 'id', width, height), or INSIDE ('M', 'id', 500 m)")
+        return MovingCircle(
+            focal=object_id(parts[1]), radius_m=metres(parts[2], "a radius")
+        )
+    expect(
+        parts,
+        _MOVING_BOX,
+        "INSIDE ('M', 'id', width, height), or INSIDE ('M', 'id', 500 m)",
+    )
     focal, sides = object_id(parts[1]), parts[2:]
     units = [side.args.get("unit") is not None for side in sides]
     if any(units):
         if not all(units):
-            raise Refused("expected a unit at both sides, or at none", span_of(sides[units.index(False)]))
+            raise Refused(
+                "expected a unit at both sides, or at none",
+                span_of(sides[units.index(False)]),
+            )
         width, height = (metres(side, "a side") for side in sides)
         return MovingBox(focal=focal, width=width, height=height, metres=True)
     width, height = (_side(side) for side in sides)
@@ -133,14 +190,20 @@ def _group(knn: Knn, parts: Sequence[exp.Expr]) -> GroupNearest:
     name = total.name.lower() if isinstance(total, exp.Identifier) else ""
     if name not in known:
         hint = did_you_mean(total.name, ("SUM", "MAX", "MIN")) or like
-        raise Refused(f"expected SUM, MAX or MIN, not {shown(total)}", span_of(total), hint)
+        raise Refused(
+            f"expected SUM, MAX or MIN, not {shown(total)}", span_of(total), hint
+        )
     chosen: _Total = next(each for each in known if each == name)
-    return GroupNearest(k=k, total=chosen, places=tuple(_place_in(part, like) for part in places))
+    return GroupNearest(
+        k=k, total=chosen, places=tuple(_place_in(part, like) for part in places)
+    )
 
 
 def _place_in(part: exp.Expr, like: str) -> Place:
     if not isinstance(part, exp.Tuple):
-        raise Refused(f"expected a place such as (x, y), not {shown(part)}", span_of(part), like)
+        raise Refused(
+            f"expected a place such as (x, y), not {shown(part)}", span_of(part), like
+        )
     return _place(part.expressions, like)
 
 
