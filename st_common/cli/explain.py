@@ -46,7 +46,8 @@ def _plans(
     ctx: typer.Context, name: str | None, file: Path | None, text: str | None
 ) -> "Iterator[tuple[str, Plan]]":
     """The plans to explain, with the names of their queries."""
-    from st_common.query.registry import find, fitted
+    from st_common.query.lookup import find
+    from st_common.query.registry import fitted
 
     if name is None:
         statements = statements_of(ctx, file, text)

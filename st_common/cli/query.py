@@ -117,7 +117,7 @@ def list_queries(
     ] = None,
 ) -> None:
     """List the registered queries: name, version, stream, who registered it, state, text."""
-    from st_common.query.registry import queries
+    from st_common.query.lookup import queries
 
     write_queries(
         queries(
@@ -142,7 +142,7 @@ def show(
     """Show one query: its text, its canonical text, its plan, and its history."""
     import json
 
-    from st_common.query.registry import find, history, version_of
+    from st_common.query.lookup import find, history, version_of
     from st_common.query.text import to_text
 
     home = context.home(ctx, must_exist=True)

@@ -70,7 +70,7 @@ def verify(
     part of the log, made once more.
     """
     from st_common.engine.topology import topology_of
-    from st_common.query.registry import queries
+    from st_common.query.lookup import queries
     from st_common.serving.verify import verify as check
     from st_common.settings import stream_of
 

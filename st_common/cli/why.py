@@ -44,7 +44,7 @@ def why(
 ) -> None:
     """Explain the newest change of an object in an answer: fix, query, layer, tick, batch and cause."""
     from st_common.cli.past import time_of
-    from st_common.query.registry import find
+    from st_common.query.lookup import find
     from st_common.serving.why import why as why_of
 
     home = context.home(ctx, must_exist=True)

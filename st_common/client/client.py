@@ -15,8 +15,9 @@ from st_common.query.builder import QueryBuilder
 from st_common.query.control import QueryRow
 from st_common.query.derived import roll_forward
 from st_common.query.grammar.words import quoted
+from st_common.query.lookup import find
 from st_common.query.plan import Plan
-from st_common.query.registry import drop, find, register
+from st_common.query.registry import drop, register
 from st_common.query.text import Statement, parse, select_of, to_text
 from st_common.serving.follow import POLL_S
 from st_common.settings import StreamSettings, conf_dir, home_dir, load_streams

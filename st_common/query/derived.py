@@ -13,9 +13,9 @@ from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.control import QueryRow, plain_in, values_of
+from st_common.query.lookup import logged_streams
 from st_common.query.plain import PlainRows
 from st_common.query.plan import VERSION, Plan
-from st_common.query.registry import logged_streams
 from st_common.uncollected import uncollected
 
 _CLOCKS = 1000  # control segments without a query (clock rows) that are read again rather than remembered by a commit

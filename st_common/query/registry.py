@@ -1,7 +1,8 @@
-"""The registered queries of a home: names are unique over its streams, and the logs are the truth.
+"""Carries out statements: what they register, drop and create, in a whole home, all of them or none.
 
 A registration is control rows in the logs, so that its place among the fixes is the same for every engine and every
-replay. What is registered now is the fold of those rows; the Delta table `queries` is made from them (`derived`).
+replay. What is registered now is the fold of those rows (`lookup`); the Delta table `queries` is made from them
+(`derived`).
 """
 
 import time
@@ -16,7 +17,7 @@ from collections.abc import (
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, chain
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from st_common.capture.log import Log, Segment
@@ -27,11 +28,17 @@ from st_common.query.area_store import FILE as AREAS
 from st_common.query.area_store import areas
 from st_common.query.area_store import encoded as areas_file
 from st_common.query.commit import commit, completed, registry_locked
-from st_common.query.control import QueryRow, encoded, payloads, rows_of
+from st_common.query.control import QueryRow, encoded, payloads
 from st_common.query.draft import Draft, check_plans, draft_all
-from st_common.query.known import known, row_at
-from st_common.query.names import found
-from st_common.query.problem import Problem, TextError, did_you_mean
+from st_common.query.known import known
+from st_common.query.lookup import (
+    find_brief,
+    history,
+    latest_rows,
+    layers,
+    logged_streams,
+)
+from st_common.query.problem import Problem, TextError
 from st_common.query.shown import ToShow
 from st_common.uncollected import uncollected
 
@@ -156,7 +163,7 @@ def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
         QueryError: no such query is registered.
     """
     with registry_locked(home):
-        row = _find_brief(home, name, store=True)
+        row = find_brief(home, name, store=True)
         if not row.live:
             raise QueryError(
                 f"query {row.name!r} was dropped already", hint="see fairway query list"
@@ -184,7 +191,7 @@ def suspend(
     """
     with registry_locked(home):
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
-        latest = _latest(history(home))
+        latest = latest_rows(history(home))
         known = {
             (row.name, row.version): row
             for row in latest.values()
@@ -205,94 +212,6 @@ def suspend(
             if (name, version) in known
         ]
         return _written(home, rows, arrival_us, {}) if rows else []
-
-
-def queries(home: Home, streams: Iterable[str] | None = None) -> list[QueryRow]:
-    """The queries that are registered now, by name: for each the control row that made it so; with `why`, it failed.
-
-    `streams` limits them to queries on these streams.
-    """
-    wanted = None if streams is None else set(streams)
-    rows = (
-        row
-        for row in _latest(history(home)).values()
-        if row.live and (wanted is None or row.stream in wanted)
-    )
-    return sorted(rows, key=lambda row: row.name)
-
-
-def history(home: Home, name: str | None = None) -> list[QueryRow]:
-    """The control rows of all queries, or of `name`: each stream's in log order, the streams merged by arrival."""
-    completed(home)
-    keyed: list[tuple[int, QueryRow]] = []
-    for stream in logged_streams(home):
-        rows = list(rows_of(home, stream))
-        arrivals = accumulate(
-            (row.arrival_us for row in rows), max
-        )  # a clock that was set back changes no log order
-        keyed += [
-            pair
-            for pair in zip(arrivals, rows, strict=True)
-            if name in (None, pair[1].name)
-        ]
-    return [
-        row
-        for _, row in sorted(
-            keyed, key=lambda pair: (pair[0], pair[1].stream, pair[1].position)
-        )
-    ]
-
-
-def find(home: Home, name: str) -> QueryRow:
-    """The newest control row of a query, also when it was dropped since. The case of the name does not count.
-
-    Raises:
-        QueryError: no query was ever registered by that name.
-    """
-    return row_at(home, _find_brief(home, name))
-
-
-def _find_brief(home: Home, name: str, *, store: bool = False) -> QueryRow:
-    """The newest control row of a query without plan, text and owner; see `find`."""
-    completed(home)
-    latest = known(home, logged_streams(home), store=store).latest()
-    called = found(name, latest)
-    if called not in latest:
-        raise QueryError(
-            f"unknown query {name!r}",
-            hint=did_you_mean(name, latest) or "see fairway query list",
-        )
-    return latest[called]
-
-
-def version_of(home: Home, name: str, version: int) -> QueryRow:
-    """The control row that made a version of a query, which may be replaced or dropped since.
-
-    Raises:
-        QueryError: there was never such a query, or it has no such version.
-    """
-    called = find(home, name).name
-    made = {row.version: row for row in history(home, called) if row.plan is not None}
-    if version not in made:
-        hint = f"its versions are {', '.join(map(str, sorted(made)))}"
-        raise QueryError(f"query {called!r} has no version {version}", hint=hint)
-    return made[version]
-
-
-def logged_streams(home: Home) -> list[str]:
-    """The names of the streams that have a log in this home, also those that the settings no longer describe."""
-    return sorted(path.parent.name for path in (home.root / "streams").glob("*/log"))
-
-
-def layers(home: Home) -> dict[str, int]:
-    """The layers that are loaded in this home, with their newest versions."""
-    from st_common.layers.announce import (
-        layer_names,
-        newest_version,
-    )  # imports Delta: only for who names a layer
-
-    versions = ((name, newest_version(home, name)) for name in layer_names(home))
-    return {name: version for name, version in versions if version is not None}
 
 
 def _drafted(
@@ -324,7 +243,7 @@ def _registered(
 ) -> MutableMapping[str, QueryRow]:
     """The newest row of every name; without plans and texts where no statement asks to see them."""
     if any(one.op in ("show", "explain") and one.plan is None for one in statements):
-        return _latest(history(home))
+        return latest_rows(history(home))
     completed(home)
     return known(home, logged_streams(home), store=store).latest()
 
@@ -360,23 +279,6 @@ def _tags_of(home: Home, layer: str) -> set[str]:
 
     tags = tables.read(home.table("layers", layer), columns=["tags"])["tags"]
     return {name for chunk in tags.chunks for name in chunk.keys.unique().to_pylist()}
-
-
-def _latest(rows: Iterable[QueryRow]) -> dict[str, QueryRow]:
-    """The newest row of every name: the highest version, and its drop after what it dropped."""
-    latest: dict[str, QueryRow] = {}
-    for row in rows:
-        before = latest.get(row.name)
-        if row.op == "fail":
-            if before is not None and before.live and before.version == row.version:
-                latest[row.name] = replace(before, why=row.why)
-            continue
-        if before is None or (row.version, not row.live) > (
-            before.version,
-            not before.live,
-        ):
-            latest[row.name] = row
-    return latest
 
 
 def _written(

@@ -25,6 +25,7 @@ from st_common.query.grammar.nodes import (
     Unregister,
     span_of,
 )
+from st_common.query.learning import learn, template_of
 from st_common.query.lowering.expression import Term
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.known import KnownAreas
@@ -35,7 +36,7 @@ from st_common.query.plan import Plan
 from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source, TextError, underlined
 from st_common.query.region import Region
-from st_common.query.template import Spans, learn, template_of
+from st_common.query.template import Spans
 from st_common.query.tokens import check_encoding, chunks_of, odd_in, tokens_of
 from st_common.uncollected import uncollected
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from st_common.home import Home
 from st_common.levels.fold import MEMBERS, fold
 from st_common.levels.snapshots import Snapshot, members_of, newest_snapshot
-from st_common.query.registry import find, history
+from st_common.query.lookup import find, history
 from st_common.serving.changes import stream_changes
 
 __all__ = ["ANSWER", "Answered", "Reads", "answer", "answered", "fold"]

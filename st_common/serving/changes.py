@@ -14,7 +14,7 @@ from st_common import tables
 from st_common.contracts import load_contract
 from st_common.engine.journal import pending
 from st_common.home import Home
-from st_common.query.registry import find, history
+from st_common.query.lookup import find, history
 from st_common.serving.outlets import Outlet
 
 _APP = "engine"  # the app transaction whose version is the position up to which an engine has committed

@@ -15,9 +15,9 @@ from st_common.operators.match import region_mask
 from st_common.ops.status import read_status
 from st_common.query.explain import Estimates, Running
 from st_common.query.lengths import in_coordinates
+from st_common.query.lookup import queries
 from st_common.query.plan import Plan
 from st_common.query.region import Box, Circle, MovingBox, MovingCircle, Region
-from st_common.query.registry import queries
 from st_common.serving.sql import sql
 from st_common.settings import StreamSettings
 

@@ -23,9 +23,9 @@ from st_common.errors import ConfigError, QueryError
 from st_common.home import Home
 from st_common.ops.records import read_record, write_record
 from st_common.query.control import QueryRow
+from st_common.query.lookup import find
 from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
-from st_common.query.registry import find
 from st_common.serving.follow import FIRST, POLL_S, Follower, Place
 from st_common.serving.json_rows import json_line
 from st_common.serving.outlets import PASSED, Outlet

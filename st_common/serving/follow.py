@@ -13,7 +13,7 @@ from st_common.engine.journal import JournalTail
 from st_common.home import Home
 from st_common.ops.status import read_status
 from st_common.position import position_of
-from st_common.query.registry import find
+from st_common.query.lookup import find
 from st_common.serving.changes import changed_streams
 from st_common.serving.outlets import Outlet
 from st_common.tables.tail import UNBOUNDED, Added, Tail

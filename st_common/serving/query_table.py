@@ -21,9 +21,9 @@ from st_common.operators.world import Criteria, Table, World
 from st_common.query.control import QueryRow
 from st_common.query.explain import kind_in_words
 from st_common.query.lengths import region_in_coordinates
+from st_common.query.lookup import queries
 from st_common.query.printed import region_text
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
-from st_common.query.registry import queries
 from st_common.serving.history import objects_at
 from st_common.settings import StreamSettings
 

@@ -15,8 +15,8 @@ from st_common import tables
 from st_common.home import Home
 from st_common.ops.status import StreamStatus, read_status
 from st_common.query.control import QueryRow
+from st_common.query.lookup import layers, queries
 from st_common.query.region import Area, Box, Circle, MovingCircle
-from st_common.query.registry import layers, queries
 from st_common.serving.answers import fold
 from st_common.serving.changes import stream_changes
 from st_common.serving.latency import latency_s

@@ -15,8 +15,8 @@ from st_common.contracts import load_contract
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.query.derived import queries_table
+from st_common.query.lookup import history
 from st_common.query.problem import did_you_mean
-from st_common.query.registry import history
 from st_common.serving.changes import changed_streams, parts
 from st_common.serving.inside_condition import PAIRS, rewritten
 from st_common.serving.query_table import queries_and_objects

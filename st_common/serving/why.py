@@ -13,10 +13,10 @@ from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.position import row_of, segment_of
 from st_common.query.control import QueryRow
+from st_common.query.lookup import find, history
 from st_common.query.neighbours import GroupNearest, Nearest
 from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
-from st_common.query.registry import find, history
 from st_common.serving.batch import Batch, batch_of
 from st_common.serving.changes import stream_changes
 from st_common.serving.evidence import Fix, fix_at, fix_of

@@ -12,8 +12,9 @@ import pytest
 
 from st_common.home import Home
 from st_common.query.area_store import areas
+from st_common.query.lookup import history, queries
 from st_common.query.problem import TextError
-from st_common.query.registry import drop, history, queries, register
+from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.settings import load_streams
 

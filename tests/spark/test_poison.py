@@ -9,7 +9,8 @@ from st_common.capture.log import Log
 from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.home import Home
-from st_common.query.registry import queries, register
+from st_common.query.lookup import queries
+from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 from st_common.spark import stream as streaming

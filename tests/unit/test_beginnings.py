@@ -62,7 +62,7 @@ def test_an_engine_that_is_past_the_registration_already_takes_nothing_from_the_
     fairway, monkeypatch
 ):
     from st_common.home import Home
-    from st_common.query.registry import queries
+    from st_common.query.lookup import queries
     from st_common.serving.beginnings import beginnings
     from st_common.settings import load_streams
 

@@ -57,7 +57,7 @@ def fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("st_common.query.registry.queries", fail)
+    monkeypatch.setattr("st_common.query.lookup.queries", fail)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from st_common.cli import app
 from st_common.home import Home
 from st_common.query.builder import query
-from st_common.query.registry import find, queries
+from st_common.query.lookup import find, queries
 
 CONF = """
 [streams.taxis]

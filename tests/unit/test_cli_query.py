@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from st_common.cli import app
 from st_common.home import Home
-from st_common.query.registry import queries
+from st_common.query.lookup import queries
 
 CONF = """
 [streams.taxis]

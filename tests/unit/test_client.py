@@ -17,7 +17,7 @@ from st_common.layers.load import load
 from st_common.ops.stop import place_marker
 from st_common.query.builder import query
 from st_common.query.builder.answering import StreamKind
-from st_common.query.registry import find, history, queries
+from st_common.query.lookup import find, history, queries
 from st_common.query.text import to_text
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings

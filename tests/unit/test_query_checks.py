@@ -3,8 +3,9 @@
 import pytest
 
 from st_common.home import Home
+from st_common.query.lookup import queries
 from st_common.query.problem import TextError
-from st_common.query.registry import carry_out, check, queries
+from st_common.query.registry import carry_out, check
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 

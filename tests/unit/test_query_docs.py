@@ -13,11 +13,12 @@ from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.query.area_store import HomeAreas
 from st_common.query.frame import Extent, Frame, Sliding
+from st_common.query.lookup import queries
 from st_common.query.lowering.functions import FUNCTIONS
 from st_common.query.plan import Plan
 from st_common.query.problem import TextError
 from st_common.query.region import MovingCircle
-from st_common.query.registry import Outcome, carry_out, queries
+from st_common.query.registry import Outcome, carry_out
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 

@@ -20,8 +20,9 @@ from st_common.position import row_of, segment_of
 from st_common.query import commit, registry
 from st_common.query.control import payloads
 from st_common.query.derived import roll_forward
+from st_common.query.lookup import find, history, queries
 from st_common.query.problem import TextError
-from st_common.query.registry import check, drop, find, history, queries, register
+from st_common.query.registry import check, drop, register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.log_writer import bare_log

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from st_common.capture.log import Log
 from st_common.errors import LogError
 from st_common.home import Home
-from st_common.query import known, registry
+from st_common.query import known, lookup
+from st_common.query.lookup import find, history, queries
 from st_common.query.problem import TextError
-from st_common.query.registry import drop, find, history, queries, register
+from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.effort import tries
@@ -128,8 +129,8 @@ def test_what_is_known_is_the_fold_of_the_logs(tmp_path_factory, seed):
                     control=True,
                     clock=True,
                 )
-            expected = registry._latest(history(home))
-            latest = known.known(home, registry.logged_streams(home)).latest()
+            expected = lookup.latest_rows(history(home))
+            latest = known.known(home, lookup.logged_streams(home)).latest()
             assert {
                 n: (r.version, r.live, r.stream, r.position, r.arrival_us)
                 for n, r in latest.items()

@@ -26,7 +26,7 @@ from st_common.cli.shell.texts import is_ended, statement_at, stream_of
 from st_common.engine.local import LocalEngine
 from st_common.errors import LogError
 from st_common.home import Home
-from st_common.query.registry import queries
+from st_common.query.lookup import queries
 from st_common.settings import load_streams
 from st_common.testing.log_writer import bare_log
 
@@ -275,7 +275,7 @@ def test_what_cannot_be_read_completes_nothing(home, monkeypatch):
     def broken(*_):
         raise LogError("a hole")
 
-    monkeypatch.setattr("st_common.query.registry.queries", broken)
+    monkeypatch.setattr("st_common.query.lookup.queries", broken)
     assert completions(home, "DROP QUERY ") == []
     assert completions(home, "\\watch ") == []
     assert "QUERY" in completions(home, "DROP ")

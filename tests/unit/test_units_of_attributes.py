@@ -10,8 +10,9 @@ from st_common.engine.run import run
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.query.builder import query
+from st_common.query.lookup import queries
 from st_common.query.problem import TextError
-from st_common.query.registry import check, queries, register
+from st_common.query.registry import check, register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import load_streams, stream_of

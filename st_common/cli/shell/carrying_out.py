@@ -107,7 +107,7 @@ def _unwatch(shell: Shell, name: str) -> None:
 
 def _answer(shell: Shell, name: str) -> None:
     from st_common.cli.output import shown, write
-    from st_common.query.registry import find
+    from st_common.query.lookup import find
     from st_common.serving.answers import answered
 
     found: Any = answered(shell.home, find(shell.home, name).name)

@@ -26,14 +26,14 @@ class Known:
     @cached_property
     def queries(self) -> list[str]:
         """The registered queries."""
-        from st_common.query.registry import queries
+        from st_common.query.lookup import queries
 
         return [row.name for row in queries(self._home)]
 
     @cached_property
     def layers(self) -> list[str]:
         """The layers that are loaded."""
-        from st_common.query.registry import layers
+        from st_common.query.lookup import layers
 
         return sorted(layers(self._home))
 
