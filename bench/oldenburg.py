@@ -4,7 +4,6 @@ A round is what 100,000 objects report within 5 s. It is laid into the log as so
 behind them, so that the tick at the round's end is due as soon as its segments are read.
 """
 
-import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -13,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from st_common.capture.log import SEGMENT_LIMIT
+from st_common.controls.rows import Clock
+from st_common.controls.writing import to_bytes
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
 from st_common.settings import StreamSettings
@@ -130,12 +131,7 @@ def data_segments(
 
 def clock_row(space: World, unit: int) -> bytes:
     """The control row that moves the clock just past a unit's end."""
-    return (
-        json.dumps(
-            {"op": "clock", "ts": stamp_ms(unit, space.traffic) * 1000 + 1}
-        ).encode()
-        + b"\n"
-    )
+    return to_bytes(Clock(ts_us=stamp_ms(unit, space.traffic) * 1000 + 1))
 
 
 def settings(

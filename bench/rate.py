@@ -24,6 +24,7 @@ from bench.answers import Rows, folded_keys
 from bench.latency import local_commits, spark_commits, step_alone_ms
 from bench.queries import Asked, ask
 from bench.rounds import about
+from st_common.capture.control import write_end
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
 from st_common.home import Home
@@ -113,7 +114,7 @@ def write_paced(
         time.sleep(max(0.0, start_s + number * segment_s - time.monotonic()))
         segment = log.append(payload, arrival_us=time.time_ns() // 1000)
         landed[segment.number] = time.monotonic()
-    log.append(b'{"op":"end"}\n', arrival_us=time.time_ns() // 1000, control=True)
+    write_end(log, arrival_us=time.time_ns() // 1000)
 
 
 def is_exact(

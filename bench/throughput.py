@@ -24,6 +24,8 @@ import shapely
 
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
+from st_common.controls.rows import Register
+from st_common.controls.writing import payload_of, to_bytes
 from st_common.home import Home
 from st_common.layers.kinds import load_kinds
 from st_common.layers.load import load, read_features
@@ -75,23 +77,19 @@ def stream_settings(shards: int) -> StreamSettings:
 
 def register_rows(rects: pa.Table) -> bytes:
     """The registrations of rectangles as rows of a control segment."""
-    rows = [
-        json.dumps(
-            {
-                "op": "register",
-                "query": r["query_id"],
-                "version": 1,
-                "text": "",
-                "owner": "bench",
-                "plan": Plan(
-                    stream="load",
-                    inside=Box(minx=r["x1"], miny=r["y1"], maxx=r["x2"], maxy=r["y2"]),
-                ).to_json(),
-            }
+    return payload_of(
+        Register(
+            query=r["query_id"],
+            version=1,
+            text="",
+            owner="bench",
+            plan=Plan(
+                stream="load",
+                inside=Box(minx=r["x1"], miny=r["y1"], maxx=r["x2"], maxy=r["y2"]),
+            ).to_json(),
         )
         for r in rects.to_pylist()
-    ]
-    return "\n".join(rows).encode()
+    )
 
 
 def load_buildings(home: Home) -> bytes:
@@ -104,15 +102,16 @@ def load_buildings(home: Home) -> bytes:
         stream="load",
         join=LayerJoin(layer="porto", predicate="intersects", kinds=("building",)),
     ).to_json()
-    row = {
-        "op": "register",
-        "query": "in_building",
-        "version": 1,
-        "text": "",
-        "owner": "bench",
-        "plan": plan,
-    }
-    return json.dumps({**row, "layer_version": version}).encode()
+    return to_bytes(
+        Register(
+            query="in_building",
+            version=1,
+            text="",
+            owner="bench",
+            plan=plan,
+            layer_version=version,
+        )
+    )
 
 
 def fill(

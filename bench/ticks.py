@@ -32,6 +32,8 @@ from bench.forms import (
     squares_of,
 )
 from bench.oldenburg import SHARED, STREAM
+from st_common.controls.rows import End
+from st_common.controls.writing import to_bytes
 from st_common.layers.index import LayerIndex
 from st_common.operators.changes import settled
 from st_common.operators.evaluate import Counters
@@ -134,7 +136,7 @@ def packets_of(work: Work) -> Iterator[list[Packet]]:
     yield [control_packet(number, line) for number, line in enumerate(lines)]
     for number, fixes in enumerate(work.batches, len(lines)):
         yield pack(number, fixes, rows=len(fixes), rejects=0, shards=1)
-    yield [control_packet(len(lines) + len(work.batches), b'{"op":"end"}\n')]
+    yield [control_packet(len(lines) + len(work.batches), to_bytes(End()))]
 
 
 def _registration(number: int, plan: Plan) -> bytes:

@@ -1,8 +1,62 @@
-"""Control rows about the log itself: its clock, its end, and places at which engines give out their state."""
+"""Control rows in a log: those of a segment, typed, and rows about the log itself.
 
-import json
+What is said of a segment in its header decides who looks into it: clocks are passed over by who wants statements, and
+how records are read is found by it. So a segment that holds other rows than its header says is refused.
+"""
 
-from st_common.capture.log import Log, Segment
+from collections.abc import Sequence
+
+from st_common.capture.log import Log
+from st_common.capture.segment import Segment
+from st_common.capture.stored_log import StoredLog
+from st_common.controls.reading import row_at, rows_of
+from st_common.controls.rectangles import Rectangles
+from st_common.controls.rows import Clock, ControlRow, End, Export, Reading
+from st_common.controls.writing import to_bytes
+from st_common.errors import LogError
+
+
+def control_rows(log: StoredLog, segment: Segment) -> Sequence[ControlRow]:
+    """The rows of a control segment in their order; none of one that is passed over.
+
+    Raises:
+        LogError: the segment is missing or damaged; a row that this version does not know (see `rows_of`), or that the
+            header does not announce.
+    """
+    rows = rows_of(log.read(segment), stream=log.stream, segment=segment.number)
+    check_announced(rows, segment, stream=log.stream)
+    return rows
+
+
+def control_row(log: StoredLog, segment: Segment, number: int) -> ControlRow | None:
+    """One row of a segment, counted from 0; None where there is none, or the segment holds records.
+
+    Raises:
+        LogError: the segment is missing or damaged; the row is one that this version does not know.
+    """
+    if not segment.control:
+        return None
+    return row_at(log.read(segment), number, stream=log.stream, segment=segment.number)
+
+
+def check_announced(
+    rows: Sequence[ControlRow], segment: Segment, *, stream: str
+) -> None:
+    """Sees to it that the header of a segment says of its rows what others rely on.
+
+    Raises:
+        LogError: a segment of clocks has other rows, or one that does not say how records are read has a row about it.
+    """
+    if isinstance(rows, Rectangles) and not (segment.clock or segment.reading):
+        return
+    for number, row in enumerate(rows):
+        is_clock, is_reading = isinstance(row, Clock), isinstance(row, Reading)
+        if (segment.clock and not is_clock) or segment.reading is not is_reading:
+            raise LogError(
+                f"segment {segment.number} of stream {stream}: row {number + 1} says {row.op!r}, "
+                "which the header of the segment does not announce",
+                hint="restore the segment from a copy",
+            )
 
 
 def write_clock(
@@ -13,27 +67,15 @@ def write_clock(
     `delay_us` keeps by which delay of the feed an engine that owns the stream found the time; None when another says
     the time.
     """
-    row = {"op": "clock", "ts": ts} | (
-        {} if delay_us is None else {"delay_us": delay_us}
-    )
-    return log.append(
-        json.dumps(row).encode() + b"\n", arrival_us=arrival_us, clock=True
-    )
+    row = Clock(ts_us=ts, delay_us=delay_us)
+    return log.append(to_bytes(row), arrival_us=arrival_us, clock=True)
 
 
 def write_end(log: Log, *, arrival_us: int) -> Segment:
     """Says that a finite stream has ended: what is held for the sake of lateness is released (DESIGN section 3)."""
-    return log.append(b'{"op": "end"}\n', arrival_us=arrival_us, control=True)
+    return log.append(to_bytes(End()), arrival_us=arrival_us, control=True)
 
 
 def write_export(log: Log, *, arrival_us: int) -> Segment:
     """Asks an engine with shards for a copy of their states right after this row; it changes nothing else."""
-    return log.append(b'{"op": "export"}\n', arrival_us=arrival_us, control=True)
-
-
-def may_say(payload: bytes, word: str) -> bool:
-    """Whether `word` may be a name or a text in the JSON of a control segment; if not, it is certain that it is none.
-
-    So who looks for rows of one kind need not decode a million others. JSON has a word as it is, or with backslashes.
-    """
-    return f'"{word}"'.encode() in payload or b"\\" in payload
+    return log.append(to_bytes(Export()), arrival_us=arrival_us, control=True)

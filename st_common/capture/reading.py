@@ -1,7 +1,7 @@
 """By which settings the records of a log are read: they stand in the log, so that every reader uses the same ones.
 
     log/reading.json                        {"upto": 0, "base": {...}, "anew": 0}
-    {"op": "reading", "reading": {...}}     a control row: from here on by these
+    a control row `Reading`                 from here on by these
 
 A segment is read by the newest such row in front of it; where there is none, by `base`, which whoever captures first
 has put there, else the engine that reads first. A reset that reads all anew sets `upto` to the log's end: the rows
@@ -17,8 +17,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.capture.segment import NONE, Segment, reading_behind
+from st_common.controls.reading import chosen
+from st_common.controls.rows import Reading as ReadingRow
+from st_common.controls.writing import to_bytes
 from st_common.errors import LogError, StateError
 from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
@@ -50,17 +54,22 @@ def reading_of(stream: StreamSettings) -> dict[str, Any]:
     return plain
 
 
-def with_reading(stream: StreamSettings, reading: Reading) -> StreamSettings:
+def with_reading(
+    stream: StreamSettings, reading: Reading, *, where: str
+) -> StreamSettings:
     """The settings with another reading; what an older one does not say is the default.
+
+    `where` says in errors what says it.
 
     Raises:
         LogError: it says what this version does not know.
     """
     unknown = sorted(set(reading) - set(NAMES))
     if unknown:
+        said = ", ".join(f"{name} = {reading[name]!r}" for name in unknown)
         raise LogError(
-            f"records are to be read by {', '.join(unknown)}",
-            hint="the log was written by a newer version",
+            f"{where}: records are to be read by {said}, which is unknown",
+            hint="a newer version of Fairway wrote it: go on with that version",
         )
     try:
         columns = dict(reading["columns"])
@@ -71,7 +80,7 @@ def with_reading(stream: StreamSettings, reading: Reading) -> StreamSettings:
         values["nulls"] = tuple(values["nulls"])
     except (KeyError, TypeError, ValueError) as error:
         raise LogError(
-            f"a row says in a wrong form how records are read: {error}",
+            f"{where}: it says in a wrong form how records are read: {error}",
             hint="restore the log",
         ) from None
     return replace(stream, **values)
@@ -132,9 +141,15 @@ class Readings:
         if number not in self._made:
             found = _standing(self._log, self._record, number)
             self._made[number] = (
-                self._stream if found is None else with_reading(self._stream, found)
+                self._stream
+                if found is None
+                else with_reading(self._stream, found, where=self._place(number))
             )
         return self._made[number]
+
+    def _place(self, number: int) -> str:
+        what = KEY if number == NONE else f"segment {number}, row 1"
+        return f"stream {self._log.stream}: {what}"
 
     def was_reset(self, segment: Segment) -> bool:
         """Whether a segment was captured before the stream was begun anew: perhaps by other settings."""
@@ -180,9 +195,10 @@ def settle(
         if _standing(log, record, record.number_for(newest)) == wanted:
             return None
         _check_types(stream, _all(log, record, newest))
-        row = json.dumps({"op": "reading", "reading": wanted}).encode() + b"\n"
         return log.append(
-            row, arrival_us=last.arrival_us if last else 0, reading=True
+            to_bytes(ReadingRow(reading=wanted)),
+            arrival_us=last.arrival_us if last else 0,
+            reading=True,
         ).number
 
 
@@ -234,17 +250,13 @@ def _standing(log: Log, record: Record, number: int) -> Reading | None:
 
 
 def _said(log: Log, segment: Segment) -> Reading:
-    try:
-        row = json.loads(log.read(segment))
-        reading: Reading = row["reading"]
-        if row["op"] == "reading" and isinstance(reading, dict):
-            return reading
-    except (ValueError, KeyError, TypeError):
-        pass
-    raise LogError(
-        f"{log.place(segment.number)} does not say how records are read",
-        hint="restore it from a copy",
-    )
+    said = [row.reading for _, row in chosen(control_rows(log, segment), ReadingRow)]
+    if len(said) != 1:
+        raise LogError(
+            f"{log.place(segment.number)} does not say how records are read",
+            hint="restore it from a copy",
+        )
+    return said[0]
 
 
 def _all(log: Log, record: Record, number: int) -> Iterator[Reading]:

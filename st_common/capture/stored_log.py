@@ -45,6 +45,11 @@ class StoredLog:
         self._end: int | None = None  # a number that the log has reached for certain
 
     @property
+    def stream(self) -> str:
+        """The stream's name, as its folder has it; for errors."""
+        return self._folder.parent.name
+
+    @property
     def storage(self) -> Storage:
         """Where the log's objects lie."""
         return self._storage

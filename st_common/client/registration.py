@@ -1,6 +1,5 @@
 """A query that a client registered: its changes as they come, until it is dropped, replaced or closed."""
 
-import json
 import threading
 import time
 from collections import deque
@@ -11,13 +10,16 @@ from typing import NamedTuple, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.client.features import FeatureCache
 from st_common.client.tuples import MultiTuple, multi_tuple
+from st_common.controls.reading import chosen
+from st_common.controls.rows import AboutQuery
 from st_common.home import Home
 from st_common.ops.status import read_status
 from st_common.position import position_of, segment_of
-from st_common.query.control import OPS, QueryRow
+from st_common.query.control import QueryRow
 from st_common.serving.follow import LAST_SEQ, POLL_S, Follower
 from st_common.serving.outlets import Outlet
 
@@ -144,13 +146,10 @@ class Registration:
     def _ended_at(self) -> int | None:
         """The position of the control row that dropped or replaced the query; None while there is none."""
         for segment in self._log.control_segments(self._looked):
-            for number, line in enumerate(self._log.read(segment).split(b"\n")):
+            rows = control_rows(self._log, segment)
+            for number, row in chosen(rows, AboutQuery):
                 position = position_of(segment.number, number)
-                if line and position > self._row.position and self._is_about(line):
+                if position > self._row.position and row.query == self.id.name:
                     return position
             self._looked = segment.number + 1
         return None
-
-    def _is_about(self, line: bytes) -> bool:
-        value = json.loads(line)
-        return value.get("op") in OPS and value.get("query") == self.id.name

@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.control import may_say
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log, Segment
 from st_common.capture.pieces import Piece, pieces
 from st_common.capture.retention import remove_raw
 from st_common.contracts import load_contract
+from st_common.controls.reading import chosen
+from st_common.controls.rows import Clock
 from st_common.decode.joined import Part
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import step_settings
@@ -20,7 +22,6 @@ from st_common.engine.levels import Levels
 from st_common.engine.owner import now_us
 from st_common.engine.pace import Pace, taken
 from st_common.home import Home
-from st_common.operators.packet import control_packet
 from st_common.ops.alerts import tell
 from st_common.partition.regions import Regions, assign
 from st_common.partition.store import current
@@ -101,16 +102,8 @@ class Archive:
         for segment in (
             one for piece in found if piece.part is None for one in piece.segments
         ):
-            payload = self.log.read(segment)
-            for row in (
-                control_packet(segment.number, payload).controls
-                if may_say(payload, "clock")
-                else ()
-            ):
-                if row["op"] == "clock":
-                    self.max_event_us = max(
-                        int(row["ts"]), self.max_event_us or int(row["ts"])
-                    )
+            for _, row in chosen(control_rows(self.log, segment), Clock):
+                self.max_event_us = max(row.ts_us, self.max_event_us or row.ts_us)
 
     def _append(
         self, path: Path, contract_name: str, parts: list[pa.Table], end: int

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from st_common.controls.reading import chosen
+from st_common.controls.rows import Export
 from st_common.engine import states
 from st_common.errors import StateError
 from st_common.home import Home
@@ -32,9 +34,7 @@ def seed_path(folder: Path, shard: int) -> Path:
 
 def asked_exports(packets: Iterable[Packet]) -> list[int]:
     """The control segments among some packets that ask for an export."""
-    return [
-        p.segment for p in packets if any(row["op"] == "export" for row in p.controls)
-    ]
+    return [p.segment for p in packets if any(chosen(p.controls, Export))]
 
 
 def exported(home: Home, stream: str, segment: int, shards: int) -> list[State]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from st_common.capture.control import check_announced
 from st_common.capture.log import Log, Segment
 from st_common.capture.pieces import pieces
 from st_common.decode.joined import Part
@@ -54,9 +55,15 @@ def packets_of(
             notice(piece.damage)
         first = piece.segments[0]
         if piece.part is None:
-            yield [control_packet(first.number, log.read(first))] * shards
+            yield [_control(log, first, stream)] * shards
         else:
             yield _pack(first.number, piece.part, stream, shards)
+
+
+def _control(log: Log, segment: Segment, stream: StreamSettings) -> Packet:
+    packet = control_packet(segment.number, log.read(segment), stream=stream.name)
+    check_announced(packet.controls, segment, stream=stream.name)
+    return packet
 
 
 def packets_in(

@@ -13,6 +13,8 @@ import numpy as np
 
 from st_common.capture.control import write_clock
 from st_common.capture.log import Log, Segment
+from st_common.controls.reading import chosen
+from st_common.controls.rows import Clock, End
 from st_common.engine.feed import packets_of
 from st_common.errors import LogError
 from st_common.operators.fixes import NEVER
@@ -62,10 +64,9 @@ def _heard_fixes(packet: Packet) -> list[Heard]:
 
 
 def _heard_control(packet: Packet) -> list[Heard]:
-    ended = any(row["op"] == "end" for row in packet.controls)
-    delay_us = next(
-        (row["delay_us"] for row in packet.controls if "delay_us" in row), None
-    )
+    ended = any(chosen(packet.controls, End))
+    delays_us = (row.delay_us for _, row in chosen(packet.controls, Clock))
+    delay_us = next((each for each in delays_us if each is not None), None)
     return [
         Heard(segment=packet.segment, highest_us=None, ended=ended, delay_us=delay_us)
     ]

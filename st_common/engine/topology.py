@@ -82,7 +82,11 @@ def _begun(home: Home, stream: StreamSettings) -> StreamSettings:
     stored = _stored(_path(home, stream.name)) or {}
     frozen_then = {name: stored[name] for name in reading.NAMES if name in stored}
     return (
-        reading.with_reading(stream, reading.reading_of(stream) | frozen_then)
+        reading.with_reading(
+            stream,
+            reading.reading_of(stream) | frozen_then,
+            where=f"stream {stream.name}: {_path(home, stream.name)}",
+        )
         if frozen_then
         else stream
     )

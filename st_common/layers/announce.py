@@ -1,12 +1,15 @@
 """Tells streams which version of a layer counts from here on: control rows in their logs."""
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from st_common import tables
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log
+from st_common.controls.reading import chosen
+from st_common.controls.rows import LayerVersion
+from st_common.controls.writing import payload_of
 from st_common.home import Home
 
 
@@ -55,11 +58,11 @@ def announce(
                 if said.get(key, -1) < at
             ]
             if missing:
-                log.append(
-                    b"".join(_control_row(one) for one in missing),
-                    arrival_us=stamp,
-                    control=True,
+                rows = (
+                    LayerVersion(layer=one.layer, version=one.version)
+                    for one in missing
                 )
+                log.append(payload_of(rows), arrival_us=stamp, control=True)
         written += missing
     return written
 
@@ -93,15 +96,6 @@ def _announced(log: Log) -> dict[str, int]:
     """The last version of each layer that a log names."""
     said: dict[str, int] = {}
     for segment in log.control_segments(0):
-        for line in log.read(segment).splitlines():
-            row = json.loads(line)
-            if row.get("op") == "layer":
-                said[row["layer"]] = row["version"]
+        for _, row in chosen(control_rows(log, segment), LayerVersion):
+            said[row.layer] = row.version
     return said
-
-
-def _control_row(one: Announcement) -> bytes:
-    return (
-        json.dumps({"op": "layer", "layer": one.layer, "version": one.version}).encode()
-        + b"\n"
-    )

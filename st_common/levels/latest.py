@@ -1,20 +1,24 @@
 """The table `latest`: one reading of every object, and of every object and moving query (PLACE 3.1, second level)."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.control import may_say
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
+from st_common.controls.rectangles import Rectangles
+from st_common.controls.rows import ControlRow, Fail, Registration
 from st_common.home import Home
 from st_common.levels.stored import archived_end, fixes, parts
 from st_common.levels.world import COLUMNS
-from st_common.position import segment_of
-from st_common.query.control import QueryRow, plain_in, rows_of_segment
+from st_common.position import position_of, segment_of
+from st_common.query.control import note_versions, numbered, plan_of
 from st_common.settings import StreamSettings
 
 APP = "latest"
@@ -57,7 +61,7 @@ class Focals:
 
     stream: str
     next_segment: int = 0
-    _live: dict[str, QueryRow] = field(default_factory=dict)
+    _live: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     _versions: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def at(self, home: Home, end: int) -> pa.Table:
@@ -66,13 +70,12 @@ class Focals:
         for segment in log.control_segments(self.next_segment):
             if segment.number >= segment_of(end):
                 break
-            self._read(log.read(segment), segment)
+            self._read(control_rows(log, segment), segment)
         self.next_segment = segment_of(end)
         pairs = [
-            (focal, row.name, row.version)
-            for row in self._live.values()
-            if row.plan
-            for focal in row.plan.focals
+            (focal, name, version)
+            for name, (version, focals) in self._live.items()
+            for focal in focals
         ]
         columns = zip(*pairs, strict=True) if pairs else ([], [], [])
         types = (pa.string(), pa.string(), pa.int32())
@@ -81,22 +84,26 @@ class Focals:
         ]
         return pa.table(arrays, names=["object", "query", "query_version"])
 
-    def _read(self, payload: bytes, segment: Segment) -> None:
-        if not self._live and not may_say(payload, "focal"):
-            return  # a version that is asked for later is 0 then, which is none of a query that goes with an object
-        plain = plain_in(payload, self._versions)
-        for name in plain.names if plain is not None and self._live else ():
-            self._live.pop(name, None)
-        rows = (
-            rows_of_segment(payload, self.stream, segment, self._versions)
-            if plain is None
-            else ()
-        )
-        for row in rows:
-            if row.op != "fail" or row.version == self._versions.get(row.name):
-                self._live.pop(row.name, None)
-            if row.plan is not None and row.plan.focals:
-                self._live[row.name] = row
+    def _read(self, rows: Sequence[ControlRow], segment: Segment) -> None:
+        if isinstance(rows, Rectangles):
+            note_versions(rows, self._versions)
+            for name in rows.names if self._live else ():
+                self._live.pop(name, None)
+            return
+        for number, row, version in numbered(
+            rows, self.stream, segment, self._versions
+        ):
+            if not isinstance(row, Fail) or version == self._versions.get(row.query):
+                self._live.pop(row.query, None)
+            if isinstance(row, Registration) and _may_have_focals(row.plan):
+                plan = plan_of(row, position_of(segment.number, number))
+                if plan.focals:
+                    self._live[row.query] = version, plan.focals
+
+
+def _may_have_focals(plan: Mapping[str, Any]) -> bool:
+    """Whether a plan as JSON is worth making: of a hundred thousand that stand still it would take seconds."""
+    return "neighbours" in plan or "focal" in (plan.get("inside") or ())
 
 
 def flush_latest(

@@ -1,12 +1,26 @@
 """Control rows: queries that come, change and go, and layers that are loaded anew (SPEC X4)."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import groupby
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, repeat
 
 import numpy as np
 
+from st_common.controls.reading import Kind, chosen
+from st_common.controls.rectangles import Rectangles
+from st_common.controls.rows import (
+    Clock,
+    ControlRow,
+    Drop,
+    End,
+    Export,
+    Fail,
+    LayerVersion,
+    Reading,
+    Register,
+    Registration,
+    Replace,
+)
 from st_common.errors import LogError
 from st_common.operators.agenda import Final
 from st_common.operators.changes import SHARD_SCHEMA
@@ -20,82 +34,93 @@ from st_common.operators.state import State
 from st_common.operators.swap import swap
 from st_common.operators.swapping import Swap
 from st_common.operators.timeline import Rows
+from st_common.position import position_of
+from st_common.query.control import plan_of, plans_of
 from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
 from st_common.uncollected import uncollected
 
-Row = tuple[int, dict[str, Any]]  # position and control row
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Control rows of one kind that stand one behind the other; `position` int64[n] says where each is in the log."""
+
+    rows: Sequence[ControlRow]
+    position: np.ndarray
 
 
-def parts(rows: list[Row]) -> Iterator[list[Row]]:
-    """The rows in order, cut into what can be done at once: registrations, and drops, that follow each other."""
-    for op, group in groupby(rows, key=lambda row: row[1]["op"]):
-        batch = list(group)
-        yield from (
-            [batch] if op in ("register", "drop", "fail") else [[row] for row in batch]
-        )
+def parts(segment: int, rows: Sequence[ControlRow]) -> Iterator[Part]:
+    """The rows of a segment in order, cut into what can be done at once.
+
+    Registrations, drops and failures that follow each other are done together, all else row by row:
+
+        register register drop clock clock     ->  [register register] [drop] [clock] [clock]
+    """
+    position = position_of(segment, np.arange(len(rows)))
+    if isinstance(rows, Rectangles):
+        yield Part(rows=rows, position=position)
+        return
+    for kind, group in groupby(range(len(rows)), key=lambda number: type(rows[number])):
+        numbers = list(group)
+        together = kind in (Register, Drop, Fail)
+        for some in [numbers] if together else [[number] for number in numbers]:
+            cut = slice(some[0], some[-1] + 1)
+            yield Part(rows=rows[cut], position=position[cut])
 
 
-def control(
-    state: State, rows: list[Row], settings: Settings, layer_of: LayerOf
-) -> Outcome:
+def control(state: State, part: Part, settings: Settings, layer_of: LayerOf) -> Outcome:
     """The outcome of one of the `parts`.
 
     Raises:
-        LogError: a control row of an unknown kind.
+        LogError: a plan that this version does not know.
     """
-    op = rows[0][1]["op"]
-    if op in _SWAPS:
-        return swap(
-            state,
-            _SWAPS[op](state, _in_coordinates(rows, settings)),
-            settings,
-            layer_of,
-        )
-    if op in ("clock", "end"):
-        return evaluate(
-            state, _clock_run(state, *rows[0], settings), settings, layer_of
-        )
-    if op in (
-        "export",
-        "reading",
-    ):  # a place in the log; what engines and decoders do there is no matter of answers
-        nothing = Delta(next_segment=state.next_segment, max_event=state.max_event)
-        return Outcome(
-            delta=nothing,
-            changes=SHARD_SCHEMA.empty_table(),
-            counters=Counters(),
-            memo=state.memo,
-        )
-    raise LogError(
-        f"a control row asks for {op!r}", hint="the log was written by a newer version"
+    first, at = part.rows[0], int(part.position[0])
+    if isinstance(first, Clock | End):
+        run = _clock_run(state, at, first, settings)
+        return evaluate(state, run, settings, layer_of)
+    if isinstance(first, Export | Reading):
+        return _nothing(state)  # what engines and decoders do there changes no answer
+    return swap(state, _swap_of(state, part, settings), settings, layer_of)
+
+
+def _nothing(state: State) -> Outcome:
+    return Outcome(
+        delta=Delta(next_segment=state.next_segment, max_event=state.max_event),
+        changes=SHARD_SCHEMA.empty_table(),
+        counters=Counters(),
+        memo=state.memo,
     )
 
 
-def _in_coordinates(rows: list[Row], settings: Settings) -> list[Row]:
-    """The rows with their plans in the unit of the stream's coordinates; the log has them in metres."""
-    if settings.unit_m == 1.0:
-        return rows
+def _swap_of(state: State, part: Part, settings: Settings) -> Swap:
+    """What the rows of a part do to the queries."""
+    first, at = part.rows[0], int(part.position[0])
+    match first:
+        case Register():
+            return _register(state, part, settings)
+        case Replace():
+            return _replace(state, first, part, settings)
+        case Drop():
+            dropped = [(at, row.query) for at, row in _placed(part, Drop)]
+            return _ended(state, dropped, "dropped")
+        case Fail():
+            return _fail(state, part)
+        case LayerVersion():
+            return _layer(state, first, at)
+    raise LogError(f"the step does not know what {first.op!r} does to queries")
 
-    def converted(row: dict[str, Any]) -> dict[str, Any]:
-        if "plan" not in row:
-            return row
-        return {
-            **row,
-            "plan": in_coordinates(
-                Plan.from_json(row["plan"]), settings.unit_m
-            ).to_json(),
-        }
 
-    return [(at, converted(row)) for at, row in rows]
+def _placed(part: Part, kind: type[Kind]) -> list[tuple[int, Kind]]:
+    """The rows of a part, which are all of one kind, each with its position in the log."""
+    return [(int(part.position[at]), row) for at, row in chosen(part.rows, kind)]
 
 
 def _clock_run(
-    state: State, position: int, row: dict[str, Any], settings: Settings
+    state: State, position: int, row: Clock | End, settings: Settings
 ) -> Run:
     """A run without fixes that moves the clock: to a time, or at the end of a replay past every fix that is held."""
-    if row["op"] == "clock":
-        highest = int(row["ts"])
+    if isinstance(row, Clock):
+        highest = row.ts_us
     else:
         releases = state.max_event != NEVER and settings.lateness_us > 0
         passed = state.newest_event + settings.lateness_us + 1 if releases else NEVER
@@ -113,19 +138,19 @@ def _clock_run(
     )
     final = (
         Final(position=position, ts=state.newest_event)
-        if row["op"] == "end" and state.max_event != NEVER
+        if isinstance(row, End) and state.max_event != NEVER
         else None
     )
     return Run(rows=rows, next_segment=state.next_segment, final=final)
 
 
-def _register(state: State, rows: list[Row]) -> Swap:
+def _register(state: State, part: Part, settings: Settings) -> Swap:
     start = len(state.queries)
     with uncollected():
-        queries = state.queries + tuple([_registered(state, row) for _, row in rows])
+        queries = state.queries + tuple(_registered(state, part, settings))
     numbers = np.arange(start, len(queries))
     position = np.zeros(len(queries), np.int64)
-    position[numbers] = [at for at, _ in rows]
+    position[numbers] = part.position
     return Swap(
         queries=queries,
         layers=state.layers,
@@ -138,46 +163,60 @@ def _register(state: State, rows: list[Row]) -> Swap:
     )
 
 
-def _registered(state: State, row: dict[str, Any]) -> Registered:
-    plan, version = Plan.from_json(row["plan"]), None
-    if (
-        plan.join is not None
-    ):  # the log's newest version of the layer, else the one that was there at registration
-        version = state.layers.get(plan.join.layer, row.get("layer_version"))
-    return Registered(
-        name=row["query"],
-        version=row["version"],
-        plan=plan,
-        layer_version=version,
-        since=state.max_event,
-    )
+def _registered(state: State, part: Part, settings: Settings) -> list[Registered]:
+    """The queries that registrations begin; their plans have the unit of the coordinates, those of the log metres.
+
+    Of a layer that one joins it has the version that the log has named last, else the one that was there when it was
+    registered.
+    """
+    return [
+        Registered(
+            name=name,
+            version=version,
+            plan=in_coordinates(plan, settings.unit_m),
+            layer_version=None
+            if plan.join is None
+            else state.layers.get(plan.join.layer, layer_version),
+            since=state.max_event,
+        )
+        for name, version, layer_version, plan in _asked(part)
+    ]
+
+
+def _asked(part: Part) -> Iterator[tuple[str, int, int | None, Plan]]:
+    """Of each registration the query's name and version, the layer's version, and the plan."""
+    rows = part.rows
+    if isinstance(rows, Rectangles):
+        yield from zip(
+            rows.names, rows.versions, repeat(None), plans_of(rows), strict=False
+        )
+        return
+    for number, row in chosen(rows, Registration):
+        plan = plan_of(row, int(part.position[number]))
+        yield row.query, row.version, row.layer_version, plan
 
 
 def _live(queries: tuple[Registered, ...]) -> dict[str, int]:
     return {query.name: number for number, query in enumerate(queries) if query.live}
 
 
-def _drop(state: State, rows: list[Row]) -> Swap:
-    return _ended(state, rows, "dropped")
-
-
-def _fail(state: State, rows: list[Row]) -> Swap:
+def _fail(state: State, part: Part) -> Swap:
     """Queries that cannot be judged; one that was replaced since the row was meant for its older version goes on."""
     live = _live(state.queries)
     meant = [
-        (at, row)
-        for at, row in rows
-        if row["query"] in live
-        and state.queries[live[row["query"]]].version == row["version"]
+        (at, row.query)
+        for at, row in _placed(part, Fail)
+        if row.query in live and state.queries[live[row.query]].version == row.version
     ]
     return _ended(state, meant, "failed")
 
 
-def _ended(state: State, rows: list[Row], cause: str) -> Swap:
+def _ended(state: State, rows: list[tuple[int, str]], cause: str) -> Swap:
+    """Queries that end, by name, each at its position in the log; those that are not live are passed over."""
     live, queries = _live(state.queries), list(state.queries)
     gone, position = [], np.zeros(len(queries), np.int64)
-    for at, row in rows:
-        number = live.pop(row["query"], None)
+    for at, name in rows:
+        number = live.pop(name, None)
         if number is not None:
             queries[number] = replace(queries[number], live=False)
             gone.append(number)
@@ -194,48 +233,40 @@ def _ended(state: State, rows: list[Row], cause: str) -> Swap:
     )
 
 
-def _replace(state: State, rows: list[Row]) -> Swap:
-    dropped, added = _drop(state, rows), _register(state, rows)
+def _replace(state: State, row: Replace, part: Part, settings: Settings) -> Swap:
+    at = int(part.position[0])
+    dropped = _ended(state, [(at, row.query)], "dropped")
+    added = _register(state, part, settings)
     queries = dropped.queries + added.queries[len(state.queries) :]
-    position = np.full(len(queries), rows[0][0])
     return Swap(
         queries=queries,
         layers=state.layers,
         before=dropped.before,
         after=added.after,
-        position=position,
+        position=np.full(len(queries), at),
         minus="replaced",
         plus="registered",
         keeps=False,
     )
 
 
-def _layer(state: State, rows: list[Row]) -> Swap:
-    (at, row), queries = rows[0], list(state.queries)
+def _layer(state: State, row: LayerVersion, position: int) -> Swap:
+    queries = list(state.queries)
     on_layer = [
         n
         for n, q in enumerate(queries)
-        if q.live and q.plan.join is not None and q.plan.join.layer == row["layer"]
+        if q.live and q.plan.join is not None and q.plan.join.layer == row.layer
     ]
     for number in on_layer:
-        queries[number] = replace(queries[number], layer_version=row["version"])
+        queries[number] = replace(queries[number], layer_version=row.version)
     numbers = np.array(on_layer, np.int64)
     return Swap(
         queries=tuple(queries),
-        layers={**state.layers, row["layer"]: row["version"]},
+        layers={**state.layers, row.layer: row.version},
         before=numbers,
         after=numbers,
-        position=np.full(len(queries), at),
+        position=np.full(len(queries), position),
         minus="layer",
         plus="layer",
         keeps=True,
     )
-
-
-_SWAPS = {
-    "register": _register,
-    "drop": _drop,
-    "replace": _replace,
-    "layer": _layer,
-    "fail": _fail,
-}

@@ -1,20 +1,20 @@
 """One segment of the log as one shard gets it: fixes, and the clock that all fixes of the segment drive."""
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from st_common.controls.reading import rows_of
+from st_common.controls.rows import ControlRow
 from st_common.operators.codec import attributes_of, flat_attributes, from_blob, to_blob
 from st_common.operators.fixes import Attributes
 from st_common.operators.intern import hashes_of
 from st_common.position import position_of
 from st_common.settings import PUBLIC_ID_KEY
-from st_common.uncollected import uncollected
 
 
 def _nowhere() -> np.ndarray:
@@ -35,7 +35,7 @@ class Packet:
     fix: those of the shard, or all of them where queries move (every shard must know where every object is then).
     `clock_row`, `clock_max` say where the largest event time of *all* fixes of the segment grows, and to what: every
     shard gets them, so that all agree on `now` at every row of the log (DESIGN section 3).
-    `controls` are the rows of a control segment, with their row numbers being their places. `rejects` and `nulled`
+    `controls` are the rows of a control segment in their order, and `payload` its bytes. `rejects` and `nulled`
     (by attribute: in how many fixes it could not be read) are of all the segments. Of more than one, `at` and
     `clock_at` (int32, else empty) say in which of them a fix is, and a clock's row.
     """
@@ -43,7 +43,7 @@ class Packet:
     segment: int
     rows: int
     rejects: int
-    controls: tuple[dict[str, Any], ...]
+    controls: Sequence[ControlRow]
     objects: pa.Array
     hashes: np.ndarray
     row: np.ndarray
@@ -59,6 +59,7 @@ class Packet:
     segments: int = 1
     at: np.ndarray = field(default_factory=_nowhere)
     clock_at: np.ndarray = field(default_factory=_nowhere)
+    payload: bytes = b""
 
     def positions(self) -> np.ndarray:
         """The place of each fix in the log."""
@@ -71,18 +72,21 @@ class Packet:
     def to_blob(self) -> bytes:
         """The packet as bytes."""
         meta = {name: getattr(self, name) for name in _META}
-        return to_blob(
-            {n: getattr(self, n) for n in _ARRAYS} | flat_attributes(self.attributes),
-            meta,
-        )
+        arrays = {n: getattr(self, n) for n in _ARRAYS}
+        arrays[_PAYLOAD] = np.frombuffer(self.payload, np.uint8)
+        return to_blob(arrays | flat_attributes(self.attributes), meta)
 
     @staticmethod
     def from_blob(blob: bytes) -> "Packet":
         """The packet that `to_blob` gave."""
         arrays, meta = from_blob(blob)
         fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS} | meta
+        payload = arrays[_PAYLOAD].tobytes()
+        controls = rows_of(payload, stream="", segment=meta["segment"])
         return Packet(
-            **{**fields, "controls": tuple(meta["controls"])},
+            **fields,
+            controls=controls,
+            payload=payload,
             attributes=attributes_of(arrays),
         )
 
@@ -101,15 +105,18 @@ _ARRAYS = (
     "at",
     "clock_at",
 )
-_META = ("segment", "rows", "rejects", "controls", "nulled", "segments")
+_META = ("segment", "rows", "rejects", "nulled", "segments")
+_PAYLOAD = "payload"
 _OWN_COLUMNS = frozenset({"row", "object", "event_ts", "x", "y", "gone"})
 
 
-def control_packet(segment: int, payload: bytes) -> Packet:
-    """The packet of a control segment, the same for every shard."""
-    lines = [line for line in payload.splitlines() if line]
-    with uncollected():
-        controls = tuple(json.loads(b"[" + b",".join(lines) + b"]"))
+def control_packet(segment: int, payload: bytes, *, stream: str = "") -> Packet:
+    """The packet of a control segment, the same for every shard; `stream` is named in errors.
+
+    Raises:
+        LogError: a row that this version does not know; see `rows_of`.
+    """
+    controls = rows_of(payload, stream=stream, segment=segment)
     empty = np.empty(0, np.int64)
     return Packet(
         segment=segment,
@@ -126,6 +133,7 @@ def control_packet(segment: int, payload: bytes) -> Packet:
         gone=empty.astype(np.int8),
         clock_row=empty.astype(np.int32),
         clock_max=empty,
+        payload=payload,
     )
 
 

@@ -22,7 +22,6 @@ from st_common.operators.match import LayerOf
 from st_common.operators.packet import Packet
 from st_common.operators.state import State
 from st_common.operators.timeline import Rows
-from st_common.position import position_of
 from st_common.uncollected import uncollected
 
 
@@ -123,11 +122,7 @@ def _outcomes(
     if not packet.controls:
         yield evaluate(state, _run(state, packets), settings, layer_of)
         return
-    rows = [
-        (position_of(packet.segment, row), control_row)
-        for row, control_row in enumerate(packet.controls)
-    ]
-    for part in parts(rows):
+    for part in parts(packet.segment, packet.controls):
         outcome = control(state, part, settings, layer_of)
         yield outcome
         state = replace(apply(state, outcome.delta), memo=outcome.memo)

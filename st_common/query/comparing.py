@@ -66,4 +66,4 @@ def compare_to_json(compare: Compare) -> dict[str, Any]:
 
 def compare_from_json(value: dict[str, Any]) -> Compare:
     """What `compare_to_json` gave."""
-    return Compare(box=Box(**value["box"]), negative=value.get("negative", False))
+    return Compare(**{**value, "box": Box(**value["box"])})

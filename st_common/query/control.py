@@ -1,20 +1,34 @@
-"""Queries in the control rows of a stream's log: as bytes, and back in log order."""
+"""Queries in the control rows of a stream's log: rows with plans in them to bytes, and back in log order."""
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from json.encoder import encode_basestring_ascii as quoted
-from typing import Any, Literal
+from sys import intern
+from typing import Literal
 
+from st_common.capture.control import control_rows
 from st_common.capture.log import SEGMENT_LIMIT, Log, Segment
+from st_common.controls.reading import chosen
+from st_common.controls.rectangles import Rectangles
+from st_common.controls.rows import (
+    AboutQuery,
+    ControlRow,
+    Drop,
+    Fail,
+    QueryOp,
+    Register,
+    Registration,
+    Replace,
+)
+from st_common.controls.writing import registration_to_bytes, to_bytes
 from st_common.errors import LogError
 from st_common.home import Home
-from st_common.position import position_of
-from st_common.query.plain import PlainRows, plain_rows, plan_text
-from st_common.query.plan import Plan
+from st_common.position import position_of, row_of, segment_of
+from st_common.query.plain import plan_text
+from st_common.query.plan import Box, Plan
+from st_common.query.plan_words import check_words
 
-Op = Literal["register", "replace", "drop", "fail"]
-OPS = ("register", "replace", "drop", "fail")
+Op = QueryOp
+_KINDS: dict[Op, type[Register | Replace]] = {"register": Register, "replace": Replace}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,22 +87,26 @@ class QueryRow:
 
 
 def encoded(row: QueryRow) -> bytes:
-    """The row as a line of a control segment, with its newline."""
-    parts = [f'{{"op":"{row.op}","query":{quoted(row.name)}']
-    if row.plan is not None:
-        parts.append(f',"version":{row.version},"plan":{plan_text(row.plan)}')
-        parts.append(
-            f',"text":{_text_or_null(row.text)},"owner":{_text_or_null(row.owner)}'
-        )
+    """The row as a line of a control segment, with its newline.
+
+    Raises:
+        ValueError: a registration without a plan.
+    """
+    if row.op == "drop":
+        return to_bytes(Drop(query=row.name))
     if row.op == "fail":
-        parts.append(f',"version":{row.version},"why":{_text_or_null(row.why)}')
-    if row.layer_version is not None:
-        parts.append(f',"layer_version":{row.layer_version}')
-    return "".join([*parts, "}\n"]).encode()
-
-
-def _text_or_null(text: str | None) -> str:
-    return "null" if text is None else quoted(text)
+        return to_bytes(Fail(query=row.name, version=row.version, why=row.why))
+    if row.plan is None:
+        raise ValueError(f"{row.op} of {row.name!r} has no plan")
+    return registration_to_bytes(
+        _KINDS[row.op],
+        query=row.name,
+        version=row.version,
+        plan_json=plan_text(row.plan),
+        text=row.text,
+        owner=row.owner,
+        layer_version=row.layer_version,
+    )
 
 
 def payloads(lines: Iterable[bytes]) -> list[bytes]:
@@ -105,118 +123,140 @@ def payloads(lines: Iterable[bytes]) -> list[bytes]:
     return [*parts, b"".join(part)] if part else parts
 
 
-def rows_of(
-    home: Home, stream: str, *, start: int = 0, versions: dict[str, int] | None = None
-) -> Iterator[QueryRow]:
-    """The query rows of a stream's log from segment `start` on, in log order; other control rows are passed over.
-
-    `versions` are the live queries before `start` (a drop does not carry its version); they are kept up to date.
+def plan_of(row: Registration, position: int) -> Plan:
+    """The plan of a registration that stands at a position of its stream's log.
 
     Raises:
-        LogError: a control row that is no JSON object, or a query row without its parts.
+        LogError: a part of it is missing or of another form, or is nothing that this version knows.
     """
-    log = Log(home.log(stream))
-    yield from rows_in(
-        log, log.control_segments(start), stream, {} if versions is None else versions
+    try:
+        plan = Plan.from_json(row.plan)
+        check_words(plan)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        number, stream = row_of(position) + 1, row.plan["stream"]
+        raise LogError(
+            f"segment {segment_of(position)} of stream {stream}: row {number} is no control row: "
+            f"the plan of query {row.query!r} has a part that is unknown, or lacks one: {error}",
+            hint="a newer version of Fairway wrote it: go on with that version; else restore the segment from a copy",
+        ) from error
+    return plan
+
+
+def plans_of(rows: Rectangles) -> list[Plan]:
+    """The plans of registrations that stand in columns, in their order: equal to those of reading row by row."""
+    return [
+        Plan(
+            stream=intern(stream),  # one text for a million plans
+            inside=Box(minx=minx, miny=miny, maxx=maxx, maxy=maxy),
+        )
+        for stream, (minx, miny, maxx, maxy) in zip(
+            rows.streams, rows.corners.tolist(), strict=True
+        )
+    ]
+
+
+def rows_of(home: Home, stream: str) -> Iterator[QueryRow]:
+    """The query rows of a stream's log, in log order; other control rows are passed over.
+
+    Raises:
+        LogError: a control row that this version does not know, or a drop of a query that is none.
+    """
+    log, versions = Log(home.log(stream)), dict[str, int]()
+    for segment in log.control_segments(0):
+        yield from query_rows(control_rows(log, segment), stream, segment, versions)
+
+
+def query_rows(
+    rows: Sequence[ControlRow],
+    stream: str,
+    segment: Segment,
+    versions: MutableMapping[str, int],
+    *,
+    brief: bool = False,
+) -> Iterator[QueryRow]:
+    """The query rows among those of a control segment.
+
+    `versions` are those of the live queries before it, by name (a drop does not carry its version); they are kept up
+    to date. `brief` rows have no plan: making those of a hundred thousand takes seconds.
+
+    Raises:
+        LogError: a drop of a query that is none, or a plan that cannot be made.
+    """
+    for number, row, version in numbered(rows, stream, segment, versions):
+        yield query_row(row, version, stream, segment, number, brief=brief)
+
+
+def query_row(
+    row: AboutQuery,
+    version: int,
+    stream: str,
+    segment: Segment,
+    number: int,
+    *,
+    brief: bool = False,
+) -> QueryRow:
+    """A row of a control segment with its place; of a drop, `version` is the one that it ends."""
+    position = position_of(segment.number, number)
+    if not isinstance(row, Registration):
+        return QueryRow(
+            name=row.query,
+            version=version,
+            op=row.op,
+            stream=stream,
+            position=position,
+            arrival_us=segment.arrival_us,
+            why=row.why if isinstance(row, Fail) else None,
+        )
+    return QueryRow(
+        name=row.query,
+        version=version,
+        op=row.op,
+        stream=stream,
+        position=position,
+        arrival_us=segment.arrival_us,
+        plan=None if brief else plan_of(row, position),
+        text=row.text,
+        owner=row.owner,
+        layer_version=row.layer_version,
     )
 
 
-def rows_in(
-    log: Log,
-    segments: Iterable[Segment],
-    stream: str,
-    versions: dict[str, int],
-    *,
-    only: int | None = None,
-    brief: bool = False,
-) -> Iterator[QueryRow]:
-    """The query rows of some control segments, as `rows_of`; with `only` those that stand in that row of theirs.
-
-    `brief` rows have no plan: reading those of a hundred thousand takes seconds.
-    """
-    for segment in segments:
-        yield from rows_of_segment(
-            log.read(segment), stream, segment, versions, only=only, brief=brief
-        )
-
-
-def rows_of_segment(
-    payload: bytes,
+def numbered(
+    rows: Sequence[ControlRow],
     stream: str,
     segment: Segment,
-    versions: dict[str, int],
-    *,
-    only: int | None = None,
-    brief: bool = False,
-) -> Iterator[QueryRow]:
-    """The query rows of one control segment; see `rows_in`."""
-    for number, value in values_of(payload, stream, segment, versions, only=only):
-        yield _row(value, stream, segment, number, brief=brief)
+    versions: MutableMapping[str, int],
+) -> Iterator[tuple[int, AboutQuery, int]]:
+    """The rows about queries, each with its number in its segment and its version; see `query_rows`."""
+    for number, row in chosen(rows, AboutQuery):
+        if isinstance(row, Registration | Fail):
+            version = row.version
+        else:
+            version = _dropped(row, versions, stream, segment, number)
+        # `fail` may come after a newer one
+        versions[row.query] = max(version, versions.get(row.query, 0))
+        yield number, row, version
 
 
-def plain_in(payload: bytes, versions: dict[str, int]) -> PlainRows | None:
-    """A control segment as columns where it has rectangles alone (see `plain_rows`); `versions` are kept up to date."""
-    plain = plain_rows(payload)
-    if plain is not None:
-        for name, version in zip(plain.names, plain.versions, strict=True):
-            versions[name] = max(version, versions.get(name, 0))
-    return plain
-
-
-def values_of(
-    payload: bytes,
+def _dropped(
+    row: AboutQuery,
+    versions: Mapping[str, int],
     stream: str,
     segment: Segment,
-    versions: dict[str, int],
-    *,
-    only: int | None = None,
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The query rows of one control segment as JSON values with a version, and their numbers; see `rows_in`."""
-    for number, line in enumerate(payload.split(b"\n")):
-        wanted = line and only in (None, number)
-        value = _decoded(line, stream, segment, number, versions) if wanted else None
-        if value is not None:
-            yield number, value
-
-
-def _decoded(
-    line: bytes, stream: str, segment: Segment, number: int, versions: dict[str, int]
-) -> dict[str, Any] | None:
+    number: int,
+) -> int:
+    """The version that a drop ends."""
     try:
-        value: dict[str, Any] = json.loads(line)
-        if value["op"] not in OPS:
-            return None
-        name = value["query"]
-        version = versions[name] if value["op"] == "drop" else value["version"]
-        versions[name] = max(
-            version, versions.get(name, 0)
-        )  # `fail` may come after a newer one
-    except (ValueError, KeyError, TypeError) as error:
+        return versions[row.query]
+    except KeyError:
         raise LogError(
-            f"segment {segment.number} of stream {stream}: row {number + 1} is no control row"
-        ) from error
-    return {**value, "version": version}
+            f"segment {segment.number} of stream {stream}: row {number + 1} is no control row: "
+            f"it drops {row.query!r}, which is not registered",
+            hint="restore the segment from a copy",
+        ) from None
 
 
-def _row(
-    value: dict[str, Any], stream: str, segment: Segment, number: int, *, brief: bool
-) -> QueryRow:
-    planned = value["op"] in ("register", "replace") and not brief
-    try:
-        return QueryRow(
-            name=value["query"],
-            version=value["version"],
-            op=value["op"],
-            stream=stream,
-            position=position_of(segment.number, number),
-            arrival_us=segment.arrival_us,
-            plan=Plan.from_json(value["plan"]) if planned else None,
-            text=value.get("text"),
-            owner=value.get("owner"),
-            layer_version=value.get("layer_version"),
-            why=value.get("why"),
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise LogError(
-            f"segment {segment.number} of stream {stream}: row {number + 1} is no control row"
-        ) from error
+def note_versions(rows: Rectangles, versions: MutableMapping[str, int]) -> None:
+    """Keeps the versions of queries up to date by registrations that stand in columns; see `query_rows`."""
+    for name, version in zip(rows.names, rows.versions, strict=True):
+        versions[name] = max(version, versions.get(name, 0))

@@ -8,14 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from st_common import tables
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
+from st_common.controls.rectangles import Rectangles
+from st_common.controls.rows import Register, Registration
 from st_common.home import Home
 from st_common.position import position_of
-from st_common.query.control import QueryRow, plain_in, values_of
+from st_common.query.control import QueryRow, note_versions, numbered, plan_of
 from st_common.query.lookup import logged_streams
-from st_common.query.plain import PlainRows
-from st_common.query.plan import VERSION, Plan
+from st_common.query.plan import VERSION
 from st_common.uncollected import uncollected
 
 _CLOCKS = 1000  # control segments without a query (clock rows) that are read again rather than remembered by a commit
@@ -72,48 +74,49 @@ def _of_segment(
     log: Log, segment: Segment, stream: str, versions: dict[str, int]
 ) -> pa.Table:
     """The query rows of one control segment; their plans are not taken apart, which a million would take long for."""
-    payload = log.read(segment)
-    plain = plain_in(payload, versions)
-    if plain is not None:
-        return _of_plain(plain, stream, position_of(segment.number, 0))
-    found = list(values_of(payload, stream, segment, versions))
-    rows = [value for _, value in found]
+    read = control_rows(log, segment)
+    if isinstance(read, Rectangles):
+        note_versions(read, versions)
+        return _of_rectangles(read, stream, position_of(segment.number, 0))
+    found = list(numbered(read, stream, segment, versions))
+    asked = [row if isinstance(row, Registration) else None for _, row, _ in found]
+    positions = [position_of(segment.number, number) for number, _, _ in found]
     values = {
-        "name": [row["query"] for row in rows],
-        "version": [row["version"] for row in rows],
-        "op": [row["op"] for row in rows],
-        "position": [position_of(segment.number, number) for number, _ in found],
-        "plan": [_plan_text(row.get("plan")) for row in rows],
-        "text": [row.get("text") for row in rows],
-        "owner": [row.get("owner") for row in rows],
-        "stream": [stream] * len(rows),
+        "name": [row.query for _, row, _ in found],
+        "version": [version for _, _, version in found],
+        "op": [row.op for _, row, _ in found],
+        "position": positions,
+        "plan": [
+            row and _plan_text(row, at)
+            for row, at in zip(asked, positions, strict=True)
+        ],
+        "text": [row and row.text for row in asked],
+        "owner": [row and row.owner for row in asked],
+        "stream": [stream] * len(found),
     }
     return pa.table(values, schema=_schema())
 
 
-def _of_plain(plain: PlainRows, stream: str, first: int) -> pa.Table:
+def _of_rectangles(rows: Rectangles, stream: str, first: int) -> pa.Table:
     """The rows of a control segment that has rectangles alone, from `first` on."""
-    count = len(plain)
+    count = len(rows)
     values = {
-        "name": plain.names,
-        "version": plain.versions,
-        "op": pa.repeat("register", count),
+        "name": rows.names,
+        "version": rows.versions,
+        "op": pa.repeat(Register.op, count),
         "position": np.arange(first, first + count),
-        "plan": list(plain.plan_texts()),
-        "text": plain.texts,
-        "owner": plain.owners,
+        "plan": list(rows.plan_texts()),
+        "text": rows.texts,
+        "owner": rows.owners,
         "stream": pa.repeat(stream, count),
     }
     return pa.table(values, schema=_schema())
 
 
-def _plan_text(plan: dict[str, Any] | None) -> str | None:
-    """A plan's text in the present version."""
-    if plan is None:
-        return None
-    return json.dumps(
-        plan if plan.get("v") == VERSION else Plan.from_json(plan).to_json()
-    )
+def _plan_text(row: Registration, position: int) -> str:
+    """The text of a plan in the present version."""
+    is_present = row.plan["v"] == VERSION
+    return json.dumps(row.plan if is_present else plan_of(row, position).to_json())
 
 
 class _Versions(dict[str, int]):

@@ -72,6 +72,5 @@ def _sliding_to_json(window: Sliding) -> dict[str, Any]:
 
 def _sliding_from_json(value: dict[str, Any]) -> Sliding:
     slide = value.get("slide")
-    return Sliding(
-        range=Extent(**value["range"]), slide=Extent(**slide) if slide else None
-    )
+    extents = {"range": Extent(**value["range"])}
+    return Sliding(**{**value, **extents, "slide": Extent(**slide) if slide else None})

@@ -7,15 +7,18 @@ they say up to which control segment they have read, and are believed as long as
 import json
 import threading
 import zlib
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from st_common.capture.control import control_row, control_rows
 from st_common.capture.log import Log, Segment
+from st_common.controls.rectangles import Rectangles
+from st_common.controls.rows import AboutQuery, ControlRow, Drop
 from st_common.errors import LogError, MissingError
 from st_common.home import Home
 from st_common.position import position_of, row_of, segment_of
-from st_common.query.control import QueryRow, plain_in, rows_in, rows_of_segment
+from st_common.query.control import QueryRow, note_versions, query_row, query_rows
 from st_common.storage import LocalStorage
 
 FILE = "known.json"
@@ -138,17 +141,13 @@ def row_at(home: Home, brief: QueryRow) -> QueryRow:
         LogError: it stands there no more.
     """
     log, number = Log(home.log(brief.stream)), segment_of(brief.position)
-    segments = log.segments(number, end=number + 1)
-    rows = rows_in(
-        log,
-        segments,
-        brief.stream,
-        {brief.name: brief.version},
-        only=row_of(brief.position),
-    )
-    for row in rows:
-        if row.name == brief.name:
-            return row
+    for segment in log.segments(number, end=number + 1):
+        row = control_row(log, segment, row_of(brief.position))
+        if isinstance(row, AboutQuery) and row.query == brief.name:
+            version = brief.version if isinstance(row, Drop) else row.version
+            return query_row(
+                row, version, brief.stream, segment, row_of(brief.position)
+            )
     raise LogError(
         f"segment {number} of stream {brief.stream} has no row of query {brief.name!r}"
     )
@@ -165,7 +164,7 @@ def _caught_up(home: Home, stream: str, of: Of) -> tuple[Of, int]:
     versions = {name: brief[0] for name, brief in names.items()}
     read = 0
     for segment in segments:
-        briefs = _briefs(log.read(segment), stream, segment, versions)
+        briefs = _briefs(control_rows(log, segment), stream, segment, versions)
         read += len(briefs)
         names.update(brief for brief in briefs if brief is not None)
     return Of(
@@ -174,24 +173,27 @@ def _caught_up(home: Home, stream: str, of: Of) -> tuple[Of, int]:
 
 
 def _briefs(
-    payload: bytes, stream: str, segment: Segment, versions: dict[str, int]
+    rows: Sequence[ControlRow],
+    stream: str,
+    segment: Segment,
+    versions: dict[str, int],
 ) -> "list[tuple[str, Brief] | None]":
     """For each query row of a control segment what its name is now; None where it is registered as before."""
-    plain = plain_in(payload, versions)
-    if plain is not None:
-        rows = enumerate(
-            zip(plain.names, plain.versions, strict=True),
+    if isinstance(rows, Rectangles):
+        note_versions(rows, versions)
+        named = enumerate(
+            zip(rows.names, rows.versions, strict=True),
             position_of(segment.number, 0),
         )
         return [
             (name, (version, True, position, segment.arrival_us))
-            for position, (name, version) in rows
+            for position, (name, version) in named
         ]
     return [
         None
         if row.op == "fail"
         else (row.name, (row.version, row.live, row.position, row.arrival_us))
-        for row in rows_of_segment(payload, stream, segment, versions, brief=True)
+        for row in query_rows(rows, stream, segment, versions, brief=True)
     ]
 
 

@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from st_common.query.record import values_of
 
+Total = Literal["sum", "max", "min"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -35,7 +37,7 @@ class GroupNearest:
     """The `k` objects with the least sum, maximum or minimum of distances to several places; ties as in `Nearest`."""
 
     k: int
-    total: Literal["sum", "max", "min"]
+    total: Total
     places: tuple[Place, ...]
 
 

@@ -1,10 +1,11 @@
 """What a query asks, apart from its text: the one thing that engines read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from sys import intern
 from typing import Any, Literal
 
+from st_common.controls.rows import PLAN_VERSION
 from st_common.query.comparing import (
     Compare,
     Transform,
@@ -47,7 +48,8 @@ __all__ = [
     "Region",
     "Window",
 ]
-VERSION = 3  # of a plan as JSON; older ones are read as well
+VERSION = PLAN_VERSION
+"""Of a plan as JSON; older ones are read as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +188,7 @@ class Plan:
         return value
 
     @staticmethod
-    def from_json(value: dict[str, Any]) -> "Plan":
+    def from_json(value: Mapping[str, Any]) -> "Plan":
         """The plan that `to_json` gave, in this version or in an older one."""
         get = value.get
         inside, neighbours, join, pairs = (

@@ -5,14 +5,17 @@ changes`, deliveries, another stream's log - passes of an ISTREAM query only +, 
 query + and 0. The version of the plan that made a change decides, so a query that is replaced changes its stream there.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log
+from st_common.controls.reading import chosen
+from st_common.controls.rectangles import Rectangles
+from st_common.controls.rows import ControlRow, Registration
 from st_common.home import Home
 
 PASSED: Mapping[str, Sequence[int]] = {
@@ -20,7 +23,6 @@ PASSED: Mapping[str, Sequence[int]] = {
     "dstream": (-1,),
     "rstream": (1, 0),
 }
-_OPS = ("register", "replace")
 
 
 class Outlet:
@@ -62,19 +64,20 @@ class Outlet:
         end = self._log.end()
         if end > self._read:
             for segment in self._log.control_segments(self._read):
-                for line in self._log.read(segment).split(b"\n"):
-                    if b'stream"' in line and b'"emit"' in line:
-                        self._note(json.loads(line))
+                self._note(control_rows(self._log, segment))
             self._sets = {
                 emit: pa.array(keys, pa.string()) for emit, keys in self._keys.items()
             }
             self._read = end
         return any(self._keys.values())
 
-    def _note(self, row: Mapping[str, Any]) -> None:
-        emit = row["plan"].get("emit") if row.get("op") in _OPS else None
-        if emit in self._keys:
-            self._keys[emit].append(f"{row['version']}/{row['query']}")
+    def _note(self, rows: Sequence[ControlRow]) -> None:
+        if isinstance(rows, Rectangles):
+            return  # such a query gives all of its changes
+        for _, row in chosen(rows, Registration):
+            emit = row.plan.get("emit")
+            if emit in self._keys:
+                self._keys[emit].append(f"{row.version}/{row.query}")
 
 
 def _made(rows: pa.Table) -> Any:

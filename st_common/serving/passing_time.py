@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from st_common.capture.control import may_say, write_clock, write_end
+from st_common.capture.control import control_rows, write_clock, write_end
 from st_common.capture.log import Log
+from st_common.controls.reading import chosen
+from st_common.controls.rows import End
 from st_common.home import Home
 from st_common.operators.fixes import NEVER
-from st_common.operators.packet import control_packet
 from st_common.ops.status import read_status
 from st_common.position import segment_of
 
@@ -49,13 +50,8 @@ def time_now(home: Home, stream: str, before: SourceTime) -> SourceTime:
     log, end = Log(home.log(stream)), segment_of(status.position)
     ended = before.ended
     for segment in log.control_segments(before.seen) if end > before.seen else []:
-        payload = log.read(segment) if segment.number < end else b""
-        rows = (
-            control_packet(segment.number, payload).controls
-            if may_say(payload, "end")
-            else ()
-        )
-        ended = segment.number if any(row["op"] == "end" for row in rows) else ended
+        rows = control_rows(log, segment) if segment.number < end else ()
+        ended = segment.number if any(chosen(rows, End)) else ended
     clock_us = (
         before.clock_us
         if status.now_ts is None

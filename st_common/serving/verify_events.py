@@ -54,11 +54,11 @@ class Clock:
 
 
 def clock_of(fixes: pd.DataFrame, marks: pd.DataFrame, times: Times) -> Clock:
-    """The clock over fixes and clock rows (columns `position`, `ts`, `op`), each in log order."""
-    both = pd.concat([fixes[["position", "ts"]].assign(op="fix"), marks]).sort_values(
-        "position", kind="stable"
-    )
-    ts, is_end = both["ts"].to_numpy(np.int64), (both["op"] == "end").to_numpy()
+    """The clock over fixes and clock rows (columns `position`, `ts`, `is_end`), each in log order."""
+    both = pd.concat(
+        [fixes[["position", "ts"]].assign(is_end=False), marks]
+    ).sort_values("position", kind="stable")
+    ts, is_end = both["ts"].to_numpy(np.int64), both["is_end"].to_numpy(bool)
     if is_end.any() and times.lateness_us:
         highest, highs = NEVER, []
         for end, at in zip(

@@ -7,6 +7,8 @@ import pandas as pd
 import pyarrow as pa
 
 from st_common import tables
+from st_common.controls.rows import Clock as ClockRow
+from st_common.controls.rows import End
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.serving.verify_events import Clock, Times, clock_of, events_of
@@ -69,12 +71,12 @@ def history_of(
     )
     marks = pd.DataFrame(
         [
-            (at, row.get("ts", 0), row["op"])
+            (at, row.ts_us if isinstance(row, ClockRow) else 0, isinstance(row, End))
             for at, row in controls
-            if row["op"] in ("clock", "end")
+            if isinstance(row, ClockRow | End)
         ],
-        columns=["position", "ts", "op"],
-    ).astype({"position": np.int64, "ts": np.int64})
+        columns=["position", "ts", "is_end"],
+    ).astype({"position": np.int64, "ts": np.int64, "is_end": bool})
     clock = clock_of(fixes, marks, times)
     of = Lookup(attributes=tuple(stream.attributes), geographic=stream.geographic)
     return History(

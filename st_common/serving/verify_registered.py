@@ -1,15 +1,23 @@
 """Which queries are registered at a place of the log, over which versions of their layers."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log
+from st_common.controls.rows import (
+    ControlRow,
+    Drop,
+    Fail,
+    LayerVersion,
+    Registration,
+)
 from st_common.position import position_of
+from st_common.query.control import plan_of
 from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
 
-Controls = list[tuple[int, dict[str, Any]]]
+Controls = list[tuple[int, ControlRow]]
 """Positions and control rows."""
 
 
@@ -27,9 +35,9 @@ class Registered:
 def controls_of(log: Log, end: int) -> Controls:
     """The control rows of a log before a position, each with its own, in their order."""
     rows = [
-        (position_of(segment.number, number), json.loads(line))
+        (position_of(segment.number, number), row)
         for segment in log.control_segments(0, clocks=True)
-        for number, line in enumerate(log.read(segment).splitlines())
+        for number, row in enumerate(control_rows(log, segment))
     ]
     return [(position, row) for position, row in rows if position < end]
 
@@ -39,36 +47,39 @@ def registered_by(controls: Controls, unit_m: float) -> dict[str, Registered]:
     found: dict[str, Registered] = {}
     layers: dict[str, int] = {}
     for at, row in controls:
-        if row["op"] in ("register", "replace"):
-            plan = in_coordinates(Plan.from_json(row["plan"]), unit_m)
-            found.pop(row["query"], None)
-            version = (
-                layers.get(plan.join.layer, row.get("layer_version"))
-                if plan.join
-                else None
-            )
-            versions = () if version is None else ((at, version),)
-            found[row["query"]] = Registered(
-                name=row["query"],
-                version=row["version"],
-                plan=plan,
-                position=at,
-                layers=versions,
-            )
-        elif row["op"] == "drop" or (row["op"] == "fail" and _is_meant(found, row)):
-            found.pop(row["query"], None)
-        elif row["op"] == "layer":
-            layers[row["layer"]] = row["version"]
+        if isinstance(row, Registration):
+            found.pop(row.query, None)
+            found[row.query] = _registered(row, at, layers, unit_m)
+        elif isinstance(row, Drop) or (isinstance(row, Fail) and _is_meant(found, row)):
+            found.pop(row.query, None)
+        elif isinstance(row, LayerVersion):
+            layers[row.layer] = row.version
             found |= {name: _reloaded(query, at, row) for name, query in found.items()}
     return found
 
 
-def _reloaded(query: Registered, at: int, row: dict[str, Any]) -> Registered:
-    if query.plan.join is None or query.plan.join.layer != row["layer"]:
+def _registered(
+    row: Registration, at: int, layers: Mapping[str, int], unit_m: float
+) -> Registered:
+    plan, version = in_coordinates(plan_of(row, at), unit_m), None
+    if plan.join is not None:
+        version = layers.get(plan.join.layer, row.layer_version)
+    versions = () if version is None else ((at, version),)
+    return Registered(
+        name=row.query,
+        version=row.version,
+        plan=plan,
+        position=at,
+        layers=versions,
+    )
+
+
+def _reloaded(query: Registered, at: int, row: LayerVersion) -> Registered:
+    if query.plan.join is None or query.plan.join.layer != row.layer:
         return query
-    return replace(query, layers=(*query.layers, (at, row["version"])))
+    return replace(query, layers=(*query.layers, (at, row.version)))
 
 
-def _is_meant(found: dict[str, Registered], row: dict[str, Any]) -> bool:
+def _is_meant(found: Mapping[str, Registered], row: Fail) -> bool:
     """Whether a row `fail` is about the version that is registered."""
-    return row["query"] in found and found[row["query"]].version == row["version"]
+    return row.query in found and found[row.query].version == row.version

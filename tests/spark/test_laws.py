@@ -154,3 +154,16 @@ def test_a_hole_in_the_log_stops_the_stream_with_one_clear_error(spark, tmp_path
     next(home.log("grid").glob("segments/*/000000000001.seg")).unlink()
     with pytest.raises(Exception, match=r"segment 1|number 1|000000000001"):
         run_stream(spark, home, stream)
+
+
+@pytest.mark.spec("S2")
+def test_a_control_row_that_nobody_knows_stops_the_stream_with_one_clear_error(
+    spark, tmp_path
+):
+    home, stream = Home(tmp_path), settings_of("grid", oracle.Rules())
+    log = bare_log(home.log("grid"))
+    log.append(b"object,t,x,y,gone\na,1,1,1,\n", arrival_us=0)
+    log.append(b'{"op":"pause","until":5}\n', arrival_us=0, control=True)
+    says = r'LogError: segment 1 of stream grid: row 1 .*"pause".*newer version'
+    with pytest.raises(Exception, match=says):
+        run_stream(spark, home, stream)

@@ -1,5 +1,6 @@
 """Every import contract is kept by the code as it is, and broken by code that it is there to keep out."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -140,6 +141,40 @@ def test_every_contract_has_a_planted_violation():
 )
 def test_the_top_level_names_the_parts_of_the_pipeline(name: str):
     assert (ROOT / name).exists()
+
+
+# Where the word is no row of a log: the column of a table, and what `fairway why --json` shows.
+OTHER_OPS = {
+    "st_common/query/derived.py",
+    "st_common/serving/why.py",
+}
+
+
+def _words(path: Path) -> set[str]:
+    """The texts in a module, those of bytes as well."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    texts = {value for value in values if isinstance(value, str)}
+    return texts | {
+        value.decode("latin1") for value in values if isinstance(value, bytes)
+    }
+
+
+def _names_an_op(path: Path) -> bool:
+    return any(word == "op" or '"op"' in word for word in _words(path))
+
+
+def test_control_rows_are_written_and_read_in_one_folder():
+    """The oracle and what makes rows for it have a reader of their own: they share no code with the product."""
+    own = ("st_common/controls/", "st_common/testing/")
+    found = {
+        str(path.relative_to(ROOT))
+        for folder in ("st_common", "jobs", "dags", "bench", "tools", "demo")
+        for path in (ROOT / folder).rglob("*.py")
+        if _names_an_op(path)
+    }
+    assert {path for path in found if not path.startswith(own)} == OTHER_OPS
+    assert any(path.startswith("st_common/controls/") for path in found)
 
 
 # Longer since their lines hold one idea each; to be parted.

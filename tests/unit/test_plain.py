@@ -7,15 +7,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from st_common.capture.control import may_say
 from st_common.capture.log import Log
+from st_common.controls.rectangles import rectangles_of
 from st_common.home import Home
 from st_common.levels.latest import Focals
 from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
 from st_common.query.derived import _of_segment
 from st_common.query.known import forget, known
-from st_common.query.plain import plain_rows, plan_text
+from st_common.query.plain import plan_text
 from st_common.query.plan import Aggregate, Plan
 from st_common.query.region import Box, Circle, MovingBox
 
@@ -90,7 +90,7 @@ OTHERS = (
 
 def test_rectangles_alone_are_read_as_columns():
     payload = b"".join(lines_of(200, 1))
-    plain = plain_rows(payload)
+    plain = rectangles_of(payload)
     rows = [json.loads(line) for line in payload.splitlines()]
     assert plain is not None
     assert plain.names == [row["query"] for row in rows]
@@ -103,7 +103,7 @@ def test_rectangles_alone_are_read_as_columns():
 @pytest.mark.parametrize("at", [0, 77, 150])
 def test_a_segment_with_any_other_row_is_read_row_by_row(other, at):
     lines = list(lines_of(150, 2))
-    assert plain_rows(b"".join([*lines[:at], other + b"\n", *lines[at:]])) is None
+    assert rectangles_of(b"".join([*lines[:at], other + b"\n", *lines[at:]])) is None
 
 
 @given(st.integers(0, 1 << 32))
@@ -116,7 +116,7 @@ def test_bytes_that_are_damaged_are_read_as_columns_only_where_rows_say_the_same
         payload[at : at + rng.randint(0, 2)] = rng.choice(
             [b'"', b"}", b"{", b"\n", b",", b"1", b"e", b"-", b"\xff", b"a"]
         )
-    plain = plain_rows(bytes(payload))
+    plain = rectangles_of(bytes(payload))
     if plain is not None:
         rows = [json.loads(line) for line in bytes(payload).splitlines()]
         assert [row["op"] for row in rows] == ["register"] * len(plain)
@@ -133,31 +133,13 @@ def test_the_table_and_the_names_are_those_of_reading_row_by_row(tmp_path, monke
     (segment,) = log.control_segments(0)
     told = []
     for least in (1, 1 << 30):
-        monkeypatch.setattr("st_common.query.plain._LEAST_ROWS", least)
+        monkeypatch.setattr("st_common.controls.rectangles._LEAST_ROWS", least)
         versions = {}
         forget()
         table = _of_segment(log, segment, "grid", versions)
         told.append((table.to_pylist(), versions, known(home, ["grid"]).streams))
     assert told[0] == told[1]
     assert len(told[0][0]) == 300
-
-
-@pytest.mark.spec("S4")
-@given(
-    st.sampled_from(["clock", "end", "focal"]),
-    texts,
-    texts,
-    st.booleans(),
-    st.booleans(),
-)
-def test_a_word_is_not_looked_for_only_where_no_json_has_it(
-    word, name, value, is_ascii, is_spelled
-):
-    text = json.dumps({name: [value], "op": word}, ensure_ascii=is_ascii)
-    if is_spelled:
-        text = text.replace(word, "".join(f"\\u{ord(letter):04x}" for letter in word))
-    assert may_say(text.encode(), word)
-    assert not may_say(json.dumps({"ends": "the clocks, focal end"}).encode(), word)
 
 
 actions = st.lists(

@@ -1,0 +1,1 @@
+"""Control rows: what stands in a log beside records. Their kinds, the one writer of them, and the one reader."""

@@ -1,0 +1,86 @@
+"""Control rows as bytes: a line of JSON each. Nobody else writes them.
+
+The form of each kind is that of the first version that had it, so that a log is the same whoever writes it.
+"""
+
+import json
+from collections.abc import Iterable
+from json.encoder import encode_basestring_ascii as quoted
+
+from st_common.controls.rows import (
+    Clock,
+    ControlRow,
+    Drop,
+    Fail,
+    LayerVersion,
+    Reading,
+    Register,
+    Registration,
+    Replace,
+)
+
+
+def to_bytes(row: ControlRow) -> bytes:
+    r"""The row as a line of a control segment, with its newline.
+
+    >>> to_bytes(Clock(ts_us=5))
+    b'{"op": "clock", "ts": 5}\n'
+    """
+    if isinstance(row, Registration):
+        plan_json = json.dumps(row.plan, separators=(",", ":"))
+        return registration_to_bytes(
+            type(row),
+            query=row.query,
+            version=row.version,
+            plan_json=plan_json,
+            text=row.text,
+            owner=row.owner,
+            layer_version=row.layer_version,
+        )
+    return f"{_text_of(row)}\n".encode()
+
+
+def payload_of(rows: Iterable[ControlRow]) -> bytes:
+    """The rows as the payload of a control segment, in their order."""
+    return b"".join(map(to_bytes, rows))
+
+
+def registration_to_bytes(
+    kind: type[Register | Replace],
+    *,
+    query: str,
+    version: int,
+    plan_json: str,
+    text: str | None,
+    owner: str | None,
+    layer_version: int | None,
+) -> bytes:
+    """A row `Register` or `Replace` as a line, of a plan that is JSON text already: so are those of a million."""
+    layer = "" if layer_version is None else f',"layer_version":{layer_version}'
+    return (
+        f'{{"op":"{kind.op}","query":{quoted(query)},"version":{version},"plan":{plan_json},'
+        f'"text":{_text_or_null(text)},"owner":{_text_or_null(owner)}{layer}}}\n'
+    ).encode()
+
+
+def _text_of(row: ControlRow) -> str:
+    match row:
+        case Drop():
+            return f'{{"op":"drop","query":{quoted(row.query)}}}'
+        case Fail():
+            about = f'"query":{quoted(row.query)},"version":{row.version}'
+            return f'{{"op":"fail",{about},"why":{_text_or_null(row.why)}}}'
+        case LayerVersion():
+            said = {"layer": row.layer, "version": row.version}
+        case Clock():
+            delay = {} if row.delay_us is None else {"delay_us": row.delay_us}
+            said = {"ts": row.ts_us, **delay}
+        case Reading():
+            said = {"reading": row.reading}
+        case _:
+            said = {}
+    return json.dumps({"op": row.op, **said})
+
+
+def _text_or_null(text: str | None) -> str:
+    return "null" if text is None else quoted(text)
