@@ -55,7 +55,10 @@ class FrameClock:
 
     def slides(self, until: int) -> np.ndarray:
         """The ticks up to a time at which the clock moves windows, of those that were not judged yet."""
-        first, specs = int(self._turn.clock.value[0]), self._specs
+        specs = self._specs
+        # Before the first row of all nothing moves: a window's slide may begin before the stream has a time.
+        earliest = int(self._rows.tick.min(initial=LAST))
+        first = max(int(self._turn.clock.value[0]), earliest)
         frame = specs.place[self._rows.queries(self._index)]
         parts = [np.empty(0, np.int64)]
         for window in range(specs.width):

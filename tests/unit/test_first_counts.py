@@ -128,3 +128,13 @@ def test_counts_registered_before_all_fixes_follow_brute_force(seed):
     assert told(found, order) == told_by_oracle(
         oracle.judge(rows, rules=case.rules).changes
     )
+
+
+@pytest.mark.spec("G9", "W4")
+def test_a_window_whose_slide_begins_before_the_first_fix_tells_nothing_of_then():
+    text = "SELECT COUNT(DISTINCT object) FROM cars [RANGE 10 s, SLIDE 3.5 s]"
+    (statement,) = parse(f"REGISTER QUERY q AS {text}")
+    rows = log(register("q", statement.plan), fix("b", 980.5, 5.5))
+    case = Case(rows=tuple(rows), layers={}, rules=Rules())
+    changes, _, order = run_steps(case, Segmentation(cuts=(1,), batches=()))
+    assert told(changes, order) == []
