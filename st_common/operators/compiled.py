@@ -54,11 +54,11 @@ class Compiled:
     the skeleton, `pairs` join objects with objects (see `is_spread`), `moving_joins` with a layer below a region that
     moves; `following` are those of both that go with an object. What a frame asks of last fixes is among these.
     The other columns have a flag per query: further fixes of members are told, an aggregate stands above, there is a
-    window or a frame, there is a frame, everything is told again at each result, columns are selected, members are told
-    with the time until which they stay, objects are paired, the query is this shard's. Then, per query:
-    its aggregate's `function` (a text, None without), its window in microseconds and in fixes (-1 without), and the
-    largest event time when it was registered; `early` are those at ticks that were there before any. `order` says which
-    operators stand below the spatial ones.
+    window or a frame, there is a frame, everything is told again at each result, columns are selected, members are
+    told with the time until which they stay, objects are paired, different values are counted, the query is this
+    shard's. Then, per query: its aggregate's `function` (a text, None without), its window in microseconds and in
+    fixes (-1 without), and the largest event time when it was registered; `early` are those at ticks that were there
+    before any. `order` says which operators stand below the spatial ones.
     """
 
     fixwise: QuerySet
@@ -77,6 +77,7 @@ class Compiled:
     selecting: np.ndarray
     valid_until: np.ndarray
     paired: np.ndarray
+    counts_different: np.ndarray
     mine: np.ndarray
     function: np.ndarray
     window_us: np.ndarray
@@ -110,6 +111,7 @@ _FLAGS = (
     "selecting",
     "valid_until",
     "paired",
+    "counts_different",
     "function",
     "window_us",
     "window_tuples",

@@ -8,12 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.changed_queries import ChangedQueries
-from st_common.operators.codec import flat, flat_attributes, from_blob, to_blob, unflat
-from st_common.operators.entries import Entries
+from st_common.operators.codec import flat_attributes, from_blob, to_blob
 from st_common.operators.fixes import LastFixes
-from st_common.operators.frame_rows import FrameRows, Tracks
-from st_common.operators.groups import Groups
 from st_common.operators.keys import merged, without
+from st_common.operators.memories import (
+    Changes,
+    changes_from_arrays,
+    changes_to_arrays,
+    names_of,
+)
 from st_common.operators.registered import Queries
 from st_common.operators.state import (
     OBJECT_SHIFT,
@@ -24,7 +27,7 @@ from st_common.operators.state import (
     fixes_from_arrays,
 )
 
-FORMAT = 5  # of the bytes of a delta; one of another format is refused
+FORMAT = 6  # of the bytes of a delta; one of another format is refused
 
 
 def _ints() -> np.ndarray:
@@ -38,10 +41,9 @@ class Delta:
     `touched` are the objects whose last fix or answer changed, sorted, with their new `fixes`; `answer` are all keys
     of the touched objects after the run. New objects, partners and targets are numbered on. `changed_queries` is set
     when queries changed; the answer then changes by the keys `answer_minus` and `answer_plus` as well, of any object.
-    Answers at ticks change by the keys `tick_minus` and `tick_plus`, windows by places and entries, aggregates by
-    targets. `follows`: every touched object had one fix, so that the reading before it is what the state has; bytes
-    leave it out. `queries`, `tick_answer` and `frame_rows` are those after the run where they are known already; bytes
-    leave them out.
+    Answers at ticks change by the keys `tick_minus` and `tick_plus`, components as `memories` say. `follows`: every
+    touched object had one fix, so that the reading before it is what the state has; bytes leave it out. `queries` and
+    `tick_answer` are those after the run where they are known already; bytes leave them out.
     """
 
     next_segment: int
@@ -59,15 +61,7 @@ class Delta:
     answer_plus: np.ndarray = field(default_factory=_ints)
     tick_minus: np.ndarray = field(default_factory=_ints)
     tick_plus: np.ndarray = field(default_factory=_ints)
-    entries_removed: np.ndarray = field(default_factory=_ints)
-    entries_added: Entries = field(default_factory=Entries.empty)
-    groups_removed: np.ndarray = field(default_factory=_ints)
-    groups_added: Groups = field(default_factory=Groups.empty)
-    frame_rows_removed: np.ndarray = field(default_factory=_ints)
-    frame_rows_flipped: np.ndarray = field(default_factory=_ints)
-    frame_rows_added: FrameRows = field(default_factory=FrameRows)
-    tracks_removed: np.ndarray = field(default_factory=_ints)
-    tracks_added: Tracks = field(default_factory=Tracks)
+    memories: Changes = field(default_factory=dict)
     pending: Pending | None = None
     held: Held | None = None
     changed_queries: ChangedQueries | None = None
@@ -76,7 +70,6 @@ class Delta:
     raised_us: int | None = None
     queries: Queries | None = field(default=None, compare=False, repr=False)
     tick_answer: np.ndarray | None = field(default=None, compare=False, repr=False)
-    frame_rows: FrameRows | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.queries is not None and self.changed_queries is None:
@@ -96,15 +89,10 @@ class Delta:
         arrays |= flat_attributes(
             {f"fixes/{name}": values for name, values in self.fixes.attributes.items()}
         )
-        arrays |= flat("entries", self.entries_added) | flat(
-            "groups", self.groups_added
-        )
+        arrays |= changes_to_arrays(self.memories)
         arrays |= {} if self.held is None else self.held.to_arrays()
         arrays |= (
             {} if self.changed_queries is None else self.changed_queries.to_arrays()
-        )
-        arrays |= flat("frames", self.frame_rows_added) | self.tracks_added.to_arrays(
-            "tracks"
         )
         if self.pending is not None:
             arrays |= {
@@ -115,6 +103,7 @@ class Delta:
             arrays,
             {
                 "format": FORMAT,
+                "memories": names_of(self.memories),
                 "next_segment": self.next_segment,
                 "max_event": int(self.max_event),
                 "layers": self.layers,
@@ -150,12 +139,9 @@ class Delta:
             held=Held.from_arrays(arrays) if meta["held"] else None,
             fixes=fixes_from_arrays(arrays),
             pending=_pending(meta["pending_tick"], arrays),
-            frame_rows_added=unflat("frames", FrameRows, arrays),
-            tracks_added=Tracks.from_arrays("tracks", arrays),
-            frame_rows=None,
+            memories=changes_from_arrays(meta["memories"], arrays),
             queries=None,
-            entries_added=unflat("entries", Entries, arrays),
-            groups_added=unflat("groups", Groups, arrays),
+            tick_answer=None,
             **{name: arrays[name] for name in _ARRAYS},
         )
 
@@ -173,11 +159,6 @@ _ARRAYS = (
     "answer_plus",
     "tick_minus",
     "tick_plus",
-    "entries_removed",
-    "groups_removed",
-    "frame_rows_removed",
-    "frame_rows_flipped",
-    "tracks_removed",
 )
 
 
@@ -207,16 +188,7 @@ def apply(state: State, delta: Delta) -> State:
         targets=state.targets.with_new(delta.target_query, delta.target_partner),
         answer=_answer_after(state, delta, total),
         tick_answer=_tick_answer_after(state, delta),
-        entries=state.entries.changed(
-            removed=delta.entries_removed, added=delta.entries_added
-        ),
-        groups=state.groups.changed(
-            removed=delta.groups_removed, added=delta.groups_added
-        ),
-        frame_rows=_frame_rows_after(state, delta),
-        tracks=state.tracks.changed(
-            removed=delta.tracks_removed, added=delta.tracks_added
-        ),
+        memories=state.memories.changed(delta.memories),
         pending=state.pending if delta.pending is None else delta.pending,
         held=state.held if delta.held is None else delta.held,
         queries=_queries_after(state, delta),
@@ -231,16 +203,6 @@ def _queries_after(state: State, delta: Delta) -> Queries:
         state.queries
         if delta.changed_queries is None
         else delta.changed_queries.after(state.queries)
-    )
-
-
-def _frame_rows_after(state: State, delta: Delta) -> FrameRows:
-    if delta.frame_rows is not None:
-        return delta.frame_rows
-    return state.frame_rows.changed(
-        removed=delta.frame_rows_removed,
-        flipped=delta.frame_rows_flipped,
-        added=delta.frame_rows_added,
     )
 
 

@@ -2,16 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from st_common.operators.changed_queries import changed_queries
 from st_common.operators.delta import Delta
-from st_common.operators.entries import Entries
-from st_common.operators.frame_rows import FrameRows, Tracks
-from st_common.operators.groups import Groups
 from st_common.operators.keys import differences
+from st_common.operators.memories import Memories
 from st_common.operators.registered import Queries
 from st_common.operators.state import OBJECT_SHIFT, State
 
@@ -27,10 +24,7 @@ class _Before:
     targets: int
     answer: np.ndarray
     tick_answer: np.ndarray
-    entries: Entries
-    groups: Groups
-    frame_rows: FrameRows
-    tracks: Tracks
+    memories: Memories
     queries: Queries
     layers: Mapping[str, int]
 
@@ -100,85 +94,11 @@ class Changed:
             held=state.held,
             changed_queries=changed,
             layers=None if state.layers == before.layers else state.layers,
-            **_entries(before.entries, state.entries),
-            **_groups(before.groups, state.groups),
-            **_frames(before, state),
+            memories=before.memories.change_to(state.memories),
         )
 
     def _objects(self) -> np.ndarray:
         return np.unique(np.concatenate([np.empty(0, np.int64), *self.touched]))
 
 
-_COMPARED = (
-    "answer",
-    "tick_answer",
-    "entries",
-    "groups",
-    "frame_rows",
-    "tracks",
-    "queries",
-    "layers",
-)
-
-
-def _entries(before: Entries, after: Entries) -> dict[str, Any]:
-    """Entries go from anywhere and come at the end, so what stayed is told by target and row of the log."""
-    if after is before:
-        return {}
-    stayed = np.isin(_marks(before), _marks(after))
-    kept, count = before.take(stayed), int(np.count_nonzero(stayed))
-    begins = after.take(np.arange(min(count, len(after))))
-    if not _are_same(kept, begins):
-        return {"entries_removed": np.arange(len(before)), "entries_added": after}
-    return {
-        "entries_removed": np.flatnonzero(~stayed),
-        "entries_added": after.take(np.arange(count, len(after))),
-    }
-
-
-def _marks(entries: Entries) -> np.ndarray:
-    """A number for each entry; that two have the same hurts nothing, for what stays is compared."""
-    marks: np.ndarray = entries.position.astype(np.uint64) * np.uint64(
-        0x9E3779B97F4A7C15
-    ) + entries.target.astype(np.uint64)
-    return marks
-
-
-def _are_same(one: Entries, other: Entries) -> bool:
-    names = Entries.__dataclass_fields__
-    return all(
-        np.array_equal(_bits(getattr(one, name)), _bits(getattr(other, name)))
-        for name in names
-    )
-
-
-def _bits(values: np.ndarray) -> np.ndarray:
-    """Numbers that are equal where the values are, not-a-numbers as well."""
-    return np.ascontiguousarray(values).view(np.int64)
-
-
-def _groups(before: Groups, after: Groups) -> dict[str, Any]:
-    if after is before:
-        return {}
-    was = np.isin(after.target, before.target)
-    at = np.searchsorted(before.target, after.target[was])
-    same = np.zeros(len(after), bool)
-    same[was] = _bits(before.value)[at] == _bits(after.value)[was]
-    kept = after.target[same]
-    return {
-        "groups_removed": before.target[~np.isin(before.target, kept)],
-        "groups_added": Groups(target=after.target[~same], value=after.value[~same]),
-    }
-
-
-def _frames(before: _Before, after: State) -> dict[str, Any]:
-    """Rows and ways of frames, whole where they changed."""
-    changed: dict[str, Any] = {}
-    if after.frame_rows is not before.frame_rows:
-        changed |= {
-            "frame_rows_removed": np.arange(len(before.frame_rows)),
-            "frame_rows_added": after.frame_rows,
-        }
-    if after.tracks is not before.tracks:
-        changed |= {"tracks_removed": before.tracks.key, "tracks_added": after.tracks}
-    return changed
+_COMPARED = ("answer", "tick_answer", "memories", "queries", "layers")

@@ -1,63 +1,48 @@
 """What windows hold: fixes that qualified, each with the value and the group that count (PLACE, SPEC P5)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
+from st_common.operators.component import Layout, Listed, Numbers, joined
+
+
+def _ints() -> np.ndarray:
+    return np.empty(0, np.int64)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entries:
+class Entries(Listed):
     """Fixes in windows, in the order in which they came.
 
     `target` and `object` say whose entry it is; `ts` is its event time, `position` its row of the log, `tick` the tick
     from which it counts. `group` is the number of the group's text among the partners, -1 without groups; `value` the
-    aggregate's argument (for distinct ones the number of its text), NaN for null and 1 where every fix counts.
+    aggregate's argument, NaN for null and 1 where only whether there is one matters; `text` then is the number of its
+    text among the partners where different ones are counted, else -1.
     """
 
-    target: np.ndarray
-    object: np.ndarray
-    ts: np.ndarray
-    position: np.ndarray
-    tick: np.ndarray
-    group: np.ndarray
-    value: np.ndarray
+    LAYOUT: ClassVar[Layout] = Layout(
+        name="entries",
+        numbers={
+            "target": (Numbers.TARGETS,),
+            "object": (Numbers.OBJECTS,),
+            "group": (Numbers.PARTNERS,),
+            "text": (Numbers.PARTNERS,),
+        },
+        order=("position", "object"),
+        identity=("position", "object", "target", "ts"),
+    )
 
-    @staticmethod
-    def empty() -> "Entries":
-        """No entries."""
-        ints = np.empty(0, np.int64)
-        return Entries(
-            target=ints,
-            object=ints,
-            ts=ints,
-            position=ints,
-            tick=ints,
-            group=ints,
-            value=np.empty(0),
-        )
+    target: np.ndarray = field(default_factory=_ints)
+    object: np.ndarray = field(default_factory=_ints)
+    ts: np.ndarray = field(default_factory=_ints)
+    position: np.ndarray = field(default_factory=_ints)
+    tick: np.ndarray = field(default_factory=_ints)
+    group: np.ndarray = field(default_factory=_ints)
+    text: np.ndarray = field(default_factory=_ints)
+    value: np.ndarray = field(default_factory=lambda: np.empty(0))
 
-    def __len__(self) -> int:
-        return len(self.target)
-
-    def take(self, index: np.ndarray) -> "Entries":
-        """Some of the entries, by place or by mask."""
-        return Entries(
-            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
-        )
-
-    def changed(self, *, removed: np.ndarray, added: "Entries") -> "Entries":
-        """These entries without those at the places `removed`, and more at the end."""
-        kept = self
-        if len(removed):
-            keep = np.ones(len(self), bool)
-            keep[removed] = False
-            kept = self.take(keep)
-        if not len(added):
-            return kept
-        names = self.__dataclass_fields__
-        return Entries(
-            **{
-                name: np.concatenate([getattr(kept, name), getattr(added, name)])
-                for name in names
-            }
-        )
+    def followed_by(self, more: "Entries") -> "Entries":
+        """These entries, and later ones behind them."""
+        return joined([self, more])

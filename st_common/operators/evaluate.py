@@ -1,7 +1,6 @@
 """EVALUATE: one run of fixes against all queries of a shard (DESIGN section 2)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,6 @@ from st_common.operators.compiled import compiled
 from st_common.operators.delta import Delta
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import NEVER, LastFixes
-from st_common.operators.frames import Closed
 from st_common.operators.inner import Memo
 from st_common.operators.intern import Interner
 from st_common.operators.match import Hits, LayerOf, match
@@ -260,26 +258,9 @@ def _delta(  # noqa: PLR0917 - what a run found, put together
         tick_plus=ticked.plus,
         tick_answer=ticked.answer,
         follows=len(touched) == len(ordered.events) == _count(ordered.events, FIX),
-        entries_removed=ticked.entries_removed,
-        entries_added=ticked.entries_added,
-        groups_removed=ticked.groups_removed,
-        groups_added=ticked.groups_added,
+        memories=ticked.memories,
         pending=ticked.pending,
-        **_of_frames(ticked.frames),
     )
-
-
-def _of_frames(closed: Closed | None) -> dict[str, Any]:
-    if closed is None:
-        return {}
-    return {
-        "frame_rows_removed": closed.rows_removed,
-        "frame_rows_flipped": closed.rows_flipped,
-        "frame_rows_added": closed.rows_added,
-        "frame_rows": closed.rows,
-        "tracks_removed": closed.tracks_removed,
-        "tracks_added": closed.tracks_added,
-    }
 
 
 def _count(events: Events, kind: int) -> int:

@@ -17,9 +17,10 @@ class Flags:
     """Columns with a value for each query.
 
     Further fixes of members are told, an aggregate stands above, there is a window or a frame, there is a frame,
-    everything is told again at each result, columns are selected, members are told with the time until which they stay,
-    objects are paired, it is judged at ticks. Then its aggregate's `function` (a text, None without), its window in
-    microseconds and in fixes (-1 without), and the largest event time when it was registered.
+    everything is told again at each result, columns are selected, members are told with the time until which they
+    stay, objects are paired, it is judged at ticks, different values are counted. Then its aggregate's `function` (a
+    text, None without), its window in microseconds and in fixes (-1 without), and the largest event time when it was
+    registered.
     """
 
     every: np.ndarray
@@ -31,6 +32,7 @@ class Flags:
     valid_until: np.ndarray
     paired: np.ndarray
     ticking: np.ndarray
+    counts_different: np.ndarray
     function: np.ndarray
     window_us: np.ndarray
     window_tuples: np.ndarray
@@ -74,6 +76,14 @@ def _flags(queries: tuple[Registered, ...]) -> Flags:
         valid_until=np.array([plan.valid_until for plan in plans], bool),
         paired=np.array([plan.pairs is not None for plan in plans], bool),
         ticking=np.array([plan.by_ticks for plan in plans], bool),
+        counts_different=np.array(
+            [
+                plan.aggregate is not None
+                and plan.aggregate.function == "count_distinct"
+                for plan in plans
+            ],
+            bool,
+        ),
         function=np.array(
             [plan.aggregate.function if plan.aggregate else None for plan in plans],
             object,

@@ -133,7 +133,9 @@ def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts 
     return FrameParts(
         spells=Spells(holder[order], start[order], until[order], held.ticks),
         group=rows.group[row],
-        value=rows.value[row],
+        value=relational.amounts_of(
+            turn, rows.queries(row), rows.objects(row), rows.take(row)
+        ),
         again=_again(turn, frames, held),
         row=row,
         frames=frames,

@@ -14,6 +14,7 @@ from st_common.geometry.grid import ranges
 from st_common.operators import frame_bounds, relational
 from st_common.operators.agenda import cut_short, ticks_of
 from st_common.operators.changes import CAUSE
+from st_common.operators.component import Change
 from st_common.operators.course import BEFORE, Moment
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import NEVER
@@ -37,6 +38,7 @@ from st_common.operators.frame_visits import Asked, Pairs, visits_of
 from st_common.operators.frame_ways import Run, Ways, begins, ways_of
 from st_common.operators.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.match import match, region_mask
+from st_common.operators.memories import Changes
 from st_common.operators.points import points_of
 from st_common.operators.present import Present
 from st_common.operators.readings import Readings
@@ -71,18 +73,6 @@ class Found:
     lives: Lives
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closed:
-    """What a run changes in the rows and tracks of a state, as in `Delta`; and all rows after it."""
-
-    rows_removed: np.ndarray
-    rows_flipped: np.ndarray
-    rows_added: FrameRows
-    rows: FrameRows
-    tracks_removed: np.ndarray
-    tracks_added: Tracks
-
-
 class Frames:
     """The frames of a shard in one run; its arrays change from tick to tick."""
 
@@ -107,11 +97,13 @@ class Frames:
             Ways.empty(self.slots.total),
             Bounds.unmoved(self.slots.total, self.specs.width),
         )
-        self._put(state.tracks)
+        self._put(state.memories[Tracks])
         self._after = ways_of(
             self.ways, self._run, self.specs.min_step, self.specs.outlives
         )
-        rows, self._origin = state.frame_rows.joined(self._opened(turn.events, present))
+        rows, self._origin = state.memories[FrameRows].with_later(
+            self._opened(turn.events, present)
+        )
         self.rows = replace(rows, tick=cut_short(rows.tick, turn.final))
         self._cut_short = self.rows.tick != rows.tick
         self.held, self._live = (
@@ -165,7 +157,7 @@ class Frames:
             target[order],
             event[order],
         )
-        group, value = relational.contributions(
+        adds = relational.contributions(
             turn, present.sample_of_events(fixes), point, target
         )
         frame, ts = specs.place[query], events.ts[event]
@@ -179,8 +171,9 @@ class Frames:
             n=self._after.n[slot],
             tick=ticks_of(np.maximum(ts, before), turn.settings.tick_us),
             way=self._after.way[slot],
-            group=group,
-            value=value,
+            group=adds.group,
+            text=adds.text,
+            value=adds.value,
             held=np.zeros(len(event), np.int8),
             begins=begins(self.ways, self._after, self._run, frame, event).astype(
                 np.int8
@@ -424,7 +417,7 @@ class Frames:
             ticks=1,
         )
 
-    def closed(self, left: np.ndarray, tick: int) -> "Closed":
+    def closed(self, left: np.ndarray, tick: int) -> Changes:
         """What the run changes in the state; the events `left` belong to a tick that is not judged yet."""
         if len(left):
             self._go_on(left, tick)
@@ -434,19 +427,22 @@ class Frames:
         )  # those of a tick that an end mark cut short are stored anew
         flipped = old & self._live & (held != self.rows.held)
         rows = replace(self.rows, held=held)
-        tracks, known = self._tracks(), self._state.tracks.key
+        tracks, known = self._tracks(), self._state.memories[Tracks].key
         mine = known[self.specs.place[known >> SHIFT] != NONE]
         touched = np.isin(tracks.key & MASK, self.turn.events.object) | self._differ(
             tracks
         )
-        return Closed(
-            rows_removed=self._origin[(self._origin >= 0) & ~(old & self._live)],
-            rows_flipped=self._origin[flipped],
-            rows_added=rows.take(np.flatnonzero(~old & self._live)),
-            rows=rows if self._live.all() else rows.take(np.flatnonzero(self._live)),
-            tracks_removed=mine[~np.isin(mine, tracks.key)],
-            tracks_added=tracks.take(touched),
-        )
+        return {
+            FrameRows: Change(
+                removed=self._origin[(self._origin >= 0) & ~(old & self._live)],
+                flipped=self._origin[flipped],
+                added=rows.take(~old & self._live),
+                after=rows if self._live.all() else rows.take(self._live),
+            ),
+            Tracks: Change(
+                removed=mine[~np.isin(mine, tracks.key)], added=tracks.take(touched)
+            ),
+        }
 
     def _go_on(self, left: np.ndarray, tick: int) -> None:
         """Takes the ways on to after events of a tick that is not judged yet."""
@@ -485,7 +481,7 @@ class Frames:
 
     def _differ(self, tracks: Tracks) -> np.ndarray:
         """Which tracks have other bounds than before the run."""
-        old = self._state.tracks
+        old = self._state.memories[Tracks]
         if not len(old) or tracks.high.shape[1] != old.high.shape[1]:
             return np.ones(len(tracks), bool)
         at = np.minimum(np.searchsorted(old.key, tracks.key), len(old) - 1)

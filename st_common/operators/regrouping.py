@@ -10,6 +10,7 @@ import numpy as np
 
 from st_common.operators import relational
 from st_common.operators.changes import CAUSE, TICK_RANK
+from st_common.operators.component import Change
 from st_common.operators.groups import Groups
 from st_common.operators.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.present import Sample
@@ -89,8 +90,12 @@ def parts_of_members(stretch: Stretch) -> Parts:
     )
     group, value = np.full(len(mine), NO_PARTNER), np.ones(len(mine))
     if len(seen):
-        group[seen], value[seen] = relational.contributions(
+        adds = relational.contributions(
             turn, sample, point, members.key[mine[seen]] >> SHIFT
+        )
+        group[seen] = adds.group
+        value[seen] = relational.amounts_of(
+            turn, spells.query[seen], sample.object[point], adds
         )
     return Parts(spells=spells, group=group, value=value)
 
@@ -110,10 +115,8 @@ def regroup(
     stays = np.flatnonzero(
         (run.cell == cells.last[np.maximum(run.cell, 0)]) & ~run.is_old
     )
-    after = groups.changed(
-        removed=groups.target[old],
-        added=Groups(target=run.target[stays], value=run.value[stays]),
-    )
+    values = Groups(target=run.target[stays], value=run.value[stays]).in_order()
+    after = groups.changed(Change(removed=groups.target[old], added=values))
     return lines, after
 
 

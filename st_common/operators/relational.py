@@ -6,9 +6,11 @@ minimum and maximum are right after the extreme has left, and sums do not drift:
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from st_common.operators.component import Change, joined
 from st_common.operators.groups import Groups
 from st_common.operators.keys import MASK, SHIFT
 from st_common.operators.present import Present, Sample
@@ -40,35 +42,75 @@ class At:
         return at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Regrouped:
-    """Targets whose value is no more, and groups that are new or have another value."""
-
-    removed: np.ndarray
-    added: Groups
-
-
 def groups_of_members(
     turn: Turn, fixes: Present, answer: np.ndarray, dirty: np.ndarray
 ) -> Groups:
     """The groups of some queries over their members' last fixes."""
     if not len(dirty):
-        return Groups.empty()
+        return Groups()
     is_dirty = np.zeros(len(turn.queries), bool)
     is_dirty[dirty] = True
     keys = answer[is_dirty[turn.numbering.targets.query[answer >> SHIFT]]]
     objects, point = np.unique(keys & MASK, return_inverse=True)
     target = keys >> SHIFT
-    group, value = contributions(turn, fixes.sample(objects), point, target)
-    return reduced(turn, turn.numbering.targets.query[target], group, value)
+    query = turn.numbering.targets.query[target]
+    adds = contributions(turn, fixes.sample(objects), point, target)
+    amounts = amounts_of(turn, query, objects[point], adds)
+    return reduced(turn, query, adds.group, amounts)
+
+
+class Adds(Protocol):
+    """What fixes add to aggregates, row by row.
+
+    `group` is the number of the group's name among the partners. `value` is the aggregate's argument, NaN for null and
+    1 where only whether there is one matters. `text` is the number of the argument's text where different ones are
+    counted, else `NO_PARTNER`.
+    """
+
+    @property
+    def group(self) -> np.ndarray:
+        """int64[n]."""
+
+    @property
+    def text(self) -> np.ndarray:
+        """int64[n]."""
+
+    @property
+    def value(self) -> np.ndarray:
+        """f64[n]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contributions:
+    """What pairs of a fix and a target add to the target's query; see `Adds`."""
+
+    group: np.ndarray
+    text: np.ndarray
+    value: np.ndarray
+
+
+def amounts_of(
+    turn: Turn, query: np.ndarray, objects: np.ndarray, adds: Adds
+) -> np.ndarray:
+    """What aggregates are made of, f64[n], NaN for null: the values.
+
+    Where different ones are counted it is the number of the text, or that of the object where there is no argument.
+    """
+    is_different = turn.known.counts_different[query]
+    if not is_different.any():
+        return adds.value
+    different = np.where(adds.text == NO_PARTNER, objects, adds.text).astype(float)
+    is_null = np.isnan(adds.value)
+    return np.where(is_different & ~is_null, different, adds.value)
 
 
 def contributions(
     turn: Turn, of: Sample, point: np.ndarray, target: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """What each pair of a fix and a target adds to the target's query: the number of its group, and a value."""
+) -> Contributions:
+    """What each pair of a fix and a target adds to the target's query."""
     query = turn.numbering.targets.query[target]
-    group, value = np.full(len(point), NO_PARTNER), np.ones(len(point))
+    group, text = np.full(len(point), NO_PARTNER), np.full(len(point), NO_PARTNER)
+    value = np.ones(len(point))
     used = np.unique(query)
     specs = {
         n: spec
@@ -80,8 +122,12 @@ def contributions(
             np.isin(query, [n for n, other in specs.items() if other == spec])
         )
         group[mine] = _group_numbers(turn, spec, of, point[mine], target[mine])
-        value[mine] = _values(turn, spec, of, point[mine])
-    return group, value
+        value[mine] = _values(spec, of, point[mine])
+        if spec.function == "count_distinct" and spec.argument is not None:
+            numbers = of.partners(spec.argument, turn.numbering, null="")
+            text[mine] = numbers[point[mine]]
+    text[np.isnan(value)] = NO_PARTNER
+    return Contributions(group=group, text=text, value=value)
 
 
 def _group_numbers(
@@ -103,29 +149,19 @@ def _group_numbers(
     return numbers
 
 
-def _values(turn: Turn, spec: Aggregate, of: Sample, point: np.ndarray) -> np.ndarray:
-    if spec.function in ("distinct", "avgspd") or (
-        spec.argument is None and spec.function == "count"
-    ):
+def _values(spec: Aggregate, of: Sample, point: np.ndarray) -> np.ndarray:
+    if spec.argument is None or spec.function in ("distinct", "avgspd") or not len(of):
         return np.ones(len(point))
-    per_fix = of.object.astype(float)
-    if spec.argument is not None and len(of):
-        per_fix = _argument(turn, spec.function, spec.argument, of)
-    values: np.ndarray = per_fix[point]
+    values: np.ndarray = _argument(spec.function, spec.argument, of)[point]
     return values
 
 
-def _argument(turn: Turn, function: str, argument: str, of: Sample) -> np.ndarray:
-    """A number per fix, NaN for null: the argument itself, or what stands for it where only equality counts."""
+def _argument(function: str, argument: str, of: Sample) -> np.ndarray:
+    """A number per fix, NaN for null: the argument itself, or 1 where only whether there is one matters."""
     if function == "count":
         return np.where(of.known(argument), 1.0, np.nan)
     if function == "count_distinct":
-        is_null = of.texts(argument)[0] < 0
-        return np.where(
-            is_null,
-            np.nan,
-            of.partners(argument, turn.numbering, null="").astype(float),
-        )
+        return np.where(of.texts(argument)[0] < 0, np.nan, 1.0)
     return of.numbers(argument)
 
 
@@ -228,19 +264,11 @@ _REDUCE: dict[
 }
 
 
-def joined(*parts: Groups) -> Groups:
-    """Groups of different queries as one table."""
-    found = Groups.empty()
-    for part in parts:
-        found = found.changed(removed=found.target[:0], added=part)
-    return found
-
-
 def regrouped(
     turn: Turn, before: Groups, dirty: np.ndarray, fresh: Groups
-) -> Regrouped:
+) -> Change[Groups]:
     """What changes when the groups of the `dirty` queries become `fresh`; counts without groups never vanish."""
-    fresh = joined(fresh, zeros(turn, dirty, fresh))
+    fresh = joined([fresh, zeros(turn, dirty, fresh)])
     is_dirty = np.zeros(len(turn.queries), bool)
     is_dirty[dirty] = True
     return regrouped_targets(
@@ -250,8 +278,10 @@ def regrouped(
     )
 
 
-def regrouped_targets(before: Groups, targets: np.ndarray, fresh: Groups) -> Regrouped:
-    """What changes when the groups of some targets become `fresh`."""
+def regrouped_targets(
+    before: Groups, targets: np.ndarray, fresh: Groups
+) -> Change[Groups]:
+    """What changes when the groups of some targets become `fresh`; those with another value are removed, too."""
     old = before.among(targets)
     at = np.minimum(np.searchsorted(old.target, fresh.target), max(len(old) - 1, 0))
     same = np.zeros(len(fresh), bool)
@@ -261,21 +291,18 @@ def regrouped_targets(before: Groups, targets: np.ndarray, fresh: Groups) -> Reg
             (one == other) | (np.isnan(one) & np.isnan(other))
         )
     removed = old.target[~np.isin(old.target, fresh.target[same])]
-    return Regrouped(
-        removed=removed,
-        added=Groups(target=fresh.target[~same], value=fresh.value[~same]),
-    )
+    return Change(removed=removed, added=fresh.take(~same))
 
 
 def untold(turn: Turn, groups: Groups) -> Groups:
     """Counts of nothing for queries that were there before the stream had a time, and have no value since."""
     early = turn.known.early[turn.known.grouped[turn.known.early]]
     if not len(early):
-        return Groups.empty()
+        return Groups()
     return zeros(
         turn,
         np.setdiff1d(early, turn.numbering.targets.query[groups.target]),
-        Groups.empty(),
+        Groups(),
     )
 
 
@@ -285,7 +312,7 @@ def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
         dirty[counting(turn, dirty)], turn.numbering.targets.query[fresh.target]
     )
     if not len(query):
-        return Groups.empty()
+        return Groups()
     star = turn.numbering.partner_of(ALL)
     target = turn.numbering.targets_of(query, np.full(len(query), star))
     order = np.argsort(target)

@@ -15,14 +15,12 @@ import pyarrow as pa
 
 from st_common.errors import StateError
 from st_common.operators.compiled import is_spread, owners
-from st_common.operators.entries import Entries
+from st_common.operators.component import NONE, Component, Numbers
 from st_common.operators.fixes import NEVER
-from st_common.operators.frame_rows import FrameRows, Tracks
-from st_common.operators.groups import Groups
 from st_common.operators.intern import Interner
 from st_common.operators.keys import MASK, SHIFT, packed, unique
+from st_common.operators.memories import Memories
 from st_common.operators.numbering import Numbering
-from st_common.operators.registered import Queries
 from st_common.operators.reshape_objects import (
     DAMAGED,
     with_all_objects,
@@ -39,10 +37,7 @@ class _Answers:
 
     answer: np.ndarray
     tick_answer: np.ndarray
-    entries: Entries
-    groups: Groups
-    frame_rows: FrameRows
-    tracks: Tracks
+    memories: Memories
 
 
 def joined(states: Sequence[State], *, moving: bool) -> State:
@@ -70,10 +65,7 @@ def joined(states: Sequence[State], *, moving: bool) -> State:
         memo=None,
         answer=unique(np.concatenate([part.answer for part in parts])),
         tick_answer=unique(np.concatenate([part.tick_answer for part in parts])),
-        entries=_in_order([part.entries for part in parts]),
-        groups=_groups([part.groups for part in parts]),
-        frame_rows=_frame_rows([part.frame_rows for part in parts]),
-        tracks=_tracks([part.tracks for part in parts]),
+        memories=Memories.joined([part.memories for part in parts]),
         pending=_pending(live, object_of),
     )
 
@@ -112,74 +104,50 @@ def _check(states: Sequence[State]) -> None:
 
 def _without_dropped(state: State) -> State:
     """The state without queries that were dropped: shards forget them at different places (see `retire`)."""
-    live = np.array([query.live for query in state.queries], bool)
+    return with_queries(state, used_queries(state, used_targets(state)))
+
+
+def used_targets(state: State) -> np.ndarray:
+    """The targets that answers and components name; bool[targets]."""
+    used = np.zeros(len(state.targets), bool)
     for numbers in (
-        state.targets.query[_targets_of(state)],
-        state.frame_rows.query,
-        state.tracks.key >> SHIFT,
-    ):
-        live[numbers] = True
-    if live.all():
-        return state
-    query_of = np.where(live, np.cumsum(live) - 1, -1)
-    rows, tracks = state.frame_rows, state.tracks
-    return replace(
-        state,
-        queries=tuple(
-            query for query, is_live in zip(state.queries, live, strict=True) if is_live
-        ),
-        targets=Targets(query_of[state.targets.query], state.targets.partner),
-        frame_rows=replace(rows, key=packed(query_of[rows.query], rows.object)),
-        tracks=replace(
-            tracks, key=packed(query_of[tracks.key >> SHIFT], tracks.key & MASK)
-        ),
-    )
-
-
-def _targets_of(state: State) -> np.ndarray:
-    """The targets that answers, windows and groups name, each once."""
-    named = (
         state.answer & MASK,
         state.tick_answer >> SHIFT,
-        state.entries.target,
-        state.groups.target,
+        state.memories.numbers(Numbers.TARGETS),
+    ):
+        used[numbers] = True
+    return used
+
+
+def used_queries(state: State, targets: np.ndarray) -> np.ndarray:
+    """The queries that live, or that these targets (bool) or components name; bool[queries]."""
+    used = np.array([query.live for query in state.queries], bool)
+    used[state.targets.query[targets]] = True
+    used[state.memories.numbers(Numbers.QUERIES)] = True
+    return used
+
+
+def with_queries(state: State, kept: np.ndarray) -> State:
+    """The state with some of its queries (bool), numbered anew; nothing may name the others."""
+    if kept.all():
+        return state
+    query_of = np.where(kept, np.cumsum(kept) - 1, NONE)
+    queries = zip(state.queries, kept, strict=True)
+    return replace(
+        state,
+        queries=tuple(query for query, is_kept in queries if is_kept),
+        targets=Targets(query_of[state.targets.query], state.targets.partner),
+        memories=state.memories.renumbered({Numbers.QUERIES: query_of}),
     )
-    found: np.ndarray = np.unique(np.concatenate(named))
-    return found
 
 
 def renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _Answers:
     """What a state remembers with the targets and partners of a numbering and with other numbers of objects."""
-    entries, groups, rows = state.entries, state.groups, state.frame_rows
-    in_entries = _counted(
-        state.queries, state.targets.query[entries.target], entries.value
-    )
-    in_rows = _counted(state.queries, rows.query, rows.value)
-    of_targets = _targets_of(state)
-    partner = state.targets.partner[of_targets]
-    of_partners = np.unique(
-        np.concatenate(
-            [
-                partner,
-                entries.group,
-                entries.value[in_entries.partners].astype(np.int64),
-                rows.group,
-                rows.value[in_rows.partners].astype(np.int64),
-            ]
-        )
-    )
-    of_partners = of_partners[of_partners != NO_PARTNER]
-    partner_of = np.full(
-        len(state.partners) + 1, NO_PARTNER
-    )  # the last is for none: its number is -1
-    names, hashes = (
-        state.partners.ids.take(pa.array(of_partners)),
-        state.partners.hashes[of_partners],
-    )
-    partner_of[of_partners] = numbering.known_partners_of(names, hashes)
-    target_of = np.full(len(state.targets), -1)
+    of_targets = np.flatnonzero(used_targets(state))
+    partner_of = _partners(state, numbering, of_targets)
+    target_of = np.full(len(state.targets), NONE)
     target_of[of_targets] = numbering.targets_of(
-        state.targets.query[of_targets], partner_of[partner]
+        state.targets.query[of_targets], partner_of[state.targets.partner[of_targets]]
     )
     return _Answers(
         answer=np.sort(
@@ -191,91 +159,27 @@ def renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _An
                 object_of[state.tick_answer & MASK],
             )
         ),
-        entries=replace(
-            entries,
-            target=target_of[entries.target],
-            object=object_of[entries.object],
-            group=partner_of[entries.group],
-            value=in_entries.renumbered(entries.value, partner_of, object_of),
+        memories=state.memories.renumbered(
+            {
+                Numbers.OBJECTS: object_of,
+                Numbers.TARGETS: target_of,
+                Numbers.PARTNERS: partner_of[:-1],
+            }
         ),
-        groups=_groups([replace(groups, target=target_of[groups.target])]),
-        frame_rows=_frame_rows(
-            [
-                replace(
-                    rows,
-                    key=packed(rows.query, object_of[rows.object]),
-                    group=partner_of[rows.group],
-                    value=in_rows.renumbered(rows.value, partner_of, object_of),
-                )
-            ]
-        ),
-        tracks=_tracks([_renumbered_tracks(state.tracks, object_of)]),
     )
 
 
-def _renumbered_tracks(tracks: Tracks, object_of: np.ndarray) -> Tracks:
-    return replace(
-        tracks, key=packed(tracks.key >> SHIFT, object_of[tracks.key & MASK])
+def _partners(state: State, numbering: Numbering, of_targets: np.ndarray) -> np.ndarray:
+    """The numbers that partners have in a numbering, of those that are named; the last one is for none."""
+    named = np.concatenate(
+        [state.targets.partner[of_targets], state.memories.numbers(Numbers.PARTNERS)]
     )
-
-
-def _frame_rows(parts: Sequence[FrameRows]) -> FrameRows:
-    whole = FrameRows()
-    for part in parts:
-        whole, _ = whole.joined(part)
-    return whole.take(np.argsort(whole.key, kind="stable"))
-
-
-def _tracks(parts: Sequence[Tracks]) -> Tracks:
-    whole = Tracks()
-    for part in parts:
-        whole = whole.changed(removed=np.empty(0, np.int64), added=part)
-    return whole
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Counted:
-    """Which values are the numbers of partners, and which those of objects: different ones are counted by them."""
-
-    partners: np.ndarray
-    objects: np.ndarray
-
-    def renumbered(
-        self, value: np.ndarray, partner_of: np.ndarray, object_of: np.ndarray
-    ) -> np.ndarray:
-        """The values with other numbers."""
-        out = value.copy()
-        for mine, number_of in ((self.partners, partner_of), (self.objects, object_of)):
-            out[mine] = number_of[value[mine].astype(np.int64)]
-        return out
-
-
-def _counted(queries: Queries, query: np.ndarray, value: np.ndarray) -> _Counted:
-    """What the values of some entries or rows of these queries are; NaN is no number."""
-    specs = [one.plan.aggregate for one in queries]
-    distinct = np.array(
-        [spec is not None and spec.function == "count_distinct" for spec in specs], bool
+    named = np.unique(named[named != NO_PARTNER])
+    partner_of = np.full(len(state.partners) + 1, NO_PARTNER)
+    partner_of[named] = numbering.known_partners_of(
+        state.partners.ids.take(pa.array(named)), state.partners.hashes[named]
     )
-    without = np.array(
-        [spec is not None and spec.argument is None for spec in specs], bool
-    )
-    known = ~np.isnan(value)
-    return _Counted(
-        partners=known & (distinct & ~without)[query],
-        objects=known & (distinct & without)[query],
-    )
-
-
-def counted_objects(state: State) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of objects that are counted as values, in windows and in rows of frames."""
-    entries, rows = state.entries, state.frame_rows
-    of_entries = entries.value[
-        _counted(
-            state.queries, state.targets.query[entries.target], entries.value
-        ).objects
-    ]
-    of_rows = rows.value[_counted(state.queries, rows.query, rows.value).objects]
-    return of_entries.astype(np.int64), of_rows.astype(np.int64)
+    return partner_of
 
 
 def _part(
@@ -291,10 +195,7 @@ def _part(
         state,
         answer=state.answer[own[state.answer >> SHIFT]],
         tick_answer=state.tick_answer[np.where(spread[query], own[who], mine[query])],
-        entries=state.entries.take(mine[query_of[state.entries.target]]),
-        groups=_taken(state, mine),
-        frame_rows=state.frame_rows.take(np.flatnonzero(mine[state.frame_rows.query])),
-        tracks=state.tracks.take(mine[state.tracks.key >> SHIFT]),
+        memories=state.memories.taken(lambda one: _goes(one, state, own, mine)),
     )
     numbering = Numbering(Interner.empty(), Targets.empty())
     object_of = np.arange(len(own)) if moving else np.where(own, np.cumsum(own) - 1, -1)
@@ -307,33 +208,25 @@ def _part(
         memo=None,
         answer=found.answer,
         tick_answer=found.tick_answer,
-        entries=found.entries,
-        groups=found.groups,
-        frame_rows=found.frame_rows,
-        tracks=found.tracks,
+        memories=found.memories,
     )
 
 
-def _taken(state: State, mine: np.ndarray) -> Groups:
-    keep = mine[state.targets.query[state.groups.target]]
-    return Groups(target=state.groups.target[keep], value=state.groups.value[keep])
+def _goes(
+    one: Component, state: State, own: np.ndarray, mine: np.ndarray
+) -> np.ndarray:
+    """Which rows of a component belong to a shard, by its objects or by its queries (bool each); bool[rows]."""
+    if one.LAYOUT.owner is Numbers.OBJECTS:
+        return np.asarray(own[one.numbers_of_rows(Numbers.OBJECTS)])
+    return np.asarray(mine[queries_of_rows(one, state.targets)])
 
 
-def _in_order(parts: Sequence[Entries]) -> Entries:
-    """Entries of different queries as they came: by their rows of the log, those of one row by their objects."""
-    whole = Entries.empty()
-    for part in parts:
-        whole = whole.changed(removed=np.empty(0, np.int64), added=part)
-    return whole.take(np.lexsort((whole.object, whole.position)))
-
-
-def _groups(parts: Sequence[Groups]) -> Groups:
-    target = np.concatenate([part.target for part in parts])
-    order = np.argsort(target, kind="stable")
-    return Groups(
-        target=target[order],
-        value=np.concatenate([part.value for part in parts])[order],
-    )
+def queries_of_rows(one: Component, targets: Targets) -> np.ndarray:
+    """The number of the query that each row of a component is about."""
+    if one.has_numbers(Numbers.QUERIES):
+        return one.numbers_of_rows(Numbers.QUERIES)
+    queries: np.ndarray = targets.query[one.numbers_of_rows(Numbers.TARGETS)]
+    return queries
 
 
 def _pending(states: Sequence[State], object_of: Sequence[np.ndarray]) -> Pending:

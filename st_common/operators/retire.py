@@ -9,11 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.component import NONE, Numbers
 from st_common.operators.fixes import ALIVE, NEVER
 from st_common.operators.intern import Interner, Sought
-from st_common.operators.keys import MASK, SHIFT, packed
+from st_common.operators.keys import MASK, SHIFT
 from st_common.operators.numbering import Numbering
-from st_common.operators.reshape import counted_objects, renumbered
+from st_common.operators.reshape import (
+    renumbered,
+    used_queries,
+    used_targets,
+    with_queries,
+)
 from st_common.operators.reshape_objects import with_own_objects
 from st_common.operators.settings import Settings
 from st_common.operators.state import Pending, State
@@ -48,23 +54,8 @@ def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
     used = _used(state.of_key(settings.id_key), settings)
     if not used.worth(least):
         return state
-    query_of = np.where(used.queries, np.cumsum(used.queries) - 1, -1)
-    object_of = np.where(used.objects, np.cumsum(used.objects) - 1, -1)
-    rows, tracks, pending = state.frame_rows, state.tracks, state.pending
-    queries = tuple(
-        query
-        for query, is_used in zip(state.queries, used.queries, strict=True)
-        if is_used
-    )
-    kept = replace(
-        state,
-        queries=state.queries if used.queries.all() else queries,
-        targets=Targets(query_of[state.targets.query], state.targets.partner),
-        frame_rows=replace(rows, key=packed(query_of[rows.query], rows.object)),
-        tracks=replace(
-            tracks, key=packed(query_of[tracks.key >> SHIFT], tracks.key & MASK)
-        ),
-    )
+    object_of = np.where(used.objects, np.cumsum(used.objects) - 1, NONE)
+    kept, pending = with_queries(state, used.queries), state.pending
     numbering = Numbering(
         replace(Interner.empty(), key=settings.id_key), Targets.empty()
     )
@@ -79,32 +70,15 @@ def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
         memo=None,
         answer=found.answer,
         tick_answer=found.tick_answer,
-        entries=found.entries,
-        groups=found.groups,
-        frame_rows=found.frame_rows,
-        tracks=found.tracks,
+        memories=found.memories,
     )
 
 
 def _used(state: State, settings: Settings) -> _Used:
-    targets = np.zeros(len(state.targets), bool)
-    for numbers in (
-        state.answer & MASK,
-        state.tick_answer >> SHIFT,
-        state.entries.target,
-        state.groups.target,
-    ):
-        targets[numbers] = True
-    queries = np.array([query.live for query in state.queries], bool)
-    for numbers in (
-        state.targets.query[targets],
-        state.frame_rows.query,
-        state.tracks.key >> SHIFT,
-    ):
-        queries[numbers] = True
+    targets = used_targets(state)
     return _Used(
         objects=_named(state, targets) | ~_forgotten(state, settings),
-        queries=queries,
+        queries=used_queries(state, targets),
         targets=targets,
     )
 
@@ -129,12 +103,9 @@ def _named(state: State, targets: np.ndarray) -> np.ndarray:
     for numbers in (
         state.answer >> SHIFT,
         state.tick_answer & MASK,
-        state.entries.object,
-        state.frame_rows.object,
-        state.tracks.key & MASK,
+        state.memories.numbers(Numbers.OBJECTS),
         state.pending.objects,
         state.held.object,
-        *counted_objects(state),
     ):
         named[numbers] = True
     partners = np.unique(state.targets.partner[targets])

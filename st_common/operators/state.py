@@ -10,19 +10,20 @@ import pyarrow as pa
 from st_common.errors import StateError
 from st_common.operators.codec import (
     attributes_of,
-    flat,
     flat_attributes,
     from_blob,
     to_blob,
-    unflat,
 )
-from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER, Attributes, LastFixes
-from st_common.operators.frame_rows import FrameRows, Tracks
-from st_common.operators.groups import Groups
 from st_common.operators.intern import Interner
 from st_common.operators.keys import MASK as TARGET_MASK
 from st_common.operators.keys import SHIFT as OBJECT_SHIFT
+from st_common.operators.memories import (
+    Memories,
+    memories_from_arrays,
+    memories_to_arrays,
+    names_of,
+)
 from st_common.operators.registered import (
     Queries,
     Registered,
@@ -42,7 +43,7 @@ __all__ = [
     "check_format",
 ]
 
-FORMAT = 4  # of the bytes of a state; a state of another format is refused
+FORMAT = 5  # of the bytes of a state; a state of another format is refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +119,8 @@ class State:
     `raised_us` is how far it is above all event times. `fixes` has the last readings of all objects. `layers` are the
     versions that layer rows named. `answer` holds every pair in every answer that is judged fix by fix as sorted keys
     `object << 32 | target`; `tick_answer` those that are judged at ticks as `target << 32 | object`, so that a query's
-    members lie together. `groups` are the values of aggregates, `entries` the fixes in windows, `frame_rows` and
-    `tracks` what frames remember. `memo` is what can be found anew from all this; it is not stored.
+    members lie together. `memories` are what operators remember beside it. `memo` is what can be found anew from all
+    this; it is not stored.
     """
 
     next_segment: int = 0
@@ -134,10 +135,7 @@ class State:
     answer: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     tick_answer: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     pending: Pending = field(default_factory=Pending)
-    groups: Groups = field(default_factory=Groups.empty)
-    entries: Entries = field(default_factory=Entries.empty)
-    frame_rows: FrameRows = field(default_factory=FrameRows)
-    tracks: Tracks = field(default_factory=Tracks)
+    memories: Memories = field(default_factory=Memories)
     held: Held = field(default_factory=Held.empty)
     memo: Any = field(default=None, compare=False, repr=False)
 
@@ -167,23 +165,19 @@ class State:
         arrays |= flat_attributes(
             {f"fixes/{name}": values for name, values in self.fixes.attributes.items()}
         )
-        arrays |= (
-            self.held.to_arrays()
-            | flat("entries", self.entries)
-            | flat("groups", self.groups)
-        )
+        arrays |= self.held.to_arrays() | memories_to_arrays(self.memories)
         arrays |= {
             "target_query": self.targets.query,
             "target_partner": self.targets.partner,
         }
-        arrays |= flat("frames", self.frame_rows) | self.tracks.to_arrays("tracks")
         arrays |= {
             "pending_objects": self.pending.objects,
             "pending_ended": self.pending.ended,
         }
         arrays |= queries_to_arrays(self.queries) if queries else {}
-        meta = {
+        meta: dict[str, Any] = {
             "format": FORMAT,
+            "memories": names_of(self.memories),
             "next_segment": self.next_segment,
             "max_event": int(self.max_event),
         }
@@ -220,10 +214,7 @@ class State:
                 ended=arrays["pending_ended"],
             ),
             held=Held.from_arrays(arrays),
-            entries=unflat("entries", Entries, arrays),
-            groups=unflat("groups", Groups, arrays),
-            frame_rows=unflat("frames", FrameRows, arrays),
-            tracks=Tracks.from_arrays("tracks", arrays),
+            memories=memories_from_arrays(meta["memories"], arrays),
         )
 
 

@@ -9,7 +9,9 @@ from st_common.operators import readings, relational
 from st_common.operators.changed_queries import changed_queries
 from st_common.operators.changes import CAUSE, change_rows
 from st_common.operators.compiled import compile_shard
+from st_common.operators.component import Change, joined
 from st_common.operators.delta import Delta
+from st_common.operators.entries import Entries
 from st_common.operators.evaluate import Counters, Outcome, owned
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import ALIVE, NEVER
@@ -66,7 +68,8 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     told = [_tell(present, turn, fixed, ticking, at)]
     told.append(
         tell_groups(
-            turn, group_lines(turn, state.groups, _told_groups(turn, groups), at)
+            turn,
+            group_lines(turn, state.memories[Groups], _told_groups(turn, groups), at),
         )
     )
     said = said_at_once(turn, present, ticking.plus, at.tick)
@@ -74,9 +77,6 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
         state, turn, present, change, merged(ticking.kept, ticking.plus), at
     )
     told.append(framed.changes)
-    dropped = np.flatnonzero(
-        np.isin(numbering.targets.query[state.entries.target], change.before)
-    )
     partner_ids, partner_hashes = numbering.new_partners()
     target_query, target_partner = numbering.new_targets()
     delta = Delta(
@@ -89,10 +89,14 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
         answer_plus=fixed.plus,
         tick_minus=ticking.minus,
         tick_plus=ticking.plus,
-        entries_removed=dropped if not change.keeps else dropped[:0],
-        **framed.changed,
-        groups_removed=np.union1d(groups.removed, framed.groups.removed),
-        groups_added=relational.joined(groups.added, framed.groups.added, said),
+        memories={
+            Entries: _entries(state, turn, change),
+            Groups: Change(
+                removed=np.union1d(groups.removed, framed.groups.removed),
+                added=joined([groups.added, framed.groups.added, said]),
+            ),
+            **framed.changed,
+        },
         partner_ids=partner_ids,
         partner_hashes=partner_hashes,
         target_query=target_query,
@@ -162,13 +166,13 @@ def _swapped(
 
 def _groups(
     state: State, turn: Turn, change: Swap, ticking: _Keys, present: Present
-) -> relational.Regrouped:
+) -> Change[Groups]:
     """The aggregates of the swapped queries before and after.
 
     Before the stream has a time there are none: also counts of nothing wait for its first tick.
     """
     if state.max_event == NEVER:
-        return relational.Regrouped(removed=change.before[:0], added=Groups.empty())
+        return Change(added=Groups())
     counted = turn.known.grouped & ~(
         turn.known.windowed if change.keeps else np.zeros(len(change.queries), bool)
     )
@@ -182,17 +186,29 @@ def _groups(
         turn, present, answer, after[~turn.known.windowed[after]]
     )
     dirty = np.union1d(before, after)
-    changed = relational.regrouped(turn, state.groups, dirty, fresh)
+    changed = relational.regrouped(turn, state.memories[Groups], dirty, fresh)
     if change.keeps:
         return changed
-    gone = np.isin(turn.numbering.targets.query[state.groups.target], change.before)
-    return relational.Regrouped(
-        removed=state.groups.target[gone],
+    gone = np.isin(
+        turn.numbering.targets.query[state.memories[Groups].target], change.before
+    )
+    return Change(
+        removed=state.memories[Groups].target[gone],
         added=_without_zeros(turn, changed.added, change.before),
     )
 
 
-def _told_groups(turn: Turn, groups: relational.Regrouped) -> relational.Regrouped:
+def _entries(state: State, turn: Turn, change: Swap) -> Change[Entries]:
+    """Queries that stop lose what their windows hold."""
+    entries = state.memories[Entries]
+    if change.keeps:
+        return Change(added=Entries())
+    query = turn.numbering.targets.query[entries.target]
+    gone = np.flatnonzero(np.isin(query, change.before))
+    return Change(removed=gone, added=Entries())
+
+
+def _told_groups(turn: Turn, groups: Change[Groups]) -> Change[Groups]:
     """Those of aggregates; others are notes of what was said of members."""
     of = turn.numbering.targets.query[groups.removed]
     return replace(groups, removed=groups.removed[turn.known.grouped[of]])
@@ -201,7 +217,7 @@ def _told_groups(turn: Turn, groups: relational.Regrouped) -> relational.Regroup
 def _without_zeros(turn: Turn, added: Groups, gone: np.ndarray) -> Groups:
     """A dropped query has no group, not even a count of nothing."""
     keep = ~np.isin(turn.numbering.targets.query[added.target], gone)
-    return Groups(target=added.target[keep], value=added.value[keep])
+    return added.take(keep)
 
 
 def _tell(

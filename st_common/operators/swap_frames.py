@@ -1,21 +1,23 @@
 """What becomes of frames when queries stop, or when other objects count because a layer was loaded anew (SPEC X4)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from st_common.operators.changes import CAUSE, SHARD_SCHEMA, TICK_RANK
+from st_common.operators.component import Change
 from st_common.operators.course import BEFORE
+from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.frame_spells import Held
 from st_common.operators.frame_telling import frame_lines, parts_of_frames, tell_rows
 from st_common.operators.frames import Frames
 from st_common.operators.groups import Groups
 from st_common.operators.keys import SHIFT
+from st_common.operators.memories import Changes
 from st_common.operators.present import Present
 from st_common.operators.regrouping import regroup
-from st_common.operators.relational import At, Regrouped, regrouped_targets
+from st_common.operators.relational import At, regrouped_targets
 from st_common.operators.state import State
 from st_common.operators.swapping import Swap
 from st_common.operators.telling import group_lines, one_tick, tell_groups
@@ -24,15 +26,11 @@ from st_common.operators.turn import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swapped:
-    """The rows of changes, groups that change, and the parts of a delta about frames."""
+    """The rows of changes, groups that change, and what becomes of the components of frames."""
 
     changes: pa.Table = field(default_factory=SHARD_SCHEMA.empty_table)
-    groups: Regrouped = field(
-        default_factory=lambda: Regrouped(
-            removed=np.empty(0, np.int64), added=Groups.empty()
-        )
-    )
-    changed: dict[str, Any] = field(default_factory=dict)
+    groups: Change[Groups] = field(default_factory=lambda: Change(added=Groups()))
+    changed: Changes = field(default_factory=dict)
 
 
 def swap_frames(
@@ -43,7 +41,7 @@ def swap_frames(
     Queries that stop lose their rows and ways; groups are told elsewhere. With another version of a layer, windows stay
     as they are and objects that cease or begin to count are told.
     """
-    if not len(state.frame_rows) and not len(state.tracks):
+    if not len(state.memories[FrameRows]) and not len(state.memories[Tracks]):
         return Swapped()
     frames = Frames(state, turn, present)
     if not change.keeps:
@@ -51,22 +49,26 @@ def swap_frames(
     if not len(frames.specs.numbers):
         return Swapped()
     held = frames.recount(answer)
-    groups = _regrouped(turn, present, frames, held, state.groups, at)
-    closed = frames.closed(turn.events.object, at.tick)
+    groups = _regrouped(turn, present, frames, held, state.memories[Groups], at)
+    closed = frames.closed(turn.events.object, at.tick)[FrameRows]
     told = [
         _told(turn, frames, held, at),
-        tell_groups(turn, group_lines(turn, state.groups, groups, at)),
+        tell_groups(turn, group_lines(turn, state.memories[Groups], groups, at)),
     ]
     return Swapped(
         changes=pa.concat_tables(told),
         groups=groups,
-        changed={"frame_rows_flipped": closed.rows_flipped, "frame_rows": closed.rows},
+        changed={
+            FrameRows: Change(
+                added=FrameRows(), flipped=closed.flipped, after=closed.after
+            )
+        },
     )
 
 
 def _regrouped(
     turn: Turn, present: Present, frames: Frames, held: Held, before: Groups, at: At
-) -> Regrouped:
+) -> Change[Groups]:
     """What changes among the groups over frames."""
     stretch = one_tick(turn, present, at.tick)
     parts = parts_of_frames(stretch, frames, held)
@@ -92,8 +94,9 @@ def _told(turn: Turn, frames: Frames, held: Held, at: At) -> pa.Table:
 
 
 def _stopped(state: State, turn: Turn, change: Swap, frames: Frames, at: At) -> Swapped:
-    rows = np.flatnonzero(np.isin(state.frame_rows.query, change.before))
-    row = rows[state.frame_rows.held[rows] > 0]
+    before = state.memories[FrameRows]
+    rows = np.flatnonzero(np.isin(before.query, change.before))
+    row = rows[before.held[rows] > 0]
     none = row[:0]
     held = Held(
         row=row,
@@ -105,11 +108,12 @@ def _stopped(state: State, turn: Turn, change: Swap, frames: Frames, at: At) -> 
         looked=row,
         ticks=1,
     )
-    keys = state.tracks.key
+    keys = state.memories[Tracks].key
+    gone = keys[np.isin(keys >> SHIFT, change.before)]
     return Swapped(
         changes=_told(turn, frames, held, at),
         changed={
-            "frame_rows_removed": rows,
-            "tracks_removed": keys[np.isin(keys >> SHIFT, change.before)],
+            FrameRows: Change(added=FrameRows(), removed=rows),
+            Tracks: Change(added=Tracks(), removed=gone),
         },
     )

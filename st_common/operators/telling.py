@@ -15,6 +15,7 @@ from st_common.operators.changes import (
     Names,
     change_rows,
 )
+from st_common.operators.component import Change
 from st_common.operators.course import Course, Now
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import ALIVE, NEVER, SILENT
@@ -22,7 +23,7 @@ from st_common.operators.groups import Groups
 from st_common.operators.keys import MASK, SHIFT, packed
 from st_common.operators.kind_queries import KindQueries
 from st_common.operators.present import Present
-from st_common.operators.relational import At, Regrouped
+from st_common.operators.relational import At
 from st_common.operators.spells import Members, members_of
 from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
@@ -323,13 +324,13 @@ def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
 def group_lines(
     turn: Turn,
     before: Groups,
-    changed: Regrouped,
+    changed: Change[Groups],
     at: At,
     *,
     again: Groups | None = None,
 ) -> Lines | None:
     """Groups that came, went or have another value: - with the old one, + with the new one; 0 for `again`."""
-    removed, added, stays = changed.removed, changed.added, again or Groups.empty()
+    removed, added, stays = changed.removed, changed.added, again or Groups()
     old = before.value[np.searchsorted(before.target, removed)]
     target = np.concatenate([removed, added.target, stays.target])
     if not len(target):

@@ -1,6 +1,7 @@
 """Queries that are judged at ticks of event time: those that move, and those that count (DESIGN section 3)."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,14 +16,16 @@ from st_common.operators.ahead import (
     all_sources,
 )
 from st_common.operators.cache_counts import Caches, summed
+from st_common.operators.component import Change, Component
 from st_common.operators.course import Course, Moment, Now
 from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER
 from st_common.operators.frame_touches import first_ends
-from st_common.operators.frames import Closed, Frames
+from st_common.operators.frames import Frames
 from st_common.operators.groups import Groups
 from st_common.operators.inner import Memo, inner_answer, with_ahead
 from st_common.operators.keys import MASK, differences, merged, unique, without
+from st_common.operators.memories import Changes
 from st_common.operators.present import Present
 from st_common.operators.regrouping import joined, parts_of_members, regroup
 from st_common.operators.spells import members_of
@@ -47,16 +50,12 @@ CELLS_OF_A_SLOT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticked:
-    """What the ticks of a run change: keys, entries and groups as in `Delta`, the changes, how many there were."""
+    """What the ticks of a run change: keys and components as in `Delta`, the changes, how many there were."""
 
     minus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     plus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     answer: np.ndarray | None = None
-    entries_removed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    entries_added: Entries = field(default_factory=Entries.empty)
-    groups_removed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    groups_added: Groups = field(default_factory=Groups.empty)
-    frames: Closed | None = None
+    memories: Changes = field(default_factory=dict)
     cut: int = 0
     pending: Pending | None = None
     memo: Memo | None = None
@@ -170,7 +169,7 @@ class _Work:
             memo,
         )
         self._frames = frames
-        self._answer, self._groups = state.tick_answer, state.groups
+        self._answer, self._groups = state.tick_answer, state.memories[Groups]
         self._pairs: list[Lines | None] = []
         self._of_groups: list[Lines | None] = []
         self._of_frames: list[Lines | None] = []
@@ -299,35 +298,36 @@ class _Work:
         """At the first tick of all: counts that are 0 then, of which no member tells anything."""
         zeros = relational.untold(self._turn, self._groups)
         if len(zeros):
-            changed = relational.Regrouped(removed=zeros.target[:0], added=zeros)
+            changed = Change(added=zeros)
             self._of_groups.append(group_lines(self._turn, self._groups, changed, at))
-            self._groups = self._groups.changed(
-                removed=changed.removed, added=changed.added
-            )
+            self._groups = self._groups.changed(changed)
 
     def ticked(self, pending: Pending, later: np.ndarray) -> Ticked:
         """What all ticks changed together; the events `later` belong to the one that stays pending."""
         minus, plus = self._difference()
-        removed, added = self._windows.closed()
-        old, new = self._state.groups, self._groups
-        same = old is new
         return Ticked(
             minus=minus,
             plus=plus,
             answer=self._answer,
             pending=pending,
             memo=self._memo,
-            entries_removed=removed,
-            entries_added=added,
-            groups_removed=old.target[:0] if same else old.target,
-            groups_added=Groups.empty() if same else new,
-            frames=self._frames.closed(later, pending.tick) if self._frames else None,
+            memories=self._memories(later, pending.tick),
             cut=self._frames.cut if self._frames else 0,
             changes=self._told(),
             ticks=self._ticks,
             touched=self._touched,
             caches=summed(self._caches),
         )
+
+    def _memories(self, later: np.ndarray, tick: int) -> Changes:
+        """What becomes of windows, groups and frames."""
+        changes: dict[type[Component], Change[Any]] = {Entries: self._windows.closed()}
+        before = self._state.memories[Groups]
+        if self._groups is not before:
+            changes[Groups] = before.change_to(self._groups)
+        if self._frames is not None:
+            changes |= self._frames.closed(later, tick)
+        return changes
 
     def _told(self) -> tuple[pa.Table, ...]:
         """The changes of all ticks as rows."""

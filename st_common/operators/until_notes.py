@@ -6,6 +6,7 @@ What was told last is kept beside the values of aggregates, as a group of the qu
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.component import Change
 from st_common.operators.groups import Groups
 from st_common.operators.keys import MASK, SHIFT
 from st_common.operators.present import Present
@@ -55,9 +56,8 @@ def _one_after_another(
         same[part] = (stays == 0) & known[of] & _is_same(said[of], value)
         other = ~same[part]
         known[of[other]], said[of[other]] = stays[other] >= 0, value[other]
-    return same, groups.changed(
-        removed=removed, added=Groups(target=different[known], value=said[known])
-    )
+    last = Groups(target=different[known], value=said[known])
+    return same, groups.changed(Change(removed=removed, added=last))
 
 
 def said_at_once(turn: Turn, fixes: Present, keys: np.ndarray, at_us: int) -> Groups:
@@ -66,7 +66,7 @@ def said_at_once(turn: Turn, fixes: Present, keys: np.ndarray, at_us: int) -> Gr
     mine = turn.known.valid_until[query]
     query, who = query[mine], keys[mine] & MASK
     if not len(who):
-        return Groups.empty()
+        return Groups()
     value = valid_from(turn, fixes, query, who, at_us)
     note = _notes(turn, query, who)
     order = np.argsort(note)

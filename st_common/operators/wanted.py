@@ -8,6 +8,7 @@ import numpy as np
 
 from st_common.operators import readings, windows
 from st_common.operators.compiled import compiled
+from st_common.operators.entries import Entries
 from st_common.operators.fixes import ALIVE, NEVER
 from st_common.operators.frame_specs import TIME
 from st_common.operators.frames import Frames
@@ -55,7 +56,7 @@ def _tick(state: State, turn: Turn) -> np.ndarray:
 
 def _aging(state: State, turn: Turn) -> np.ndarray:
     """Ticks at which what windows hold is too old."""
-    return windows.aging(state.entries, turn)
+    return windows.aging(state.memories[Entries], turn)
 
 
 def _sliding(state: State, turn: Turn) -> np.ndarray:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from st_common.operators import relational
 from st_common.operators.agenda import cut_short, ticks_of, ticks_past
+from st_common.operators.component import Change
 from st_common.operators.course import BEFORE
 from st_common.operators.entries import Entries
 from st_common.operators.keys import packed
@@ -38,26 +39,29 @@ class Open:
 class Judged:
     """What windows hold at the ticks of a run that are due, entry by entry.
 
-    An entry counts from `start` on (the place of a tick, BEFORE them, or after them all) to before `until`. `turns` are
-    the keys that come and go in answers.
+    `amounts` are what entries add to aggregates. An entry counts from `start` on (the place of a tick, BEFORE them, or
+    after them all) to before `until`. `turns` are the keys that come and go in answers.
     """
 
     entries: Open
     query: np.ndarray
+    amounts: np.ndarray
     start: np.ndarray
     until: np.ndarray
     ticks: int
     turns: ByTick
 
-    def closed(self) -> tuple[np.ndarray, Entries]:
-        """The places of old entries that left, and the new ones that stay."""
+    def closed(self) -> Change[Entries]:
+        """What becomes of the entries: those that left go, new ones that stay come."""
         entries = self.entries
         is_new, live = (
             np.arange(len(entries.all)) >= entries.before,
             self.until == self.ticks,
         )
         added = entries.all.take(live & (is_new | entries.changed))
-        return np.flatnonzero((~live | entries.changed) & ~is_new), added
+        return Change(
+            removed=np.flatnonzero((~live | entries.changed) & ~is_new), added=added
+        )
 
     def parts(self, grouped: np.ndarray, first: int, end: int) -> Parts:
         """What counts above windows at some of the ticks, from one place to before another."""
@@ -72,7 +76,7 @@ class Judged:
         return Parts(
             spells=spells,
             group=self.entries.all.group[mine],
-            value=self.entries.all.value[mine],
+            value=self.amounts[mine],
         )
 
 
@@ -85,9 +89,9 @@ def _open(whole: Entries, before: int, turn: Turn) -> Open:
 
 def opened(state: State, turn: Turn, present: Present) -> Open:
     """The entries of before, and those that the fixes of a run make; each fix is judged at its own row."""
-    queries, events = turn.known.windows, turn.events
+    queries, events, before = turn.known.windows, turn.events, state.memories[Entries]
     if queries.empty:
-        return _open(state.entries, len(state.entries), turn)
+        return _open(before, len(before), turn)
     fixes = np.flatnonzero(events.kind == FIX)
     readings = turn.readings.take(fixes)
     points = points_of(
@@ -97,7 +101,7 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
     event = fixes[hits.point]
     order = np.lexsort((events.object[event], events.position[event]))
     event, target, point = event[order], hits.target[order], hits.point[order]
-    group, value = relational.contributions(
+    adds = relational.contributions(
         turn, present.sample_of_events(fixes), point, target
     )
     before_row = turn.clock.before(events.position[event])
@@ -107,11 +111,11 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
         ts=events.ts[event],
         position=events.position[event],
         tick=ticks_of(np.maximum(events.ts[event], before_row), turn.settings.tick_us),
-        group=group,
-        value=value,
+        group=adds.group,
+        text=adds.text,
+        value=adds.value,
     )
-    whole = state.entries.changed(removed=event[:0], added=added)
-    return _open(whole, len(state.entries), turn)
+    return _open(before.followed_by(added), len(before), turn)
 
 
 def aging(entries: Entries, turn: Turn) -> np.ndarray:
@@ -143,6 +147,7 @@ def judged(turn: Turn, entries: Open, due: np.ndarray) -> Judged:
     return Judged(
         entries=entries,
         query=query,
+        amounts=relational.amounts_of(turn, query, held.object, held),
         start=start,
         until=until,
         ticks=len(due),

@@ -14,7 +14,10 @@ from st_common.capture.log import Log
 from st_common.engine.feed import packets, step_settings
 from st_common.errors import StateError
 from st_common.operators.changes import settled
+from st_common.operators.entries import Entries
 from st_common.operators.fixes import NEVER
+from st_common.operators.frame_rows import FrameRows, Tracks
+from st_common.operators.groups import Groups
 from st_common.operators.reshape import joined, split
 from st_common.operators.retire import retired
 from st_common.operators.stages import step
@@ -145,7 +148,10 @@ def said(state):
             state.targets.query.tolist(), state.targets.partner.tolist(), strict=True
         )
     ]
-    entries, rows, tracks = state.entries, state.frame_rows, state.tracks
+    entries, rows, tracks = (
+        state.memories[kind] for kind in (Entries, FrameRows, Tracks)
+    )
+    groups = state.memories[Groups]
     columns = (
         entries.target,
         entries.object,
@@ -153,13 +159,14 @@ def said(state):
         entries.position,
         entries.tick,
         entries.group,
+        entries.text,
     )
     return {
         "answer": pairs(state.answer, ids, targets),
         "tick_answer": pairs(state.tick_answer, targets, ids),
         "groups": sorted(
             repr((targets[t], float(v)))
-            for t, v in zip(state.groups.target, state.groups.value, strict=True)
+            for t, v in zip(groups.target, groups.value, strict=True)
         ),
         "entries": sorted(
             (
@@ -170,8 +177,9 @@ def said(state):
                     position,
                     tick,
                     partners[group] if group >= 0 else None,
+                    partners[text] if text >= 0 else None,
                 )
-                for t, o, ts, position, tick, group in zip(*columns, strict=True)
+                for t, o, ts, position, tick, group, text in zip(*columns, strict=True)
             ),
             key=repr,
         ),
@@ -306,7 +314,7 @@ def test_every_part_of_a_state_is_known_to_a_reshard():
     """What a state gets new must be joined and split as well: this list is where one is reminded of it."""
     same_in_all = {"next_segment", "max_event", "raised_us", "queries", "layers"}
     of_objects = {"objects", "fixes", "held", "pending"}
-    of_queries = {"tick_answer", "groups", "entries", "frame_rows", "tracks"}
+    of_queries = {"tick_answer", "memories"}
     numbered = {"partners", "targets", "answer", "memo"}
     assert {
         field.name for field in fields(State)
