@@ -34,6 +34,7 @@ _CRC = struct.Struct("<I")
 _DATA, _STATEMENT, _CLOCK = 0, 1, 2
 _RAW, _PACKET = 0, 1
 _LIVE, _RAISED, _READING = 1, 2, 4
+_FLAGS = _LIVE | _RAISED | _READING
 _MAX_ARRIVAL_US = 10**16  # the year 2286
 
 
@@ -205,10 +206,11 @@ def read_header(data: bytes, number: int, where: str) -> Segment:
         version not in (_PLAIN, _NEWER)
         or kind > _CLOCK
         or codec > (_PACKET if kind == _DATA else _RAW)
+        or flags & ~_FLAGS
     ):
         raise LogError(
-            f"{where} has format {version}, kind {kind}, codec {codec}",
-            hint="a newer version wrote it",
+            f"{where} has format {version}, kind {kind}, codec {codec}, flags {flags}",
+            hint="a newer version of Fairway wrote it: go on with that version",
         )
     found, arrival_us, statement_before, size, checksum, reading_before = numbers
     if found != number:

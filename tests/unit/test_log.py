@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import zlib
 from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
@@ -56,6 +57,21 @@ def _start(code: str, *args: object) -> subprocess.Popen[bytes]:
 def _ended(process: subprocess.Popen[bytes]) -> int:
     process.communicate(timeout=60)
     return process.returncode
+
+
+def test_a_header_that_says_more_than_this_version_knows_is_refused(tmp_path):
+    log = bare_log(tmp_path / "log")
+    log.append(b"a\n", arrival_us=ARRIVAL)
+    path = Path(log.place(0))
+    data = bytearray(path.read_bytes())
+    data[8] |= 8  # a flag of a later version, with the checksum of its header
+    data[60:64] = zlib.crc32(bytes(data[:60])).to_bytes(4, "little")
+    path.write_bytes(bytes(data))
+    for read in (log.segment, log.segments):
+        with pytest.raises(
+            LogError, match=r"000000000000\.seg.* flags 8.*newer version"
+        ):
+            read(0)
 
 
 def test_a_log_that_is_only_read_leaves_no_trace(tmp_path: Path) -> None:
