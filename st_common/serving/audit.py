@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.feed import packets_of, step_settings
@@ -41,8 +42,9 @@ class Finding:
 def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
     """Looks through everything that a stream has stored.
 
-    The log's numbers and checksums; the files of its tables; that folding its changes gives 0 or 1 at every place; that
-    the newest part of the log, done once more from an older state, gives the very rows that the tables hold.
+    The log's numbers, checksums and control rows; the files of its tables; that folding its changes gives 0 or 1 at
+    every place; that the newest part of the log, done once more from an older state, gives the very rows that the
+    tables hold.
 
     Raises:
         StateError: the stream was begun with other settings.
@@ -68,7 +70,10 @@ def _log(log: Log) -> Finding:
     count = bare = 0
     try:
         for segment in log.segments(0):
-            log.read(segment)
+            if segment.control:
+                control_rows(log, segment)
+            else:
+                log.read(segment)
             if segment.packet and log.has_raw(segment):
                 log.raw(segment)
             elif segment.packet:
@@ -89,7 +94,7 @@ def _log(log: Log) -> Finding:
         else []
     )
     return Finding(
-        what=f"log: {count} segments, their numbers and checksums",
+        what=f"log: {count} segments, their numbers, checksums and control rows",
         problem=None,
         unchecked="; ".join(lost),
     )

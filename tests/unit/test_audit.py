@@ -66,6 +66,14 @@ def _problems(home: Home) -> list[str]:
     return [found.problem for found in audit(home, STREAM) if found.problem]
 
 
+def test_a_control_row_that_nobody_knows_is_found(home):
+    log = bare_log(home.log("s"))
+    number = log.append(b'{"op":"pause"}\n', arrival_us=99, control=True).number
+    (problem,) = _problems(home)
+    assert f"segment {number} of stream s: row 1" in problem
+    assert '"pause"' in problem
+
+
 def _rewritten(home: Home, changes: pa.Table) -> None:
     """The table with other rows and the same place in the log: what a faulty engine would leave behind."""
     path = home.table("changes", "s")
