@@ -29,6 +29,7 @@ import shapely
 from pyproj import Geod
 
 from st_common.geometry.grid import BoxIndex
+from st_common.geometry.space import GLOBE
 from st_common.operators import readings
 from st_common.operators.fixes import ALIVE, NEVER, LastFixes
 from st_common.operators.intern import Interner, hashes_of
@@ -189,11 +190,11 @@ def _matched(
     queries = [
         Registered(name=f"q{n}", version=1, plan=plan) for n, plan in enumerate(plans)
     ]
-    known = compile_queries(queries, range(len(queries)), geographic=True)
+    known = compile_queries(queries, range(len(queries)), space=GLOBE)
     batch = readings.of_objects(fixes, np.arange(len(fixes)))
 
     def matched() -> tuple[np.ndarray, np.ndarray]:
-        points = points_of(known, batch, objects, geographic=True)
+        points = points_of(known, batch, objects, space=GLOBE)
         numbering = Numbering(Interner.empty(), Targets.empty())
         hits = match(known, points, layer_of=_no_layer, numbering=numbering)
         return numbering.targets.query[hits.target], hits.point

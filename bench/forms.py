@@ -9,6 +9,7 @@ import pyarrow as pa
 import shapely
 
 from bench.oldenburg import STREAM
+from st_common.geometry.space import GLOBE, PLANE
 from st_common.layers.index import LayerIndex
 from st_common.query.comparing import Compare
 from st_common.query.frame import Extent, Frame, Sliding
@@ -80,7 +81,7 @@ def squares_of(*, degrees: bool = False) -> LayerIndex:
             "kind": ["park"] * len(fids),
         }
     )
-    return LayerIndex(rows, lambda _: shapes, geographic=degrees)
+    return LayerIndex(rows, lambda _: shapes, space=GLOBE if degrees else PLANE)
 
 
 def _plan(**parts: Any) -> Plan:

@@ -28,6 +28,7 @@ from st_common.geometry.circles import CircleIndex
 from st_common.geometry.distance import metres_between
 from st_common.geometry.grid import BoxIndex
 from st_common.geometry.join import points_in_boxes
+from st_common.geometry.space import GLOBE
 from st_common.operators.kinds import KINDS
 from st_common.operators.world import Table, World
 from st_common.testing.masks import Masks
@@ -82,7 +83,7 @@ def _world(count: int) -> World:
         y=random.uniform(SOUTH, NORTH, count),
         alive=np.ones(count, np.bool_),
         ids=pa.array([f"o{n}" for n in range(count)]),
-        geographic=True,
+        space=GLOBE,
         selection=Masks([np.ones(count, np.bool_), random.random(count) < 0.1]),
     )
 
@@ -143,7 +144,7 @@ def _circles(world: World, repeat: int) -> list[dict[str, Any]]:
     count = len(world.x)
     radius = np.full(count, CIRCLE_M)
     moving = _kind("moving_circle", world, _table(count, radius=radius), repeat)
-    index = CircleIndex(world.x, world.y, radius, geographic=True)
+    index = CircleIndex(world.x, world.y, radius, space=GLOBE)
     still = _measured(
         "circles that stand still", count, lambda: index.probe(world.x, world.y), repeat
     )

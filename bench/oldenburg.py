@@ -14,6 +14,7 @@ import numpy as np
 from st_common.capture.log import SEGMENT_LIMIT
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
+from st_common.geometry.space import GLOBE, PLANE, Space
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
 from st_common.settings import StreamSettings
@@ -48,7 +49,7 @@ class World:
     """Where all objects are at each unit: `x`, `y` f64[units + 1, objects] as payloads carry them, `kind` int64."""
 
     traffic: Traffic
-    geographic: bool
+    space: Space
     x: np.ndarray
     y: np.ndarray
     kind: np.ndarray
@@ -70,7 +71,7 @@ def world(
         np.savez(path, x=x, y=y, kind=found[0].kind)
     with np.load(path) as stored:
         x, y = (stored[axis][: units + 1] for axis in "xy")
-        return World(traffic=traffic, geographic=False, x=x, y=y, kind=stored["kind"])
+        return World(traffic=traffic, space=PLANE, x=x, y=y, kind=stored["kind"])
 
 
 def on_earth(plane: World) -> World:
@@ -79,7 +80,7 @@ def on_earth(plane: World) -> World:
     across = _METRES_PER_DEGREE * math.cos(math.radians(_PLACE[1]))
     return replace(
         plane,
-        geographic=True,
+        space=GLOBE,
         x=np.round(_PLACE[0] + (plane.x - x0) / across, DECIMALS),
         y=np.round(_PLACE[1] + (plane.y - y0) / _METRES_PER_DEGREE, DECIMALS),
     )
@@ -143,7 +144,7 @@ def settings(
     disconnected where all report in each unit. Where fewer do, nobody is disconnected, and the margin is the same.
     """
     stream = traffic_stream(STREAM, space.traffic, shards=shards)
-    if space.geographic:
+    if space.space is GLOBE:
         stream = replace(stream, crs="EPSG:4326")
     if cache_share is None:
         return stream

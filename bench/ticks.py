@@ -34,6 +34,7 @@ from bench.forms import (
 from bench.oldenburg import SHARED, STREAM
 from st_common.controls.rows import End
 from st_common.controls.writing import to_bytes
+from st_common.geometry.space import GLOBE
 from st_common.layers.index import LayerIndex
 from st_common.operators.changes import settled
 from st_common.operators.evaluate import Counters
@@ -88,7 +89,7 @@ def aircraft(count: int, *, span_us: int | None) -> pa.Table:
 
 def _replay(_queries: int, _objects: int) -> Work:
     fixes = aircraft(1_533, span_us=None)
-    settings = Settings(geographic=True, silence_us=600 * SECOND_US)
+    settings = Settings(space=GLOBE, silence_us=600 * SECOND_US)
     return Work(
         plans=aircraft_plans(fixes),
         batches=[fixes],
@@ -100,7 +101,7 @@ def _replay(_queries: int, _objects: int) -> Work:
 def _days(_queries: int, _objects: int) -> Work:
     fixes = aircraft(12_000, span_us=DAYS_US)
     settings = Settings(
-        geographic=True, silence_us=3600 * SECOND_US, tick_us=10 * SECOND_US
+        space=GLOBE, silence_us=3600 * SECOND_US, tick_us=10 * SECOND_US
     )
     return Work(
         plans=aircraft_plans(fixes),

@@ -24,6 +24,7 @@ from bench.drive import OnLocal, OnSpark
 from bench.queries import Asked
 from bench.rounds import Run, about, figures
 from st_common.capture.reading import log_for
+from st_common.geometry.space import PLANE
 from st_common.home import Home
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, Plan
@@ -53,7 +54,7 @@ def world(objects: int, units: int) -> oldenburg.World:
     )
     traffic = replace(ALL_REPORT, at_start=objects, units=units, unit_s=UNIT_S)
     return oldenburg.World(
-        traffic=traffic, geographic=False, x=x, y=y, kind=np.zeros(objects, np.int64)
+        traffic=traffic, space=PLANE, x=x, y=y, kind=np.zeros(objects, np.int64)
     )
 
 

@@ -9,14 +9,17 @@ import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from st_common.crs import unit_of_crs
 from st_common.errors import ConfigError
 from st_common.home import checked_name
 from st_common.redaction import keep_secret
-from st_common.stream_keys import COLUMN_KEYS, PLANE, STREAM_KEYS
+from st_common.stream_keys import COLUMN_KEYS, PLANAR, STREAM_KEYS
 from st_common.toml_values import checked, known
+
+if TYPE_CHECKING:
+    from st_common.geometry.space import Space
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # as in s3://bucket/home
 
@@ -104,12 +107,15 @@ class StreamSettings:
     @property
     def epsg(self) -> int:
         """The EPSG number of the stream's CRS; 0 for a plane without a place on Earth (`crs = "planar"`)."""
-        return 0 if self.crs == PLANE else int(self.crs.partition(":")[2])
+        return 0 if self.crs == PLANAR else int(self.crs.partition(":")[2])
 
     @property
-    def geographic(self) -> bool:
-        """Whether x and y are longitude and latitude in degrees; otherwise they are planar, in the CRS's unit."""
-        return self.epsg != 0 and unit_of_crs(self.epsg) is None
+    def space(self) -> "Space":
+        """What x and y mean: longitude and latitude in degrees, or planar coordinates in the CRS's unit."""
+        from st_common.geometry.space import GLOBE, PLANE  # brings NumPy: see who asks
+
+        is_globe = self.epsg != 0 and unit_of_crs(self.epsg) is None
+        return GLOBE if is_globe else PLANE
 
     @property
     def unit_m(self) -> float:

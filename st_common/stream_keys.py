@@ -17,7 +17,7 @@ from st_common.toml_values import (
 )
 from st_common.units import SHOWN, unit_of
 
-PLANE = "planar"
+PLANAR = "planar"
 """The `crs` of a plane without a place on Earth."""
 
 _FORMATS = ("csv", "tsv", "ndjson")
@@ -70,8 +70,8 @@ def _quote(value: object) -> str:
 
 
 def _crs(value: object) -> str:
-    if value == PLANE:
-        return PLANE
+    if value == PLANAR:
+        return PLANAR
     found = (
         re.fullmatch(r"(?i:epsg):([1-9]\d{3,5})", value)
         if isinstance(value, str)

@@ -37,6 +37,7 @@ def load(
     ] = False,
 ) -> None:
     """Load a layer, or load it again: running queries go over to the new version."""
+    from st_common.geometry.space import GLOBE, PLANE
     from st_common.layers.load import load as load_layer
 
     home, conf = context.home(ctx), context.conf(ctx)
@@ -49,7 +50,7 @@ def load(
             group=group,
             kinds=chosen or None,
             conf=conf,
-            geographic=not planar,
+            space=PLANE if planar else GLOBE,
             progress=progress,
         )
     by_kind = ", ".join(f"{count:,} {kind}" for kind, count in report.by_kind.items())

@@ -20,8 +20,6 @@ from st_common.decode.instants import instants
 from st_common.decode.numbers import Mask, Parsed, bools, doubles, longs, mask
 from st_common.settings import AttributeType, StreamSettings
 
-_MAX_LONGITUDE, _MAX_LATITUDE = 180.0, 90.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
@@ -171,15 +169,8 @@ def _coordinates(
     faults.mark((x.missing | y.missing) & here, Reason.MISSING_POSITION)
     finite = np.isfinite(x.values) & np.isfinite(y.values)
     faults.mark(~finite & here, Reason.BAD_NUMBER)
-    inside = finite
-    if stream.geographic:
-        with np.errstate(invalid="ignore"):
-            inside = (
-                finite
-                & (np.abs(x.values) <= _MAX_LONGITUDE)
-                & (np.abs(y.values) <= _MAX_LATITUDE)
-            )
-        faults.mark(~inside & here, Reason.OUT_OF_CRS)
+    inside = stream.space.contains(x.values, y.values)
+    faults.mark(~inside & here, Reason.OUT_OF_CRS)
     return np.where(inside, x.values, np.nan), np.where(inside, y.values, np.nan)
 
 

@@ -26,7 +26,7 @@ def step_settings(
         lateness_us=round(stream.lateness_s * _US),
         silence_us=silence_us,
         tick_us=round(stream.tick_s * _US),
-        geographic=stream.geographic,
+        space=stream.space,
         margin=stream.cache_share * reach_m / stream.unit_m,
         refills=stream.cache_refills,
         unit_m=stream.unit_m,

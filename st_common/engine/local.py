@@ -58,9 +58,7 @@ class Totals:
 
 def layers_of(home: Home, stream: StreamSettings) -> LayerOf:
     """Finds layers of a home folder for a stream, each version once per process."""
-    return lambda layer, version: load_index(
-        home, layer, version, geographic=stream.geographic
-    )
+    return lambda layer, version: load_index(home, layer, version, space=stream.space)
 
 
 class LocalEngine:

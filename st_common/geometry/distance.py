@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from st_common.geometry.longitudes import POLE, TURN
+
 if TYPE_CHECKING:
     from pyproj import Geod
 
@@ -109,26 +111,12 @@ def reach_degrees(
     360 degrees of longitude where the distance reaches around a pole. The distance is one for all or one for each.
     """
     angle = distance_m / _TIGHTEST_M * _SLACK
-    room = np.cos(np.radians(np.minimum(np.abs(latitude), 90.0)))
+    room = np.cos(np.radians(np.minimum(np.abs(latitude), POLE)))
     share = np.sin(np.minimum(angle, np.pi / 2)) / np.maximum(room, 1e-12)
-    short_of_pole = np.abs(latitude) + np.degrees(angle) < 90.0
+    short_of_pole = np.abs(latitude) + np.degrees(angle) < POLE
     across = np.where(
         (share < 1) & short_of_pole,
         np.degrees(np.arcsin(np.minimum(share, 1.0))) * _SLACK,
-        360.0,
+        TURN,
     )
     return across, np.broadcast_to(np.degrees(angle), across.shape).copy()
-
-
-def grown(boxes: Floats, distance_m: float, *, geographic: bool) -> Floats:
-    """Boxes (float64[n, 4]) that hold every point within a distance of the given ones, and some more.
-
-    `geographic` boxes are in degrees; others are in the unit of the distance.
-    """
-    if not geographic:
-        return boxes + distance_m * np.array([-1.0, -1.0, 1.0, 1.0])
-    across, along = reach_degrees(
-        np.abs(boxes[:, 1::2]).max(axis=1, initial=0.0), distance_m
-    )
-    growth: Floats = np.stack([-across, -along, across, along], axis=1)
-    return boxes + growth

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry.distance import metres_per_degree
+from st_common.geometry.space import Space
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -17,9 +18,6 @@ Axes = tuple[Floats, Floats]  # along x, along y
 
 _SLACK = 1.001  # boxes of candidates are a little too large rather than a rounding error too small
 _SHORTEST_M = 110_574.0  # a degree of latitude at the equator, where it is shortest
-_NEXT_TO_POLE_M = (
-    1e-3  # of a degree of longitude: a fraction of a millimetre from the pole
-)
 _POLAR = 89.9  # nearer to a pole boxes of candidates go all around it
 
 
@@ -52,14 +50,12 @@ class Growth:
         """Whether nothing was enlarged."""
         return not self.value and not self.metres
 
-    def half_sides(self, latitude: Floats, *, geographic: bool) -> Axes:
+    def half_sides(self, latitude: Floats, *, space: Space) -> Axes:
         """Half of the extents along x and y of the boxes around points, in coordinates.
 
         Metres are right to 0.5 % up to 85 degrees of latitude for boxes of some kilometres.
         """
-        return half_sides(
-            self.value, self.metres, scales(latitude, geographic=geographic)
-        )
+        return half_sides(self.value, self.metres, space.scale(latitude))
 
     def rounded(self) -> "Growth":
         """One that is as large or up to twice as large: of those there are few, so that indexes can be kept."""
@@ -69,26 +65,17 @@ class Growth:
         )
         return Growth(value=float(value), metres=float(metres))
 
-    def stands(self, *, geographic: bool) -> bool:
+    def stands(self, *, space: Space) -> bool:
         """Whether extents are the same everywhere."""
-        return not (geographic and self.metres)
+        return space.is_flat or not self.metres
 
 
 POINT = Growth()
 """A point that was not enlarged."""
 
 
-def scales(latitude: Floats, *, geographic: bool) -> Axes:
-    """Metres per unit of x and of y; 1 in a plane. Never nothing: at a pole every longitude is near."""
-    if geographic:
-        across, along = metres_per_degree(latitude)
-        return np.maximum(across, _NEXT_TO_POLE_M), along
-    ones = np.ones(len(latitude))
-    return ones, ones
-
-
 def half_sides(value: Floats | float, metres: Floats | float, scale: Axes) -> Axes:
-    """Half of the extents of boxes, given the `scales` where their points are."""
+    """Half of the extents of boxes, given the `scale` of their space where their points are."""
     return (value + metres / scale[0]) / 2, (value + metres / scale[1]) / 2
 
 
@@ -110,13 +97,13 @@ def meets(boxes: Floats, half: Axes, x: Floats, y: Floats) -> Bools:
     return keep
 
 
-def reached(boxes: Floats, growth: Growth, *, geographic: bool) -> Floats:
+def reached(boxes: Floats, growth: Growth, *, space: Space) -> Floats:
     """Boxes (float64[n, 4]) that hold every point whose own box, so enlarged, meets the given ones.
 
     They hold no other point where extents are the same everywhere; on degrees metres make them somewhat larger.
     """
     outwards = np.array([-1.0, -1.0, 1.0, 1.0])
-    if growth.stands(geographic=geographic):
+    if growth.stands(space=space):
         return boxes + (growth.value + growth.metres) / 2 * outwards
     along = (growth.value + growth.metres / _SHORTEST_M) / 2 * _SLACK
     farthest = np.abs(boxes[:, 1::2]).max(axis=1, initial=0.0) + along
@@ -133,3 +120,11 @@ def reached(boxes: Floats, growth: Growth, *, geographic: bool) -> Floats:
         boxes + np.stack([across, np.full_like(across, along)] * 2, axis=1) * outwards
     )
     return grown
+
+
+def grown(boxes: Floats, distance: float, *, space: Space) -> Floats:
+    """Boxes (float64[n, 4]) that hold every place within a distance of the given ones, and some more."""
+    farthest = np.abs(boxes[:, 1::2]).max(axis=1, initial=0.0)
+    across, along = space.reach(farthest, distance)
+    growth: Floats = np.stack([-across, -along, across, along], axis=1)
+    return boxes + growth

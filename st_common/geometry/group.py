@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry.circles import points_in_circles
-from st_common.geometry.distance import metres_between
-from st_common.geometry.nearest import Neighbours, Objects, distance
+from st_common.geometry.nearest import Neighbours, Objects
 from st_common.geometry.ranked import kth_smallest, last_of_equals
+from st_common.geometry.space import Space
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -17,11 +17,6 @@ Pairs = tuple[Ints, Ints]
 
 SUM, MAX, MIN = 0, 1, 2
 _FEW_PAIRS = 1 << 13  # so few groups times objects are compared without a tree
-_GROWTH_ON_GLOBE, _GROWTH = (
-    1 + 1e-6,
-    1 + 1e-9,
-)  # what rounding can do to sums of distances
-_ROUNDED_M, _ROUNDED = 0.01, 1e-8  # more than what rounding can make of a total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +27,13 @@ class Groups:
         x: float64[m, p], longitude in degrees or planar coordinates; NaN where a group has fewer places.
         y: float64[m, p].
         total: int8[m], SUM, MAX or MIN.
-        geographic: whether coordinates are degrees on WGS 84.
+        space: what coordinates mean.
     """
 
     x: Floats
     y: Floats
     total: npt.NDArray[np.int8]
-    geographic: bool
+    space: Space
 
     def take(self, rows: Ints) -> "Groups":
         """These groups."""
@@ -46,48 +41,33 @@ class Groups:
             x=self.x[rows],
             y=self.y[rows],
             total=self.total[rows],
-            geographic=self.geographic,
+            space=self.space,
         )
 
 
 def totals(groups: Groups, row: Ints, x: Floats, y: Floats) -> Floats:
     """For each pair of a group and an object's place, how far they are from each other; NaN for groups without places.
 
-    Sums are metres to the millimetre or planar units to nine decimals, rounded once; maxima and minima are as
-    `distance` compares: squares in the plane.
+    Sums are distances, rounded once to the decimals of the space; maxima and minima are ranks: squares in the plane.
     """
-    total = groups.total[row]
+    total, space = groups.total[row], groups.space
     least, most, summed = (
         np.full(len(row), np.inf),
         np.full(len(row), -np.inf),
         np.zeros(len(row)),
     )
     for px, py in zip(groups.x.T, groups.y.T, strict=True):
-        far = _far(px[row], py[row], x, y, geographic=groups.geographic)
+        far = space.unrounded(px[row], py[row], x, y)
         there = ~np.isnan(far)
         np.minimum(least, far, out=least, where=there)
         np.maximum(most, far, out=most, where=there)
-        np.add(
-            summed, far if groups.geographic else np.sqrt(far), out=summed, where=there
-        )
-    if groups.geographic:
-        found = np.round(
-            np.select([total == MAX, total == MIN], [most, least], summed), 3
-        )
-    else:
-        found = np.select(
-            [total == MAX, total == MIN], [most, least], np.round(summed, 9)
-        )
-    return np.where(most < least, np.nan, found)
-
-
-def _far(x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool) -> Floats:
-    """Metres, not rounded yet, or squares in the plane."""
-    return (
-        metres_between(x1, y1, x2, y2)
-        if geographic
-        else distance(x1, y1, x2, y2, geographic=False)
+        np.add(summed, space.measure(far), out=summed, where=there)
+    found = np.select(
+        [total == MAX, total == MIN],
+        [space.rounded(most), space.rounded(least)],
+        np.round(summed, space.decimals),
     )
+    return np.where(most < least, np.nan, found)
 
 
 def kth_nearest_to_groups(
@@ -164,7 +144,7 @@ def _candidates(groups: Groups, k: Ints, objects: Objects) -> Pairs:
         return row, at
     x, y = objects.places()
     return near_groups(
-        groups, _bounds(groups, k, Neighbours(x, y, geographic=groups.geographic)), x, y
+        groups, _bounds(groups, k, Neighbours(x, y, space=groups.space)), x, y
     )
 
 
@@ -176,7 +156,7 @@ def _bounds(groups: Groups, k: Ints, tree: Neighbours) -> Floats:
     row, column = np.nonzero(~np.isnan(groups.x))
     bound = tree.bound(groups.x[row, column], groups.y[row, column], k[row])
     near = np.full(groups.x.shape, np.inf)
-    near[row, column] = bound if groups.geographic else np.sqrt(bound)
+    near[row, column] = groups.space.measure(bound)
     apart = _apart(groups)
     farthest = near + np.fmax.reduce(apart, axis=2)
     summed = near * _sizes(groups)[:, None] + np.nansum(apart, axis=2)
@@ -184,7 +164,7 @@ def _bounds(groups: Groups, k: Ints, tree: Neighbours) -> Floats:
     least: Floats = np.nanmin(
         np.select([kind == MAX, kind == MIN], [farthest, near], summed), axis=1
     )
-    return least * (_GROWTH_ON_GLOBE if groups.geographic else _GROWTH)
+    return least * groups.space.growth
 
 
 def near_groups(groups: Groups, length: Floats, x: Floats, y: Floats) -> Pairs:
@@ -207,28 +187,22 @@ def near_groups(groups: Groups, length: Floats, x: Floats, y: Floats) -> Pairs:
     of, column = np.nonzero(
         ~np.isnan(groups.x) & (middle | (groups.total == MIN)[:, None])
     )
-    growth, rounded = (
-        (_GROWTH_ON_GLOBE, _ROUNDED_M) if groups.geographic else (_GROWTH, _ROUNDED)
-    )
+    space = groups.space
     circles = (
         groups.x[of, column],
         groups.y[of, column],
-        (radius * growth + rounded)[of],
+        (radius * space.growth + space.rounding)[of],
     )
-    circle, point = points_in_circles(*circles, x, y, geographic=groups.geographic)
+    circle, point = points_in_circles(*circles, x, y, space=space)
     row, point = np.divmod(np.unique(of[circle] * len(x) + point), max(len(x), 1))
     far = lengths(groups.take(row), totals(groups, row, x[point], y[point]))
-    keep = far <= (length * _GROWTH + rounded)[row]
+    keep = far <= (length * space.growth + space.rounding)[row]
     return row[keep], point[keep]
 
 
 def lengths(groups: Groups, limit: Floats) -> Floats:
-    """Totals, one for each group, as metres or planar units."""
-    return (
-        limit
-        if groups.geographic
-        else np.where(groups.total == SUM, limit, np.sqrt(limit))
-    )
+    """Totals, one for each group, as distances."""
+    return np.where(groups.total == SUM, limit, groups.space.measure(limit))
 
 
 def grown_by(groups: Groups, limit: Floats, margin: float) -> Floats:
@@ -240,15 +214,9 @@ def grown_by(groups: Groups, limit: Floats, margin: float) -> Floats:
 
 def _apart(groups: Groups) -> Floats:
     """How far the places of each group are from each other: float64[m, p, p]; NaN where there is none."""
-    x, y = groups.x, groups.y
-    far = distance(
-        x[:, :, None],
-        y[:, :, None],
-        x[:, None],
-        y[:, None],
-        geographic=groups.geographic,
-    )
-    return far if groups.geographic else np.sqrt(far)
+    x, y, space = groups.x, groups.y, groups.space
+    rank = space.rank(x[:, :, None], y[:, :, None], x[:, None], y[:, None])
+    return space.measure(rank)
 
 
 def _sizes(groups: Groups) -> Ints:

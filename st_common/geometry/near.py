@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from st_common.geometry.distance import metres_per_degree, reach_degrees, within_metres
+from st_common.geometry.distance import metres_per_degree
 from st_common.geometry.grid import ranges
+from st_common.geometry.space import Space
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -114,12 +115,12 @@ def near(
     y: Floats,
     distance_m: float,
     *,
-    geographic: bool,
+    space: Space,
 ) -> Bools:
     """For each pair of a geometry and a point, whether the point is within the distance of the geometry's outline.
 
     Distance <= `distance_m` counts as near. Inside an area but far from its rings is not near: ask for that apart.
-    Geographic distances are geodesic: right to 0.5 % up to 85 degrees of latitude and distances of 100 km, mostly far
+    Distances on the globe are geodesic: right to 0.5 % up to 85 degrees of latitude and distances of 100 km, mostly far
     better, and exact from places to points. Segments are straight in longitude and latitude. For what lies beyond 180
     degrees ask again with points a whole turn away.
 
@@ -129,7 +130,7 @@ def near(
         x: float64[n], longitude in degrees or a planar coordinate.
         y: float64[n].
         distance_m: metres; for planar coordinates, their unit.
-        geographic: whether x and y are degrees on WGS 84.
+        space: what coordinates mean.
     """
     result = np.zeros(len(which), np.bool_)
     pieces = shapes.piece_start[which + 1] - shapes.piece_start[which]
@@ -143,7 +144,7 @@ def near(
         )
         part = slice(start, end)
         result[part] = _near(
-            shapes, which[part], x[part], y[part], distance_m, geographic=geographic
+            shapes, which[part], x[part], y[part], distance_m, space=space
         )
         start = end
     return result
@@ -156,16 +157,14 @@ def _near(
     y: Floats,
     distance_m: float,
     *,
-    geographic: bool,
+    space: Space,
 ) -> Bools:
     result = np.zeros(len(which), np.bool_)
-    pair, piece = _pieces_within_reach(
-        shapes, which, x, y, distance_m, geographic=geographic
-    )
+    pair, piece = _pieces_within_reach(shapes, which, x, y, distance_m, space=space)
     sizes = shapes.start[piece + 1] - shapes.start[piece]
     segment = ranges(shapes.start[piece], sizes)
     pair = np.repeat(pair, sizes)
-    hit = _hits(shapes.ends[:, segment], pair, x, y, distance_m, geographic=geographic)
+    hit = _hits(shapes.ends[:, segment], pair, x, y, distance_m, space=space)
     result[pair[hit]] = True
     return result
 
@@ -177,14 +176,10 @@ def _pieces_within_reach(
     y: Floats,
     distance_m: float,
     *,
-    geographic: bool,
+    space: Space,
 ) -> tuple[Ints, Ints]:
     """Pairs of a pair's number and a piece of its geometry whose box the distance can reach."""
-    across, along = (
-        reach_degrees(y, distance_m)
-        if geographic
-        else (np.full_like(x, distance_m),) * 2
-    )
+    across, along = space.reach(y, distance_m)
     first = shapes.piece_start[which]
     counts = shapes.piece_start[which + 1] - first
     pair, piece = np.repeat(np.arange(len(which)), counts), ranges(first, counts)
@@ -203,12 +198,12 @@ def _hits(
     y: Floats,
     distance_m: float,
     *,
-    geographic: bool,
+    space: Space,
 ) -> Bools:
     """Whether the point of each pair is within the distance of its segment."""
-    if not geographic:
+    if space.is_flat:
         return _gap2(ends, x[pair], y[pair], *np.ones((2, 1))) <= distance_m**2
-    across, along = metres_per_degree(y)
+    across, along = space.scale(y)
     gap2 = _gap2(ends, x[pair], y[pair], across[pair], along[pair])
     hit = gap2 <= distance_m**2
     if distance_m <= _SHORT_M:
@@ -218,7 +213,7 @@ def _hits(
     else:
         left = np.arange(len(pair))
     at = pair[left]
-    hit[left] = within_metres(
+    hit[left] = space.is_within(
         x[at], y[at], *_nearest_places(ends[:, left], x[at], y[at]), distance_m
     )
     return hit

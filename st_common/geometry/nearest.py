@@ -12,10 +12,10 @@ import pyarrow as pa
 from scipy.spatial import cKDTree
 
 from st_common.geometry.circles import circle_boxes
-from st_common.geometry.distance import metres_about, metres_between
 from st_common.geometry.grid import blocks
 from st_common.geometry.join import Test, points_in_boxes
 from st_common.geometry.ranked import kth_smallest, last_of_equals
+from st_common.geometry.space import Space
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -26,44 +26,19 @@ _FEW_PAIRS = 1 << 13  # so few places times objects are compared without a tree
 _MOST_LOOKED = (
     1 << 20
 )  # pairs of a place and an object that it looks at, tested together
-_GROWTH, _SMALLEST = 1 + 1e-12, 1e-150
-_ROUNDED_M = 0.001
-_FAR_M, _SURELY, _SURELY_FAR = (
-    14_000_000.0,
-    1 + 1e-4,
-    1.03,
-)  # more than `metres_about` can be wrong, twice
-_FLATTEST_M = 6_399_594.0 * 1.0005  # no radian of the globe is longer
-
-
-def distance(
-    x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool
-) -> Floats:
-    """What distances are compared by: metres to the millimetre on the globe, dx * dx + dy * dy in the plane."""
-    if geographic:
-        return np.round(metres_between(x1, y1, x2, y2), 3)
-    with np.errstate(over="ignore", invalid="ignore"):
-        dx, dy = x1 - x2, y1 - y2
-        return np.asarray(dx * dx + dy * dy)
-
-
-def radius_of(limit: Floats, *, geographic: bool) -> Floats:
-    """A radius in metres or planar units that nothing at most so far away (as `distance` compares) lies beyond."""
-    return limit + _ROUNDED_M if geographic else np.sqrt(limit) * _GROWTH + _SMALLEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objects:
     """Which objects count: `number`, int64[n] ascending, are places in x and y (finite there) and in `ids`.
 
-    `ids` are texts; None where nobody asks who of equally far ones comes first. Coordinates are degrees on WGS 84 when
-    `geographic`.
+    `ids` are texts; None where nobody asks who of equally far ones comes first.
     """
 
     x: Floats
     y: Floats
     number: Ints
-    geographic: bool
+    space: Space
     ids: pa.Array | None = None
 
     def places(self) -> tuple[Floats, Floats]:
@@ -88,20 +63,20 @@ class Neighbours:
     Args:
         x: float64[n], finite: longitude in degrees or a planar coordinate; at least one.
         y: float64[n].
-        geographic: whether coordinates are degrees on WGS 84.
+        space: what coordinates mean.
     """
 
-    __slots__ = ("_geographic", "_tree", "size")
+    __slots__ = ("_space", "_tree", "size")
 
-    def __init__(self, x: Floats, y: Floats, *, geographic: bool) -> None:
-        self._geographic = geographic
+    def __init__(self, x: Floats, y: Floats, *, space: Space) -> None:
+        self._space = space
         self._tree = cKDTree(
-            self._coordinates(x, y), balanced_tree=False, compact_nodes=False
+            space.vectors(x, y), balanced_tree=False, compact_nodes=False
         )
         self.size = len(x)
 
     def bound(self, x: Floats, y: Floats, k: Ints) -> Floats:
-        """A little more than the distance of the k-th nearest as `distance` compares it; infinite when k > n."""
+        """A little more than the rank of the k-th nearest; more than any there is when k > n."""
         bound = np.empty(len(x))
         sizes = np.ceil(np.log2(k))
         for size in np.unique(
@@ -109,20 +84,10 @@ class Neighbours:
         ).tolist():  # those who ask for few do not wait for those who ask for many
             rows = np.flatnonzero(sizes == size)
             ranks, column = np.unique(k[rows], return_inverse=True)
-            found = self._tree.query(self._coordinates(x[rows], y[rows]), k=ranks)[0]
+            places = self._space.vectors(x[rows], y[rows])
+            found = self._tree.query(places, k=ranks)[0]
             bound[rows] = found[np.arange(len(rows)), column]
-        if self._geographic:
-            return 2 * np.arcsin(np.minimum(bound / 2, 1.0)) * _FLATTEST_M + _ROUNDED_M
-        with np.errstate(over="ignore"):
-            return bound * bound * _GROWTH
-
-    def _coordinates(self, x: Floats, y: Floats) -> Floats:
-        if not self._geographic:
-            return np.stack([x, y], axis=1)
-        lon, lat = np.radians(x), np.radians(y)
-        return np.stack(
-            [np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1
-        )
+        return self._space.rank_of_chord(bound)
 
 
 def kth_nearest(
@@ -138,7 +103,7 @@ def kth_nearest(
         objects: n objects.
 
     Returns:
-        `limit`, float64[m]: the k-th distance as `distance` compares; infinite when there are fewer than k objects; NaN
+        `limit`, float64[m]: the rank of the k-th; infinite when there are fewer than k objects; NaN
         for places of NaN. `tie`, int64[m]: when more objects are exactly so far than belong to the k: the one of them
         that is the last among the k by its id; else -1.
     """
@@ -173,12 +138,8 @@ def kth_nearest_of(
     rows, row = np.unique(pairs[0], return_inverse=True)
     if len(rows):
         x, y, number = x[rows], y[rows], pairs[1]
-        value = _about(
-            x[row],
-            y[row],
-            objects.x[number],
-            objects.y[number],
-            geographic=objects.geographic,
+        value = objects.space.rank_about(
+            x[row], y[row], objects.x[number], objects.y[number]
         )
         limit[rows], tie[rows] = _ranked(x, y, k[rows], objects, row, number, value)
     return limit, tie
@@ -215,7 +176,7 @@ def kth_nearest_where(  # noqa: PLR0917 - places, then objects
     rows = np.flatnonzero(~found) if size else np.empty(0, np.int64)
     if not len(rows):
         return limit, tie, np.ones(len(k), np.bool_)
-    tree = Neighbours(*objects.places(), geographic=objects.geographic)
+    tree = Neighbours(*objects.places(), space=objects.space)
     while len(rows):
         look = np.minimum(wanted[rows], size)
         for part in blocks(look, _MOST_LOOKED):
@@ -272,11 +233,10 @@ def _ranked(  # noqa: PLR0917 - places, objects, pairs
     value: Floats,
 ) -> tuple[Floats, Ints]:
     """The k-th distance and its tie of each place, which has pairs, sorted by place, about `value` far."""
-    if objects.geographic:
-        row, number = _nearly(row, number, value, k)
-        value = distance(
-            x[row], y[row], objects.x[number], objects.y[number], geographic=True
-        )
+    space = objects.space
+    if not space.about_is_exact:
+        row, number = _nearly(row, number, value, k, space)
+        value = space.rank(x[row], y[row], objects.x[number], objects.y[number])
     start = np.searchsorted(row, np.arange(len(k) + 1))
     limit = kth_smallest(start, value, k)
     if objects.ids is None:
@@ -284,34 +244,21 @@ def _ranked(  # noqa: PLR0917 - places, objects, pairs
     return limit, last_of_equals(start, value, number, k, limit, objects.ids)
 
 
-def _about(
-    x1: Floats, y1: Floats, x2: Floats, y2: Floats, *, geographic: bool
-) -> Floats:
-    """About how far pairs are from each other; in the plane exactly, as `distance` compares."""
-    return (
-        metres_about(x1, y1, x2, y2)
-        if geographic
-        else distance(x1, y1, x2, y2, geographic=False)
-    )
-
-
-def _nearly(row: Ints, number: Ints, about: Floats, k: Ints) -> tuple[Ints, Ints]:
+def _nearly(
+    row: Ints, number: Ints, about: Floats, k: Ints, space: Space
+) -> tuple[Ints, Ints]:
     """The candidates that can be among the k nearest: only these are measured exactly."""
     start = np.searchsorted(row, np.arange(len(k) + 1))
     limit = kth_smallest(start, about, k)
-    most = limit * np.where(limit < _FAR_M, _SURELY, _SURELY_FAR) + _ROUNDED_M
-    keep = about <= most[row]
+    keep = about <= space.surely(limit)[row]
     return row[keep], number[keep]
 
 
 def _candidates(
     x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects
 ) -> tuple[Ints, Ints, Floats]:
-    """Place, object and about how far it is, sorted by place: all objects that can be among the k nearest.
-
-    In the plane the distances are exact.
-    """
-    geographic, (ox, oy) = objects.geographic, objects.places()
+    """Place, object and about how far it is, sorted by place: all objects that can be among the k nearest."""
+    space, (ox, oy) = objects.space, objects.places()
     if len(x) * len(ox) <= _FEW_PAIRS:
         row, at = np.divmod(np.arange(len(x) * len(ox)), len(ox))
         keep = objects.number[at] != but[row]
@@ -319,9 +266,9 @@ def _candidates(
         return (
             row,
             objects.number[at],
-            _about(x[row], y[row], ox[at], oy[at], geographic=geographic),
+            space.rank_about(x[row], y[row], ox[at], oy[at]),
         )
-    bound = Neighbours(ox, oy, geographic=geographic).bound(x, y, k + objects.has(but))
+    bound = Neighbours(ox, oy, space=space).bound(x, y, k + objects.has(but))
     return _within(
         x, y, bound, objects, lambda row, number: np.asarray(number != but[row])
     )
@@ -331,17 +278,14 @@ def _within(
     x: Floats, y: Floats, bound: Floats, objects: Objects, test: Test
 ) -> tuple[Ints, Ints, Floats]:
     """Place, object and about how far it is, sorted by place: all within a bound that pass a test, and few more."""
-    geographic, (ox, oy) = objects.geographic, objects.places()
-    if geographic:
-        bound = bound * np.where(bound < _FAR_M, _SURELY, _SURELY_FAR)
-    boxes, owner = circle_boxes(
-        x, y, radius_of(bound, geographic=geographic), geographic=geographic
-    )
+    space, (ox, oy) = objects.space, objects.places()
+    bound = space.surely(bound)
+    boxes, owner = circle_boxes(x, y, space.radius_of(bound), space=space)
     values = [np.empty(0)]
 
     def near(box: Ints, at: Ints) -> Bools:
         row = owner[box]
-        value = _about(x[row], y[row], ox[at], oy[at], geographic=geographic)
+        value = space.rank_about(x[row], y[row], ox[at], oy[at])
         keep: Bools = value <= bound[row]
         held = np.flatnonzero(keep)
         keep[held] = test(row[held], objects.number[at[held]])

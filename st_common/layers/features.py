@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from st_common.geometry.longitudes import has_two_readings
 from st_common.geometry.near import outlines
+from st_common.geometry.space import GLOBE, Space
 
-_HALF_TURN = 180.0
 Progress = Callable[
     [str, int], None
 ]  # what is being done, and how many features of it are done
@@ -59,11 +60,11 @@ class Features:
     rejected: dict[str, int]
 
 
-def checked(found: Found, *, geographic: bool = True) -> Features:
+def checked(found: Found, *, space: Space = GLOBE) -> Features:
     """The features with geometries made valid; those that cannot be are rejected.
 
     Reasons: `bad_geometry` (GEOS cannot build it), `degenerate` (nothing of its own dimension is left when made valid,
-    as in a ring without area), `duplicate_fid` (the first one stays), `crosses_180` (when `geographic`: a side is
+    as in a ring without area), `duplicate_fid` (the first one stays), `crosses_180` (on the globe: a side is
     longer than 180 degrees, so that it can be read in two ways; RFC 7946 splits such features at 180 degrees).
     """
     geometries = shapely.from_wkb(
@@ -73,7 +74,7 @@ def checked(found: Found, *, geographic: bool = True) -> Features:
     order, doubles = _first_of_each(found.fids)
     rejected["duplicate_fid"] += doubles
     geometries = geometries[order]
-    leaping = _leaping(geometries) if geographic else np.zeros(len(geometries), bool)
+    leaping = np.zeros(len(geometries), bool) if space.is_flat else _leaping(geometries)
     rejected["crosses_180"] += int(leaping.sum())
     geometries, broken = _repaired(geometries)
     lost = shapely.is_missing(geometries) & ~leaping
@@ -108,8 +109,7 @@ def _first_of_each(fids: list[str]) -> tuple[npt.NDArray[np.int64], int]:
 def _leaping(geometries: Geometries) -> npt.NDArray[np.bool_]:
     """Which geometries have a side of more than half a turn and less than a whole one, as along the map's border."""
     shapes = outlines(geometries)
-    spans = np.abs(shapes.ends[2] - shapes.ends[0])
-    leaps = np.append(0, np.cumsum((spans > _HALF_TURN) & (spans < 2 * _HALF_TURN)))
+    leaps = np.append(0, np.cumsum(has_two_readings(shapes.ends[2] - shapes.ends[0])))
     bounds = shapes.start[shapes.piece_start]
     return np.asarray(np.diff(leaps[bounds]) > 0, bool)
 

@@ -13,6 +13,7 @@ import shapely
 from shapely.geometry import shape
 
 from st_common.errors import LayerError
+from st_common.geometry.space import GLOBE, Space
 from st_common.layers.features import Found, Progress
 from st_common.layers.kinds import OTHER, Geometry, Kinds
 
@@ -66,7 +67,7 @@ def read_geojson(
     file: Path,
     kinds: Kinds,
     *,
-    geographic: bool = True,
+    space: Space = GLOBE,
     progress: Progress | None = None,
 ) -> Found:
     """The features of a GeoJSON file; a geometry alone counts as a feature without properties.
@@ -77,7 +78,7 @@ def read_geojson(
 
     Reasons of rejects: `bad_json` (a line), `not_a_feature`, `unknown_type`, `bad_id`, `bad_properties`,
     `no_geometry`, `bad_geometry`, `bad_coordinates`, `too_few_points`, `ring_not_closed`, `out_of_crs` (longitude or
-    latitude out of range, when `geographic`).
+    latitude out of range, on the globe).
 
     Raises:
         LayerError: the file cannot be read, or nothing in it is a JSON object.
@@ -86,7 +87,7 @@ def read_geojson(
     for number, record in enumerate(_records(file, _content(file)), start=1):
         found.wanted += 1
         try:
-            usable = _usable(record, number, kinds, geographic=geographic)
+            usable = _usable(record, number, kinds, space=space)
         except _BadFeatureError as bad:
             found.rejected[str(bad)] += 1
             continue
@@ -151,7 +152,7 @@ def _features(document: Any, file: Path) -> Iterator[Any]:
     yield from features
 
 
-def _usable(record: Any, number: int, kinds: Kinds, *, geographic: bool) -> _Usable:
+def _usable(record: Any, number: int, kinds: Kinds, *, space: Space) -> _Usable:
     if record is _BAD_JSON:
         raise _BadFeatureError("bad_json")
     if not isinstance(record, dict):
@@ -168,7 +169,7 @@ def _usable(record: Any, number: int, kinds: Kinds, *, geographic: bool) -> _Usa
     geometry = feature.get("geometry")
     if geometry is None:
         raise _BadFeatureError("no_geometry")
-    flat = _checked(geometry, geographic=geographic)
+    flat = _checked(geometry, space=space)
     kind = tags.get("kind") or _kind(kinds, tags, flat["type"])
     return _Usable(fid=str(identity), kind=kind, tags=tags, wkb=_wkb(flat))
 
@@ -197,7 +198,7 @@ def _wkb(geometry: dict[str, Any]) -> bytes:
         raise _BadFeatureError("bad_geometry") from None
 
 
-def _checked(geometry: Any, *, geographic: bool, nested: int = 0) -> dict[str, Any]:
+def _checked(geometry: Any, *, space: Space, nested: int = 0) -> dict[str, Any]:
     """A geometry that GEOS can build, in two dimensions; says what is wrong with any other."""
     if not isinstance(geometry, dict):
         raise _BadFeatureError("bad_geometry")
@@ -206,27 +207,20 @@ def _checked(geometry: Any, *, geographic: bool, nested: int = 0) -> dict[str, A
         members = geometry.get("geometries")
         if not isinstance(members, list) or nested == _MOST_NESTED:
             raise _BadFeatureError("bad_geometry")
-        parts = [
-            _checked(member, geographic=geographic, nested=nested + 1)
-            for member in members
-        ]
+        parts = [_checked(member, space=space, nested=nested + 1) for member in members]
         return {"type": kind, "geometries": parts}
     if not isinstance(kind, str) or kind not in _DEPTH:
         raise _BadFeatureError("unknown_type")
-    places = _places(
-        geometry.get("coordinates"), _DEPTH[kind], kind, geographic=geographic
-    )
+    places = _places(geometry.get("coordinates"), _DEPTH[kind], kind, space=space)
     return {"type": kind, "coordinates": places}
 
 
-def _places(places: Any, depth: int, kind: str, *, geographic: bool) -> list[Any]:
+def _places(places: Any, depth: int, kind: str, *, space: Space) -> list[Any]:
     if not isinstance(places, list):
         raise _BadFeatureError("bad_coordinates")
     if depth == 0:
-        return _place(places, geographic=geographic)
-    checked = [
-        _places(place, depth - 1, kind, geographic=geographic) for place in places
-    ]
+        return _place(places, space=space)
+    checked = [_places(place, depth - 1, kind, space=space) for place in places]
     if depth == 1 and len(checked) < _FEWEST.get(kind, 1):
         raise _BadFeatureError("too_few_points")
     if depth == 1 and kind.endswith("Polygon") and checked[0] != checked[-1]:
@@ -234,10 +228,11 @@ def _places(places: Any, depth: int, kind: str, *, geographic: bool) -> list[Any
     return checked
 
 
-def _place(place: list[Any], *, geographic: bool) -> list[Any]:
+def _place(place: list[Any], *, space: Space) -> list[Any]:
     if len(place) < 2 or not all(_is_number(value) for value in place):
         raise _BadFeatureError("bad_coordinates")
-    if geographic and (abs(place[0]) > 180 or abs(place[1]) > 90):
+    most_x, most_y = space.farthest
+    if abs(place[0]) > most_x or abs(place[1]) > most_y:
         raise _BadFeatureError("out_of_crs")
     return place[:2]
 

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.errors import LayerError
-from st_common.geometry.distance import grown, reach_degrees
-from st_common.geometry.enlarged import POINT, Growth, reached
+from st_common.geometry.enlarged import POINT, Growth, grown, reached
 from st_common.geometry.grid import BoxIndex
+from st_common.geometry.longitudes import turned
+from st_common.geometry.space import GLOBE, Space
 from st_common.home import Home
 from st_common.layers.keyed import KeyIndex
 from st_common.layers.readable import readable
@@ -28,7 +29,6 @@ Chosen = tuple[
 ]  # kinds and tags of features
 
 CACHE_BYTES = 512 << 20
-_TURN = 360.0
 _INDEXES_HELD = 8  # layer versions a process keeps at hand
 _GRIDS_HELD = 16  # sets of kinds and distances a layer keeps grids for
 _EDGES = ("minx", "miny", "maxx", "maxy")
@@ -41,8 +41,7 @@ class LayerIndex:
     Args:
         rows: the layer's rows without their geometries; those that are not at home are passed over.
         read_region: gives the WKB of the features that are home in a region, in the order of their fids.
-        geographic: whether the layer and the points are longitude and latitude in degrees; else they are planar, and
-            distances are in their unit.
+        space: what the coordinates of the layer and of the points mean.
         read_tag: gives the values of a tag of the features that are home, in the order of their fids; null for none.
         cache_bytes: how much memory the geometries may take; the boxes of all features are held anyway.
     """
@@ -50,7 +49,6 @@ class LayerIndex:
     __slots__ = (
         "_boxes",
         "_cache",
-        "_geographic",
         "_grids",
         "_keyed",
         "_kind",
@@ -58,6 +56,7 @@ class LayerIndex:
         "_read_tag",
         "_region",
         "_region_ids",
+        "_space",
         "_values",
         "fids",
     )
@@ -67,7 +66,7 @@ class LayerIndex:
         rows: pa.Table,
         read_region: Callable[[str], pa.ChunkedArray],
         *,
-        geographic: bool = True,
+        space: Space = GLOBE,
         read_tag: Callable[[str], pa.Array] | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
@@ -84,7 +83,7 @@ class LayerIndex:
         )
         self._region_ids: list[str] = ids.tolist()
         self._local = _rank_in_group(self._region)
-        self._geographic = geographic
+        self._space = space
         self._grids: OrderedDict[
             tuple[Chosen, float | None, Growth], tuple[BoxIndex, Ints]
         ] = OrderedDict()
@@ -128,11 +127,7 @@ class LayerIndex:
         grid, features = self._grid(chosen, distance_m, growth.rounded())
         points, found = grid.probe(x, y)
         found = features[found]
-        half = (
-            None
-            if growth.is_point
-            else growth.half_sides(y, geographic=self._geographic)
-        )
+        half = None if growth.is_point else growth.half_sides(y, space=self._space)
         keep = np.zeros(len(points), np.bool_)
         for region, pairs in _groups(self._region[found]):
             with readable():
@@ -140,7 +135,7 @@ class LayerIndex:
             which, at = self._local[found[pairs]], points[pairs]
             if distance_m is not None:
                 keep[pairs] = shapes.near(
-                    which, x[at], y[at], distance_m, geographic=self._geographic
+                    which, x[at], y[at], distance_m, space=self._space
                 )
             elif half is None:
                 keep[pairs] = (shapes.contain if within else shapes.intersect)(
@@ -161,18 +156,18 @@ class LayerIndex:
     ) -> tuple[Floats, Floats, Ints]:
         """The points, those that reach across 180 degrees once more a whole turn away, and whose each is."""
         owner = np.arange(len(x))
-        if not self._geographic or (distance_m is None and growth.is_point):
+        if distance_m is None and growth.is_point:
             return x, y, owner
         reach = (
-            growth.half_sides(y, geographic=True)[0]
+            growth.half_sides(y, space=self._space)[0]
             if distance_m is None
-            else reach_degrees(y, distance_m)[0]
+            else self._space.reach(y, distance_m)[0]
         )
-        with np.errstate(invalid="ignore"):
-            beyond = np.flatnonzero(np.abs(x) + reach > _TURN / 2)
-        turned = x[beyond] - np.copysign(_TURN, x[beyond])
+        beyond = self._space.reaching_across(x, reach)
+        if not len(beyond):
+            return x, y, owner
         return (
-            np.concatenate([x, turned]),
+            np.concatenate([x, turned(x[beyond])]),
             np.concatenate([y, y[beyond]]),
             np.concatenate([owner, beyond]),
         )
@@ -246,9 +241,9 @@ class LayerIndex:
             features = np.flatnonzero(self._meant(chosen))
             boxes = self._boxes[features]
             if distance_m is not None:
-                boxes = grown(boxes, distance_m, geographic=self._geographic)
+                boxes = grown(boxes, distance_m, space=self._space)
             elif not growth.is_point:
-                boxes = reached(boxes, growth, geographic=self._geographic)
+                boxes = reached(boxes, growth, space=self._space)
             grid = BoxIndex(boxes), features
         self._grids[key] = grid
         if len(self._grids) > _GRIDS_HELD:
@@ -257,7 +252,7 @@ class LayerIndex:
 
 
 def load_index(
-    home: Home, layer: str, version: int, *, geographic: bool = True
+    home: Home, layer: str, version: int, *, space: Space = GLOBE
 ) -> LayerIndex:
     """The index of a version of a layer (a Delta version of its table); held by this process for further calls.
 
@@ -265,11 +260,11 @@ def load_index(
         LayerError: there is no such layer or version, or what lies there is no layer.
         TransientError: it cannot be read now, which may pass.
     """
-    return _load_index(home.table("layers", layer), version, geographic)
+    return _load_index(home.table("layers", layer), version, space)
 
 
 @lru_cache(maxsize=_INDEXES_HELD)
-def _load_index(path: Path, version: int, geographic: bool) -> LayerIndex:  # noqa: FBT001 - a key of the cache
+def _load_index(path: Path, version: int, space: Space) -> LayerIndex:
     with readable():
         newest = tables.version(path)
     if newest is None or not 0 <= version <= newest:
@@ -285,7 +280,7 @@ def _load_index(path: Path, version: int, geographic: bool) -> LayerIndex:  # no
         return LayerIndex(
             rows,
             partial(_region_wkb, path, version),
-            geographic=geographic,
+            space=space,
             read_tag=read_tag,
         )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
+from st_common.geometry.space import GLOBE, Space
 from st_common.home import Home
 from st_common.layers import geojson, osm
 from st_common.layers.announce import announce
@@ -46,7 +47,7 @@ def load(
     group: str,
     kinds: Collection[str] | None = None,
     conf: Path | None = None,
-    geographic: bool = True,
+    space: Space = GLOBE,
     progress: Progress | None = None,
 ) -> LayerReport:
     """What came of replacing a layer by the features of an OSM or GeoJSON file.
@@ -62,7 +63,7 @@ def load(
         kinds: only features of these kinds; the rules of other kinds are left out. A feature has one kind in a layer:
             that of the first rule that matches.
         conf: the folder with layers.toml; else FAIRWAY_CONF, HOME/conf or ./conf.
-        geographic: whether coordinates are degrees, so that others than longitude and latitude are rejected.
+        space: what coordinates mean; on the globe others than longitude and latitude are rejected.
         progress: called with what is being done and the number of features so far.
 
     Raises:
@@ -71,9 +72,7 @@ def load(
     """
     table = home.table("layers", layer)
     rules = load_kinds(conf or conf_dir(home.root))
-    features = read_features(
-        file, rules, kinds=kinds, geographic=geographic, progress=progress
-    )
+    features = read_features(file, rules, kinds=kinds, space=space, progress=progress)
     if not len(features.fids):
         raise LayerError(
             f"{file} has no feature for layer {layer!r}",
@@ -102,7 +101,7 @@ def read_features(
     rules: Kinds,
     *,
     kinds: Collection[str] | None = None,
-    geographic: bool = True,
+    space: Space = GLOBE,
     progress: Progress | None = None,
 ) -> Features:
     """The features of an OSM or GeoJSON file with valid geometries; see `load` for the arguments.
@@ -117,7 +116,7 @@ def read_features(
     if name.endswith(osm.SUFFIXES):
         return checked(
             osm.read_osm(file, rules.only(kinds), progress=progress),
-            geographic=geographic,
+            space=space,
         )
     if name.removesuffix(".gz").endswith(geojson.SUFFIXES):
         chosen = (
@@ -125,12 +124,8 @@ def read_features(
             if kinds is None
             else Kinds(tuple(rule for rule in rules.rules if rule.kind in kinds))
         )
-        found = geojson.read_geojson(
-            file, chosen, geographic=geographic, progress=progress
-        )
-        return checked(
-            found if kinds is None else _of_kinds(found, kinds), geographic=geographic
-        )
+        found = geojson.read_geojson(file, chosen, space=space, progress=progress)
+        return checked(found if kinds is None else _of_kinds(found, kinds), space=space)
     raise LayerError(
         f"{file} is of no known format",
         hint="known are .osm.pbf, .osm, .osm.gz, .osm.bz2 and .geojson",

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import shapely
 
 from st_common.geometry.near import Outlines, near, outlines
+from st_common.geometry.space import Space
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -67,7 +68,7 @@ class RegionShapes:
         )
 
     def near(
-        self, which: Ints, x: Floats, y: Floats, distance_m: float, *, geographic: bool
+        self, which: Ints, x: Floats, y: Floats, distance_m: float, *, space: Space
     ) -> Bools:
         """For each pair of a feature and a point, whether their distance is at most `distance_m`."""
         if self._outlines is None:
@@ -82,7 +83,7 @@ class RegionShapes:
             x[left],
             y[left],
             distance_m,
-            geographic=geographic,
+            space=space,
         )
         return result
 

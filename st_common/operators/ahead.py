@@ -173,9 +173,7 @@ def _still(turn: Turn, course: Course, answer: np.ndarray) -> tuple[Turns, int]:
     """Regions that stand still and layers: every new version is looked at once."""
     queries, numbering = turn.known.still, turn.numbering
     new = course.new[course.alive[course.new]]
-    points = points_at(
-        queries, course, new, turn.objects, geographic=turn.settings.geographic
-    )
+    points = points_at(queries, course, new, turn.objects, space=turn.settings.space)
     hits = match(queries, points, layer_of=turn.layer_of, numbering=numbering)
     mine = np.zeros(len(turn.queries), bool)
     mine[_numbers(queries)] = True

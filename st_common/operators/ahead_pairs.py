@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.geometry.circles import within
-from st_common.geometry.distance import reach_degrees
 from st_common.geometry.grid import ranges
 from st_common.operators.ahead_kinds import Asked, asked_of, cells
 from st_common.operators.course import Course
@@ -24,9 +22,6 @@ from st_common.operators.present import Present
 from st_common.operators.screens import passes
 from st_common.operators.turn import Turn
 from st_common.operators.turns import Turns, of_spells
-
-_FARTHER = 1 + 1e-6  # distances there and back may differ by a rounding error
-_TURN = 360.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +126,7 @@ def joins_ahead(
         course,
         versions,
         turn.objects,
-        geographic=turn.settings.geographic,
+        space=turn.settings.space,
     )
     keep = np.flatnonzero(selected(moving, points, point, firsts.query))
     firsts, point = firsts.take(keep), point[keep]
@@ -273,12 +268,9 @@ def _may_pair(
     specs, x, y = turn.known.pairs, course.x, course.y
     keep = np.zeros(other.shape, bool)
     if not np.isnan(specs.most_m):
-        across = along = np.full(one.shape, specs.most_m * _FARTHER)
-        if turn.settings.geographic:
-            across, along = reach_degrees(y[one], across)
-        apart = np.abs(x[one] - x[other])
-        if turn.settings.geographic:
-            apart = np.minimum(apart, _TURN - apart)
+        space = turn.settings.space
+        across, along = space.reach(y[one], specs.most_m * space.growth)
+        apart = np.abs(space.shortest(x[one] - x[other]))
         keep |= (apart <= across) & (np.abs(y[one] - y[other]) <= along)
     by_key = specs.key[specs.numbers[np.isnan(specs.distance_m[specs.numbers])]]
     for key in np.unique(by_key[by_key >= 0]).tolist():
@@ -294,9 +286,7 @@ def _still_firsts(
     if still.empty:
         return _joined([]), other[:0]
     versions = np.unique(first)
-    points = points_at(
-        still, course, versions, turn.objects, geographic=turn.settings.geographic
-    )
+    points = points_at(still, course, versions, turn.objects, space=turn.settings.space)
     hits = match(still, points, layer_of=turn.layer_of, numbering=turn.numbering)
     query = turn.numbering.targets.query[hits.target]
     hit, row = _expanded(hits.point, np.searchsorted(versions, first))
@@ -373,13 +363,8 @@ def _near(
     far = specs.distance_m[query]
     by_distance = np.flatnonzero(~np.isnan(far))
     a, b = one[by_distance], other[by_distance]
-    keep[by_distance] = within(
-        course.x[a],
-        course.y[a],
-        far[by_distance],
-        course.x[b],
-        course.y[b],
-        geographic=turn.settings.geographic,
+    keep[by_distance] = turn.settings.space.is_within(
+        course.x[a], course.y[a], course.x[b], course.y[b], far[by_distance]
     )
     for key, code in enumerate(codes):
         mine = specs.key[query] == key
@@ -403,7 +388,7 @@ def _screened(turn: Turn, course: Course, firsts: _Firsts) -> np.ndarray:
         course,
         versions,
         turn.objects,
-        geographic=turn.settings.geographic,
+        space=turn.settings.space,
     )
     query, passed = firsts.query[mine], np.zeros(len(mine), bool)
     chosen = np.flatnonzero(selected(moving, points, at, query))

@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from st_common.geometry.nearest import radius_of
 from st_common.operators.anticipation import (
     Advanced,
     Cache,
@@ -76,8 +75,8 @@ def _is_enough(
     margin: float,
 ) -> np.ndarray:
     """For each row whether no object outside of its cache can be a member."""
-    within = radius_of(criteria.limit, geographic=world.geographic) + drift
-    held = radius_of(anchored, geographic=world.geographic) + margin
+    within = world.space.radius_of(criteria.limit) + drift
+    held = world.space.radius_of(anchored) + margin
     enough: np.ndarray = np.isnan(criteria.x) | (
         np.isfinite(criteria.limit) & (within * (1 + 1e-9) <= held)
     )

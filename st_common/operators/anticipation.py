@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.geometry.distance import metres_between
 from st_common.geometry.grid import ranges
 from st_common.operators.world import Criteria, Kind, World
 
@@ -121,10 +120,7 @@ def to_test(
 
 def drift_of(world: World, anchor: Criteria, criteria: Criteria) -> np.ndarray:
     """How far queries are from their anchors, metres or the unit of the plane; NaN where one of them is nowhere."""
-    if world.geographic:
-        return metres_between(anchor.x, anchor.y, criteria.x, criteria.y)
-    drift: np.ndarray = np.hypot(anchor.x - criteria.x, anchor.y - criteria.y)
-    return drift
+    return world.space.distance(anchor.x, anchor.y, criteria.x, criteria.y)
 
 
 def ordered(
@@ -177,26 +173,15 @@ def _border(
     world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray
 ) -> np.ndarray:
     """The distance to the border; NaN where it says nothing (boxes on the globe, whose sides change on the way)."""
-    if world.geographic and not len(anchor.tie):
-        if len(anchor.half_width):
-            return np.full(len(row), np.nan, float)
-        metres = metres_between(
-            anchor.x[row], anchor.y[row], world.x[found], world.y[found]
-        )
-        return np.asarray(metres - anchor.limit[row])
-    if len(anchor.tie):  # nearest: by distance to the focal point
-        far: np.ndarray = np.hypot(
-            world.x[found] - anchor.x[row], world.y[found] - anchor.y[row]
-        )
-        return far
-    across, along = (
-        np.abs(world.x[found] - anchor.x[row]),
-        np.abs(world.y[found] - anchor.y[row]),
-    )
+    here = world.x[found], world.y[found]
+    there = anchor.x[row], anchor.y[row]
     if len(anchor.half_width):
-        beyond: np.ndarray = np.maximum(
-            across - anchor.half_width[row], along - anchor.half_height[row]
+        if not world.space.is_flat:
+            return np.full(len(row), np.nan)
+        across, along = np.abs(here[0] - there[0]), np.abs(here[1] - there[1])
+        return np.asarray(
+            np.maximum(across - anchor.half_width[row], along - anchor.half_height[row])
         )
-        return beyond
-    border: np.ndarray = np.hypot(across, along) - anchor.limit[row]
-    return border
+    if len(anchor.tie):  # nearest: by coordinates, which is quick, and an order
+        return np.asarray(np.hypot(here[0] - there[0], here[1] - there[1]))
+    return np.asarray(world.space.distance(*there, *here) - anchor.limit[row])

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from st_common.geometry.distance import metres_per_degree
-from st_common.geometry.nearest import radius_of
 from st_common.operators.anticipation import Cache
 from st_common.operators.summed import Summed
 from st_common.operators.world import Criteria, Floats, World
@@ -102,15 +100,14 @@ def overhead(world: World, cache: Cache, members: int, margin: float) -> CacheCo
 def _areas(world: World, criteria: Criteria, margin: float) -> tuple[Floats, Floats]:
     if not len(criteria.half_width):
         radius = (
-            radius_of(criteria.limit, geographic=world.geographic)
+            world.space.radius_of(criteria.limit)
             if len(criteria.tie)
             else criteria.limit
         )
         return np.pi * radius**2, np.pi * (radius + margin) ** 2
     wide, high = criteria.half_width, criteria.half_height
-    if world.geographic:
-        across, along = metres_per_degree(criteria.y)
-        wide, high = wide * across, high * along
+    across, along = world.space.scale(criteria.y)
+    wide, high = wide * across, high * along
     return np.where(np.isnan(criteria.x), np.nan, 4 * wide * high), 4 * (
         wide + margin
     ) * (high + margin)

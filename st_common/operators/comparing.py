@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.geometry.enlarged import POINT, Growth, reached
+from st_common.geometry.space import Space
 from st_common.query.comparing import Transform
 from st_common.query.plan import Plan
 from st_common.query.region import Box, Region
 
-_HALF_TURN = 180.0
 _NOWHERE = Box(minx=np.inf, miny=np.inf, maxx=-np.inf, maxy=-np.inf)
 
 
@@ -81,7 +81,7 @@ def _grown(growth: Growth, step: Transform) -> Growth:
 
 
 def looked_at(
-    plan: Plan, steps: Steps, *, geographic: bool
+    plan: Plan, steps: Steps, *, space: Space
 ) -> tuple[Region | None, tuple[Meeting, ...]]:
     """The region in which a plan's fixes lie, and the meetings that must be tested beside it.
 
@@ -91,9 +91,7 @@ def looked_at(
     if len(steps.keys) > 1:
         return _NOWHERE, ()
     positive = [meeting for meeting in steps.meetings if not meeting.negative]
-    exact = [
-        meeting for meeting in positive if meeting.growth.stands(geographic=geographic)
-    ]
+    exact = [meeting for meeting in positive if meeting.growth.stands(space=space)]
     left = tuple(
         meeting
         for meeting in steps.meetings
@@ -103,19 +101,16 @@ def looked_at(
         return plan.inside, left
     if plan.inside is not None and not isinstance(plan.inside, Box):
         return plan.inside, steps.meetings
-    reached_by = [_reached(meeting, geographic=geographic) for meeting in positive]
-    if geographic and any(
-        box.minx < -_HALF_TURN or box.maxx > _HALF_TURN for box in reached_by
-    ):
+    reached_by = [_reached(meeting, space=space) for meeting in positive]
+    edges = np.array([[box.minx, box.maxx] for box in reached_by])
+    if len(space.reaching_across(edges.ravel(), 0.0)):
         return plan.inside, steps.meetings  # what lies beyond 180 degrees is no one box
     alpha = () if plan.inside is None else (plan.inside,)
     return _common([*alpha, *reached_by]), left
 
 
-def _reached(meeting: Meeting, *, geographic: bool) -> Box:
-    edges = reached(
-        np.array([edges_of(meeting.box)]), meeting.growth, geographic=geographic
-    )
+def _reached(meeting: Meeting, *, space: Space) -> Box:
+    edges = reached(np.array([edges_of(meeting.box)]), meeting.growth, space=space)
     minx, miny, maxx, maxy = edges[0].tolist()
     return Box(minx=minx, miny=miny, maxx=maxx, maxy=maxy)
 

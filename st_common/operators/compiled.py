@@ -186,9 +186,7 @@ def _renew(entry: _Entry) -> None:
 def _placed_anew(entry: _Entry, source: Source) -> Compiled:
     """The same queries with the order of operators that these fixes suggest; caches at ticks go by the same kinds."""
     known, settings = entry.known, entry.settings
-    order = placed_anew(
-        entry.queries, known.order, source, geographic=settings.geographic
-    )
+    order = placed_anew(entry.queries, known.order, source, space=settings.space)
     if order.below == known.order.below:
         return replace(known, order=order)
     new = compile_shard(entry.queries, settings, source)
@@ -232,10 +230,10 @@ def compile_shard(
         below,
         [n for part in parts for n in part],
         source,
-        geographic=settings.geographic,
+        space=settings.space,
     )
     sets = [
-        compile_queries(below, of, geographic=settings.geographic, below=order.below)
+        compile_queries(below, of, space=settings.space, below=order.below)
         for of in parts
     ]
     joined = kinds.pop("pairs", [])
@@ -249,19 +247,19 @@ def compile_shard(
             below,
             paired,
             spread=[n for n in paired if is_spread(queries[n].plan)],
-            geographic=settings.geographic,
+            space=settings.space,
         ),
-        moving_joins=compile_moving(below, joining, geographic=settings.geographic),
+        moving_joins=compile_moving(below, joining, space=settings.space),
         following=kind_queries(
             below,
             [n for n in joined if below[n].plan.focals],
-            geographic=settings.geographic,
+            space=settings.space,
         ),
         kinds={
-            name: kind_queries(below, of, geographic=settings.geographic)
+            name: kind_queries(below, of, space=settings.space)
             for name, of in kinds.items()
         },
-        frames=compile_frames(queries, frames, geographic=settings.geographic),
+        frames=compile_frames(queries, frames, space=settings.space),
         mine=mine,
         order=order,
         **{name: getattr(flags, name) for name in _FLAGS},

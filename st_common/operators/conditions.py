@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.geometry.space import Space
 from st_common.operators.bits import asked_together, bit_of
 from st_common.operators.keys import SHIFT, is_in, packed
 from st_common.operators.readings import Readings
@@ -131,10 +132,10 @@ class Truth:
         ids: pa.Array,
         dense: Dense,
         *,
-        geographic: bool,
+        space: Space,
     ):
         self._conditions, self._size = conditions, len(readings)
-        self._seen = seen_of(conditions, readings, ids, geographic=geographic)
+        self._seen = seen_of(conditions, readings, ids, space=space)
         self.is_simple = are_simple(conditions, self._seen.fits)
         others = np.flatnonzero(~self.is_simple)
         self._row = np.full(len(conditions.texts), -1)
@@ -205,10 +206,10 @@ def _holds(
 
 
 def seen_of(
-    conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool
+    conditions: Conditions, readings: Readings, ids: pa.Array, *, space: Space
 ) -> Seen:
     """The columns of some points that conditions name."""
-    columns = _columns_of(conditions, readings, ids, geographic=geographic)
+    columns = _columns_of(conditions, readings, ids, space=space)
     shape = (len(columns), len(readings))
     numbers, texts = np.full(shape, np.nan), np.full(shape, -1, np.int64)
     for place, values in enumerate(columns):
@@ -227,20 +228,16 @@ def seen_of(
 
 
 def fits_of(
-    conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool
+    conditions: Conditions, readings: Readings, ids: pa.Array, *, space: Space
 ) -> np.ndarray:
     """Bool per atom: whether the columns of some points have values that can be compared so; `readings` may be long."""
-    return _fits(
-        conditions, _columns_of(conditions, readings, ids, geographic=geographic)
-    )
+    return _fits(conditions, _columns_of(conditions, readings, ids, space=space))
 
 
 def _columns_of(
-    conditions: Conditions, readings: Readings, ids: pa.Array, *, geographic: bool
+    conditions: Conditions, readings: Readings, ids: pa.Array, *, space: Space
 ) -> list[pa.Array | None]:
-    return [
-        readings.column(name, ids, geographic=geographic) for name in conditions.columns
-    ]
+    return [readings.column(name, ids, space=space) for name in conditions.columns]
 
 
 def _fits(conditions: Conditions, columns: Sequence[pa.Array | None]) -> np.ndarray:

@@ -167,7 +167,7 @@ class Course:
             y=self.y,
             alive=self.alive,
             ids=self._ids,
-            geographic=self._turn.settings.geographic,
+            space=self._turn.settings.space,
         )
 
     @cached_property

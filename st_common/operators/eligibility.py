@@ -60,9 +60,7 @@ def selection_of(
     rules = known.rules
     if not rules.all:
         return EVERYONE, None
-    columns = seen_columns(
-        rules.conditions, fixes, objects, geographic=world.geographic
-    )
+    columns = seen_columns(rules.conditions, fixes, objects, space=world.space)
     asked = _asked(rules, columns)
     if before is not None and not np.array_equal(before.asked, asked):
         before = None
@@ -194,7 +192,7 @@ def _fresh(of: _Asking, part: np.ndarray, which: np.ndarray) -> np.ndarray:
         asked = Asked(
             readings=of.fixes.readings(which),
             objects=of.objects,
-            geographic=of.world.geographic,
+            space=of.world.space,
         )
         out[place] &= satisfied(rules.all[part[place] - 1].steps, asked)
     return out

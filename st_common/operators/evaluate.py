@@ -177,7 +177,7 @@ def _hits(turn: Turn, own: np.ndarray | None) -> Hits:
         queries,
         turn.readings.take(fixes),
         turn.objects,
-        geographic=turn.settings.geographic,
+        space=turn.settings.space,
     )
     hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
     return replace(hits, point=fixes[hits.point])
@@ -205,7 +205,7 @@ def _changes(turn: Turn, cases: gpac.Cases) -> pa.Table:
             reading=event,
             wanted=selecting,
             readings=turn.readings,
-            geographic=turn.settings.geographic,
+            space=turn.settings.space,
         )
     names = Names(
         queries=turn.queries,

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
+from st_common.geometry.space import Space
 from st_common.operators import expressions
 from st_common.operators.intern import Interner
 from st_common.operators.readings import Readings
@@ -30,7 +31,7 @@ def fields_of(
     reading: np.ndarray,
     wanted: np.ndarray,
     readings: Readings,
-    geographic: bool,
+    space: Space,
 ) -> pa.Array:
     """A text per row: the columns of the row's query over its reading; null where none is wanted.
 
@@ -43,7 +44,7 @@ def fields_of(
     selected = [shown_columns(queries[n].plan) for n in numbers]
     for columns in dict.fromkeys(selected):
         mine = rows[np.array([columns == other for other in selected])[at]]
-        table = readings.take(reading[mine]).table(objects.ids, geographic=geographic)
+        table = readings.take(reading[mine]).table(objects.ids, space=space)
         texts = [text for _, text in columns]
         (found,) = expressions.evaluated(
             [expressions.objects_of(columns)], table, of=[texts]

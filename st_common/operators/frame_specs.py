@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from st_common.geometry.space import Space
 from st_common.operators.intern import Sought
 from st_common.operators.match import QuerySet, compile_queries
 from st_common.operators.registered import Registered
@@ -61,7 +62,7 @@ class FrameSpecs:
 
 
 def compile_frames(
-    queries: Sequence[Registered], numbers: Sequence[int], *, geographic: bool
+    queries: Sequence[Registered], numbers: Sequence[int], *, space: Space
 ) -> FrameSpecs:
     """The frames of some queries."""
     frames = [
@@ -111,7 +112,7 @@ def compile_frames(
         restricted=np.array([is_restricted(queries[n].plan) for n, _ in frames], bool),
         by_object=np.array([_is_by_object(queries[n].plan) for n, _ in frames], bool),
         outlives=np.array([_outlives(frame) for _, frame in frames], bool),
-        rows=compile_queries(looked_up, [n for n, _ in frames], geographic=geographic),
+        rows=compile_queries(looked_up, [n for n, _ in frames], space=space),
         regions=tuple(frame.regions[1:] for _, frame in frames),
         ids=Sought(pa.array(list(ids), pa.string())),
         about=np.array([-1 if name is None else ids[name] for name in only], np.int64),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.geometry.distance import metres_between
+from st_common.geometry.space import Space
 from st_common.operators.frame_slots import Slots
 from st_common.operators.timeline import FIX, Events
 
@@ -72,7 +72,7 @@ class Run:
     events: Events
     objects: Slots
     among: Slots
-    geographic: bool
+    space: Space
 
 
 def ways_of(now: Ways, run: Run, min_step: np.ndarray, outlives: np.ndarray) -> Ways:
@@ -110,12 +110,10 @@ def begins(
 
 
 def legs(
-    x1: np.ndarray, y1: np.ndarray, x2: np.ndarray, y2: np.ndarray, *, geographic: bool
+    x1: np.ndarray, y1: np.ndarray, x2: np.ndarray, y2: np.ndarray, *, space: Space
 ) -> np.ndarray:
     """The lengths between points in micrometres, int64; 0 where one of them is nowhere."""
-    length = (
-        metres_between(x1, y1, x2, y2) if geographic else np.hypot(x2 - x1, y2 - y1)
-    )
+    length = space.distance(x1, y1, x2, y2)
     return np.rint(np.minimum(np.nan_to_num(length, nan=0.0) * 1e6, _LONGEST)).astype(
         np.int64
     )
@@ -139,9 +137,7 @@ def _every_fix(
         np.where(stays.is_fix, events.x, np.nan),
         np.where(stays.is_fix, events.y, np.nan),
     )
-    leg = legs(
-        np.r_[np.nan, x[:-1]], np.r_[np.nan, y[:-1]], x, y, geographic=run.geographic
-    )
+    leg = legs(np.r_[np.nan, x[:-1]], np.r_[np.nan, y[:-1]], x, y, space=run.space)
     leg[stays.start == np.arange(len(leg))] = 0
     way, count = np.cumsum(leg), np.cumsum(stays.is_fix)
     at = run.among.number[which]
@@ -152,9 +148,7 @@ def _every_fix(
     )
     slot = run.objects.of(run.among.frame[which], events.object[start])
     goes_on = now.alive[slot] & stays.first[start] & (slot >= 0)
-    reach = legs(
-        now.x[slot], now.y[slot], x[start], y[start], geographic=run.geographic
-    )
+    reach = legs(now.x[slot], now.y[slot], x[start], y[start], space=run.space)
     out.alive[which] = (goes_on | (n > 0)) if lasts else stays.is_fix[at]
     out.way[which] = since_start + np.where(goes_on, now.way[slot] + reach, 0)
     out.n[which] = n + np.where(goes_on, now.n[slot], 0)
@@ -190,7 +184,7 @@ def _by_steps(
             track["y"][who],
             events.x[at],
             events.y[at],
-            geographic=run.geographic,
+            space=run.space,
         )
         leg[is_new | (leg < step[part]) | ~is_fix] = 0
         counts = is_new | np.isnan(track["x"][who]) | (leg > 0)

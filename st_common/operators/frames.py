@@ -91,7 +91,7 @@ class Frames:
             events=turn.events,
             objects=self.slots,
             among=self._among,
-            geographic=turn.settings.geographic,
+            space=turn.settings.space,
         )
         self.ways, self.bounds = (
             Ways.empty(self.slots.total),
@@ -139,7 +139,7 @@ class Frames:
             return FrameRows()
         readings = turn.readings.take(fixes)
         points = points_of(
-            specs.rows, readings, turn.objects, geographic=turn.settings.geographic
+            specs.rows, readings, turn.objects, space=turn.settings.space
         )
         hits = match(
             specs.rows, points, layer_of=turn.layer_of, numbering=turn.numbering
@@ -194,7 +194,7 @@ class Frames:
             reading=point,
             wanted=wanted,
             readings=readings,
-            geographic=self.turn.settings.geographic,
+            space=self.turn.settings.space,
         )
 
     def _in_all_regions(
@@ -209,7 +209,7 @@ class Frames:
             )
             for region in regions:
                 inside[mine] &= region_mask(
-                    region, x[mine], y[mine], geographic=self.turn.settings.geographic
+                    region, x[mine], y[mine], space=self.turn.settings.space
                 )
         return inside
 

@@ -110,7 +110,7 @@ def world_of(turn: Turn, fixes: Present) -> World:
         y=fixes.y,
         alive=fixes.alive,
         ids=turn.objects.ids,
-        geographic=turn.settings.geographic,
+        space=turn.settings.space,
     )
 
 
@@ -118,9 +118,7 @@ def _still(scope: Scope, turn: Turn, fixes: Present, world: World) -> None:
     """Regions that stand still and layers: the changed objects alone are looked at."""
     queries = turn.known.still
     objects = np.flatnonzero(world.alive & scope.changed)
-    points = points_at(
-        queries, fixes, objects, turn.objects, geographic=world.geographic
-    )
+    points = points_at(queries, fixes, objects, turn.objects, space=world.space)
     hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
     scope.found(hits.target, objects[hits.point])
     mine = np.zeros(len(turn.queries), bool)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from st_common.geometry.space import Space
 from st_common.operators.comparing import steps_of
 from st_common.operators.intern import Interner, Sought
 from st_common.operators.registered import Queries
@@ -66,9 +67,7 @@ class KindQueries:
         return moved
 
 
-def kind_queries(
-    queries: Queries, numbers: list[int], *, geographic: bool
-) -> KindQueries:
+def kind_queries(queries: Queries, numbers: list[int], *, space: Space) -> KindQueries:
     """The columns of some queries of one kind."""
     plans = [queries[n].plan for n in numbers]
     ids = tuple(dict.fromkeys(focal for plan in plans for focal in plan.focals))
@@ -86,8 +85,8 @@ def kind_queries(
     return KindQueries(
         numbers=np.array(numbers, np.int64),
         ids=Sought(pa.array(ids, pa.string())),
-        rules=compile_rules(rules, geographic=geographic),
-        moving_rules=_moving(queries, rules, geographic=geographic),
+        rules=compile_rules(rules, space=space),
+        moving_rules=_moving(queries, rules, space=space),
         focal=np.array(
             [-1 if (focal := _focal(plan)) is None else at[focal] for plan in plans],
             np.int64,
@@ -105,7 +104,7 @@ def kind_queries(
 
 
 def _moving(
-    queries: Queries, rules: Sequence[Rule], *, geographic: bool
+    queries: Queries, rules: Sequence[Rule], *, space: Space
 ) -> dict[str, KindQueries]:
     """The rules whose region goes with an object, by kind of region."""
     kinds: dict[str, list[int]] = {}
@@ -125,8 +124,7 @@ def _moving(
     ]
     by_number = (bare[0], *bare)  # of 0 nobody asks
     return {
-        name: kind_queries(by_number, of, geographic=geographic)
-        for name, of in kinds.items()
+        name: kind_queries(by_number, of, space=space) for name, of in kinds.items()
     }
 
 

@@ -12,6 +12,7 @@ from st_common.geometry.areas import AreaIndex
 from st_common.geometry.circles import CircleIndex
 from st_common.geometry.enlarged import POINT, Growth
 from st_common.geometry.grid import BoxIndex, blocks, ranges
+from st_common.geometry.space import Space
 from st_common.operators.comparing import Steps, looked_at, steps_of
 from st_common.operators.condition_index import ConditionIndex, found, index_conditions
 from st_common.operators.conditions import Conditions, Truth, compile_conditions
@@ -158,7 +159,7 @@ class QuerySet:
     conditions: Conditions
     predicate: np.ndarray
     keys: tuple[str, ...]
-    geographic: bool
+    space: Space
 
     @property
     def empty(self) -> bool:
@@ -170,7 +171,7 @@ def compile_queries(
     queries: Sequence[Registered],
     which: Sequence[int],
     *,
-    geographic: bool,
+    space: Space,
     below: frozenset[int] = frozenset(),
 ) -> QuerySet:
     """The queries with the numbers `which`, compiled; those in `below` have the selection below the spatial operator.
@@ -198,15 +199,12 @@ def compile_queries(
         for n in which
         if (plan := queries[n].plan).transforms or plan.compare is not None
     }
-    looked = {
-        n: looked_at(queries[n].plan, of, geographic=geographic)
-        for n, of in steps.items()
-    }
+    looked = {n: looked_at(queries[n].plan, of, space=space) for n, of in steps.items()}
     views = _Views(
         queries=queries,
         steps=steps,
         regions={n: region for n, (region, _) in looked.items()},
-        geographic=geographic,
+        space=space,
     )
     screens = compile_screens(
         len(queries), steps, {n: left for n, (_, left) in looked.items()}
@@ -221,7 +219,7 @@ def compile_queries(
         screens=screens,
         conditions=conditions,
         predicate=predicate,
-        geographic=geographic,
+        space=space,
         keys=tuple(
             dict.fromkeys(
                 join.left
@@ -239,7 +237,7 @@ class _Views:
     queries: Sequence[Registered]
     steps: dict[int, Steps]
     regions: dict[int, Region | None]
-    geographic: bool
+    space: Space
 
     def region(self, number: int) -> Region | None:
         return (
@@ -307,7 +305,7 @@ def _parts(
     return tuple(
         (
             np.array(of, np.int64),
-            index_of([views.region(n) for n in of], geographic=views.geographic),
+            index_of([views.region(n) for n in of], space=views.space),
         )
         for kind, of in kinds.items()
         if kind in _INDEX
@@ -320,7 +318,7 @@ def _without_index(kinds: dict[type, list[int]]) -> np.ndarray:
     )
 
 
-def _boxes(boxes: list[Box], *, geographic: bool) -> Index:  # noqa: ARG001 - one signature for all
+def _boxes(boxes: list[Box], *, space: Space) -> Index:  # noqa: ARG001 - one signature for all
     columns = (
         [b.minx for b in boxes],
         [b.miny for b in boxes],
@@ -330,24 +328,24 @@ def _boxes(boxes: list[Box], *, geographic: bool) -> Index:  # noqa: ARG001 - on
     return BoxIndex(np.array(columns, float).T)
 
 
-def _circles(circles: list[Circle], *, geographic: bool) -> Index:
+def _circles(circles: list[Circle], *, space: Space) -> Index:
     x, y, radius_m = (
         np.array([getattr(c, name) for c in circles], float)
         for name in ("x", "y", "radius_m")
     )
-    return CircleIndex(x, y, radius_m, geographic=geographic)
+    return CircleIndex(x, y, radius_m, space=space)
 
 
-def _areas(areas: list[Area], *, geographic: bool) -> Index:  # noqa: ARG001 - one signature for all
+def _areas(areas: list[Area], *, space: Space) -> Index:  # noqa: ARG001 - one signature for all
     return AreaIndex([area.wkt for area in areas])
 
 
 _INDEX: dict[type, Callable[..., Index]] = {Box: _boxes, Circle: _circles, Area: _areas}
 
 
-def index_of(regions: Sequence[Any], *, geographic: bool) -> Index:
+def index_of(regions: Sequence[Any], *, space: Space) -> Index:
     """An index of regions of one type that stand still."""
-    return _INDEX[type(regions[0])](regions, geographic=geographic)
+    return _INDEX[type(regions[0])](regions, space=space)
 
 
 def match(
@@ -564,16 +562,16 @@ def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> 
 
 
 def region_mask(
-    region: Region, x: np.ndarray, y: np.ndarray, *, geographic: bool
+    region: Region, x: np.ndarray, y: np.ndarray, *, space: Space
 ) -> np.ndarray:
     """Which points lie in one region that stands still; bool[n]."""
     mask = np.zeros(len(x), bool)
-    point, _ = _index_of_one(region, geographic=geographic).probe(x, y)
+    point, _ = _index_of_one(region, space=space).probe(x, y)
     mask[point] = True
     return mask
 
 
 @lru_cache(maxsize=256)
-def _index_of_one(region: Region, *, geographic: bool) -> Index:
+def _index_of_one(region: Region, *, space: Space) -> Index:
     """The index of a single region: ticks ask for the same ones again and again."""
-    return index_of([region], geographic=geographic)
+    return index_of([region], space=space)

@@ -23,9 +23,7 @@ def judge_moving_joins(scope: Scope, turn: Turn, fixes: Present, world: World) -
     if not len(found.object):
         return 0
     who, point = np.unique(found.object, return_inverse=True)
-    points = points_at(
-        moving.screened, fixes, who, turn.objects, geographic=world.geographic
-    )
+    points = points_at(moving.screened, fixes, who, turn.objects, space=world.space)
     keep = selected(moving, points, point, found.query)
     point, query = point[keep], found.query[keep]
     for group in (group for unit in moving.screened.units for group in unit.joins):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from st_common.geometry.space import Space
 from st_common.operators.kind_queries import KindQueries, kind_queries
 from st_common.operators.match import QuerySet, compile_queries
 from st_common.operators.registered import Registered
@@ -53,7 +54,7 @@ def compile_pairs(
     numbers: list[int],
     *,
     spread: Sequence[int],
-    geographic: bool,
+    space: Space,
 ) -> PairSpecs:
     """The queries of `numbers`, of which those in `spread` are judged by all shards."""
     joins = {n: join for n in numbers if (join := queries[n].plan.pairs) is not None}
@@ -72,11 +73,11 @@ def compile_pairs(
     still = [n for n in numbers if not moves(queries[n].plan)]
     return PairSpecs(
         numbers=np.array(numbers, np.int64),
-        still=compile_queries(queries, still, geographic=geographic),
+        still=compile_queries(queries, still, space=space),
         moving=compile_moving(
             queries,
             [n for n in numbers if moves(queries[n].plan)],
-            geographic=geographic,
+            space=space,
         ),
         distance_m=distance_m,
         key=key,
@@ -86,7 +87,7 @@ def compile_pairs(
 
 
 def compile_moving(
-    queries: Sequence[Registered], numbers: list[int], *, geographic: bool
+    queries: Sequence[Registered], numbers: list[int], *, space: Space
 ) -> Moving:
     """The queries of `numbers`, whose regions move: each of the two parts without what the other says."""
     kinds: dict[str, list[int]] = {}
@@ -102,8 +103,8 @@ def compile_moving(
         still[number] = replace(queries[number], plan=replace(plan, inside=None))
     return Moving(
         kinds={
-            name: kind_queries(tuple(bare), of, geographic=geographic)
+            name: kind_queries(tuple(bare), of, space=space)
             for name, of in kinds.items()
         },
-        screened=compile_queries(still, numbers, geographic=geographic),
+        screened=compile_queries(still, numbers, space=space),
     )

@@ -21,8 +21,6 @@ from st_common.operators.targets import NO_PARTNER
 from st_common.operators.turn import Turn
 from st_common.operators.world import World
 
-_FARTHER = 1 + 1e-6  # distances there and back may differ by a rounding error
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Firsts:
@@ -68,9 +66,7 @@ def _firsts(
         else (within.query, within.object)
     )
     if not specs.still.empty and len(few):
-        points = points_at(
-            specs.still, fixes, few, turn.objects, geographic=settings.geographic
-        )
+        points = points_at(specs.still, fixes, few, turn.objects, space=settings.space)
         hits = match(
             specs.still, points, layer_of=turn.layer_of, numbering=turn.numbering
         )
@@ -96,7 +92,7 @@ def _screened(
     moving = turn.known.pairs.moving
     who, at = np.unique(within.object, return_inverse=True)
     points = points_at(
-        moving.screened, fixes, who, turn.objects, geographic=turn.settings.geographic
+        moving.screened, fixes, who, turn.objects, space=turn.settings.space
     )
     keep = selected(moving, points, at, within.query)
     if not moving.screened.screens.empty:
@@ -115,12 +111,10 @@ def _near_changed(
         return changed
     near = [changed]
     if not np.isnan(specs.most_m):
-        radius = np.full(
-            len(changed), specs.most_m * (_FARTHER if world.geographic else 1.0)
-        )
+        radius = np.full(len(changed), specs.most_m * world.space.growth)
         places = world.x[changed], world.y[changed], radius
         _, at = points_in_circles(
-            *places, world.x[alive], world.y[alive], geographic=world.geographic
+            *places, world.x[alive], world.y[alive], space=world.space
         )
         near.append(alive[at])
     by_key = specs.key[specs.numbers[np.isnan(specs.distance_m[specs.numbers])]]
@@ -206,7 +200,7 @@ def _near(
         far[first],
         world.x[among],
         world.y[among],
-        geographic=world.geographic,
+        space=world.space,
     )
     start = np.searchsorted(found, circle)
     count = np.searchsorted(found, circle, side="right") - start

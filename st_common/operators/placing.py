@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from st_common.geometry.space import Space
 from st_common.operators import expressions, readings
 from st_common.operators.fixes import ALIVE, LastFixes
 from st_common.operators.intern import Interner
@@ -77,7 +78,7 @@ class Placed:
 
 
 def placed(
-    queries: Queries, numbers: list[int], source: Source, *, geographic: bool
+    queries: Queries, numbers: list[int], source: Source, *, space: Space
 ) -> Placed:
     """The order of operators of the queries `numbers`; without a reading the spatial operator comes first."""
     fixed = frozenset(
@@ -99,20 +100,18 @@ def placed(
         queries,
         Placed(fixed=fixed, open=tuple(undecided)),
         source,
-        geographic=geographic,
+        space=space,
     )
 
 
 def placed_anew(
-    queries: Queries, before: Placed, source: Source, *, geographic: bool
+    queries: Queries, before: Placed, source: Source, *, space: Space
 ) -> Placed:
     """The same choice, made on what is known now; without a reading it stays as it was."""
     sample = source.sample() if before.open else None
     if sample is None or not len(sample):
         return before
-    shares = _shares(
-        queries, before.open, sample, source.objects, geographic=geographic
-    )
+    shares = _shares(queries, before.open, sample, source.objects, space=space)
     return replace(before, shares=shares, readings=len(sample))
 
 
@@ -122,16 +121,16 @@ def _shares(
     sample: readings.Readings,
     objects: Interner,
     *,
-    geographic: bool,
+    space: Space,
 ) -> dict[int, Shares]:
     texts = list(dict.fromkeys(queries[n].plan.where or "" for n in numbers))
-    masks = expressions.masks(texts, sample.table(objects.ids, geographic=geographic))
+    masks = expressions.masks(texts, sample.table(objects.ids, space=space))
     where = dict(zip(texts, masks.mean(axis=1).tolist(), strict=True))
-    space = _shares_inside(queries, numbers, sample, geographic=geographic)
+    inside = _shares_inside(queries, numbers, sample, space=space)
     return {
         n: Shares(
             where=where[queries[n].plan.where or ""],
-            space=space[n],
+            space=inside[n],
             readings=len(sample),
         )
         for n in numbers
@@ -143,7 +142,7 @@ def _shares_inside(
     numbers: Sequence[int],
     sample: readings.Readings,
     *,
-    geographic: bool,
+    space: Space,
 ) -> dict[int, float]:
     """The share of the sample that lies in each query's region."""
     kinds: dict[type, list[int]] = {}
@@ -151,7 +150,7 @@ def _shares_inside(
         kinds.setdefault(type(queries[number].plan.inside), []).append(number)
     shares: dict[int, float] = {}
     for of in kinds.values():
-        index = index_of([queries[n].plan.inside for n in of], geographic=geographic)
+        index = index_of([queries[n].plan.inside for n in of], space=space)
         _, row = index.probe(sample.x, sample.y)
         counts = np.bincount(row, minlength=len(of)) / len(sample)
         shares |= dict(zip(of, counts.tolist(), strict=True))

@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
+from st_common.geometry.space import Space
 from st_common.operators import expressions
 from st_common.operators.conditions import Dense, Truth
 from st_common.operators.course import Course
@@ -16,11 +17,11 @@ from st_common.operators.screens import Asked
 
 
 def points_of(
-    queries: QuerySet, readings: Readings, objects: Interner, *, geographic: bool
+    queries: QuerySet, readings: Readings, objects: Interner, *, space: Space
 ) -> Points:
     """The readings as points for a set of queries; expressions are evaluated once for all of them."""
-    asked = Asked(readings=readings, objects=objects, geographic=geographic)
-    table = lru_cache(lambda: readings.table(objects.ids, geographic=geographic))
+    asked = Asked(readings=readings, objects=objects, space=space)
+    table = lru_cache(lambda: readings.table(objects.ids, space=space))
     keys = expressions.values_as_text(queries.keys, table()) if queries.keys else []
     return Points(
         x=readings.x,
@@ -37,10 +38,10 @@ def points_at(
     of: np.ndarray,
     objects: Interner,
     *,
-    geographic: bool,
+    space: Space,
 ) -> Points:
     """The last fixes of some objects (`of`) at a tick as points for a set of queries."""
-    asked = Asked(readings=fixes.readings(of), objects=objects, geographic=geographic)
+    asked = Asked(readings=fixes.readings(of), objects=objects, space=space)
     return Points(
         x=asked.readings.x,
         y=asked.readings.y,
@@ -65,7 +66,7 @@ def _truth(queries: QuerySet, asked: Asked, dense: Dense) -> Truth | None:
         asked.readings,
         asked.objects.ids,
         dense,
-        geographic=asked.geographic,
+        space=asked.space,
     )
 
 

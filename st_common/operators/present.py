@@ -91,7 +91,7 @@ class Present:
             self._after,
             self._attributes,
             turn.objects,
-            geographic=turn.settings.geographic,
+            space=turn.settings.space,
         )
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.geometry.distance import metres_between
+from st_common.geometry.space import Space
 from st_common.operators.fixes import ALIVE, NEVER, Attributes, LastFixes
 from st_common.operators.taken import Joined, taken
 from st_common.operators.timeline import FIX, Events
@@ -53,16 +53,13 @@ class Readings:
             known, (self.ts - np.where(known, self.before_ts, 0)) / 1e6, np.nan
         )
 
-    def speed_mps(self, *, geographic: bool) -> np.ndarray:
+    def speed_mps(self, *, space: Space) -> np.ndarray:
         """Metres (or units of a plane) per second since the reading before, NaN without one."""
-        if geographic:
-            metres = metres_between(self.before_x, self.before_y, self.x, self.y)
-        else:
-            metres = np.hypot(self.x - self.before_x, self.y - self.before_y)
-        speed: np.ndarray = metres / self.elapsed_s()
+        way = space.distance(self.before_x, self.before_y, self.x, self.y)
+        speed: np.ndarray = way / self.elapsed_s()
         return speed
 
-    def column(self, name: str, ids: pa.Array, *, geographic: bool) -> pa.Array | None:
+    def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:
         """One of the columns that expressions may use, whatever the case of its name; None for no or more than one.
 
         Times are not among them.
@@ -82,15 +79,15 @@ class Readings:
             values = self.elapsed_s()
         else:
             values = (
-                self.speed_mps(geographic=geographic)
+                self.speed_mps(space=space)
                 if found[0] == "speed_mps"
                 else getattr(self, found[0])
             )
         return pa.array(values, from_pandas=True)
 
-    def table(self, ids: pa.Array, *, geographic: bool) -> pa.Table:
+    def table(self, ids: pa.Array, *, space: Space) -> pa.Table:
         """The columns that expressions may use; `ids` are the ids of all objects."""
-        elapsed, speed = self.elapsed_s(), self.speed_mps(geographic=geographic)
+        elapsed, speed = self.elapsed_s(), self.speed_mps(space=space)
         return pa.table(
             {
                 **self.attributes,

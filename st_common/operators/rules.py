@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from st_common.geometry.space import Space
 from st_common.operators.comparing import NO_STEPS, Steps
 from st_common.operators.conditions import Conditions, compile_conditions
 from st_common.operators.match import Index, index_of
@@ -43,7 +44,7 @@ class Rules:
     stepped: np.ndarray
 
 
-def compile_rules(rules: Sequence[Rule], *, geographic: bool) -> Rules:
+def compile_rules(rules: Sequence[Rule], *, space: Space) -> Rules:
     """Some different rules."""
     texts = {
         text: number
@@ -69,7 +70,7 @@ def compile_rules(rules: Sequence[Rule], *, geographic: bool) -> Rules:
         still=tuple(
             (
                 np.array(of, np.int64),
-                index_of([rules[n - 1].region for n in of], geographic=geographic),
+                index_of([rules[n - 1].region for n in of], space=space),
             )
             for of in kinds.values()
         ),

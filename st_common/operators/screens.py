@@ -11,7 +11,9 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from st_common.geometry.enlarged import half_sides, meets, scales
+from st_common.geometry.enlarged import half_sides, meets
+from st_common.geometry.longitudes import turned
+from st_common.geometry.space import Space
 from st_common.operators.comparing import Filtering, Meeting, Steps, edges_of
 from st_common.operators.failures import each_alone, note
 from st_common.operators.filters import FILTERS
@@ -19,7 +21,6 @@ from st_common.operators.filters.protocol import Features, Fixes
 from st_common.operators.intern import Interner, Sought
 from st_common.operators.readings import Readings
 
-_TURN = 360.0
 _MOST_PAIRS = 1 << 17  # tested together: their columns stay in the processor's cache
 
 
@@ -50,11 +51,11 @@ class Screens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The points that screens are asked about: readings, all objects, and whether coordinates are degrees."""
+    """The points that screens are asked about: readings, all objects, and the space they are in."""
 
     readings: Readings
     objects: Interner
-    geographic: bool
+    space: Space
 
 
 def compile_screens(
@@ -122,11 +123,7 @@ def passes(
     if len(screens.ids):
         keep &= _keyed(screens, asked, point, query)
     if screens.meetings and len(point):
-        scale = (
-            scales(asked.readings.y, geographic=asked.geographic)
-            if screens.metres.any()
-            else None
-        )
+        scale = asked.space.scale(asked.readings.y) if screens.metres.any() else None
         for start in range(0, len(point), _MOST_PAIRS):
             part = slice(start, start + _MOST_PAIRS)
             for places in screens.meetings:
@@ -190,8 +187,8 @@ def _meet(
         asked.readings.y.take(point),
     )
     found = meets(boxes, half, x, y)
-    if asked.geographic and (np.abs(x) + half[0] > _TURN / 2).any():
-        found |= meets(boxes, half, x - np.copysign(_TURN, x), y)
+    if len(asked.space.reaching_across(x, half[0])):
+        found |= meets(boxes, half, turned(x), y)
     keep[held] = found != screens.negative.take(place)
 
 
@@ -256,11 +253,11 @@ def _judged(
 
 def _fixes(one: Filtering, asked: Asked, point: np.ndarray) -> Fixes:
     readings = asked.readings.take(point)
-    half_x, half_y = one.growth.half_sides(readings.y, geographic=asked.geographic)
+    half_x, half_y = one.growth.half_sides(readings.y, space=asked.space)
     return Fixes(
         readings=readings,
         ids=asked.objects.ids,
-        geographic=asked.geographic,
+        space=asked.space,
         half_x=half_x,
         half_y=half_y,
     )

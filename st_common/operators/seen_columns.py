@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from st_common.geometry.space import Space
 from st_common.operators.conditions import (
     Conditions,
     Seen,
@@ -25,16 +26,16 @@ class SeenColumns:
         fixes: Present | Course,
         objects: Interner,
         *,
-        geographic: bool,
+        space: Space,
     ) -> None:
         values, nobody = fixes.values, np.empty(0, np.int64)
         whole = replace(fixes.readings(nobody), attributes=values.attributes)
-        fits = fits_of(conditions, whole, objects.ids, geographic=geographic)
+        fits = fits_of(conditions, whole, objects.ids, space=space)
         self.simple = are_simple(conditions, fits)
-        self._conditions, self._objects, self._geographic = (
+        self._conditions, self._objects, self._space = (
             conditions,
             objects,
-            geographic,
+            space,
         )
         shape = (len(conditions.columns), values.places + 1)
         self._seen = Seen(
@@ -60,7 +61,7 @@ class SeenColumns:
                 self._conditions,
                 readings,
                 self._objects.ids,
-                geographic=self._geographic,
+                space=self._space,
             )
             self._seen.numbers[:, wanted], self._seen.texts[:, wanted] = (
                 found.numbers,
@@ -75,13 +76,11 @@ def seen_columns(
     fixes: Present | Course,
     objects: Interner,
     *,
-    geographic: bool,
+    space: Space,
 ) -> SeenColumns:
     """The columns that conditions name, as far as they are known in this run."""
     known = fixes.values.columns
     if id(conditions) not in known:
-        known[id(conditions)] = SeenColumns(
-            conditions, fixes, objects, geographic=geographic
-        )
+        known[id(conditions)] = SeenColumns(conditions, fixes, objects, space=space)
     found: SeenColumns = known[id(conditions)]
     return found

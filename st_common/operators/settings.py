@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 
+from st_common.geometry.space import PLANE, Space
 from st_common.settings import PUBLIC_ID_KEY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Times in microseconds. `geographic`: x and y are degrees, distances metres.
+    """Times in microseconds. `space` says what coordinates mean.
 
     `margin` is the width of the cache area around moving queries (share x max_speed x silence, SPEC G6), 0 without a
     cache; with `refills` off a cache is never made anew, as in the paper, and what it misses is counted. `window_rows`
@@ -18,7 +19,7 @@ class Settings:
     lateness_us: int = 0
     silence_us: int | None = None
     tick_us: int = 1_000_000
-    geographic: bool = False
+    space: Space = PLANE
     margin: float = 0.0
     refills: bool = True
     window_rows: int = 10_000

@@ -139,7 +139,7 @@ def _fixwise(state: State, turn: Turn, settings: Settings) -> np.ndarray:
         queries,
         readings.of_objects(state.fixes, alive),
         state.objects,
-        geographic=settings.geographic,
+        space=settings.space,
     )
     hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
     return np.sort(packed(alive[hits.point], hits.target))
@@ -239,7 +239,7 @@ def _tell(
             query=query,
             reading=who,
             wanted=selecting,
-            geographic=turn.settings.geographic,
+            space=turn.settings.space,
             readings=present.readings(np.arange(len(present))),
         )
     value, comes = np.full(len(keys), np.nan), sign > 0

@@ -317,7 +317,7 @@ def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
         reading=at,
         wanted=wanted,
         readings=fixes.values.readings(places),
-        geographic=turn.settings.geographic,
+        space=turn.settings.space,
     )
 
 

@@ -7,14 +7,11 @@ import numpy as np
 import shapely
 
 from st_common.geometry.areas import prepared
-from st_common.geometry.distance import metres_per_degree
 from st_common.operators.fixes import ALIVE, NEVER
 from st_common.operators.turn import Turn
 from st_common.operators.valid_until import Motion, in_boxes_until, in_circles_until
 from st_common.query.plan import Region
 from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
-
-_TURN = 360.0
 
 
 class Placed(Protocol):
@@ -80,7 +77,7 @@ def motion_of(fixes: Placed, objects: np.ndarray, turn: Turn) -> Motion:
         known & (seconds > 0) & (fixes.status[objects] == ALIVE), seconds, np.nan
     )
     x, y = fixes.x[objects], fixes.y[objects]
-    way = _shorter(x - fixes.before_x[objects], turn)
+    way = turn.settings.space.shortest(x - fixes.before_x[objects])
     return Motion(
         x=x, y=y, vx=way / seconds, vy=(y - fixes.before_y[objects]) / seconds
     )
@@ -97,20 +94,10 @@ def _focal(turn: Turn, fixes: Placed, region: Region, at: np.ndarray) -> Motion:
     return Motion(x=still, y=still, vx=still, vy=still)
 
 
-def _shorter(way: np.ndarray, turn: Turn) -> np.ndarray:
-    """A way along x; across 180 degrees it is a whole turn less."""
-    far = (
-        np.abs(way) > _TURN / 2
-        if turn.settings.geographic
-        else np.zeros(len(way), bool)
-    )
-    return np.asarray(np.where(far, way - np.copysign(_TURN, way), way))
-
-
 def _until(
     region: Region, members: Motion, focal: Motion, at_s: np.ndarray, turn: Turn
 ) -> np.ndarray:
-    geographic = turn.settings.geographic
+    space = turn.settings.space
     if isinstance(region, Area):
         return _in_area_until(region, members, at_s)
     if isinstance(region, Circle | MovingCircle):
@@ -119,7 +106,7 @@ def _until(
                 x=focal.x + region.x, y=focal.y + region.y, vx=focal.vx, vy=focal.vy
             )
         radius = np.full(len(at_s), region.radius_m)
-        return in_circles_until(members, focal, radius, at_s, geographic=geographic)
+        return in_circles_until(members, focal, radius, at_s, space=space)
     if isinstance(region, Box):
         edges = (region.minx, region.miny, region.maxx, region.maxy)
         boxes = np.stack([np.full(len(at_s), edge) for edge in edges])
@@ -128,13 +115,13 @@ def _until(
             np.full(len(at_s), region.width / 2),
             np.full(len(at_s), region.height / 2),
         )
-        if geographic and region.metres:
-            across, along = metres_per_degree(focal.y)
+        if region.metres:
+            across, along = space.scale(focal.y)
             wide, high = wide / across, high / along
         boxes = np.stack(
             [focal.x - wide, focal.y - high, focal.x + wide, focal.y + high]
         )
-        members = replace(members, x=focal.x + _shorter(members.x - focal.x, turn))
+        members = replace(members, x=focal.x + space.shortest(members.x - focal.x))
     return in_boxes_until(members, boxes, focal.vx, focal.vy, at_s)
 
 

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from st_common.geometry.distance import metres_per_degree
+from st_common.geometry.space import Space
 
 Floats = npt.NDArray[np.float64]
-
-_TURN = 360.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +50,7 @@ def _crossed(place: Floats, low: Floats, high: Floats, speed: Floats) -> Floats:
 
 
 def in_circles_until(
-    point: Motion, centre: Motion, radius_m: Floats, at_s: Floats, *, geographic: bool
+    point: Motion, centre: Motion, radius_m: Floats, at_s: Floats, *, space: Space
 ) -> Floats:
     """The last moment at which each point is in its circle: one circle for each point.
 
@@ -61,7 +59,7 @@ def in_circles_until(
         centre: n centres at `at_s`.
         radius_m: float64[n], metres; for planar coordinates, their unit.
         at_s: float64[n], seconds.
-        geographic: whether coordinates are degrees on WGS 84: then in the plane that touches the globe at the centre,
+        space: what coordinates mean: then in the plane that touches the globe at the centre,
             good for circles of some kilometres.
 
     Returns:
@@ -69,10 +67,9 @@ def in_circles_until(
     """
     dx, dy = point.x - centre.x, point.y - centre.y
     vx, vy = point.vx - centre.vx, point.vy - centre.vy
-    if geographic:
-        across, along = metres_per_degree(centre.y)
-        dx = (dx + _TURN / 2) % _TURN - _TURN / 2
-        dx, dy, vx, vy = dx * across, dy * along, vx * across, vy * along
+    across, along = space.scale(centre.y)
+    dx, dy = space.shortest(dx) * across, dy * along
+    vx, vy = vx * across, vy * along
     square, turned = vx * vx + vy * vy, dx * vx + dy * vy
     over = dx * dx + dy * dy - radius_m * radius_m
     root = np.sqrt(np.maximum(turned * turned - square * over, 0.0))

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.geometry.space import Space
 from st_common.operators import expressions
 from st_common.operators.intern import Interner
 from st_common.operators.numbering import Numbering
@@ -86,10 +87,10 @@ class Values:
         attributes: Attributes,
         objects: Interner,
         *,
-        geographic: bool,
+        space: Space,
     ) -> None:
         self._parts, self.attributes = (before, after), attributes
-        self._objects, self._geographic = objects, geographic
+        self._objects, self._space = objects, space
         self._known, self.places = len(before), len(before) + len(after)
         self.columns: dict[int, Any] = {}
         self._columns: dict[tuple[Form, str], _Column] = {}
@@ -135,7 +136,7 @@ class Values:
         readings = replace(
             part.take(places - first), attributes=taken(self.attributes, places)
         )
-        return readings.table(self._objects.ids, geographic=self._geographic)
+        return readings.table(self._objects.ids, space=self._space)
 
     def numbers(self, text: str, places: np.ndarray) -> np.ndarray:
         """The values of an expression as f64, NaN for null."""

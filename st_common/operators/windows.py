@@ -94,9 +94,7 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
         return _open(before, len(before), turn)
     fixes = np.flatnonzero(events.kind == FIX)
     readings = turn.readings.take(fixes)
-    points = points_of(
-        queries, readings, turn.objects, geographic=turn.settings.geographic
-    )
+    points = points_of(queries, readings, turn.objects, space=turn.settings.space)
     hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
     event = fixes[hits.point]
     order = np.lexsort((events.object[event], events.position[event]))

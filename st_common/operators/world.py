@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from st_common.geometry.space import Space
 from st_common.operators.selection import EVERYONE, Selection
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +33,7 @@ def _no_ints() -> Ints:
 class World:
     """All objects of a stream by number, at one moment; n of them.
 
-    `x`, `y` are of the last fixes (longitude and latitude when `geographic`), `vx`, `vy` coordinates per second, NaN
+    `x`, `y` are of the last fixes in the coordinates of `space`, `vx`, `vy` coordinates per second, NaN
     when unknown. `selection` says which objects satisfy the rules of the queries, where and inside. It belongs to the
     moment, not to the queries: criteria that are kept name rules by number, so that a number must mean the same rule as
     long as criteria are kept that name it.
@@ -42,7 +43,7 @@ class World:
     y: Floats
     alive: Bools
     ids: pa.Array
-    geographic: bool
+    space: Space
     selection: Selection = EVERYONE
     vx: Floats = field(default_factory=_no_floats)
     vy: Floats = field(default_factory=_no_floats)

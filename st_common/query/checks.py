@@ -23,7 +23,7 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     """What is wrong with a plan on this stream."""
     if not is_plain(plan):
         yield from _of_clauses(plan, stream)
-    if stream.geographic:
+    if not stream.space.is_flat:
         yield from complaints_of_places(plan)
     if plan.by_ticks and not stream.moving:
         why = _why_ticks(plan)
@@ -39,7 +39,7 @@ def _of_clauses(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     """What is wrong with clauses of a plan, or with two of them beside each other."""
     yield from _together(plan)
     yield from complaints_of_frame(plan)
-    yield from complaints_of_transforms(plan, geographic=stream.geographic)
+    yield from complaints_of_transforms(plan, space=stream.space)
     counts = Counter(name for name, _ in plan.columns) if plan.columns else {}
     for name in (name for name, count in counts.items() if count > 1):
         hint = (

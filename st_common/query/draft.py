@@ -280,7 +280,7 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
 
 
 def _complaints(plan: Plan, stream: "StreamSettings") -> Iterable[Complaint]:
-    if stream.geographic:
+    if not stream.space.is_flat:
         return complaints(plan, stream)
     if is_plain(plan):
         return ()  # nothing about a rectangle can be wrong on a plane

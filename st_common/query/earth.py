@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from st_common.geometry.longitudes import HALF_TURN, has_two_readings
+from st_common.geometry.space import GLOBE
 from st_common.query.complaint import Complaint
 from st_common.query.crossing import corners_across
 from st_common.query.neighbours import places_of
@@ -14,8 +16,6 @@ from st_common.query.region import Area, Box, Circle, Region
 Places = npt.NDArray[np.float64]
 
 _ORDER = "longitude first: -180 to 180, then latitude: -90 to 90"
-_FARTHEST = np.array([180.0, 90.0])
-_HALF_TURN = 180.0
 _NAMES: dict[type[Region], str] = {
     Box: "box",
     Circle: "centre of the circle",
@@ -96,12 +96,12 @@ def _off_earth(at: str, what: str, places: Places) -> Iterator[Complaint]:
 
 
 def _outside(places: Places) -> npt.NDArray[np.bool_]:
-    return ~(np.abs(places) <= _FARTHEST)
+    return ~(np.abs(places) <= GLOBE.farthest)
 
 
 def _other_way(at: str, box: Box) -> Iterator[Complaint]:
     """Corners from east to west more than half a turn apart: who means the way over 180 degrees writes them so."""
-    if box.westwards and box.maxx - box.minx > _HALF_TURN:
+    if box.westwards and box.maxx - box.minx > HALF_TURN:
         west, east, south, north = (
             f"{value:.15g}" for value in (box.maxx, box.minx, box.miny, box.maxy)
         )
@@ -137,5 +137,5 @@ def leaps(wkt: str) -> bool:
     places, ring = shapely.get_coordinates(
         shapely.get_rings(shapely.get_parts(shapely.from_wkt(wkt))), return_index=True
     )
-    spans = np.abs(np.diff(places[:, 0]))[np.diff(ring) == 0]
-    return bool(((spans > _HALF_TURN) & (spans < 2 * _HALF_TURN)).any())
+    sides = np.diff(places[:, 0])[np.diff(ring) == 0]
+    return bool(has_two_readings(sides).any())

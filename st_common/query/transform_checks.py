@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from st_common.geometry.space import Space
 from st_common.query.comparing import Transform
 from st_common.query.complaint import Complaint
 from st_common.query.filters import NAMES, complaint
@@ -18,11 +19,11 @@ _LIKE = {
 }
 
 
-def complaints_of_transforms(plan: Plan, *, geographic: bool) -> Iterator[Complaint]:
+def complaints_of_transforms(plan: Plan, *, space: Space) -> Iterator[Complaint]:
     """What is wrong with the transformations of a plan on a stream, each for itself and beside the other clauses."""
     for step in plan.transforms:
         if step.kind in ENLARGEMENTS:
-            yield from _enlargement(step, geographic=geographic)
+            yield from _enlargement(step, space=space)
         elif step.kind == "filter":
             yield from _filter(step)
         elif step.kind == "key" and not step.text:
@@ -39,8 +40,8 @@ def complaints_of_transforms(plan: Plan, *, geographic: bool) -> Iterator[Compla
         )
 
 
-def _enlargement(step: Transform, *, geographic: bool) -> Iterator[Complaint]:
-    most = _FURTHEST_M if geographic and step.kind == "metres" else math.inf
+def _enlargement(step: Transform, *, space: Space) -> Iterator[Complaint]:
+    most = math.inf if space.is_flat or step.kind != "metres" else _FURTHEST_M
     if not (math.isfinite(step.amount) and 0 <= step.amount <= most):
         message = f"an enlargement is 0 or more, and not {step.amount:g}"
         if step.amount > 0:

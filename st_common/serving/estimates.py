@@ -6,7 +6,6 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.engine.orders import read_order
-from st_common.geometry.distance import metres_between, metres_per_degree
 from st_common.home import Home
 from st_common.operators.cache_counts import lines_of
 from st_common.operators.compiled import kind_of
@@ -42,7 +41,7 @@ def estimates_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
     space = None
     if region is not None:
         x, y = rows["x"].to_numpy(), rows["y"].to_numpy()
-        space = float(region_mask(region, x, y, geographic=stream.geographic).mean())
+        space = float(region_mask(region, x, y, space=stream.space).mean())
     return Estimates(objects=len(rows), where=where, space=space)
 
 
@@ -105,11 +104,7 @@ def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
     x, y, before_x, before_y = (
         _floats(rows[name]) for name in ("x", "y", "before_x", "before_y")
     )
-    metres = (
-        metres_between(before_x, before_y, x, y)
-        if stream.geographic
-        else np.hypot(x - before_x, y - before_y)
-    )
+    metres = stream.space.distance(before_x, before_y, x, y)
     columns = {name: rows[name] for name in (*stream.attributes, "object", "x", "y")}
     return pa.table(
         {
@@ -132,9 +127,9 @@ def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region 
     if isinstance(region, MovingCircle):
         return Circle(x=x, y=y, radius_m=region.radius_m)
     across = along = 1.0
-    if region.metres and stream.geographic:
-        across, along = (float(scale[0]) for scale in metres_per_degree(np.array([y])))
-    half_x, half_y = region.width / 2 / max(across, 1e-9), region.height / 2 / along
+    if region.metres:
+        across, along = (float(scale[0]) for scale in stream.space.scale(np.array([y])))
+    half_x, half_y = region.width / 2 / across, region.height / 2 / along
     return Box(minx=x - half_x, miny=y - half_y, maxx=x + half_x, maxy=y + half_y)
 
 

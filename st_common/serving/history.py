@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.errors import QueryError
-from st_common.geometry.distance import metres_between
+from st_common.geometry.space import Space
 from st_common.home import Home
 from st_common.levels.snapshots import Snapshot, newest_snapshot, objects_of
 from st_common.levels.stored import archived_end, fixes, parts
@@ -82,7 +82,7 @@ def objects_at(
     found = (
         shown.sort_by("object")
         if nearest is None
-        else _nearest(shown, nearest, geographic=stream.geographic)
+        else _nearest(shown, nearest, space=stream.space)
     )
     return Seen(at=when, rows=found, reads=reads)
 
@@ -127,17 +127,12 @@ def _inside(rows: pa.Table, box: Box) -> pa.ChunkedArray:
     return pc.and_(in_x, in_y)
 
 
-def _nearest(rows: pa.Table, place: NearestTo, *, geographic: bool) -> pa.Table:
-    """The nearest rows with their distance; planar ones are compared by squares, as continuous queries are."""
+def _nearest(rows: pa.Table, place: NearestTo, *, space: Space) -> pa.Table:
+    """The nearest rows with their distance; they are compared by ranks, as continuous queries do."""
     x, y = rows["x"].to_numpy(), rows["y"].to_numpy()
-    if geographic:
-        compared = np.round(
-            metres_between(np.full_like(x, place.x), np.full_like(y, place.y), x, y), 3
-        )
-        distance = compared
-    else:
-        compared = (x - place.x) ** 2 + (y - place.y) ** 2
-        distance = np.sqrt(compared)
+    rank = space.rank(x, y, np.full_like(x, place.x), np.full_like(y, place.y))
     ids = np.array(rows["object"].to_pylist(), object).astype(str)
-    order = np.lexsort((ids, compared))[: place.k]
-    return rows.append_column("distance", pa.array(distance)).take(pa.array(order))
+    order = np.lexsort((ids, rank))[: place.k]
+    return rows.append_column("distance", pa.array(space.measure(rank))).take(
+        pa.array(order)
+    )

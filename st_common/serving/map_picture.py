@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from st_common.geometry.space import GLOBE, Space
 from st_common.query.plan import Box
 
 Floats = npt.NDArray[np.float64]
@@ -83,7 +84,7 @@ class Asked:
 class Scene:
     """What is drawn. `view` is what of the world is shown; `regions` is float64[n, 4], outer edges infinite.
 
-    `x`, `y` are where the objects `ids` are now. `geographic`: degrees, drawn with true angles at the middle.
+    `x`, `y` are where the objects `ids` are now. Degrees are drawn with true angles at the middle.
     """
 
     view: Box
@@ -93,7 +94,7 @@ class Scene:
     ids: Objects
     x: Floats
     y: Floats
-    geographic: bool = True
+    space: Space = GLOBE
     note: str = ""
 
 
@@ -148,7 +149,9 @@ def draw(scene: Scene, *, width: int = 900) -> str:
 def _paper(scene: Scene, width: int) -> _Paper:
     view = scene.view
     squeeze = (
-        math.cos(math.radians((view.miny + view.maxy) / 2)) if scene.geographic else 1.0
+        1.0
+        if scene.space.is_flat
+        else math.cos(math.radians((view.miny + view.maxy) / 2))
     )
     per_x = width / (view.maxx - view.minx)
     scale = np.array([per_x, per_x / squeeze])
@@ -306,7 +309,7 @@ def _legend(scene: Scene, paper: _Paper) -> str:
     if scene.note:
         end = f'x="{paper.width - 10:g}" y="{y:g}" text-anchor="end"'
         parts.append(f'<text class="note" {end}>{html.escape(scene.note)}</text>')
-    if scene.geographic:
+    if not scene.space.is_flat:
         per_metre = paper.scale[1] / 111_195
         length_m = 10 ** math.floor(math.log10(paper.width * 0.3 / per_metre))
         length_m *= 2 if length_m * 2 * per_metre < paper.width * 0.3 else 1

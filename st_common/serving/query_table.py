@@ -14,6 +14,7 @@ import shapely
 
 from st_common import tables
 from st_common.geometry.circles import circle_boxes
+from st_common.geometry.space import Space
 from st_common.home import Home
 from st_common.operators.kinds import KINDS
 from st_common.operators.match import index_of
@@ -99,7 +100,7 @@ def queries_and_objects(
 def _of_stream(home: Home, stream: StreamSettings) -> QueriesAndObjects:
     rows = [row for row in queries(home, [stream.name]) if row.state == "registered"]
     objects = _objects(home, stream)
-    world = _world(objects, geographic=stream.geographic)
+    world = _world(objects, space=stream.space)
     boxes, pairs = np.full((len(rows), 4), np.nan), [INSIDE.empty_table()]
     by_kind: dict[type[Region], dict[int, Region]] = {}
     for number, row in enumerate(rows):
@@ -136,12 +137,10 @@ def _objects(home: Home, stream: StreamSettings) -> pa.Table:
     return pa.table(columns).cast(OBJECT_TABLE)
 
 
-def _world(objects: pa.Table, *, geographic: bool) -> World:
+def _world(objects: pa.Table, *, space: Space) -> World:
     x, y = objects["x"].to_numpy(), objects["y"].to_numpy()
     ids = objects["ID"].combine_chunks()
-    return World(
-        x=x, y=y, alive=np.ones(len(x), np.bool_), ids=ids, geographic=geographic
-    )
+    return World(x=x, y=y, alive=np.ones(len(x), np.bool_), ids=ids, space=space)
 
 
 def _queries(rows: Sequence[QueryRow], boxes: np.ndarray) -> pa.Table:
@@ -167,7 +166,7 @@ def _queries(rows: Sequence[QueryRow], boxes: np.ndarray) -> pa.Table:
 
 def _standing(regions: Sequence[Region], world: World) -> _Found:
     """Regions of one kind that stand still."""
-    point, row = index_of(regions, geographic=world.geographic).probe(world.x, world.y)
+    point, row = index_of(regions, space=world.space).probe(world.x, world.y)
     return _Found(boxes=_boxes(regions, world), row=row, object=point)
 
 
@@ -182,7 +181,7 @@ def _boxes(regions: Sequence[Region], world: World) -> np.ndarray:
             np.array([getattr(region, name) for region in regions])
             for name in ("x", "y", "radius_m")
         )
-        return _around(x, y, radius_m, geographic=world.geographic)
+        return _around(x, y, radius_m, space=world.space)
     return np.array(
         [
             [getattr(region, name) for name in _BOUNDS]
@@ -193,10 +192,10 @@ def _boxes(regions: Sequence[Region], world: World) -> np.ndarray:
 
 
 def _around(
-    x: np.ndarray, y: np.ndarray, radius_m: np.ndarray, *, geographic: bool
+    x: np.ndarray, y: np.ndarray, radius_m: np.ndarray, *, space: Space
 ) -> np.ndarray:
     """One box around each circle; across 180 degrees it is as wide as both of its parts together."""
-    parts, owner = circle_boxes(x, y, radius_m, geographic=geographic)
+    parts, owner = circle_boxes(x, y, radius_m, space=space)
     low, high = (np.full((len(x), 2), value) for value in (np.inf, -np.inf))
     np.minimum.at(low, owner, parts[:, :2])
     np.maximum.at(high, owner, parts[:, 2:])
@@ -246,7 +245,7 @@ def _moving(kind: type[Region], regions: Sequence[Region], world: World) -> _Fou
 def _boxes_of(criteria: Criteria, world: World) -> np.ndarray:
     x, y, wide, high = criteria.x, criteria.y, criteria.half_width, criteria.half_height
     if len(criteria.limit):
-        return _around(x, y, criteria.limit, geographic=world.geographic)
+        return _around(x, y, criteria.limit, space=world.space)
     return np.stack([x - wide, y - high, x + wide, y + high], axis=1)
 
 

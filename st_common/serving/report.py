@@ -275,7 +275,7 @@ def _scene(
         ids=ids,
         x=x,
         y=y,
-        geographic=stream.geographic,
+        space=stream.space,
         note=note,
     )
 

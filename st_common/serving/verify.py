@@ -107,7 +107,7 @@ def _verified(
         frame is not None
         and aggregate is not None
         and aggregate.function == "avgspd"
-        and history.of.geographic
+        and not history.of.space.is_flat
     ):
         return _verified_speeds(
             query, speeds_in_doubt(frame, _rows(query, frame, history)), held, end
@@ -182,7 +182,7 @@ def _expected(query: Registered, history: History) -> tuple[_Answer, _Answer | N
             plan.aggregate,
             found,
             history.of.attributes,
-            geographic=history.of.geographic,
+            space=history.of.space,
         )
     if values == {"*": 0.0} and not _has_time(query, history):
         values = {}  # a count of nothing waits for the first tick
@@ -206,7 +206,7 @@ def _rows(query: Registered, frame: Frame, history: History) -> pd.DataFrame:
         Plan(stream=query.plan.stream, where=query.plan.where), fixes, history.of
     )
     for region in frame.regions:
-        own &= inside(region, fixes, geographic=history.of.geographic)
+        own &= inside(region, fixes, space=history.of.space)
     found = framed(frame, fixes, own, history.events, history.clock, history.times)
     found = found.assign(
         partner=pd.to_datetime(found["ts"], unit="us").dt.strftime(

@@ -9,6 +9,7 @@ import pandas as pd
 import shapely
 from pyproj import Geod
 
+from st_common.geometry.space import Space
 from st_common.query.comparing import Transform
 from st_common.query.plan import Plan
 from st_common.query.region import Box
@@ -50,14 +51,14 @@ class Stepped:
 
 
 def stepped(
-    plan: Plan, frame: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
+    plan: Plan, frame: pd.DataFrame, attributes: Sequence[str], *, space: Space
 ) -> Stepped:
     """The fixes that get through all steps and the comparison, with their boxes then."""
     x, y = frame["x"].to_numpy(float), frame["y"].to_numpy(float)
     boxes = Boxes(x=x, y=y, wide=np.zeros(len(x)), high=np.zeros(len(x)))
     found, properties = certain(np.ones(len(x), bool)), []
     for step in plan.transforms:
-        boxes = _enlarged(boxes, step, geographic=geographic)
+        boxes = _enlarged(boxes, step, space=space)
         if _is_property(step):
             properties.append(step.text or "")
         else:
@@ -69,12 +70,12 @@ def stepped(
         )
     if plan.join is None:
         for text in properties:
-            found &= certain(having(text, frame, attributes, geographic=geographic))
+            found &= certain(having(text, frame, attributes, space=space))
     return Stepped(members=found, boxes=boxes, properties=tuple(properties))
 
 
 def having(
-    text: str, frame: pd.DataFrame, attributes: Sequence[str], *, geographic: bool
+    text: str, frame: pd.DataFrame, attributes: Sequence[str], *, space: Space
 ) -> np.ndarray:
     """Which fixes have a value of an attribute (`name:value`), as text."""
     name, _, value = text.partition(":")
@@ -82,9 +83,9 @@ def having(
     if not own or not len(frame):
         return np.zeros(len(frame), bool)
     quoted = own[0].replace('"', '""')
-    found = values_of(
-        frame, [f'CAST("{quoted}" AS VARCHAR)'], attributes, geographic=geographic
-    )["0"]
+    found = values_of(frame, [f'CAST("{quoted}" AS VARCHAR)'], attributes, space=space)[
+        "0"
+    ]
     return (found.astype(object) == value).to_numpy(bool)
 
 
@@ -108,16 +109,16 @@ def _is_property(step: Transform) -> bool:
     )
 
 
-def _enlarged(boxes: Boxes, step: Transform, *, geographic: bool) -> Boxes:
+def _enlarged(boxes: Boxes, step: Transform, *, space: Space) -> Boxes:
     wide, high, doubt = boxes.wide, boxes.high, boxes.doubt
     if step.kind == "factor":
         wide, high = wide * (1 + step.amount), high * (1 + step.amount)
     elif step.kind == "value":
         wide, high = wide + step.amount, high + step.amount
     elif step.kind == "metres":
-        across, along = _degree_m(boxes.y) if geographic else (1.0, 1.0)
+        across, along = (1.0, 1.0) if space.is_flat else _degree_m(boxes.y)
         wide, high = wide + step.amount / across, high + step.amount / along
-        doubt = DOUBT if geographic else doubt
+        doubt = doubt if space.is_flat else DOUBT
     return Boxes(x=boxes.x, y=boxes.y, wide=wide, high=high, doubt=doubt)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from st_common.geometry.space import Space
+
 NEVER = int(np.iinfo(np.int64).min)
 LATER = int(np.iinfo(np.int64).max)
 
@@ -16,7 +18,7 @@ FIX, GONE, EXPIRED = 0, 1, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """A stream's settings in microseconds; metres are geodesic where it is `geographic`.
+    """A stream's settings in microseconds; metres are geodesic where `space` is the globe.
 
     `window_rows` is how many fixes of an object a query with windows keeps.
     """
@@ -24,7 +26,7 @@ class Times:
     lateness_us: int
     silence_us: int | None
     tick_us: int
-    geographic: bool
+    space: Space
     window_rows: int = 10_000
 
 

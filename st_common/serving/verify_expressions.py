@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 from pyproj import Geod
 
+from st_common.geometry.space import Space
+
 _GEOD = Geod(ellps="WGS84")
 ATTRIBUTE = (
     "@"  # before the names of attributes, so that none is taken for a column of ours
@@ -19,7 +21,7 @@ def values_of(
     texts: Sequence[str],
     attributes: Sequence[str],
     *,
-    geographic: bool,
+    space: Space,
 ) -> pd.DataFrame:
     """The value of each expression, null where it has none or fails, per row of the frame; columns are 0, 1, .."""
     columns = [
@@ -31,7 +33,7 @@ def values_of(
         frame[columns]
         .rename(columns=lambda name: name.removeprefix(ATTRIBUTE))
         .assign(
-            speed_mps=_speed(frame, geographic=geographic),
+            speed_mps=_speed(frame, space=space),
             event_ts=pd.to_datetime(frame["ts"], unit="us"),
             place_of_row=np.arange(len(frame)),
         )
@@ -51,17 +53,15 @@ def values_of(
 
 
 def is_true(
-    frame: pd.DataFrame, text: str, attributes: Sequence[str], *, geographic: bool
+    frame: pd.DataFrame, text: str, attributes: Sequence[str], *, space: Space
 ) -> np.ndarray:
     """Per row whether a condition is true; null is not."""
-    found = values_of(
-        frame, [f"coalesce({text}, false)"], attributes, geographic=geographic
-    )["0"]
+    found = values_of(frame, [f"coalesce({text}, false)"], attributes, space=space)["0"]
     return found.fillna(value=False).to_numpy(bool)
 
 
-def _speed(frame: pd.DataFrame, *, geographic: bool) -> np.ndarray:
-    if geographic:
+def _speed(frame: pd.DataFrame, *, space: Space) -> np.ndarray:
+    if not space.is_flat:
         ends = [
             frame[name].to_numpy(float) for name in ("before_x", "before_y", "x", "y")
         ]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from pyproj import Geod
 
+from st_common.geometry.space import Space
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.serving.verify_events import FIX, LATER, Clock, Times
 from st_common.serving.verify_places import DOUBT, Members
@@ -66,11 +67,11 @@ def framed(
     last = int(judged["tick"].max()) if len(judged) else 0
     past = (clock.now - 1) // times.tick_us * times.tick_us
     now = _Now(tick=max(past, last), event_tick=last, tick_us=times.tick_us)
-    ways = _ways(frame, fixes, geographic=times.geographic)
+    ways = _ways(frame, fixes, space=times.space)
     kept = rows.maybe & _newest(fixes, rows.maybe, times.window_rows)
     scales = (
         (1.0, 1 - DOUBT, 1 + DOUBT)
-        if times.geographic and _looks_at_space(frame)
+        if not times.space.is_flat and _looks_at_space(frame)
         else (1.0,)
     )
     masks = [
@@ -101,18 +102,14 @@ def _newest(fixes: pd.DataFrame, rows: np.ndarray, most: int) -> np.ndarray:
     return (newer <= most).to_numpy()
 
 
-def _ways(frame: Frame, fixes: pd.DataFrame, *, geographic: bool) -> np.ndarray:
+def _ways(frame: Frame, fixes: pd.DataFrame, *, space: Space) -> np.ndarray:
     """How far each object had come at each fix, in whole micrometres."""
     first = fixes["begins"].to_numpy(bool)
     x, y = fixes["x"].to_numpy(float), fixes["y"].to_numpy(float)
     if frame.min_step_m > 0:
-        legs = _legs_of_steps(
-            x, y, first, round(frame.min_step_m * 1e6), geographic=geographic
-        )
+        legs = _legs_of_steps(x, y, first, round(frame.min_step_m * 1e6), space=space)
     else:
-        legs = _legs(
-            np.r_[x[:1], x[:-1]], np.r_[y[:1], y[:-1]], x, y, geographic=geographic
-        )
+        legs = _legs(np.r_[x[:1], x[:-1]], np.r_[y[:1], y[:-1]], x, y, space=space)
     legs[first] = 0
     found: np.ndarray = (
         pd.Series(legs, fixes.index)
@@ -124,18 +121,18 @@ def _ways(frame: Frame, fixes: pd.DataFrame, *, geographic: bool) -> np.ndarray:
 
 
 def _legs(
-    x0: np.ndarray, y0: np.ndarray, x: np.ndarray, y: np.ndarray, *, geographic: bool
+    x0: np.ndarray, y0: np.ndarray, x: np.ndarray, y: np.ndarray, *, space: Space
 ) -> np.ndarray:
     metres = (
-        np.asarray(_GEOD.inv(x0, y0, x, y)[2])
-        if geographic
-        else np.hypot(x - x0, y - y0)
+        np.hypot(x - x0, y - y0)
+        if space.is_flat
+        else np.asarray(_GEOD.inv(x0, y0, x, y)[2])
     )
     return np.rint(metres * 1e6).astype(np.int64)
 
 
 def _legs_of_steps(
-    x: np.ndarray, y: np.ndarray, first: np.ndarray, least: int, *, geographic: bool
+    x: np.ndarray, y: np.ndarray, first: np.ndarray, least: int, *, space: Space
 ) -> np.ndarray:
     """Legs from the fix that counted last; whether one counts depends on those before, so they come one by one."""
     legs, anchor = np.zeros(len(x), np.int64), 0
@@ -144,9 +141,7 @@ def _legs_of_steps(
         leg = (
             0
             if first[at]
-            else int(
-                _legs(x[here], y[here], x[there], y[there], geographic=geographic)[0]
-            )
+            else int(_legs(x[here], y[here], x[there], y[there], space=space)[0])
         )
         legs[at] = leg if leg >= least else 0
         anchor = at if first[at] or leg >= least else anchor

@@ -65,7 +65,7 @@ def history_of(
     times = Times(
         lateness_us=round(stream.lateness_s * 1e6),
         tick_us=round(stream.tick_s * 1e6),
-        geographic=stream.geographic,
+        space=stream.space,
         window_rows=stream.window_rows,
         silence_us=None if stream.silence_s is None else round(stream.silence_s * 1e6),
     )
@@ -78,7 +78,7 @@ def history_of(
         columns=["position", "ts", "is_end"],
     ).astype({"position": np.int64, "ts": np.int64, "is_end": bool})
     clock = clock_of(fixes, marks, times)
-    of = Lookup(attributes=tuple(stream.attributes), geographic=stream.geographic)
+    of = Lookup(attributes=tuple(stream.attributes), space=stream.space)
     return History(
         home=home,
         events=events_of(fixes, clock, times),

@@ -11,6 +11,7 @@ from pyproj import Geod
 from shapely import affinity
 
 from st_common import tables
+from st_common.geometry.space import Space
 from st_common.home import Home
 from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.serving.verify_comparing import Boxes, column_of, having, stepped, tagged
@@ -45,28 +46,26 @@ def with_features(
     features: pd.DataFrame,
     attributes: Sequence[str],
     *,
-    geographic: bool,
+    space: Space,
 ) -> Joined:
     """The pairs of fixes and features; those that filters look for properties on either side, too."""
     join = plan.join
     if join is None or not len(frame) or not len(features):
         return _sure(np.empty(0, np.int64), np.empty(0, object))
-    steps = stepped(plan, frame, attributes, geographic=geographic)
+    steps = stepped(plan, frame, attributes, space=space)
     shapes = shapely.from_wkb(features["geometry"].to_numpy())
     if join.predicate == "equals":
-        point, feature = _by_key(
-            join, frame, features, attributes, geographic=geographic
-        )
+        point, feature = _by_key(join, frame, features, attributes, space=space)
         sure = np.ones(len(point), bool)
     elif join.predicate == "dwithin":
-        point, feature = _near_by(join, frame, shapes, geographic=geographic)
+        point, feature = _near_by(join, frame, shapes, space=space)
         sure = np.ones(len(point), bool)
     else:
         point, feature, sure = _meeting(join, steps.boxes, shapes)
     keep = np.ones(len(point), bool)
     for text in steps.properties:
         keep &= (
-            having(text, frame, attributes, geographic=geographic)[point]
+            having(text, frame, attributes, space=space)[point]
             | tagged(text, features)[feature]
         )
     return Joined(
@@ -108,11 +107,11 @@ def _by_key(
     features: pd.DataFrame,
     attributes: Sequence[str],
     *,
-    geographic: bool,
+    space: Space,
 ) -> tuple[np.ndarray, np.ndarray]:
-    left = values_of(
-        frame, [f"CAST({join.left} AS VARCHAR)"], attributes, geographic=geographic
-    )["0"]
+    left = values_of(frame, [f"CAST({join.left} AS VARCHAR)"], attributes, space=space)[
+        "0"
+    ]
     right = column_of(str(join.right), features)
     mine = pd.DataFrame(
         {"key": left.to_numpy(object), "row": np.arange(len(left))}
@@ -125,10 +124,10 @@ def _by_key(
 
 
 def _near_by(
-    join: LayerJoin, alive: pd.DataFrame, shapes: np.ndarray, *, geographic: bool
+    join: LayerJoin, alive: pd.DataFrame, shapes: np.ndarray, *, space: Space
 ) -> tuple[np.ndarray, np.ndarray]:
     points, tree = shapely.points(alive["x"], alive["y"]), shapely.STRtree(shapes)
-    if not geographic:
+    if space.is_flat:
         point, feature = tree.query(
             points, predicate="dwithin", distance=join.distance_m
         )
@@ -176,18 +175,18 @@ def with_objects(
     rows: Members,
     attributes: Sequence[str],
     *,
-    geographic: bool,
+    space: Space,
 ) -> Joined:
     """The pairs of an object among `rows` and any other that lives."""
     found = [_empty()]
     texts = [f"CAST({key} AS VARCHAR)" for key in pairs.keys]
     keys = (
-        values_of(frame, texts, attributes, geographic=geographic).to_numpy(object)
+        values_of(frame, texts, attributes, space=space).to_numpy(object)
         if texts
         else None
     )
     for row in np.flatnonzero(rows.maybe).tolist():
-        near = _near(pairs, frame, row, geographic=geographic)
+        near = _near(pairs, frame, row, space=space)
         mask = near.maybe.copy()
         mask[row] = False
         if keys is not None:
@@ -214,14 +213,12 @@ def _empty() -> Joined:
     )
 
 
-def _near(
-    pairs: PairJoin, frame: pd.DataFrame, row: int, *, geographic: bool
-) -> Members:
+def _near(pairs: PairJoin, frame: pd.DataFrame, row: int, *, space: Space) -> Members:
     if pairs.distance_m is None:
         return Members(sure=np.ones(len(frame), bool), maybe=np.ones(len(frame), bool))
     at = frame["x"].to_numpy()[row], frame["y"].to_numpy()[row]
     return within(
-        distances(frame, *at, geographic=geographic),
+        distances(frame, *at, space=space),
         pairs.distance_m,
-        geographic=geographic,
+        space=space,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from st_common.geometry.space import Space
 from st_common.query.plan import Plan
 from st_common.serving.verify_comparing import stepped
 from st_common.serving.verify_expressions import is_true
@@ -21,7 +22,7 @@ class Lookup:
     """What evaluation needs to know of the stream."""
 
     attributes: Sequence[str]
-    geographic: bool
+    space: Space
 
 
 def members(
@@ -35,11 +36,9 @@ def members(
         ~frame["object"].isin(plan.focals).to_numpy()
     )
     if plan.neighbours is not None:
-        eligible = nearest(plan.neighbours, frame, eligible, geographic=of.geographic)
+        eligible = nearest(plan.neighbours, frame, eligible, space=of.space)
     if plan.pairs is not None:
-        found = with_objects(
-            plan.pairs, frame, eligible, of.attributes, geographic=of.geographic
-        )
+        found = with_objects(plan.pairs, frame, eligible, of.attributes, space=of.space)
         return frame.iloc[found.row].assign(partner=found.partner, sure=found.sure)
     return partnered(
         plan,
@@ -55,9 +54,7 @@ def partnered(
     """The rows, each with every partner that it has; all of them with None where the plan joins no layer."""
     if plan.join is None:
         return frame.assign(partner=None)
-    found = with_features(
-        plan, frame, features(plan), of.attributes, geographic=of.geographic
-    )
+    found = with_features(plan, frame, features(plan), of.attributes, space=of.space)
     sure = frame["sure"].to_numpy(bool)[found.row] & found.sure
     return frame.iloc[found.row].assign(partner=found.partner, sure=sure)
 
@@ -66,11 +63,9 @@ def qualified(plan: Plan, frame: pd.DataFrame, of: Lookup) -> Members:
     """The fixes that are inside the plan's region, get through its steps and satisfy its condition."""
     found = certain(np.ones(len(frame), bool))
     if plan.inside is not None:
-        found &= inside(plan.inside, frame, geographic=of.geographic)
+        found &= inside(plan.inside, frame, space=of.space)
     if plan.transforms or plan.compare is not None:
-        found &= stepped(plan, frame, of.attributes, geographic=of.geographic).members
+        found &= stepped(plan, frame, of.attributes, space=of.space).members
     if plan.where is not None and len(frame):
-        found &= certain(
-            is_true(frame, plan.where, of.attributes, geographic=of.geographic)
-        )
+        found &= certain(is_true(frame, plan.where, of.attributes, space=of.space))
     return found

@@ -13,6 +13,7 @@ import pandas as pd
 import shapely
 from pyproj import Geod
 
+from st_common.geometry.space import Space
 from st_common.query.neighbours import (
     GroupNearest,
     Neighbours,
@@ -45,12 +46,10 @@ def certain(mask: np.ndarray) -> Members:
     return Members(sure=mask, maybe=mask)
 
 
-def distances(
-    frame: pd.DataFrame, x: float, y: float, *, geographic: bool
-) -> np.ndarray:
+def distances(frame: pd.DataFrame, x: float, y: float, *, space: Space) -> np.ndarray:
     """Metres on degrees, squares in the plane, from a point to every object."""
     dx, dy = frame["x"].to_numpy() - x, frame["y"].to_numpy() - y
-    if not geographic:
+    if space.is_flat:
         return np.asarray(dx * dx + dy * dy)
     ones = np.ones(len(frame))
     return np.asarray(
@@ -58,15 +57,15 @@ def distances(
     )
 
 
-def within(far: np.ndarray, limit: float, *, geographic: bool) -> Members:
+def within(far: np.ndarray, limit: float, *, space: Space) -> Members:
     """Which distances (see `distances`) are at most so many metres."""
-    if not geographic:
+    if space.is_flat:
         return certain(far <= limit * limit)
     slack = limit * _MEASURED + 1e-6
     return Members(sure=(far <= limit - slack) | (far == 0), maybe=far <= limit + slack)
 
 
-def inside(region: Region, frame: pd.DataFrame, *, geographic: bool) -> Members:
+def inside(region: Region, frame: pd.DataFrame, *, space: Space) -> Members:
     """The objects inside a region; focal objects of moving ones are among the objects."""
     x, y = frame["x"].to_numpy(), frame["y"].to_numpy()
     if isinstance(region, Box):
@@ -83,19 +82,19 @@ def inside(region: Region, frame: pd.DataFrame, *, geographic: bool) -> Members:
             )
         )
     if isinstance(region, Circle):
-        far = distances(frame, region.x, region.y, geographic=geographic)
-        return within(far, region.radius_m, geographic=geographic)
+        far = distances(frame, region.x, region.y, space=space)
+        return within(far, region.radius_m, space=space)
     centre = point_of(Place(focal=region.focal), frame)
     if isinstance(region, MovingCircle):
         return within(
-            distances(frame, *centre, geographic=geographic),
+            distances(frame, *centre, space=space),
             region.radius_m,
-            geographic=geographic,
+            space=space,
         )
     turn = x - centre[0]
-    if geographic:
+    if not space.is_flat:
         turn = np.minimum(np.abs(turn), 360 - np.abs(turn))
-    return _inside_box(region, turn, y - centre[1], centre[1], geographic=geographic)
+    return _inside_box(region, turn, y - centre[1], centre[1], space=space)
 
 
 def _inside_box(
@@ -104,9 +103,9 @@ def _inside_box(
     dy: np.ndarray,
     latitude: float,
     *,
-    geographic: bool,
+    space: Space,
 ) -> Members:
-    if not (region.metres and geographic):
+    if space.is_flat or not region.metres:
         return certain(
             (np.abs(dx) <= region.width / 2) & (np.abs(dy) <= region.height / 2)
         )
@@ -132,25 +131,23 @@ def point_of(place: Place, frame: pd.DataFrame) -> tuple[float, float]:
 
 
 def nearest(
-    wanted: Neighbours, frame: pd.DataFrame, eligible: Members, *, geographic: bool
+    wanted: Neighbours, frame: pd.DataFrame, eligible: Members, *, space: Space
 ) -> Members:
     """The neighbours among the eligible objects."""
     places = [point_of(place, frame) for place in places_of(wanted)]
     if isinstance(wanted, ReverseNearest):
-        return eligible & _reverse(frame, places[0], eligible, geographic=geographic)
-    far = [distances(frame, *place, geographic=geographic) for place in places]
+        return eligible & _reverse(frame, places[0], eligible, space=space)
+    far = [distances(frame, *place, space=space) for place in places]
     total = (
-        _total(wanted, far, geographic=geographic)
-        if isinstance(wanted, GroupNearest)
-        else far[0]
+        _total(wanted, far, space=space) if isinstance(wanted, GroupNearest) else far[0]
     )
-    order = frame.assign(far=np.round(total, 3) if geographic else total)[
+    order = frame.assign(far=total if space.is_flat else np.round(total, 3))[
         eligible.maybe
     ]
     order = order.sort_values(["far", "object"], kind="stable")
     chosen = np.zeros(len(frame), bool)
     chosen[order.index[: wanted.k]] = True
-    if not geographic:
+    if space.is_flat:
         return certain(chosen)
     if len(order) <= wanted.k:
         return eligible
@@ -165,14 +162,16 @@ def nearest(
 
 
 def _total(
-    group: GroupNearest, far: Sequence[np.ndarray], *, geographic: bool
+    group: GroupNearest, far: Sequence[np.ndarray], *, space: Space
 ) -> np.ndarray:
     if group.total == "max":
         return np.asarray(np.maximum.reduce(far))
     if group.total == "min":
         return np.asarray(np.minimum.reduce(far))
     return np.asarray(
-        np.sum(far, axis=0) if geographic else np.round(np.sum(np.sqrt(far), axis=0), 9)
+        np.round(np.sum(np.sqrt(far), axis=0), 9)
+        if space.is_flat
+        else np.sum(far, axis=0)
     )
 
 
@@ -181,16 +180,17 @@ def _reverse(
     place: tuple[float, float],
     eligible: Members,
     *,
-    geographic: bool,
+    space: Space,
 ) -> Members:
     """To whom no other object is nearer than the place is: object by object."""
-    far = distances(frame, *place, geographic=geographic)
+    far = distances(frame, *place, space=space)
     sure, maybe = np.zeros(len(frame), bool), np.zeros(len(frame), bool)
     x, y = frame["x"].to_numpy(), frame["y"].to_numpy()
     for row in np.flatnonzero(eligible.maybe):
-        others = distances(frame, x[row], y[row], geographic=geographic)
+        others = distances(frame, x[row], y[row], space=space)
         others[row] = np.inf
         gap = others.min(initial=np.inf)
-        clear = gap * _MEASURED + 0.01 if geographic and np.isfinite(gap) else 0.0
+        exact = space.is_flat or not np.isfinite(gap)
+        clear = 0.0 if exact else gap * _MEASURED + 0.01
         sure[row], maybe[row] = far[row] <= gap - clear, far[row] <= gap + clear
     return Members(sure=sure, maybe=maybe)

@@ -6,6 +6,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
+from st_common.geometry.space import Space
 from st_common.query.plan import Aggregate, Window
 from st_common.serving.verify_events import FIX, Clock
 from st_common.serving.verify_expressions import values_of
@@ -42,13 +43,13 @@ def groups(
     counted: pd.DataFrame,
     attributes: Sequence[str],
     *,
-    geographic: bool,
+    space: Space,
 ) -> dict[str, float | None]:
     """The value of every group by its text; None for DISTINCT."""
     texts = [aggregate.argument or "1", _name_of(aggregate.group or "'*'")]
     rows = counted[["object"]].assign(v=None, g=None)
     if len(counted):
-        values = values_of(counted, texts, attributes, geographic=geographic)
+        values = values_of(counted, texts, attributes, space=space)
         rows = rows.assign(v=values["0"].to_numpy(), g=values["1"].to_numpy())
     found = _grouped(aggregate, rows) if len(rows) else {}
     if aggregate.group is None and aggregate.function in ("count", "count_distinct"):

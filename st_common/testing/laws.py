@@ -12,6 +12,7 @@ import shapely
 from shapely.geometry.base import BaseGeometry
 
 from st_common.geometry.enlarged import POINT, Growth
+from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.changes import settled
 from st_common.operators.delta import Delta, apply
 from st_common.operators.evaluate import Counters, Settings
@@ -228,7 +229,7 @@ def settings_of(
         lateness_us=rules.lateness_us,
         silence_us=rules.silence_us,
         tick_us=rules.tick_us,
-        geographic=rules.geographic,
+        space=GLOBE if rules.geographic else PLANE,
         window_rows=rules.window_rows,
         margin=margin,
         refills=refills,

@@ -139,7 +139,7 @@ def _say(home: Home, stream: StreamSettings, one: Step, arrival_us: int) -> None
 def _load(home: Home, stream: StreamSettings, one: Step, _arrival_us: int) -> None:
     file = home.root / "layer.geojson"
     file.write_text(json.dumps(one["features"]), encoding="utf-8")
-    load(home, one["layer"], file, group=stream.group, geographic=stream.geographic)
+    load(home, one["layer"], file, group=stream.group, space=stream.space)
 
 
 def _append(home: Home, stream: StreamSettings, one: Step, arrival_us: int) -> None:

@@ -153,7 +153,7 @@ def _rules(stream: StreamSettings) -> oracle.Rules:
     return oracle.Rules(
         lateness_us=round(stream.lateness_s * 1e6),
         tick_us=round(stream.tick_s * 1e6),
-        geographic=stream.geographic,
+        geographic=not stream.space.is_flat,
         silence_us=None if stream.silence_s is None else round(stream.silence_s * 1e6),
     )
 

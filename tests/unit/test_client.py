@@ -12,6 +12,7 @@ import pytest
 from st_common.client import Client, Element, Feature, MultiTuple, Registration
 from st_common.engine.run import run
 from st_common.errors import QueryError
+from st_common.geometry.space import PLANE
 from st_common.home import Home
 from st_common.layers.load import load
 from st_common.ops.stop import place_marker
@@ -181,7 +182,7 @@ def test_a_join_gives_the_element_then_its_partner(
     home.stream("cars").mkdir(parents=True)
     file = tmp_path / "parks.geojson"
     file.write_text(PARKS)
-    load(home, "parks", file, group="default", conf=CONF, geographic=False)
+    load(home, "parks", file, group="default", conf=CONF, space=PLANE)
     plain = client.register(query("cars").join("parks").on_intersects(), "plain")
     tagged = client.register(
         query("cars").join("parks").on_intersects(), "tagged", tags=True

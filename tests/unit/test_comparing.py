@@ -7,6 +7,7 @@ import shapely
 from pyproj import Geod
 
 from st_common.geometry.enlarged import POINT, Growth, reached
+from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators import readings, screens
 from st_common.operators.filters import FILTERS
 from st_common.operators.fixes import LastFixes
@@ -53,9 +54,7 @@ def plan(*steps, negative=False, tau=TAU, **of):
     )
 
 
-def matched(
-    plans, places, *, ids=None, attributes=None, features=None, geographic=False
-):
+def matched(plans, places, *, ids=None, attributes=None, features=None, space=PLANE):
     """For each plan the places (x, y) that it matches, with a layer the pairs of a place and a fid."""
     count = len(places)
     x, y = np.array(places, float).reshape(-1, 2).T
@@ -75,12 +74,12 @@ def matched(
         Registered(name=f"q{n}", version=1, plan=of, layer_version=0)
         for n, of in enumerate(plans)
     ]
-    known = compile_queries(queries, range(len(queries)), geographic=geographic)
+    known = compile_queries(queries, range(len(queries)), space=space)
     points = points_of(
         known,
         readings.of_objects(fixes, np.arange(count)),
         objects,
-        geographic=geographic,
+        space=space,
     )
     numbering = Numbering(Interner.empty(), Targets.empty())
     hits = match(
@@ -97,7 +96,7 @@ def matched(
 @pytest.mark.spec("B10")
 def test_extents_grow_as_the_paper_says():
     two = POINT.by_value(2)  # [r1 - v/2, r2 + v/2]
-    assert two.half_sides(np.zeros(1), geographic=False)[0].tolist() == [1.0]
+    assert two.half_sides(np.zeros(1), space=PLANE)[0].tolist() == [1.0]
     assert two.by_factor(0.5) == Growth(value=3)  # (1 + c) e
     assert POINT.by_factor(5) == POINT  # a point has nothing that could grow
     assert two.by_factor(-1).is_point
@@ -169,7 +168,7 @@ def test_positive_matches_in_coordinates_cost_nothing_beside_the_index():
     queries = [
         Registered(name=str(n), version=1, plan=of) for n, of in enumerate(plans)
     ]
-    known = compile_queries(queries, range(1000), geographic=True)
+    known = compile_queries(queries, range(1000), space=GLOBE)
     assert known.screens.empty
     assert [len(numbers) for numbers, _ in known.units[0].parts] == [1000]
     assert not len(known.units[0].everywhere)
@@ -186,7 +185,7 @@ def test_a_thousand_queries_in_metres_are_one_test_of_arrays(monkeypatch, negati
     plans = [
         plan(metres(1200 + n), inside=SPACE, negative=negative) for n in range(1000)
     ]
-    found = matched(plans, [(2.5, 2.5), (3.1, 2.5), (3.005, 2.5)], geographic=True)
+    found = matched(plans, [(2.5, 2.5), (3.1, 2.5), (3.005, 2.5)], space=GLOBE)
     assert len(calls) == 1
     assert found == ([[1]] * 1000 if negative else [[0, 2]] * 1000)
     near = [
@@ -195,7 +194,7 @@ def test_a_thousand_queries_in_metres_are_one_test_of_arrays(monkeypatch, negati
     edge = [plan(metres(amount), negative=negative) for amount in (1111, *near)]
     assert [
         2 in of
-        for of in matched(edge, [(2.5, 2.5), (3.1, 2.5), (3.005, 2.5)], geographic=True)
+        for of in matched(edge, [(2.5, 2.5), (3.1, 2.5), (3.005, 2.5)], space=GLOBE)
     ] == [negative, *[not negative] * 3]
 
 
@@ -203,7 +202,7 @@ def test_a_thousand_queries_in_metres_are_one_test_of_arrays(monkeypatch, negati
 def test_metres_are_right_to_half_a_percent_at_every_latitude_below_85_degrees():
     latitude = np.linspace(-85, 85, 681)
     for amount in (1.0, 50.0, 1_000.0, 10_000.0):
-        across, along = Growth(metres=amount).half_sides(latitude, geographic=True)
+        across, along = Growth(metres=amount).half_sides(latitude, space=GLOBE)
         nothing = np.zeros(len(latitude))
         wide = GEOD.inv(nothing - across, latitude, nothing + across, latitude)[2]
         high = GEOD.inv(nothing, latitude - along, nothing, latitude + along)[2]
@@ -223,10 +222,10 @@ def test_boxes_of_candidates_hold_every_point_whose_box_meets():
         ) * rng.uniform(-89, 89, (50, 1))
         (minx, miny, maxx, maxy), y = box.T, rng.uniform(-89.99, 89.99, 50)
         y = np.where(rng.random(50) < 0.8, rng.uniform(miny - 0.6, maxy + 0.6), y)
-        across, along = growth.half_sides(y, geographic=True)
+        across, along = growth.half_sides(y, space=GLOBE)
         for x in (minx - across * 0.999999, maxx + across * 0.999999):
             meet = (y + along >= miny) & (y - along <= maxy)
-            low = reached(box, growth, geographic=True)
+            low = reached(box, growth, space=GLOBE)
             held = (
                 (low[:, 0] <= x)
                 & (x <= low[:, 2])
@@ -246,11 +245,9 @@ def test_boxes_of_candidates_are_hardly_larger_than_they_must_be(growth):
     miny = np.linspace(-80, 79, 60)
     box = np.stack([np.full(60, 20.0), miny, np.full(60, 21.0), miny + 1], axis=1)
     across, along = growth.half_sides(
-        np.maximum(np.abs(miny), np.abs(miny + 1)), geographic=True
+        np.maximum(np.abs(miny), np.abs(miny + 1)), space=GLOBE
     )
-    grown = (reached(box, growth, geographic=True) - box) * np.array(
-        [-1.0, -1.0, 1.0, 1.0]
-    )
+    grown = (reached(box, growth, space=GLOBE) - box) * np.array([-1.0, -1.0, 1.0, 1.0])
     assert (grown[:, 0::2] <= 1.06 * across[:, None]).all()
     assert (grown[:, 1::2] <= 1.02 * along[:, None]).all()
 
@@ -258,7 +255,7 @@ def test_boxes_of_candidates_are_hardly_larger_than_they_must_be(growth):
 def test_at_a_pole_every_longitude_is_near():
     far = Box(minx=100, miny=89.9, maxx=101, maxy=90)
     assert matched(
-        [plan(metres(50.0), tau=far)], [(-60, 90), (-60, 89.99)], geographic=True
+        [plan(metres(50.0), tau=far)], [(-60, 90), (-60, 89.99)], space=GLOBE
     ) == [[0]]
 
 

@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 from rich.console import Console
 
+from st_common.geometry.space import GLOBE
 from st_common.home import Home
 from st_common.query.text import parse
 from st_common.serving.report import collect
@@ -83,11 +84,11 @@ def test_a_prepared_home_has_settings_queries_and_fixes(
     )
     made = prepare.prepare(tmp_path / "home", extract=extract, vehicles=30, seconds=4)
     stream = load_streams(made.conf)["vehicles"]
-    assert (stream.running, stream.engine, stream.group, stream.geographic) == (
+    assert (stream.running, stream.engine, stream.group, stream.space) == (
         False,
         "spark",
         "helsinki",
-        True,
+        GLOBE,
     )
     assert set(stream.attributes) == {"class", "speed_mps"}
     assert (

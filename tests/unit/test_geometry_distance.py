@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from st_common.geometry.distance import (
-    grown,
     metres_about,
     metres_between,
     metres_per_degree,
     reach_degrees,
     within_metres,
 )
+from st_common.geometry.enlarged import grown
 from st_common.geometry.near import near, outlines
+from st_common.geometry.space import GLOBE, PLANE
 
 GEOD = Geod(ellps="WGS84")
 LATITUDE = st.floats(-85, 85)
@@ -151,8 +152,8 @@ def test_reach_goes_around_the_pole_and_boxes_grow_by_it():
     assert across[0] == 360.0
     assert along[0] == pytest.approx(0.009, rel=0.02)
     boxes = np.array([[0.0, 10.0, 1.0, 60.0]])
-    assert grown(boxes, 5.0, geographic=False).tolist() == [[-5.0, 5.0, 6.0, 65.0]]
-    west, south, east, north = grown(boxes, 1000.0, geographic=True)[0]
+    assert grown(boxes, 5.0, space=PLANE).tolist() == [[-5.0, 5.0, 6.0, 65.0]]
+    west, south, east, north = grown(boxes, 1000.0, space=GLOBE)[0]
     assert west == pytest.approx(
         -0.0179, rel=0.02
     )  # one kilometre at latitude 60, where a degree is shortest
@@ -208,7 +209,7 @@ def test_nearness_on_the_globe_is_geodesic_within_half_a_percent(latitude, dista
         grid.ravel()
         for grid in np.meshgrid(np.arange(len(geometries)), np.arange(len(x)))
     )
-    found = near(outlines(geometries), which, x[at], y[at], distance_m, geographic=True)
+    found = near(outlines(geometries), which, x[at], y[at], distance_m, space=GLOBE)
     exact = np.array(
         [
             dense_distance(geometries[g], x[i], y[i], distance_m / 50)
@@ -251,7 +252,7 @@ def test_planar_nearness_is_the_distance_to_the_outline(geometries, points, dist
         for grid in np.meshgrid(np.arange(len(array)), np.arange(len(points)))
     )
     x, y = np.array(points).T
-    found = near(outlines(array), which, x[at], y[at], distance_m, geographic=False)
+    found = near(outlines(array), which, x[at], y[at], distance_m, space=PLANE)
     for g, i, answer in zip(which, at, found, strict=True):
         shape = array[g].boundary if array[g].geom_type == "Polygon" else array[g]
         exact = (
@@ -265,7 +266,7 @@ def test_planar_nearness_is_the_distance_to_the_outline(geometries, points, dist
 def test_the_limit_itself_is_near(piece):
     line = outlines(np.array([shapely.LineString([(0, 0), (10, 0)])], dtype=object))
     y = np.array([3.0 if piece == "the limit included" else np.nextafter(3.0, 4.0)])
-    found = near(line, np.array([0]), np.array([4.0]), y, 3.0, geographic=False)
+    found = near(line, np.array([0]), np.array([4.0]), y, 3.0, space=PLANE)
     assert found.tolist() == [piece == "the limit included"]
 
 

@@ -20,6 +20,7 @@ from st_common.geometry.group import (
     near_groups,
 )
 from st_common.geometry.nearest import Objects
+from st_common.geometry.space import GLOBE, PLANE
 
 GEOD = Geod(ellps="WGS84")
 FOLD = {SUM: sum, MAX: max, MIN: min}
@@ -41,14 +42,14 @@ def way(request, monkeypatch):
         monkeypatch.setattr(group, "_FEW_PAIRS", 0)
 
 
-def made(rows, *, geographic):
+def made(rows, *, space):
     """Groups of at most three places each, the missing ones NaN, also before others."""
     x, y = np.full((2, len(rows), 3), np.nan)
     for number, (places, *_) in enumerate(rows):
         for at, (px, py) in zip((1, 0, 2), places, strict=False):
             x[number, at], y[number, at] = px, py
     total = np.array([row[1] for row in rows], np.int8)
-    return Groups(x=x, y=y, total=total, geographic=geographic)
+    return Groups(x=x, y=y, total=total, space=space)
 
 
 def total_of(places, kind, at, far):
@@ -71,14 +72,12 @@ def test_the_kth_nearest_in_the_plane_is_as_far_as_sorting_finds(rows, objects):
         x=x,
         y=y,
         number=np.arange(len(x)),
-        geographic=False,
+        space=PLANE,
         ids=pa.array(map(str, range(len(x)))),
     )
     k, but = (np.array([row[n] for row in rows], np.int64) for n in (2, 3))
     but = np.where(but < len(x), but, -1)[:, None]
-    limit, tie = kth_nearest_to_groups(
-        made(rows, geographic=False), k, but, all_of_them
-    )
+    limit, tie = kth_nearest_to_groups(made(rows, space=PLANE), k, but, all_of_them)
     for number, (places, kind, wanted, _) in enumerate(rows):
         others = [n for n in range(len(x)) if n != but[number, 0]]
         far = (
@@ -103,9 +102,9 @@ def test_the_kth_nearest_in_the_plane_is_as_far_as_sorting_finds(rows, objects):
 def test_of_equally_far_ones_the_first_by_id_are_in():
     x, y = columns([(0, 1), (1, 0), (0, -1), (-1, 0)])
     ids = pa.array(["d", "b", "a", "c"])
-    objects = Objects(x=x, y=y, number=np.arange(4), geographic=False, ids=ids)
+    objects = Objects(x=x, y=y, number=np.arange(4), space=PLANE, ids=ids)
     at_the_middle = made(
-        [([(0.0, 0.0)] * 2, kind, 2, -1) for kind in (SUM, MAX, MIN)], geographic=False
+        [([(0.0, 0.0)] * 2, kind, 2, -1) for kind in (SUM, MAX, MIN)], space=PLANE
     )
     limit, tie = kth_nearest_to_groups(
         at_the_middle, np.full(3, 2), np.full((3, 1), -1), objects
@@ -117,12 +116,12 @@ def test_of_equally_far_ones_the_first_by_id_are_in():
 @pytest.mark.parametrize("kind", sorted(FOLD))
 def test_the_nearest_of_all_does_not_count_when_it_is_left_out(kind, but):
     x, y = np.arange(10.0), np.zeros(10)
-    groups = made([([(at, 0.0)], kind) for at in x], geographic=False)
+    groups = made([([(at, 0.0)], kind) for at in x], space=PLANE)
     left_out = np.stack(
         [np.full(10, -1) if one else np.arange(10) for one in but], axis=1
     )
     objects = Objects(
-        x=x, y=y, number=np.arange(10), geographic=False, ids=pa.array("abcdefghij")
+        x=x, y=y, number=np.arange(10), space=PLANE, ids=pa.array("abcdefghij")
     )
     limit, _ = kth_nearest_to_groups(groups, np.ones(10, np.int64), left_out, objects)
     assert limit.tolist() == [1.0] * 10
@@ -145,10 +144,10 @@ def test_on_the_globe_totals_are_geodesic(middle, kind):
 
     objects, places = around(60, 300_000), around(3, 80_000)
     x, y = columns(objects)
-    groups = made([(places, kind), (places[:1], kind)], geographic=True)
+    groups = made([(places, kind), (places[:1], kind)], space=GLOBE)
     k, none = np.array([7, 60]), np.full((2, 1), -1)
     limit, _ = kth_nearest_to_groups(
-        groups, k, none, Objects(x=x, y=y, number=np.arange(60), geographic=True)
+        groups, k, none, Objects(x=x, y=y, number=np.arange(60), space=GLOBE)
     )
     far = sorted(total_of(places, kind, at, on_globe) for at in objects)
     assert limit.tolist() == pytest.approx(
@@ -168,9 +167,7 @@ def test_on_the_globe_totals_are_geodesic(middle, kind):
 @given(st.lists(GROUP, max_size=6), st.lists(PLACE, max_size=12), st.floats(0, 30))
 def test_near_to_a_group_are_all_whose_total_is_at_most_a_length(rows, points, length):
     x, y = columns(points)
-    row, point = near_groups(
-        made(rows, geographic=False), np.full(len(rows), length), x, y
-    )
+    row, point = near_groups(made(rows, space=PLANE), np.full(len(rows), length), x, y)
     found = list(zip(row.tolist(), point.tolist(), strict=True))
     assert found == sorted(set(found))
     for number, (places, kind, *_) in enumerate(rows):
@@ -191,7 +188,7 @@ def test_half_of_many_points_are_near_to_groups_of_places_far_from_each_other(ki
         [[total_of(places, kind, at, math.dist) for at in points] for places, _ in rows]
     )
     length = np.median(far, axis=1)  # between two of them
-    row, point = near_groups(made(rows, geographic=False), length, *columns(points))
+    row, point = near_groups(made(rows, space=PLANE), length, *columns(points))
     found = np.zeros(far.shape, bool)
     found[row, point] = True
     assert (found == (far < length[:, None])).all()
@@ -202,7 +199,7 @@ def test_a_total_grows_by_the_margin_of_each_distance():
         ([(0.0, 0.0)] * count, kind) for kind in (SUM, MAX, MIN) for count in (1, 3)
     ]
     squares = np.array([6.0, 6.0, 4.0, 4.0, 4.0, 4.0])
-    assert grown_by(made(rows, geographic=False), squares, 0.5).tolist() == [
+    assert grown_by(made(rows, space=PLANE), squares, 0.5).tolist() == [
         6.5,
         7.5,
         2.5,
@@ -210,7 +207,7 @@ def test_a_total_grows_by_the_margin_of_each_distance():
         2.5,
         2.5,
     ]
-    assert grown_by(made(rows, geographic=True), squares, 0.5).tolist() == [
+    assert grown_by(made(rows, space=GLOBE), squares, 0.5).tolist() == [
         6.5,
         7.5,
         4.5,

@@ -11,6 +11,7 @@ from pyproj import Geod
 from st_common.geometry import circles, join
 from st_common.geometry.circles import CircleIndex, points_in_circles
 from st_common.geometry.join import points_in_boxes
+from st_common.geometry.space import GLOBE, PLANE
 
 INF = float("inf")
 GEOD = Geod(ellps="WGS84")
@@ -120,16 +121,16 @@ def test_planar_circles_hold_what_is_within_the_squared_radius(points, circles):
         for i, (x, y) in enumerate(points)
         if (x - cx) * (x - cx) + (y - cy) * (y - cy) <= r * r
     ]
-    assert found_circles(points, circles, geographic=False) == expected
+    assert found_circles(points, circles, space=PLANE) == expected
 
 
-def found_circles(points, circles, *, geographic):
+def found_circles(points, circles, *, space):
     """The pairs of both ways to ask, which are the same."""
     (cx, cy, radius), (x, y) = columns(circles, 3), columns(points, 2)
-    circle, point = points_in_circles(cx, cy, radius, x, y, geographic=geographic)
+    circle, point = points_in_circles(cx, cy, radius, x, y, space=space)
     assert (np.diff(circle) >= 0).all()
     pairs = sorted(zip(circle.tolist(), point.tolist(), strict=True))
-    point, circle = CircleIndex(cx, cy, radius, geographic=geographic).probe(x, y)
+    point, circle = CircleIndex(cx, cy, radius, space=space).probe(x, y)
     asked = list(zip(point.tolist(), circle.tolist(), strict=True))
     assert asked == sorted((i, j) for j, i in pairs)
     assert len(set(asked)) == len(asked)
@@ -142,14 +143,14 @@ LATITUDE = st.one_of(
 LONGITUDE = st.one_of(
     st.floats(-180, 180), st.sampled_from([-180.0, 180.0, 179.9999, -179.99, 0.0])
 )
-GLOBE = st.lists(st.tuples(LONGITUDE, LATITUDE), min_size=1, max_size=12)
+PLACES = st.lists(st.tuples(LONGITUDE, LATITUDE), min_size=1, max_size=12)
 METRES = st.one_of(st.floats(0, 20_000), st.floats(0, 19_000_000), st.just(INF))
 
 
 @pytest.mark.spec("G4")
 @given(
     st.lists(st.tuples(LONGITUDE, LATITUDE, METRES), min_size=1, max_size=12),
-    GLOBE,
+    PLACES,
     st.data(),
 )
 def test_circles_on_the_globe_are_geodesic_across_180_degrees_and_poles(
@@ -161,7 +162,7 @@ def test_circles_on_the_globe_are_geodesic_across_180_degrees_and_poles(
             points.append(
                 GEOD.fwd(lon, lat, data.draw(st.floats(0, 360)), radius * share)[:2]
             )
-    found = set(found_circles(points, circles, geographic=True))
+    found = set(found_circles(points, circles, space=GLOBE))
     for j, (lon, lat, radius) in enumerate(circles):
         for i, (x, y) in enumerate(points):
             metres = GEOD.inv(lon, lat, x, y)[2]
@@ -180,17 +181,17 @@ def test_a_place_at_180_degrees_has_two_names_and_a_pole_any_longitude():
         (60.0, 89.9, 20_000.0),
     ]
     expected = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 3), (2, 4), (3, 3), (3, 4)]
-    assert found_circles(points, circles, geographic=True) == expected
+    assert found_circles(points, circles, space=GLOBE) == expected
 
 
 def test_nothing_is_in_no_circles_and_opposite_places_are_half_a_turn_away():
     assert (
-        found_circles([], [(0, 0, 1)], geographic=True)
-        == found_circles([(0, 0)], [], geographic=False)
+        found_circles([], [(0, 0, 1)], space=GLOBE)
+        == found_circles([(0, 0)], [], space=PLANE)
         == []
     )
     assert found_circles(
-        [(180, 0), (179, 0)], [(0, 0, 20_000_000), (0, 0, 20_004_000)], geographic=True
+        [(180, 0), (179, 0)], [(0, 0, 20_000_000), (0, 0, 20_004_000)], space=GLOBE
     ) == [
         (0, 1),
         (1, 0),

@@ -12,6 +12,7 @@ from pyproj import Geod
 from st_common.geometry import nearest
 from st_common.geometry.nearest import Objects, kth_nearest
 from st_common.geometry.ranked import among_first, kth_smallest
+from st_common.geometry.space import GLOBE, PLANE
 
 GEOD = Geod(ellps="WGS84")
 INF = float("inf")
@@ -44,7 +45,7 @@ def planar(a, b):
     return (a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1])
 
 
-def asked(places, objects, ids, *, geographic):
+def asked(places, objects, ids, *, space):
     (x, y), (ox, oy) = (
         np.array(rows, float).reshape(-1, 2).T.copy()
         for rows in ([p[:2] for p in places], objects)
@@ -54,7 +55,7 @@ def asked(places, objects, ids, *, geographic):
         x=ox,
         y=oy,
         number=np.arange(len(ox)),
-        geographic=geographic,
+        space=space,
         ids=pa.array(ids, pa.string()),
     )
     limit, tie = kth_nearest(x, y, k, but, objects)
@@ -86,7 +87,7 @@ def tasks(draw):
 def test_planar_members_are_the_first_k_by_distance_and_id(task):
     places, objects, ids = task
     for (x, y, k, but), found in zip(
-        places, asked(places, objects, ids, geographic=False), strict=True
+        places, asked(places, objects, ids, space=PLANE), strict=True
     ):
         others = [n for n in range(len(ids)) if n != but]
         expected = sorted(others, key=lambda n: (planar((x, y), objects[n]), ids[n]))[
@@ -98,7 +99,7 @@ def test_planar_members_are_the_first_k_by_distance_and_id(task):
 
 def test_all_at_one_place_are_ranked_by_id_in_the_order_of_code_points():
     ids = ["b", "a", "Z", "\U0001f600", "", "\uffff", "aa"]
-    (found,) = asked([(0, 0, 4, -1)], [(0, 0)] * 7, ids, geographic=False)
+    (found,) = asked([(0, 0, 4, -1)], [(0, 0)] * 7, ids, space=PLANE)
     assert found == (0.0, 0 if sorted(ids)[3] == "b" else ids.index(sorted(ids)[3]))
     assert members(found, (0, 0), [(0, 0)] * 7, ids, -1, planar) == {
         ids.index(name) for name in sorted(ids)[:4]
@@ -106,16 +107,16 @@ def test_all_at_one_place_are_ranked_by_id_in_the_order_of_code_points():
 
 
 def test_places_of_nan_and_worlds_without_objects():
-    (found,) = asked([(math.nan, 0, 1, -1)], [(0, 0)], ["a"], geographic=False)
+    (found,) = asked([(math.nan, 0, 1, -1)], [(0, 0)], ["a"], space=PLANE)
     assert math.isnan(found[0])
-    assert asked([(0, 0, 1, -1)], [], [], geographic=False) == [(INF, -1)]
-    assert asked([(0, 0, 1, 0)], [(0, 0)], ["a"], geographic=False) == [(INF, -1)]
-    assert asked([], [(0, 0)], ["a"], geographic=False) == []
+    assert asked([(0, 0, 1, -1)], [], [], space=PLANE) == [(INF, -1)]
+    assert asked([(0, 0, 1, 0)], [(0, 0)], ["a"], space=PLANE) == [(INF, -1)]
+    assert asked([], [(0, 0)], ["a"], space=PLANE) == []
 
 
 def test_squares_that_overflow_are_equally_far():
     objects, ids = [(1e200, 0), (-1e250, 0), (1e180, 3e180)], ["b", "c", "a"]
-    (found,) = asked([(0, 0, 2, -1)], objects, ids, geographic=False)
+    (found,) = asked([(0, 0, 2, -1)], objects, ids, space=PLANE)
     assert found == (INF, 0)
 
 
@@ -142,7 +143,7 @@ def test_on_the_globe_neighbours_are_geodesic_across_180_degrees_and_poles(
         (*middle, 7, -1)
     ]
     for (x, y, k, but), (limit, _) in zip(
-        places, asked(places, objects, ids, geographic=True), strict=True
+        places, asked(places, objects, ids, space=GLOBE), strict=True
     ):
         far = sorted(GEOD.inv(x, y, *at)[2] for n, at in enumerate(objects) if n != but)
         if k > len(far):
@@ -160,14 +161,14 @@ def test_to_the_millimetre_equal_distances_are_ties():
         [(0.0, 0.0, 1, -1), (179.0, 0.0, 1, -1)],
         objects,
         ["b", "c", "y", "x"],
-        geographic=True,
+        space=GLOBE,
     )
     assert [tie for _, tie in found] == [0, 3]
 
 
 def test_only_objects_that_count_are_neighbours():
     objects = Objects(
-        x=np.arange(9.0), y=np.zeros(9), number=np.array([1, 4, 8]), geographic=False
+        x=np.arange(9.0), y=np.zeros(9), number=np.array([1, 4, 8]), space=PLANE
     )
     limit, tie = kth_nearest(
         np.zeros(3), np.zeros(3), np.array([1, 1, 3]), np.array([1, 0, 8]), objects

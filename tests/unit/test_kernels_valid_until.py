@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
 
+from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.valid_until import Motion, in_boxes_until, in_circles_until
 
 GEOD = Geod(ellps="WGS84")
@@ -38,13 +39,13 @@ def until_box(point, box, velocity=(0.0, 0.0), at=AT):
     return float(found[0])
 
 
-def until_circle(point, centre, radius, *, geographic=False, at=AT):
+def until_circle(point, centre, radius, *, space=PLANE, at=AT):
     found = in_circles_until(
         motion(*point),
         motion(*centre),
         np.array([radius]),
         np.array([at]),
-        geographic=geographic,
+        space=space,
     )
     return float(found[0])
 
@@ -94,7 +95,7 @@ def test_on_the_globe_a_circle_is_left_at_its_radius(longitude, latitude):
                 (lon, lat, vx, vy),
                 (longitude, latitude, 0.0, 0.0),
                 2_000.0,
-                geographic=True,
+                space=GLOBE,
             )
             - AT
         )

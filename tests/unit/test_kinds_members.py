@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from st_common.geometry import circles, group, join, nearest
+from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators import ways
 from st_common.operators.kinds import KINDS
 from st_common.operators.world import Table, World
@@ -74,7 +75,7 @@ def worlds(draw, like=None):
         y=y,
         alive=alive,
         ids=ids,
-        geographic=False,
+        space=PLANE,
         selection=Masks(masks, listed=draw(st.booleans())),
     )
 
@@ -345,7 +346,7 @@ def test_rows_of_criteria_are_taken_and_replaced():
         y=np.zeros(5),
         alive=np.ones(5, np.bool_),
         ids=pa.array(list("abcde")),
-        geographic=False,
+        space=PLANE,
     )
     table = Table(
         focal=np.full(3, -1),
@@ -379,7 +380,7 @@ def test_no_queries_have_no_members(kind):
         y=np.zeros(1),
         alive=np.ones(1, np.bool_),
         ids=pa.array(["a"]),
-        geographic=True,
+        space=GLOBE,
     )
     nothing, whole = np.empty(0, np.int64), np.empty(0)
     table = Table(
@@ -439,7 +440,7 @@ def test_members_on_the_globe(kind, middle, spread_m):
         y=y,
         alive=random.random(90) < 0.9,
         ids=pa.array([f"o{n}" for n in range(90)]),
-        geographic=True,
+        space=GLOBE,
         selection=Masks([np.ones(90, np.bool_), random.random(90) < 0.5]),
     )
     m = 20

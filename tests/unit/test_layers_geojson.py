@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.errors import LayerError
+from st_common.geometry.space import GLOBE, PLANE
 from st_common.layers.features import checked
 from st_common.layers.geojson import read_geojson
 from st_common.layers.kinds import load_kinds
@@ -25,12 +26,12 @@ def feature(geometry=POINT, **more):
     return {"type": "Feature", "properties": {}, "geometry": geometry, **more}
 
 
-def read(tmp_path, content, *, geographic=True):
+def read(tmp_path, content, *, space=GLOBE):
     file = tmp_path / "layer.geojson"
     file.write_bytes(
         content if isinstance(content, bytes) else json.dumps(content).encode()
     )
-    return checked(read_geojson(file, KINDS, geographic=geographic))
+    return checked(read_geojson(file, KINDS, space=space))
 
 
 def collection(*features):
@@ -171,7 +172,7 @@ def test_heights_are_dropped_and_planar_coordinates_are_taken_when_asked_for(tmp
         "coordinates": [[500000, 4649776, 3], [500001, 4649777]],
     }
     assert (
-        read(tmp_path, feature(far), geographic=False).geometries[0].wkt
+        read(tmp_path, feature(far), space=PLANE).geometries[0].wkt
         == "LINESTRING (500000 4649776, 500001 4649777)"
     )
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.geometry.enlarged import POINT, Growth
+from st_common.geometry.space import PLANE
 from st_common.layers.features import checked
 from st_common.layers.geojson import read_geojson
 from st_common.layers.index import LayerIndex
@@ -70,7 +71,7 @@ def features_of(tmp_path, geometries, kinds=None):
     ]
     file = tmp_path / "some.geojson"
     file.write_text(json.dumps({"type": "FeatureCollection", "features": records}))
-    return checked(read_geojson(file, Kinds(()), geographic=False))
+    return checked(read_geojson(file, Kinds(()), space=PLANE))
 
 
 PLACE = st.integers(-6, 10).map(float)
@@ -109,9 +110,7 @@ def test_match_gives_every_true_pair_once_and_in_order(
     geometries = [shape for shape in geometries if shape.is_valid]
     features = features_of(tmp_path_factory.mktemp("some"), geometries)
     index, _, _ = (
-        index_of(features, geographic=False)
-        if len(features.fids)
-        else (None, None, None)
+        index_of(features, space=PLANE) if len(features.fids) else (None, None, None)
     )
     if index is None:
         return
@@ -144,7 +143,7 @@ def test_boxes_around_points_meet_or_lie_within_features(
     features = features_of(tmp_path_factory.mktemp("some"), geometries)
     if not len(features.fids):
         return
-    index, _, _ = index_of(features, geographic=False)
+    index, _, _ = index_of(features, space=PLANE)
     half, test = (
         (growth.value + growth.metres) / 2,
         shapely.within if within else shapely.intersects,
@@ -239,7 +238,7 @@ def test_geometries_are_read_by_region_and_only_where_points_are(tmp_path):
 
 def test_a_point_finds_a_feature_beyond_the_border_of_its_region(tmp_path):
     index, reader, _ = index_of(
-        features_of(tmp_path, [shapely.box(2.5, 0, 3, 1)]), geographic=False
+        features_of(tmp_path, [shapely.box(2.5, 0, 3, 1)]), space=PLANE
     )
     point, feature = index.match(np.array([1.9]), np.array([0.5]), distance_m=0.6000001)
     assert (point.tolist(), feature.tolist()) == ([0], [0])
@@ -401,4 +400,4 @@ def test_features_with_a_side_of_two_readings_are_rejected_and_the_others_counte
     found = read_features(file, Kinds(()))
     assert found.rejected == {"crosses_180": 2}
     assert found.fids.tolist() == ["2", "3"]
-    assert len(read_features(file, Kinds(()), geographic=False).fids) == 4
+    assert len(read_features(file, Kinds(()), space=PLANE).fids) == 4

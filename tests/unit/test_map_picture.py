@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import shapely
 
+from st_common.geometry.space import GLOBE, PLANE
 from st_common.query.plan import Box
 from st_common.serving.map_picture import Asked, Features, Scene, draw, view_of
 
@@ -47,7 +48,7 @@ def scene(**more: object) -> Scene:
         "ids": np.array(["x", "y", 'z"&', "out"], object),
         "x": np.array([5.0, 2.0, 9.0, 11.0]),
         "y": np.array([1.0, 1.0, 4.5, 1.0]),
-        "geographic": False,
+        "space": PLANE,
         "note": "© A & B",
     }
     return Scene(**given | more)
@@ -67,7 +68,7 @@ def of_class(svg: ET.Element, *names: str) -> list[ET.Element]:
 
 def test_it_is_one_well_formed_picture_in_the_shape_of_the_view() -> None:
     assert drawn().get("viewBox") == "0 0 100 50"
-    assert float(drawn(geographic=True).get("viewBox").split()[3]) == pytest.approx(
+    assert float(drawn(space=GLOBE).get("viewBox").split()[3]) == pytest.approx(
         50 / np.cos(np.radians(2.5)), abs=1
     )
 

@@ -16,6 +16,7 @@ from st_common.capture.control import write_end
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.run import run
+from st_common.geometry.space import PLANE
 from st_common.home import Home
 from st_common.query.region import Box
 from st_common.query.registry import register
@@ -154,7 +155,7 @@ def test_the_scene_is_where_everybody_was_last(report: Report) -> None:
         "west": ({"b"}, frozenset()),
         "parked": ({"b"}, {"way/1/area"}),
     }
-    assert not scene.geographic
+    assert scene.space is PLANE
 
 
 def test_regions_that_go_with_an_object_are_drawn_around_it_and_values_are_told(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from st_common.contracts import load_contract
 from st_common.engine.feed import step_settings
 from st_common.errors import ConfigError
+from st_common.geometry.space import GLOBE, PLANE
 from st_common.settings import (
     Columns,
     StreamSettings,
@@ -271,17 +272,17 @@ def test_no_text_makes_another_error(tmp_path_factory, text):
 
 
 @pytest.mark.parametrize(
-    ("crs", "epsg", "geographic"),
+    ("crs", "epsg", "space"),
     [
-        ("EPSG:4326", 4326, True),
-        ("epsg:4258", 4258, True),
-        ("EPSG:3067", 3067, False),
-        ("planar", 0, False),
+        ("EPSG:4326", 4326, GLOBE),
+        ("epsg:4258", 4258, GLOBE),
+        ("EPSG:3067", 3067, PLANE),
+        ("planar", 0, PLANE),
     ],
 )
-def test_a_crs_knows_whether_it_is_in_degrees(conf, crs, epsg, geographic):
+def test_a_crs_knows_what_coordinates_mean(conf, crs, epsg, space):
     stream = load_streams(conf(f'{SMALLEST}crs = "{crs}"'))["buses"]
-    assert (stream.epsg, stream.geographic) == (epsg, geographic)
+    assert (stream.epsg, stream.space) == (epsg, space)
 
 
 def test_the_sample_describes_real_data(shared):

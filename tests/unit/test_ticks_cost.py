@@ -7,9 +7,9 @@ import shapely
 
 from bench.forms import cars, q3_plans
 from bench.ticks import Work, packets_of
-from st_common.geometry import gaps
+from st_common.geometry.space import PLANE
 from st_common.operators import ahead, expressions, pairing
-from st_common.operators.kinds import moving_circle, nearest
+from st_common.operators.kinds import reverse
 from st_common.operators.settings import Settings
 from st_common.operators.stages import step
 from st_common.operators.state import State
@@ -104,9 +104,9 @@ def test_a_longer_replay_asks_no_more_of_the_database(calls):
 @pytest.mark.spec("X13", "P8")
 def test_ticks_of_a_batch_are_held_against_queries_all_at_once(calls):
     asked = (
-        calls(moving_circle, "within"),
-        calls(nearest, "distance"),
-        calls(gaps, "distance"),
+        calls(type(PLANE), "is_within"),
+        calls(type(PLANE), "rank"),
+        calls(reverse, "gaps"),
         calls(ahead, "match"),
     )
     plans = [

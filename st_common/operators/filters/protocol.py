@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from st_common.geometry.space import Space
 from st_common.operators.readings import Readings
 
 Bools = npt.NDArray[np.bool_]
@@ -28,7 +29,7 @@ class Fixes:
 
     readings: Readings
     ids: pa.Array
-    geographic: bool
+    space: Space
     half_x: np.ndarray
     half_y: np.ndarray
 
@@ -44,7 +45,7 @@ class Fixes:
 
         On a plane `speed_mps` is in its unit per second.
         """
-        return self.readings.table(self.ids, geographic=self.geographic)
+        return self.readings.table(self.ids, space=self.space)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

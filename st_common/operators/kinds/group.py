@@ -48,7 +48,7 @@ class Group:
             np.full(len(which), np.nan),
             np.full(len(which), -1),
         )
-        groups = Groups(x=x, y=y, total=table.total[which], geographic=world.geographic)
+        groups = Groups(x=x, y=y, total=table.total[which], space=world.space)
         criteria = Criteria(
             query=which,
             focal=focal,
@@ -94,7 +94,7 @@ class Group:
             x=criteria.x,
             y=criteria.y,
             total=criteria.total,
-            geographic=world.geographic,
+            space=world.space,
         )
         return measured_where(
             admitted(world, criteria, row, obj),
@@ -115,7 +115,7 @@ class Group:
             x=criteria.x,
             y=criteria.y,
             total=criteria.total,
-            geographic=world.geographic,
+            space=world.space,
         )
         row, at = near_groups(
             groups,
@@ -132,7 +132,7 @@ class Group:
             x=criteria.x,
             y=criteria.y,
             total=criteria.total,
-            geographic=world.geographic,
+            space=world.space,
         )
         far = totals(groups, row, world.x[obj], world.y[obj])
         keep = among_first(far, obj, criteria.limit[row], criteria.tie[row], world.ids)
@@ -141,7 +141,7 @@ class Group:
 
 def _objects(world: World, numbers: Ints) -> Objects:
     return Objects(
-        x=world.x, y=world.y, number=numbers, geographic=world.geographic, ids=world.ids
+        x=world.x, y=world.y, number=numbers, space=world.space, ids=world.ids
     )
 
 

@@ -5,8 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from st_common.geometry.circles import across_180
-from st_common.geometry.distance import metres_per_degree, reach_degrees
 from st_common.geometry.join import points_in_boxes
 from st_common.operators.world import (
     Bools,
@@ -21,7 +19,6 @@ from st_common.operators.world import (
 )
 
 _GROWTH = 1 + 1e-9
-_TURN = 360.0
 
 
 class MovingBoxes:
@@ -39,12 +36,9 @@ class MovingBoxes:
         focal = table.focal[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
         wide, high = table.width[which] / 2, table.height[which] / 2
-        if world.geographic:
-            metres, (across, along) = table.metres[which], metres_per_degree(y)
-            wide, high = (
-                np.where(metres, wide / across, wide),
-                np.where(metres, high / along, high),
-            )
+        metres, (across, along) = table.metres[which], world.space.scale(y)
+        wide = np.where(metres, wide / across, wide)
+        high = np.where(metres, high / along, high)
         known = Criteria(
             query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y
         )
@@ -68,9 +62,7 @@ class MovingBoxes:
             ],
             axis=1,
         )
-        owner = np.arange(len(boxes))
-        if world.geographic:
-            boxes, owner = across_180(boxes)
+        boxes, owner = world.space.wrap(boxes)
         row, at = points_in_boxes(boxes.T, world.x[objects], world.y[objects])
         return owner[row], objects[at]
 
@@ -82,9 +74,7 @@ class MovingBoxes:
             (criteria.half_width, criteria.half_height),
         )
         west, east = (criteria.x - wide)[row], (criteria.x + wide)[row]
-        keep = (x >= west) & (x <= east)
-        if world.geographic:
-            keep |= (x >= west + _TURN) | (x <= east - _TURN) | (east - west >= _TURN)
+        keep = world.space.is_between(x, west, east)
         keep &= y >= (criteria.y - high)[row]
         keep &= y <= (criteria.y + high)[row]
         keep &= admitted(world, criteria, row, obj)
@@ -93,11 +83,8 @@ class MovingBoxes:
 
 def _reach(world: World, criteria: Criteria, margin: float) -> tuple[Floats, Floats]:
     """The margin in coordinates; a box in metres that moves so far towards a pole gets wider in degrees by itself."""
-    if not world.geographic:
-        return np.full_like(criteria.x, margin), np.full_like(criteria.y, margin)
-    across, along = reach_degrees(criteria.y, margin)
-    here, there = (
-        metres_per_degree(y)[0]
-        for y in (criteria.y, np.minimum(np.abs(criteria.y) + along, 90.0))
-    )
+    space = world.space
+    across, along = space.reach(criteria.y, margin)
+    farthest = np.minimum(np.abs(criteria.y) + along, space.farthest[1])
+    here, there = space.scale(criteria.y)[0], space.scale(farthest)[0]
     return across + criteria.half_width * (here / there - 1), along

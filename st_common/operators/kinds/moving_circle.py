@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from st_common.geometry.circles import points_in_circles, within
+from st_common.geometry.circles import points_in_circles
 from st_common.operators.world import (
     Bools,
     Criteria,
@@ -40,13 +40,15 @@ class MovingCircles:
         objects = objects[world.alive[objects]]
         points = world.x[objects], world.y[objects]
         row, at = points_in_circles(
-            criteria.x, criteria.y, radius, *points, geographic=world.geographic
+            criteria.x, criteria.y, radius, *points, space=world.space
         )
         return row, objects[at]
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
         """Whether the object is within the radius, the border included."""
-        circle = criteria.x[row], criteria.y[row], criteria.limit[row]
-        keep = within(*circle, world.x[obj], world.y[obj], geographic=world.geographic)
+        centre = criteria.x[row], criteria.y[row]
+        keep = world.space.is_within(
+            *centre, world.x[obj], world.y[obj], criteria.limit[row]
+        )
         keep &= admitted(world, criteria, row, obj)
         return keep

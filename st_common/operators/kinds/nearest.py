@@ -5,14 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from st_common.geometry.circles import points_in_circles, within
+from st_common.geometry.circles import points_in_circles
 from st_common.geometry.nearest import (
     Objects,
-    distance,
     kth_nearest,
     kth_nearest_of,
     kth_nearest_where,
-    radius_of,
 )
 from st_common.geometry.ranked import among_first, first_of_all
 from st_common.operators.ways import is_short, over_lists, ways_of
@@ -99,7 +97,7 @@ class Nearest:
         self, world: World, criteria: Criteria, objects: Ints, margin: float
     ) -> Pairs:
         """The circle with a radius larger by the margin; only objects that can be members."""
-        radius = radius_of(criteria.limit, geographic=world.geographic) + margin
+        radius = world.space.radius_of(criteria.limit) + margin
         lists = world.selection.lists(objects)
         short = is_short(lists, criteria.eligible, len(objects))
         rest = np.flatnonzero(~short)
@@ -109,7 +107,7 @@ class Nearest:
             radius[rest],
             world.x[objects],
             world.y[objects],
-            geographic=world.geographic,
+            space=world.space,
             test=lambda row, at: admitted(world, criteria, rest[row], objects[at]),
         )
         parts = [(rest[row], objects[at])]
@@ -117,9 +115,12 @@ class Nearest:
             lists, criteria.eligible, np.flatnonzero(short)
         ):
             row = rows[place]
-            circle = criteria.x[row], criteria.y[row], radius[row]
-            near = within(
-                *circle, world.x[obj], world.y[obj], geographic=world.geographic
+            near = world.space.is_within(
+                criteria.x[row],
+                criteria.y[row],
+                world.x[obj],
+                world.y[obj],
+                radius[row],
             )
             near[near] = admitted(world, criteria, row[near], obj[near])
             parts.append((row[near], obj[near]))
@@ -148,7 +149,7 @@ class Nearest:
 
     def _far(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
         place = criteria.x[row], criteria.y[row]
-        return distance(*place, world.x[obj], world.y[obj], geographic=world.geographic)
+        return world.space.rank(*place, world.x[obj], world.y[obj])
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
         """Whether the object is nearer than the k-th one, or as far and not after it by id."""
@@ -159,5 +160,5 @@ class Nearest:
 
 def _objects(world: World, numbers: Ints) -> Objects:
     return Objects(
-        x=world.x, y=world.y, number=numbers, geographic=world.geographic, ids=world.ids
+        x=world.x, y=world.y, number=numbers, space=world.space, ids=world.ids
     )

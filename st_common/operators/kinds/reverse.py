@@ -6,7 +6,7 @@ import numpy as np
 
 from st_common.geometry.circles import points_in_circles
 from st_common.geometry.gaps import gaps, gaps_at_most
-from st_common.geometry.nearest import Objects, distance, kth_nearest, radius_of
+from st_common.geometry.nearest import Objects, kth_nearest
 from st_common.operators.world import (
     Bools,
     Criteria,
@@ -36,9 +36,7 @@ class Reverse:
         focal = table.focal[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
         alive = np.flatnonzero(world.alive)
-        objects = Objects(
-            x=world.x, y=world.y, number=alive, geographic=world.geographic
-        )
+        objects = Objects(x=world.x, y=world.y, number=alive, space=world.space)
         gap, one = np.full(len(world.x), np.nan), np.ones(len(alive), np.int64)
         gap[alive] = kth_nearest(*objects.places(), one, alive, objects)[0]
         return Criteria(
@@ -62,12 +60,11 @@ class Reverse:
         """The distance of the object."""
         return measured_where(
             admitted(world, criteria, row, obj),
-            lambda keep: distance(
+            lambda keep: world.space.rank(
                 criteria.x[row[keep]],
                 criteria.y[row[keep]],
                 world.x[obj[keep]],
                 world.y[obj[keep]],
-                geographic=world.geographic,
             ),
         )
 
@@ -78,9 +75,9 @@ class Reverse:
             np.where(world.alive[at], world.y[at], np.nan),
         )
         with np.errstate(invalid="ignore"):
-            near = value <= gaps_at_most(*where, geographic=world.geographic)[:, None]
+            near = value <= gaps_at_most(*where, space=world.space)[:, None]
         tick, row, column = np.nonzero(near)
-        gap = gaps(*where, tick, column, geographic=world.geographic)
+        gap = gaps(*where, tick, column, space=world.space)
         near[tick, row, column] = value[tick, row, column] <= gap
         return near
 
@@ -88,18 +85,16 @@ class Reverse:
         self, world: World, criteria: Criteria, objects: Ints, margin: float
     ) -> Pairs:
         """Places that lie in an object's circle, whose radius is its gap, larger by the margin."""
-        radius = radius_of(criteria.gap[objects], geographic=world.geographic) + margin
+        radius = world.space.radius_of(criteria.gap[objects]) + margin
         circles = world.x[objects], world.y[objects], radius
-        at, row = points_in_circles(
-            *circles, criteria.x, criteria.y, geographic=world.geographic
-        )
+        at, row = points_in_circles(*circles, criteria.x, criteria.y, space=world.space)
         keep = admitted(world, criteria, row, objects[at])
         return row[keep], objects[at[keep]]
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
         """Whether the place is at most as far from the object as its nearest other object."""
         place = criteria.x[row], criteria.y[row]
-        far = distance(*place, world.x[obj], world.y[obj], geographic=world.geographic)
+        far = world.space.rank(*place, world.x[obj], world.y[obj])
         return np.asarray(far <= criteria.gap[obj]) & admitted(
             world, criteria, row, obj
         )

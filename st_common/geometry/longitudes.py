@@ -1,0 +1,76 @@
+"""Longitudes in degrees: a turn has 360 of them, and what lies beyond 180 is what lies behind -180.
+
+```
+         170        180 = -180       -170
+    ------|------------|--------------|------>  east
+          x                  reach of x, also written -190 .. -170 : a turn less
+```
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+TURN = 360.0
+HALF_TURN = 180.0
+POLE = 90.0
+
+
+def shortest(way: Floats) -> Floats:
+    """Differences of two longitudes the short way around, -180 to 180: 350 becomes -10; NaN stays.
+
+    Those of at most half a turn are given back as they are, bit for bit.
+    """
+    beyond = np.abs(way) > HALF_TURN
+    return np.where(beyond, way - np.copysign(TURN, way), way)
+
+
+def turned(x: Floats) -> Floats:
+    """The other number of each longitude, a turn away: 175 is -185 as well."""
+    return np.asarray(x - np.copysign(TURN, x))
+
+
+def reaching_across(x: Floats, reach: Floats | float) -> Ints:
+    """The places of those longitudes, in an array, from which a reach in degrees goes beyond 180; NaN goes nowhere."""
+    with np.errstate(invalid="ignore"):
+        return np.flatnonzero(np.abs(x) + reach > HALF_TURN)
+
+
+def is_between(x: Floats, west: Floats, east: Floats) -> Bools:
+    """Whether longitudes lie from `west` eastwards to `east`, ends included: both may be beyond 180 degrees."""
+    keep: Bools = (x >= west) & (x <= east)
+    keep |= x >= west + TURN
+    keep |= x <= east - TURN
+    keep |= east - west >= TURN
+    return keep
+
+
+def has_two_readings(side: Floats) -> Bools:
+    """Whether sides, as differences of longitudes, may have been meant the other way around.
+
+    They span more than half a turn. One of a whole turn has one reading: along the border of the map, as at the poles.
+    """
+    span = np.abs(side)
+    return np.asarray((span > HALF_TURN) & (span < TURN))
+
+
+def across_180(boxes: Floats) -> tuple[Floats, Ints]:
+    """Boxes in degrees (float64[n, 4]), with a second one a whole turn away for each that reaches across 180 degrees.
+
+    One that goes all around has every longitude. Also whose each box is: int64. No point is in two boxes of one.
+    """
+    boxes, owner = boxes.copy(), np.arange(len(boxes))
+    with np.errstate(invalid="ignore"):
+        whole = boxes[:, 2] - boxes[:, 0] >= TURN
+    boxes[whole, 0::2] = [-np.inf, np.inf]
+    west = np.flatnonzero(~whole & (boxes[:, 0] < -HALF_TURN))
+    east = np.flatnonzero(~whole & (boxes[:, 2] > HALF_TURN))
+    parts = [
+        boxes,
+        boxes[west] + [TURN, 0, TURN, 0],
+        boxes[east] - [TURN, 0, TURN, 0],
+    ]
+    return np.concatenate(parts), np.concatenate([owner, west, east])
