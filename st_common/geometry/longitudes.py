@@ -58,16 +58,17 @@ def has_two_readings(side: Floats) -> Bools:
 
 
 def across_180(boxes: Floats) -> tuple[Floats, Ints]:
-    """Boxes in degrees (float64[n, 4]), with a second one a whole turn away for each that reaches across 180 degrees.
+    """Boxes in degrees (float64[n, 4]), with a second one a whole turn away for each that reaches 180 degrees.
 
-    One that goes all around has every longitude. Also whose each box is: int64. No point is in two boxes of one.
+    Also where it only touches it: a place at 180 may be written as one at -180. One that goes all around has every
+    longitude. Also whose each box is: int64. No point is in two boxes of one.
     """
     boxes, owner = boxes.copy(), np.arange(len(boxes))
     with np.errstate(invalid="ignore"):
         whole = boxes[:, 2] - boxes[:, 0] >= TURN
     boxes[whole, 0::2] = [-np.inf, np.inf]
-    west = np.flatnonzero(~whole & (boxes[:, 0] < -HALF_TURN))
-    east = np.flatnonzero(~whole & (boxes[:, 2] > HALF_TURN))
+    west = np.flatnonzero(~whole & (boxes[:, 0] <= -HALF_TURN))
+    east = np.flatnonzero(~whole & (boxes[:, 2] >= HALF_TURN))
     parts = [
         boxes,
         boxes[west] + [TURN, 0, TURN, 0],

@@ -187,8 +187,12 @@ def _meet(
         asked.readings.y.take(point),
     )
     found = meets(boxes, half, x, y)
-    if len(asked.space.reaching_across(x, half[0])):
-        found |= meets(boxes, half, turned(x), y)
+    beyond = asked.space.reaching_across(x, half[0])
+    if len(beyond):
+        sides = half[0][beyond], half[1][beyond]
+        found[beyond] |= meets(
+            boxes.take(beyond, axis=1), sides, turned(x[beyond]), y[beyond]
+        )
     keep[held] = found != screens.negative.take(place)
 
 

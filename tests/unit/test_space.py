@@ -151,6 +151,13 @@ def test_a_box_goes_on_behind_the_edge_and_holds_nobody_twice(space, data, half)
         assert holds == (abs(space.shortest(b[0] - a[0])) <= half)
 
 
+@pytest.mark.parametrize(("west", "east", "x"), [(0, 180, -180), (-180, 0, 180)])
+def test_a_box_that_ends_at_180_holds_who_is_there_by_the_other_number(west, east, x):
+    parts, _ = GLOBE.wrap(np.array([[west, -1.0, east, 1.0]], float))
+    assert GLOBE.is_between(*arrays(float(x), float(west), float(east)))[0]
+    assert ((parts[:, 0] <= x) & (x <= parts[:, 2])).sum() == 1
+
+
 @pytest.mark.parametrize("space", SPACES)
 @given(data=st.data())
 def test_the_shortest_way_is_a_way(space, data):
