@@ -150,6 +150,10 @@ replay-golden: $(VENV)/.ready ## recorded logs tell the same changes as when the
 mutants: $(VENV)/.ready ## small bugs planted in the core: which does no test notice (ARGS="geometry/circles --sample 20 --minutes 10")
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
+.PHONY: shape
+shape: $(VENV)/.ready ## the code in figures: how much a line holds, how much is said about it, how far knowledge is spread
+	@$(BIN)/python tools/shape.py
+
 .PHONY: soak
 soak: $(VENV)/.ready ## minutes of random life: all kinds of queries, restarts, kill -9, equal answers (ARGS="--minutes 60 --seed 7")
 	@$(BIN)/python tools/soak.py $(ARGS)
