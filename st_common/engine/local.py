@@ -30,7 +30,7 @@ from st_common.operators.cache_counts import Caches, summed
 from st_common.operators.changes import settled
 from st_common.operators.difference import Changed
 from st_common.operators.evaluate import Counters
-from st_common.operators.match import LayerOf
+from st_common.operators.layer import LayerOf
 from st_common.operators.packet import nulled_in
 from st_common.operators.retire import LEAST, retired
 from st_common.operators.stages import step

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from st_common.operators.ahead_joins import joins_ahead
 from st_common.operators.ahead_kinds import kind_ahead
-from st_common.operators.ahead_pairs import joins_ahead, pairs_ahead
+from st_common.operators.ahead_pairs import pairs_ahead
 from st_common.operators.course import Course, Moment
 from st_common.operators.keys import MASK, SHIFT, packed
-from st_common.operators.match import QuerySet, match
+from st_common.operators.match import match
 from st_common.operators.points import points_at
 from st_common.operators.present import Present
+from st_common.operators.query_set import QuerySet
 from st_common.operators.turn import Turn
 from st_common.operators.turns import ByTick, Turns, of_spells
 

@@ -1,21 +1,27 @@
-"""Pairs of objects, and joins below regions that move, over several ticks at once (SPEC G9, P8).
+"""Pairs of objects over several ticks at once (SPEC G9, P8).
 
 As with the kinds, only what changed is looked at: pairs of which one object changed, and all of a query whose region
 moved. A pair that holds at a tick holds until something happens to one of the two or to the query.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from st_common.geometry.grid import ranges
-from st_common.operators.ahead_kinds import Asked, asked_of, cells
+from st_common.operators.ahead_regions import (
+    Firsts,
+    Regions,
+    expanded,
+    insiders,
+    joined,
+    next_move,
+    old_keys,
+    query_of,
+    regions_of,
+)
 from st_common.operators.course import Course
 from st_common.operators.keys import MASK, SHIFT, packed
 from st_common.operators.kinds import KINDS
-from st_common.operators.match import join_pairs, match
+from st_common.operators.match import match
 from st_common.operators.moving_regions import selected
-from st_common.operators.pair_specs import Moving
 from st_common.operators.pairing import codes_of
 from st_common.operators.points import points_at
 from st_common.operators.present import Present
@@ -24,178 +30,19 @@ from st_common.operators.turn import Turn
 from st_common.operators.turns import Turns, of_spells
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Regions:
-    """Regions that move, of one kind: what they ask for, the numbers of their queries, and when they move next.
-
-    `moves` (int64[ticks + 1, q]): the first tick at or after each at which the region moves, `ticks` without.
-    """
-
-    name: str
-    numbers: np.ndarray
-    asked: Asked
-    moves: np.ndarray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Firsts:
-    """Versions that come first in pairs at a tick, each with the query (its number) and the tick until which it may."""
-
-    tick: np.ndarray
-    query: np.ndarray
-    version: np.ndarray
-    until: np.ndarray
-
-    def take(self, index: np.ndarray) -> "_Firsts":
-        return _Firsts(
-            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
-        )
-
-
-def _regions_of(
-    moving: Moving, course: Course, turn: Turn, fixes: Present
-) -> list[_Regions]:
-    found = []
-    for name, queries in moving.kinds.items():
-        asked = asked_of(KINDS[name], queries, course, turn, fixes)
-        number = np.arange(course.ticks)[:, None]
-        moves = np.concatenate(
-            [
-                np.where(asked.moved, number, course.ticks),
-                np.full((1, len(queries.numbers)), course.ticks),
-            ]
-        )
-        moves = np.minimum.accumulate(moves[::-1], axis=0)[::-1]
-        found.append(
-            _Regions(name=name, numbers=queries.numbers, asked=asked, moves=moves)
-        )
-    return found
-
-
-def _inside(
-    of: _Regions,
-    course: Course,
-    tick: np.ndarray,
-    query: np.ndarray,
-    version: np.ndarray,
-) -> _Firsts:
-    """Those of some pairs of a query (its place) and a version that is inside at a tick."""
-    asked = of.asked
-    keep = np.flatnonzero(
-        KINDS[of.name].satisfy(
-            asked.world, asked.criteria, asked.row[tick, query], version
-        )
-    )
-    tick, query, version = tick[keep], query[keep], version[keep]
-    until = np.minimum(course.until[version], of.moves[tick + 1, query])
-    return _Firsts(tick=tick, query=of.numbers[query], version=version, until=until)
-
-
-def _joined(parts: list[_Firsts]) -> _Firsts:
-    none = np.empty(0, np.int64)
-    return _Firsts(
-        **{
-            name: np.concatenate([none, *(getattr(part, name) for part in parts)])
-            for name in _Firsts.__dataclass_fields__
-        }
-    )
-
-
-def _next_move(turn: Turn, regions: list[_Regions], ticks: int) -> np.ndarray:
-    """The first tick at which the region of each query moves, `ticks` without; int64[queries]."""
-    first = np.full(len(turn.queries), ticks)
-    for of in regions:
-        first[of.numbers] = of.moves[0]
-    return first
-
-
-def joins_ahead(
-    course: Course, turn: Turn, fixes: Present, answer: np.ndarray
-) -> tuple[Turns, int]:
-    """What comes and goes in joins below regions that move, given the answers before; how much was looked at."""
-    moving, numbering = turn.known.moving_joins, turn.numbering
-    regions = _regions_of(moving, course, turn, fixes)
-    parts = []
-    for of in regions:
-        tick, query, column = cells(of.asked.moved, course)
-        parts.append(_inside(of, course, tick, query, course.at[tick, column]))
-    firsts = _joined(parts)
-    versions, point = np.unique(firsts.version, return_inverse=True)
-    points = points_at(
-        moving.screened,
-        course,
-        versions,
-        turn.objects,
-        space=turn.settings.space,
-    )
-    keep = np.flatnonzero(selected(moving, points, point, firsts.query))
-    firsts, point = firsts.take(keep), point[keep]
-    pair, of_pair = np.unique(packed(firsts.query, point), return_inverse=True)
-    row, target = [keep[:0]], [keep[:0]]
-    for group in (group for unit in moving.screened.units for group in unit.joins):
-        mine = pair[np.isin(pair >> SHIFT, group.queries)]
-        layer = turn.layer_of(group.join.layer, group.version)
-        joined, of_query, partner = join_pairs(
-            group,
-            moving.screened,
-            points,
-            layer,
-            numbering,
-            (mine & MASK, mine >> SHIFT),
-        )
-        place = np.searchsorted(pair, packed(of_query, joined))
-        at, of_place = _expanded(of_pair, place)
-        row.append(at)
-        target.append(numbering.targets_of(of_query, partner)[of_place])
-    rows, targets = np.concatenate(row), np.concatenate(target)
-    old = _old(turn, answer, np.concatenate([of.numbers for of in regions]))
-    first = course.first_of(old & MASK)
-    lasts = np.minimum(
-        course.until[first],
-        _next_move(turn, regions, course.ticks)[_query_of(turn, old)],
-    )
-    return of_spells(
-        np.concatenate([old, packed(targets, course.object[firsts.version[rows]])]),
-        np.concatenate([np.full(len(old), -1), firsts.tick[rows]]),
-        np.concatenate([lasts, firsts.until[rows]]),
-        course.ticks,
-    ), len(firsts.tick)
-
-
-def _expanded(of: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All rows that are `of` some places, and for each the number of the place."""
-    order = np.argsort(of, kind="stable")
-    start = np.searchsorted(of[order], place)
-    count = np.searchsorted(of[order], place, side="right") - start
-    return order[ranges(start, count)], np.repeat(np.arange(len(place)), count)
-
-
-def _query_of(turn: Turn, keys: np.ndarray) -> np.ndarray:
-    query: np.ndarray = turn.numbering.targets.query[keys >> SHIFT]
-    return query
-
-
-def _old(turn: Turn, answer: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The keys of the answer that are of some queries."""
-    mine = np.zeros(len(turn.queries), bool)
-    mine[numbers] = True
-    keys: np.ndarray = answer[mine[_query_of(turn, answer)]]
-    return keys
-
-
 def pairs_ahead(
     course: Course, turn: Turn, fixes: Present, answer: np.ndarray
 ) -> tuple[Turns, int]:
     """What comes and goes in pairs of objects, given the answers before; how many pairs were tested."""
     specs = turn.known.pairs
     codes = [codes_of(keys, course, course.world) for keys in specs.keys]
-    regions = _regions_of(specs.moving, course, turn, fixes)
+    regions = regions_of(specs.moving, course, turn, fixes)
     tick, first, other = _touching(turn, course, codes)
     parts = [_all_around(turn, course, of) for of in regions]
     parts.append(_still_firsts(turn, course, tick, first, other))
     parts += [_unmoved(course, of, tick, first, other) for of in regions]
     firsts, others = (
-        _joined([part[0] for part in parts]),
+        joined([part[0] for part in parts]),
         np.concatenate([part[1] for part in parts]),
     )
     keep = np.flatnonzero(_owned(turn, course, firsts))
@@ -207,7 +54,7 @@ def pairs_ahead(
     target = turn.numbering.targets_of(
         firsts.query, fixes.lookups.partners(course.object[others])
     )
-    old = _old(turn, answer, specs.numbers)
+    old = old_keys(turn, answer, specs.numbers)
     return of_spells(
         np.concatenate([old, packed(target, course.object[firsts.version])]),
         np.concatenate([np.full(len(old), -1), firsts.tick]),
@@ -222,7 +69,7 @@ def pairs_ahead(
 
 
 def _lasting(
-    turn: Turn, course: Course, fixes: Present, regions: list[_Regions], old: np.ndarray
+    turn: Turn, course: Course, fixes: Present, regions: list[Regions], old: np.ndarray
 ) -> np.ndarray:
     """The first tick at which each pair of before is decided anew."""
     partner = fixes.lookups.objects_of_partners()[
@@ -232,7 +79,7 @@ def _lasting(
     of_partner = np.append(course.until[course.first], course.ticks)[column]
     lasts = np.minimum(course.until[course.first_of(old & MASK)], of_partner)
     return np.asarray(
-        np.minimum(lasts, _next_move(turn, regions, course.ticks)[_query_of(turn, old)])
+        np.minimum(lasts, next_move(turn, regions, course.ticks)[query_of(turn, old)])
     )
 
 
@@ -280,17 +127,17 @@ def _may_pair(
 
 def _still_firsts(
     turn: Turn, course: Course, tick: np.ndarray, first: np.ndarray, other: np.ndarray
-) -> tuple[_Firsts, np.ndarray]:
+) -> tuple[Firsts, np.ndarray]:
     """For some pairs the queries that stand still and that the first of them satisfies."""
     still = turn.known.pairs.still
     if still.empty:
-        return _joined([]), other[:0]
+        return joined([]), other[:0]
     versions = np.unique(first)
     points = points_at(still, course, versions, turn.objects, space=turn.settings.space)
     hits = match(still, points, layer_of=turn.layer_of, numbering=turn.numbering)
     query = turn.numbering.targets.query[hits.target]
-    hit, row = _expanded(hits.point, np.searchsorted(versions, first))
-    firsts = _Firsts(
+    hit, row = expanded(hits.point, np.searchsorted(versions, first))
+    firsts = Firsts(
         tick=tick[row],
         query=query[hit],
         version=first[row],
@@ -300,8 +147,8 @@ def _still_firsts(
 
 
 def _unmoved(
-    course: Course, of: _Regions, tick: np.ndarray, first: np.ndarray, other: np.ndarray
-) -> tuple[_Firsts, np.ndarray]:
+    course: Course, of: Regions, tick: np.ndarray, first: np.ndarray, other: np.ndarray
+) -> tuple[Firsts, np.ndarray]:
     """For some pairs the queries whose region did not move at the tick, and that has the first of them inside."""
     queries, count = len(of.numbers), len(tick)
     row, query = (
@@ -319,18 +166,18 @@ def _unmoved(
     )[at]
     row, query = row[holds], query[holds]
     until = np.minimum(course.until[first[row]], of.moves[tick[row] + 1, query])
-    return _Firsts(
+    return Firsts(
         tick=tick[row], query=of.numbers[query], version=first[row], until=until
     ), other[row]
 
 
-def _all_around(turn: Turn, course: Course, of: _Regions) -> tuple[_Firsts, np.ndarray]:
+def _all_around(turn: Turn, course: Course, of: Regions) -> tuple[Firsts, np.ndarray]:
     """Of regions that moved: everybody inside, each with all other living objects."""
     width = len(course.objects)
     tick, query = np.nonzero(of.asked.moved)
     column = np.tile(np.arange(width), len(tick))
     tick, query = np.repeat(tick, width), np.repeat(query, width)
-    firsts = _inside(of, course, tick, query, course.at[tick, column])
+    firsts = insiders(of, course, tick, query, course.at[tick, column])
     firsts = firsts.take(_screened(turn, course, firsts))
     rows = np.repeat(np.arange(len(firsts.tick)), width)
     others = course.at[firsts.tick].ravel()
@@ -338,7 +185,7 @@ def _all_around(turn: Turn, course: Course, of: _Regions) -> tuple[_Firsts, np.n
     return firsts.take(rows[keep]), others[keep]
 
 
-def _owned(turn: Turn, course: Course, firsts: _Firsts) -> np.ndarray:
+def _owned(turn: Turn, course: Course, firsts: Firsts) -> np.ndarray:
     """Which pairs this shard decides: those that are spread by their first object."""
     settings, specs = turn.settings, turn.known.pairs
     if settings.shards == 1:
@@ -354,7 +201,7 @@ def _near(
     turn: Turn,
     course: Course,
     codes: list[np.ndarray],
-    firsts: _Firsts,
+    firsts: Firsts,
     other: np.ndarray,
 ) -> np.ndarray:
     """Which pairs are within their query's distance and have its keys in common."""
@@ -372,7 +219,7 @@ def _near(
     return keep
 
 
-def _screened(turn: Turn, course: Course, firsts: _Firsts) -> np.ndarray:
+def _screened(turn: Turn, course: Course, firsts: Firsts) -> np.ndarray:
     """The places of firsts that satisfy what else their query asks, where its region moves."""
     moving = turn.known.pairs.moving
     of_moving = np.zeros(len(turn.queries), bool)

@@ -15,7 +15,6 @@ from st_common.operators.frame_specs import (
 )
 from st_common.operators.intern import hashes_of
 from st_common.operators.kind_queries import KindQueries, kind_queries
-from st_common.operators.match import QuerySet, compile_queries
 from st_common.operators.pair_specs import (
     Moving,
     PairSpecs,
@@ -23,6 +22,7 @@ from st_common.operators.pair_specs import (
     compile_pairs,
 )
 from st_common.operators.placing import Placed, Source, placed, placed_anew
+from st_common.operators.query_set import QuerySet, compile_queries
 from st_common.operators.registered import Queries
 from st_common.operators.settings import Settings
 from st_common.query.neighbours import GroupNearest, Nearest

@@ -27,7 +27,7 @@ from st_common.operators.changes import SHARD_SCHEMA
 from st_common.operators.delta import Delta
 from st_common.operators.evaluate import Counters, Outcome, Run, evaluate
 from st_common.operators.fixes import NEVER
-from st_common.operators.match import LayerOf
+from st_common.operators.layer import LayerOf
 from st_common.operators.registered import Registered
 from st_common.operators.settings import Settings
 from st_common.operators.state import State

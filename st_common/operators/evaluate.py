@@ -15,7 +15,8 @@ from st_common.operators.fields import fields_of
 from st_common.operators.fixes import NEVER, LastFixes
 from st_common.operators.inner import Memo
 from st_common.operators.intern import Interner
-from st_common.operators.match import Hits, LayerOf, match
+from st_common.operators.layer import LayerOf
+from st_common.operators.match import Hits, match
 from st_common.operators.numbering import Numbering
 from st_common.operators.placing import Source
 from st_common.operators.points import points_of

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from st_common.geometry.space import Space
 from st_common.operators.intern import Sought
-from st_common.operators.match import QuerySet, compile_queries
+from st_common.operators.query_set import QuerySet, compile_queries
 from st_common.operators.registered import Registered
 from st_common.query.comparing import Transform
 from st_common.query.frame import Extent, Frame

@@ -8,21 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from st_common.geometry.grid import ranges
-from st_common.operators import frame_bounds, relational
-from st_common.operators.agenda import cut_short, ticks_of
+from st_common.operators import frame_bounds
+from st_common.operators.agenda import cut_short
 from st_common.operators.changes import CAUSE
-from st_common.operators.component import Change
 from st_common.operators.course import BEFORE, Moment
-from st_common.operators.fields import fields_of
 from st_common.operators.fixes import NEVER
-from st_common.operators.frame_bounds import Bounds
 from st_common.operators.frame_clock import FrameClock
+from st_common.operators.frame_closing import Kept, closed, tracks_of
 from st_common.operators.frame_counting import Counting
+from st_common.operators.frame_opening import opened, resumed, run_of
 from st_common.operators.frame_rows import FrameRows, Tracks
-from st_common.operators.frame_slots import slots_of_events, slots_of_objects
 from st_common.operators.frame_specs import NONE
 from st_common.operators.frame_spells import (
     AskedRows,
@@ -35,15 +32,12 @@ from st_common.operators.frame_spells import (
 )
 from st_common.operators.frame_touches import Advances, Touches, advances_of, touches_of
 from st_common.operators.frame_visits import Asked, Pairs, visits_of
-from st_common.operators.frame_ways import Run, Ways, begins, ways_of
+from st_common.operators.frame_ways import Ways, ways_of
 from st_common.operators.keys import MASK, SHIFT, is_in, packed, unique
-from st_common.operators.match import match, region_mask
 from st_common.operators.memories import Changes
-from st_common.operators.points import points_of
 from st_common.operators.present import Present
-from st_common.operators.readings import Readings
 from st_common.operators.state import State
-from st_common.operators.timeline import FIX, LAST, Events
+from st_common.operators.timeline import LAST
 from st_common.operators.turn import Turn
 from st_common.operators.turns import Turns
 
@@ -78,31 +72,16 @@ class Frames:
 
     def __init__(self, state: State, turn: Turn, present: Present) -> None:
         self.turn, self.specs = turn, turn.known.frames
-        self._objects, self._state = len(turn.objects), state
+        self._state = state
         self.cut = 0
-        about = np.append(_known(turn.objects.places_of(self.specs.ids)), -1)[
-            self.specs.about
-        ]
-        self.slots, self._among = (
-            slots_of_objects(about, self._objects),
-            slots_of_events(about, turn.events.object),
-        )
-        self._run = Run(
-            events=turn.events,
-            objects=self.slots,
-            among=self._among,
-            space=turn.settings.space,
-        )
-        self.ways, self.bounds = (
-            Ways.empty(self.slots.total),
-            Bounds.unmoved(self.slots.total, self.specs.width),
-        )
-        self._put(state.memories[Tracks])
+        self._run = run_of(turn)
+        self.slots, self._among = self._run.objects, self._run.among
+        self.ways, self.bounds = resumed(state.memories[Tracks], self.slots, self.specs)
         self._after = ways_of(
             self.ways, self._run, self.specs.min_step, self.specs.outlives
         )
         rows, self._origin = state.memories[FrameRows].with_later(
-            self._opened(turn.events, present)
+            opened(turn, present, self._run, self.ways, self._after)
         )
         self.rows = replace(rows, tick=cut_short(rows.tick, turn.final))
         self._cut_short = self.rows.tick != rows.tick
@@ -118,100 +97,6 @@ class Frames:
         self._members = self._members_of(state.tick_answer)
         # Without a window that slides, a result follows every event.
         self._unbound = ~(self.specs.slide_by != NONE).any(axis=1)
-
-    def _put(self, tracks: Tracks) -> None:
-        frame = self.specs.place[tracks.key >> SHIFT]
-        tracks, frame = tracks.take(frame != NONE), frame[frame != NONE]
-        slot = self.slots.of(frame, tracks.key & MASK)
-        tracks, slot = tracks.take(slot >= 0), slot[slot >= 0]
-        self.ways.alive[slot] = True
-        for name in ("since", "n", "way", "x", "y"):
-            getattr(self.ways, name)[slot] = getattr(tracks, name)
-        width = min(self.specs.width, tracks.high.shape[1])
-        for name in Bounds.__dataclass_fields__:
-            getattr(self.bounds, name)[slot, :width] = getattr(tracks, name)[:, :width]
-
-    def _opened(self, events: Events, present: Present) -> FrameRows:
-        """The rows that the fixes of a run make, sorted; each fix is judged at itself."""
-        turn, specs = self.turn, self.specs
-        fixes = np.flatnonzero(events.kind == FIX)
-        if specs.rows.empty or not len(fixes):
-            return FrameRows()
-        readings = turn.readings.take(fixes)
-        points = points_of(
-            specs.rows, readings, turn.objects, space=turn.settings.space
-        )
-        hits = match(
-            specs.rows, points, layer_of=turn.layer_of, numbering=turn.numbering
-        )
-        query = turn.numbering.targets.query[hits.target]
-        inside = self._in_all_regions(
-            query, readings.x[hits.point], readings.y[hits.point]
-        )
-        point, query, target = hits.point[inside], query[inside], hits.target[inside]
-        event = fixes[point]
-        order = np.lexsort((event, query))
-        point, query, target, event = (
-            point[order],
-            query[order],
-            target[order],
-            event[order],
-        )
-        adds = relational.contributions(
-            turn, present.sample_of_events(fixes), point, target
-        )
-        frame, ts = specs.place[query], events.ts[event]
-        before, slot = (
-            turn.clock.before(events.position[event]),
-            self._among.of(frame, event),
-        )
-        return FrameRows(
-            key=packed(query, events.object[event]),
-            ts=ts,
-            n=self._after.n[slot],
-            tick=ticks_of(np.maximum(ts, before), turn.settings.tick_us),
-            way=self._after.way[slot],
-            group=adds.group,
-            text=adds.text,
-            value=adds.value,
-            held=np.zeros(len(event), np.int8),
-            begins=begins(self.ways, self._after, self._run, frame, event).astype(
-                np.int8
-            ),
-            fields=self._fields(query, point, readings),
-        )
-
-    def _fields(
-        self, query: np.ndarray, point: np.ndarray, readings: Readings
-    ) -> pa.Array:
-        wanted = self.turn.known.selecting[query]
-        if not wanted.any():
-            return pa.nulls(len(query), pa.string())
-        return fields_of(
-            self.turn.queries,
-            self.turn.objects,
-            query=query,
-            reading=point,
-            wanted=wanted,
-            readings=readings,
-            space=self.turn.settings.space,
-        )
-
-    def _in_all_regions(
-        self, query: np.ndarray, x: np.ndarray, y: np.ndarray
-    ) -> np.ndarray:
-        inside = np.ones(len(query), bool)
-        for frame, regions in enumerate(self.specs.regions):
-            mine = (
-                np.flatnonzero(query == self.specs.numbers[frame])
-                if regions
-                else query[:0]
-            )
-            for region in regions:
-                inside[mine] &= region_mask(
-                    region, x[mine], y[mine], space=self.turn.settings.space
-                )
-        return inside
 
     def rows_of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The places of the rows of some slots that are still remembered, and the place of each one's slot."""
@@ -421,28 +306,15 @@ class Frames:
         """What the run changes in the state; the events `left` belong to a tick that is not judged yet."""
         if len(left):
             self._go_on(left, tick)
-        old, held = self._origin >= 0, self.held.astype(np.int8)
-        old &= (
-            ~self._cut_short
-        )  # those of a tick that an end mark cut short are stored anew
-        flipped = old & self._live & (held != self.rows.held)
-        rows = replace(self.rows, held=held)
-        tracks, known = self._tracks(), self._state.memories[Tracks].key
-        mine = known[self.specs.place[known >> SHIFT] != NONE]
-        touched = np.isin(tracks.key & MASK, self.turn.events.object) | self._differ(
-            tracks
+        kept = Kept(
+            rows=self.rows,
+            origin=self._origin,
+            held=self.held,
+            live=self._live,
+            cut_short=self._cut_short,
         )
-        return {
-            FrameRows: Change(
-                removed=self._origin[(self._origin >= 0) & ~(old & self._live)],
-                flipped=self._origin[flipped],
-                added=rows.take(~old & self._live),
-                after=rows if self._live.all() else rows.take(self._live),
-            ),
-            Tracks: Change(
-                removed=mine[~np.isin(mine, tracks.key)], added=tracks.take(touched)
-            ),
-        }
+        tracks = tracks_of(self.ways, self.bounds, self.slots, self.specs)
+        return closed(self.turn, self._state.memories[Tracks], tracks, kept)
 
     def _go_on(self, left: np.ndarray, tick: int) -> None:
         """Takes the ways on to after events of a tick that is not judged yet."""
@@ -463,37 +335,3 @@ class Frames:
             asked=nowhere,
         )
         self._take(advances, self._moved(due))
-
-    def _tracks(self) -> Tracks:
-        slot = np.flatnonzero(self.ways.alive)
-        key = packed(
-            self.specs.numbers[self.slots.frame[slot]], self.slots.number[slot]
-        )
-        ways = {
-            name: getattr(self.ways, name)[slot]
-            for name in ("since", "n", "way", "x", "y")
-        }
-        bounds = {
-            name: getattr(self.bounds, name)[slot]
-            for name in Bounds.__dataclass_fields__
-        }
-        return Tracks(key=key, **ways, **bounds)
-
-    def _differ(self, tracks: Tracks) -> np.ndarray:
-        """Which tracks have other bounds than before the run."""
-        old = self._state.memories[Tracks]
-        if not len(old) or tracks.high.shape[1] != old.high.shape[1]:
-            return np.ones(len(tracks), bool)
-        at = np.minimum(np.searchsorted(old.key, tracks.key), len(old) - 1)
-        same = (
-            (old.key[at] == tracks.key)[:, None]
-            & (old.high[at] == tracks.high)
-            & (old.last[at] == tracks.last)
-        )
-        moved: np.ndarray = ~same.all(axis=1)
-        return moved
-
-
-def _known(found: np.ndarray) -> np.ndarray:
-    """Numbers of objects, -2 for those that never reported: -1 means any."""
-    return np.where(found < 0, -2, found)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from st_common.errors import LayerError
 from st_common.geometry.enlarged import POINT, Growth
 from st_common.operators.failures import each_alone, note
-from st_common.operators.match import Layer, LayerOf, Tags
+from st_common.operators.layer import Layer, LayerOf, Tags
 
 _Pairs = tuple[np.ndarray, np.ndarray]
 _Rows = np.ndarray | slice

@@ -7,7 +7,7 @@ import numpy as np
 
 from st_common.geometry.space import Space
 from st_common.operators.kind_queries import KindQueries, kind_queries
-from st_common.operators.match import QuerySet, compile_queries
+from st_common.operators.query_set import QuerySet, compile_queries
 from st_common.operators.registered import Registered
 from st_common.query.plan import Plan
 from st_common.query.region import MovingBox, MovingCircle

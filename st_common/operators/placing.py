@@ -13,7 +13,7 @@ from st_common.geometry.space import Space
 from st_common.operators import expressions, readings
 from st_common.operators.fixes import ALIVE, LastFixes
 from st_common.operators.intern import Interner
-from st_common.operators.match import index_of
+from st_common.operators.region_index import index_of
 from st_common.operators.registered import Queries
 from st_common.query.order import choose
 

@@ -10,8 +10,9 @@ from st_common.operators import expressions
 from st_common.operators.conditions import Dense, Truth
 from st_common.operators.course import Course
 from st_common.operators.intern import Interner
-from st_common.operators.match import Points, QuerySet
+from st_common.operators.match import Points
 from st_common.operators.present import Present
+from st_common.operators.query_set import QuerySet
 from st_common.operators.readings import Readings
 from st_common.operators.screens import Asked
 

@@ -8,7 +8,7 @@ import numpy as np
 from st_common.geometry.space import Space
 from st_common.operators.comparing import NO_STEPS, Steps
 from st_common.operators.conditions import Conditions, compile_conditions
-from st_common.operators.match import Index, index_of
+from st_common.operators.region_index import Index, index_of
 from st_common.query.region import MovingBox, MovingCircle, Region
 
 

@@ -18,7 +18,7 @@ from st_common.operators.failures import noting
 from st_common.operators.fixes import Attributes
 from st_common.operators.guarded import guarded
 from st_common.operators.intern import hashes_of
-from st_common.operators.match import LayerOf
+from st_common.operators.layer import LayerOf
 from st_common.operators.packet import Packet
 from st_common.operators.state import State
 from st_common.operators.timeline import Rows

@@ -18,7 +18,8 @@ from st_common.operators.fixes import ALIVE, NEVER
 from st_common.operators.groups import Groups
 from st_common.operators.inner import Memo, inner_answer
 from st_common.operators.keys import MASK, SHIFT, merged, packed, without
-from st_common.operators.match import LayerOf, match
+from st_common.operators.layer import LayerOf
+from st_common.operators.match import match
 from st_common.operators.numbering import Numbering
 from st_common.operators.placing import Source
 from st_common.operators.points import points_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from st_common.operators.agenda import Final
 from st_common.operators.compiled import Compiled
 from st_common.operators.intern import Interner
-from st_common.operators.match import LayerOf
+from st_common.operators.layer import LayerOf
 from st_common.operators.numbering import Numbering
 from st_common.operators.readings import Readings
 from st_common.operators.registered import Queries

@@ -12,7 +12,7 @@ from st_common.operators.entries import Entries
 from st_common.operators.fixes import ALIVE, NEVER
 from st_common.operators.frame_specs import TIME
 from st_common.operators.frames import Frames
-from st_common.operators.match import Layer
+from st_common.operators.layer import Layer
 from st_common.operators.numbering import Numbering
 from st_common.operators.placing import Source
 from st_common.operators.present import Present

@@ -16,7 +16,7 @@ from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.changes import settled
 from st_common.operators.delta import Delta, apply
 from st_common.operators.evaluate import Counters, Settings
-from st_common.operators.match import LayerOf, Tags
+from st_common.operators.layer import LayerOf, Tags
 from st_common.operators.packet import Packet, control_packet, pack
 from st_common.operators.stages import step
 from st_common.operators.state import State

@@ -12,9 +12,10 @@ from st_common.operators import readings, screens
 from st_common.operators.filters import FILTERS
 from st_common.operators.fixes import LastFixes
 from st_common.operators.intern import Interner, hashes_of
-from st_common.operators.match import compile_queries, match
+from st_common.operators.match import match
 from st_common.operators.numbering import Numbering
 from st_common.operators.points import points_of
+from st_common.operators.query_set import compile_queries
 from st_common.operators.registered import Registered
 from st_common.operators.targets import Targets
 from st_common.query import filters
