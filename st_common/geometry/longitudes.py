@@ -25,6 +25,8 @@ def shortest(way: Floats) -> Floats:
     Those of at most half a turn are given back as they are, bit for bit.
     """
     beyond = np.abs(way) > HALF_TURN
+    if not beyond.any():  # as nearly everywhere on Earth
+        return way
     return np.where(beyond, way - np.copysign(TURN, way), way)
 
 
