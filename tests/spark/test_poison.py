@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.home import Home
@@ -80,11 +79,12 @@ def test_a_query_that_cannot_be_judged_fails_alone_and_the_local_engine_tells_th
         "good": "registered",
     }
     again = Home(tmp_path / "again")
+    local = replace(FIXES, engine="local", shards=1, attributes={})
     for segment in log.segments(0):
-        Log(again.log("fixes")).append(
+        bare_log(again.log("fixes")).append(
             log.read(segment), arrival_us=segment.arrival_us, control=segment.control
         )
-    run(again, replace(FIXES, engine="local", shards=1, attributes={}), until_idle=True)
+    run(again, local, until_idle=True)
     others = [
         row for row in told(again) if row[1] != "bad"
     ]  # which cannot be judged there from the first fix on
