@@ -6,32 +6,18 @@ Reading rows one by one takes ten times as long. All else goes the long way; bot
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Any, overload
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.json as pj
+from typing import TYPE_CHECKING, Any, overload
 
 from st_common.controls.rows import PLAN_VERSION, Register
 
+if TYPE_CHECKING:  # Airflow's environment, which reads single rows, has neither
+    import numpy as np
+    import pyarrow as pa
+
 _LEAST_ROWS = 64  # below, reading columns takes longer than reading rows
 _CORNERS = ("minx", "miny", "maxx", "maxy")
-_INSIDE = pa.struct(
-    [("kind", pa.string()), *((name, pa.float64()) for name in _CORNERS)]
-)
-_PLAN = pa.struct([("v", pa.int64()), ("stream", pa.string()), ("inside", _INSIDE)])
-_ROW = pa.schema(
-    [
-        ("op", pa.string()),
-        ("query", pa.string()),
-        ("version", pa.int64()),
-        ("plan", _PLAN),
-        ("text", pa.string()),
-        ("owner", pa.string()),
-    ]
-)
 _ALWAYS = ("op", "query", "version", "text", "owner")
 
 
@@ -45,10 +31,10 @@ class Rectangles(Sequence[Register]):
 
     names: list[str]
     versions: list[int]
-    texts: pa.Array
-    owners: pa.Array
+    texts: "pa.Array"
+    owners: "pa.Array"
     streams: list[str]
-    corners: np.ndarray
+    corners: "np.ndarray"
 
     def __len__(self) -> int:
         return len(self.names)
@@ -100,12 +86,15 @@ def rectangles_of(payload: bytes) -> Rectangles | None:
         return None
     if not _is_text(payload):
         return None
+    import pyarrow as pa
+    import pyarrow.json as pj
+
     try:
         found = pj.read_json(
             io.BytesIO(payload),
             read_options=pj.ReadOptions(use_threads=False, block_size=len(payload) + 1),
             parse_options=pj.ParseOptions(
-                explicit_schema=_ROW, unexpected_field_behavior="error"
+                explicit_schema=_row(), unexpected_field_behavior="error"
             ),
         ).combine_chunks()
     except pa.ArrowInvalid:
@@ -130,8 +119,31 @@ def _is_a_row_a_line(payload: bytes, rows: int) -> bool:
     )
 
 
-def _checked(found: pa.Table) -> Rectangles | None:
+@cache
+def _row() -> "pa.Schema":
+    """The fields of a row that registers a rectangle."""
+    import pyarrow as pa
+
+    corners = ((name, pa.float64()) for name in _CORNERS)
+    inside = pa.struct([("kind", pa.string()), *corners])
+    plan = [("v", pa.int64()), ("stream", pa.string()), ("inside", inside)]
+    return pa.schema(
+        [
+            ("op", pa.string()),
+            ("query", pa.string()),
+            ("version", pa.int64()),
+            ("plan", pa.struct(plan)),
+            ("text", pa.string()),
+            ("owner", pa.string()),
+        ]
+    )
+
+
+def _checked(found: "pa.Table") -> Rectangles | None:
     """The columns; None when something is missing, or is not what rows of rectangles have in the present version."""
+    import numpy as np
+    import pyarrow.compute as pc
+
     plans = found["plan"].combine_chunks()
     if any(found[name].null_count for name in _ALWAYS) or plans.null_count:
         return None
