@@ -89,11 +89,10 @@ def verify(
                 if found.holds
                 else f"WRONG: {found.missing} missing, {found.extra} too many"
             )
-            verdict = (
-                verdict
-                if found.checked
-                else "not checked, its values depend on how exactly metres are measured"
-            )
+            if not found.checked:
+                verdict = f"not checked, {found.unchecked}"
+            elif found.unchecked:
+                verdict += f"; not checked: {found.unchecked}"
             typer.echo(
                 f"{found.query}: {found.members} members at position {found.position}: {verdict}"
             )

@@ -39,7 +39,8 @@ class MultiTuple:
     """An ordered set of tuples, and what happened to it in the answer.
 
     One tuple for a range query, the stream's; two for a join, the stream's first, then the feature or the other object.
-    `sign` is +1 when it entered the answer, -1 when it left, 0 for a further fix of a member. `position` and `seq` are
+    `sign` is +1 when it entered the answer, -1 when it left, 0 for a further fix of a member or
+    an event of a fence, which `cause` names. `position` and `seq` are
     its place in the stream's log.
     """
 

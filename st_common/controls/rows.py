@@ -31,6 +31,7 @@ PLAN_FIELDS = frozenset(
         "frame",
         "transforms",
         "compare",
+        "fence",
         "aggregate",
         "columns",
         "valid_until",

@@ -202,9 +202,9 @@ def _hits(
 ) -> Bools:
     """Whether the point of each pair is within the distance of its segment."""
     if space.is_flat:
-        return _gap2(ends, x[pair], y[pair], *np.ones((2, 1))) <= distance_m**2
+        return squared_gaps(ends, x[pair], y[pair], *np.ones((2, 1))) <= distance_m**2
     across, along = space.scale(y)
-    gap2 = _gap2(ends, x[pair], y[pair], across[pair], along[pair])
+    gap2 = squared_gaps(ends, x[pair], y[pair], across[pair], along[pair])
     hit = gap2 <= distance_m**2
     if distance_m <= _SHORT_M:
         low, high = (distance_m * (1 - _CLEAR)) ** 2, (distance_m * (1 + _CLEAR)) ** 2
@@ -219,8 +219,10 @@ def _hits(
     return hit
 
 
-def _gap2(ends: Floats, x: Floats, y: Floats, across: Floats, along: Floats) -> Floats:
-    """The squared distance of points from segments in the plane of these scales."""
+def squared_gaps(
+    ends: Floats, x: Floats, y: Floats, across: Floats, along: Floats
+) -> Floats:
+    """The squared distance of points from segments (`ends`: ax, ay, bx, by) in the plane of these scales."""
     ax, ay, bx, by = ends
     px: Floats
     px, py = (x - ax) * across, (y - ay) * along

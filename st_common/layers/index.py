@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import shapely
 
 from st_common import tables
 from st_common.errors import LayerError
+from st_common.geometry.borders import Segments, each_once
 from st_common.geometry.enlarged import POINT, Growth, grown, reached
 from st_common.geometry.grid import BoxIndex
 from st_common.geometry.longitudes import turned
@@ -149,7 +151,34 @@ class LayerIndex:
                 )
                 keep[pairs] = shapes.meet(which, boxes, within=within)
         points, found = owner[points[keep]], found[keep]
-        return (points, found) if len(owner) == total else _each_once(points, found)
+        return (points, found) if len(owner) == total else each_once(points, found)
+
+    def crossed(
+        self, ways: Segments, *, kinds: Sequence[str] = (), tags: Tags = ()
+    ) -> tuple[Ints, Ints]:
+        """All pairs of a straight way and a feature that have a point in common.
+
+        Args:
+            ways: float64[n] each; NaN meets nothing.
+            kinds: features of these kinds only; none given means of every kind.
+            tags: features with all of these names and values only.
+
+        Returns:
+            `(way_idx, feature_idx)`, int64, sorted by way, then feature; each pair once.
+        """
+        features = np.flatnonzero(self._meant((tuple(kinds), tuple(tags))))
+        boxes: npt.NDArray[np.object_] = np.array(
+            shapely.box(*self._boxes[features].T), object
+        )
+        owner, lines = ways.lines(self._space)
+        at, found = shapely.STRtree(boxes).query(lines, predicate="intersects")
+        found = features[found]
+        keep = np.zeros(len(found), np.bool_)
+        for region, pairs in _groups(self._region[found]):
+            with readable():
+                shapes = self._cache.get(self._region_ids[region])
+            keep[pairs] = shapes.cut(self._local[found[pairs]], lines[at[pairs]])
+        return each_once(owner[at[keep]], found[keep])
 
     def _turned(
         self, x: Floats, y: Floats, distance_m: float | None, growth: Growth
@@ -297,12 +326,6 @@ def _region_wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:
         path, version=version, columns=columns, filters=[("region_id", "=", region_id)]
     )
     return rows.filter(pc.field("home")).sort_by("fid")["geometry"]
-
-
-def _each_once(points: Ints, features: Ints) -> tuple[Ints, Ints]:
-    """Pairs sorted by point, then feature, each once."""
-    pairs = np.unique(np.stack([points, features]), axis=1)
-    return pairs[0], pairs[1]
 
 
 def _rank_in_group(groups: Ints) -> Ints:

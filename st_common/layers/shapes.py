@@ -67,6 +67,12 @@ class RegionShapes:
             which, lambda shapes, pairs: test(shapes, shapely.box(*boxes[pairs].T))
         )
 
+    def cut(self, which: Ints, lines: npt.NDArray[np.object_]) -> Bools:
+        """For each pair of a feature and a line, whether they have a point in common."""
+        return self._ask(
+            which, lambda shapes, pairs: shapely.intersects(shapes, lines[pairs])
+        )
+
     def near(
         self, which: Ints, x: Floats, y: Floats, distance_m: float, *, space: Space
     ) -> Bools:

@@ -24,6 +24,9 @@ CAUSES = (
     "aged",
     "value",
     "failed",
+    "outside",
+    "cross",
+    "dwell",
 )
 CAUSE = {name: number for number, name in enumerate(CAUSES)}
 TICK_RANK = (
@@ -169,6 +172,7 @@ def _minor(table: pa.Table) -> list[np.ndarray]:
         np.where(sign == 0, 2, sign) + 1,
         table["query_order"].to_numpy(),
         _text_rank(table["partner"]),
+        table["cause"].chunk(0).indices.to_numpy() if len(table) else sign,
     ]
     widths = [int(key.max(initial=0)) + 1 for key in keys]
     if math.prod(widths) >= 1 << 63:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.fence_set import FenceSet, compile_fences
 from st_common.operators.fixes import NEVER
 from st_common.operators.flags import flags_of
 from st_common.operators.frame_specs import (
@@ -49,21 +50,22 @@ def kind_of(plan: Plan) -> str | None:
 class Compiled:
     """The live queries of a shard, by how they are judged; arrays of numbers of queries.
 
-    `fixwise` are judged fix by fix, by the shard that owns the object. The others are judged at ticks by the shard
-    that owns the query: `still` have a region that stands still, `windows` and `frames` hold fixes, `kinds` go through
-    the skeleton, `pairs` join objects with objects (see `is_spread`), `moving_joins` with a layer below a region that
-    moves; `following` are those of both that go with an object. What a frame asks of last fixes is among these.
-    The other columns have a flag per query: further fixes of members are told, an aggregate stands above, there is a
-    window or a frame, there is a frame, everything is told again at each result, columns are selected, members are
-    told with the time until which they stay, objects are paired, different values are counted, the query is this
-    shard's. Then, per query: its aggregate's `function` (a text, None without), its window in microseconds and in
-    fixes (-1 without), and the largest event time when it was registered; `early` are those at ticks that were there
-    before any. `order` says which operators stand below the spatial ones.
+    `fixwise` are judged fix by fix, by the shard that owns the object, and so are `fences`. The others are judged at
+    ticks by the shard that owns the query: `still` have a region that stands still, `windows` and `frames` hold fixes,
+    `kinds` go through the skeleton, `pairs` join objects with objects (see `is_spread`), `moving_joins` with a layer
+    below a region that moves; `following` are those of both that go with an object. What a frame asks of last fixes is
+    among these. The other columns have a flag per query: further fixes of members are told, an aggregate stands above,
+    there is a window or a frame, there is a frame, everything is told again at each result, columns are selected,
+    members are told with the time until which they stay, objects are paired, different values are counted, the query
+    is this shard's. Then, per query: its aggregate's `function` (a text, None without), its window in microseconds and
+    in fixes (-1 without), and the largest event time when it was registered; `early` are those at ticks that were
+    there before any. `order` says which operators stand below the spatial ones.
     """
 
     fixwise: QuerySet
     still: QuerySet
     windows: QuerySet
+    fences: FenceSet
     frames: FrameSpecs
     kinds: dict[str, KindQueries]
     pairs: PairSpecs
@@ -211,7 +213,8 @@ def compile_shard(
     ]
     mine, flags = _owned(queries, settings), flags_of(queries)
     ticks = flags.ticking.tolist()
-    fixwise = [n for n in live if not ticks[n]]
+    fenced = [n for n in live if queries[n].plan.fence is not None]
+    fixwise = [n for n in live if not ticks[n] and queries[n].plan.fence is None]
     ticking = [n for n in live if ticks[n] and (mine[n] or is_spread(queries[n].plan))]
     windows = [n for n in ticking if queries[n].plan.window is not None]
     frames = [n for n in ticking if queries[n].plan.frame is not None]
@@ -225,7 +228,7 @@ def compile_shard(
     for number in rest:
         plan = below[number].plan
         kinds.setdefault(kind_of(plan) or "still", []).append(number)
-    parts = (fixwise, kinds.pop("still", []), windows)
+    parts = (fixwise, kinds.pop("still", []), windows, fenced)
     order = placed(
         below,
         [n for part in parts for n in part],
@@ -234,7 +237,7 @@ def compile_shard(
     )
     sets = [
         compile_queries(below, of, space=settings.space, below=order.below)
-        for of in parts
+        for of in parts[:3]
     ]
     joined = kinds.pop("pairs", [])
     paired = [n for n in joined if below[n].plan.pairs is not None]
@@ -243,6 +246,7 @@ def compile_shard(
         fixwise=sets[0],
         still=sets[1],
         windows=sets[2],
+        fences=compile_fences(below, fenced, space=settings.space, below=order.below),
         pairs=compile_pairs(
             below,
             paired,

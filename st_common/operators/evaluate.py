@@ -11,12 +11,16 @@ from st_common.operators.cache_counts import Caches
 from st_common.operators.changes import CAUSE, Names, change_rows
 from st_common.operators.compiled import compiled
 from st_common.operators.delta import Delta
+from st_common.operators.fence_judging import Judged, judge_fences
+from st_common.operators.fence_telling import tell_fences
+from st_common.operators.fence_visits import Visits
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import NEVER, LastFixes
 from st_common.operators.inner import Memo
 from st_common.operators.intern import Interner
 from st_common.operators.layer import LayerOf
 from st_common.operators.match import Hits, match
+from st_common.operators.memories import Changes
 from st_common.operators.numbering import Numbering
 from st_common.operators.placing import Source
 from st_common.operators.points import points_of
@@ -132,6 +136,10 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
     cases = gpac.judge(events.object, hits.point, hits.target, state.answer)
     changes = [_changes(turn, cases)]
     ticked = run_ticks(state, turn)
+    fenced = None
+    if len(turn.known.fences):
+        fenced = judge_fences(state.memories[Visits], turn, own)
+        changes.append(tell_fences(fenced, turn, state.fixes))
     touched, fixes = rows_after(events, turn.readings, np.arange(len(events)))
     return Outcome(
         delta=_delta(
@@ -142,12 +150,14 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
             cases,
             touched,
             fixes,
+            memories=_memories(ticked, fenced),
             raised_us=_raised_us(state, run, ordered),
         ),
         changes=pa.concat_tables([*changes, *ticked.changes]),
         memo=ticked.memo,
         caches=ticked.caches,
-        counters=_counters(run, ordered, own, cases, hits, ticked),
+        counters=_counters(run, ordered, own, cases, hits, ticked)
+        + _counted_fences(fenced),
     )
 
 
@@ -237,6 +247,7 @@ def _delta(  # noqa: PLR0917 - what a run found, put together
     touched: np.ndarray,
     fixes: LastFixes,
     *,
+    memories: Changes,
     raised_us: int,
 ) -> Delta:
     partner_ids, partner_hashes = turn.numbering.new_partners()
@@ -259,8 +270,25 @@ def _delta(  # noqa: PLR0917 - what a run found, put together
         tick_plus=ticked.plus,
         tick_answer=ticked.answer,
         follows=len(touched) == len(ordered.events) == _count(ordered.events, FIX),
-        memories=ticked.memories,
+        memories=memories,
         pending=ticked.pending,
+    )
+
+
+def _memories(ticked: Ticked, fenced: Judged | None) -> Changes:
+    if fenced is None:
+        return ticked.memories
+    return {**ticked.memories, Visits: fenced.visits}
+
+
+def _counted_fences(fenced: Judged | None) -> Counters:
+    if fenced is None:
+        return Counters()
+    return Counters(
+        leaves=int(np.count_nonzero(fenced.ran.exits)),
+        enters=int(np.count_nonzero(fenced.ran.enters)),
+        probed=fenced.hits.probed,
+        matched=fenced.hits.matched,
     )
 
 

@@ -14,8 +14,9 @@ _STREAMS = ("istream", "dstream", "rstream")
 
 
 def shown_columns(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """The columns that changes of a query show; those of a stream have the place of the fix as well (SPEC W6)."""
-    if plan.emit not in _STREAMS or plan.aggregate is not None:
+    """The columns that changes of a query show; those of streams and fences have the place as well (W6, X3)."""
+    shows_place = plan.fence is not None or plan.emit in _STREAMS
+    if not shows_place or plan.aggregate is not None:
         return plan.columns
     known = {name.lower() for name, _ in plan.columns}
     return plan.columns + tuple(

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.errors import LayerError
+from st_common.geometry.borders import Segments
 from st_common.geometry.enlarged import POINT, Growth
 from st_common.operators.failures import each_alone, note
 from st_common.operators.layer import Layer, LayerOf, Tags
@@ -91,6 +92,14 @@ class _Guarded:
             len(values),
         )
 
+    def crossed(
+        self, ways: Segments, *, kinds: tuple[str, ...] = (), tags: Tags = ()
+    ) -> _Pairs:
+        return self._asked(
+            lambda rows: self._layer.crossed(ways.take(rows), kinds=kinds, tags=tags),
+            len(ways),
+        )
+
     def values(self, column: str) -> pa.Array:
         try:
             return self._layer.values(column)
@@ -130,6 +139,9 @@ class _Nothing:
         return np.empty(0, np.int64), np.empty(0, np.int64)
 
     def keyed(self, *_asked: object, **_options: object) -> _Pairs:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def crossed(self, *_asked: object, **_options: object) -> _Pairs:
         return np.empty(0, np.int64), np.empty(0, np.int64)
 
     def values(self, _column: str) -> pa.Array:

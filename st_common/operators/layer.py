@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from st_common.geometry.borders import Segments
 from st_common.geometry.enlarged import POINT, Growth
 
 Tags = tuple[tuple[str, str], ...]
@@ -38,6 +39,11 @@ class Layer(Protocol):
         tags: Tags = (),
     ) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of a value (its place, nulls match nothing) and a feature whose `column` has it as text."""
+
+    def crossed(
+        self, ways: Segments, *, kinds: tuple[str, ...] = (), tags: Tags = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of a straight way and a feature that have a point in common, each once, sorted."""
 
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag (by name) of every feature, as text; null for none."""

@@ -9,10 +9,17 @@ from st_common.errors import StateError
 from st_common.operators import component
 from st_common.operators.component import Change, Component, Numbers, Renumbering
 from st_common.operators.entries import Entries
+from st_common.operators.fence_visits import Visits
 from st_common.operators.frame_rows import FrameRows, Tracks
 from st_common.operators.groups import Groups
 
-KINDS: tuple[type[Component], ...] = (Entries, Groups, FrameRows, Tracks)
+KINDS: tuple[type[Component], ...] = (
+    Entries,
+    Groups,
+    FrameRows,
+    Tracks,
+    Visits,
+)
 _BY_NAME = {kind.LAYOUT.name: kind for kind in KINDS}
 
 C = TypeVar("C", bound=Component)

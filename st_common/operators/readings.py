@@ -105,6 +105,16 @@ _BUILTIN = ("object", "x", "y", "elapsed_s", "speed_mps")
 _ARRAYS = ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
 
 
+def joined(one: Readings, other: Readings) -> Readings:
+    """The readings of both, those of the second behind the first; an attribute that one of them lacks is null there."""
+    columns = {
+        name: np.concatenate([getattr(one, name), getattr(other, name)])
+        for name in _ARRAYS
+    }
+    attributes = Joined(one.attributes, len(one), other.attributes, len(other))
+    return Readings(**columns, attributes=attributes)
+
+
 def of_objects(fixes: LastFixes, objects: np.ndarray) -> Readings:
     """The last readings of some objects."""
     rows = fixes.take(objects)

@@ -13,6 +13,8 @@ from st_common.operators.component import Change, joined
 from st_common.operators.delta import Delta
 from st_common.operators.entries import Entries
 from st_common.operators.evaluate import Counters, Outcome, owned
+from st_common.operators.fence_swapping import swap_fences
+from st_common.operators.fence_visits import Visits
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import ALIVE, NEVER
 from st_common.operators.groups import Groups
@@ -77,7 +79,8 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     framed = swap_frames(
         state, turn, present, change, merged(ticking.kept, ticking.plus), at
     )
-    told.append(framed.changes)
+    fenced = swap_fences(state, turn, change, owned(state.objects, settings), at)
+    told += [framed.changes, fenced.changes]
     partner_ids, partner_hashes = numbering.new_partners()
     target_query, target_partner = numbering.new_targets()
     delta = Delta(
@@ -97,13 +100,17 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
                 added=joined([groups.added, framed.groups.added, said]),
             ),
             **framed.changed,
+            Visits: fenced.visits,
         },
         partner_ids=partner_ids,
         partner_hashes=partner_hashes,
         target_query=target_query,
         target_partner=target_partner,
     )
-    counters = Counters(leaves=len(fixed.minus), enters=len(fixed.plus))
+    counters = Counters(
+        leaves=len(fixed.minus) + fenced.leaves,
+        enters=len(fixed.plus) + fenced.enters,
+    )
     return Outcome(delta=delta, changes=pa.concat_tables(told), counters=counters)
 
 

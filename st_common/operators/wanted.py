@@ -9,6 +9,8 @@ import numpy as np
 from st_common.operators import readings, windows
 from st_common.operators.compiled import compiled
 from st_common.operators.entries import Entries
+from st_common.operators.fence_set import FOREVER
+from st_common.operators.fence_visits import Visits
 from st_common.operators.fixes import ALIVE, NEVER
 from st_common.operators.frame_specs import TIME
 from st_common.operators.frames import Frames
@@ -72,7 +74,19 @@ def _sliding(state: State, turn: Turn) -> np.ndarray:
     )
 
 
-_WAITS = (_held, _silent, _tick, _aging, _sliding)
+def _dwelling(state: State, turn: Turn) -> np.ndarray:
+    """Times at which visits of fences have lasted long enough."""
+    fences, visits = turn.known.fences, state.memories[Visits]
+    if not len(fences):
+        return visits.since[:0]
+    waiting = visits.take(visits.is_in & (visits.dwelt == 0))
+    fence = fences.place[turn.numbering.targets.query[waiting.target]]
+    dwell_us = fences.dwell_us[fence]
+    timed = dwell_us != FOREVER
+    return np.asarray(waiting.since[timed] + dwell_us[timed])
+
+
+_WAITS = (_held, _silent, _tick, _aging, _sliding, _dwelling)
 
 
 def _idle_turn(state: State, settings: Settings) -> Turn:

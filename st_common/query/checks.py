@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from st_common.query.complaint import Complaint
 from st_common.query.crossing import corners_across
 from st_common.query.earth import complaints_of_named, complaints_of_places
+from st_common.query.fence_checks import complaints_of_fence
 from st_common.query.frame_checks import complaints_of_frame
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
@@ -39,6 +40,7 @@ def _of_clauses(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     """What is wrong with clauses of a plan, or with two of them beside each other."""
     yield from _together(plan)
     yield from complaints_of_frame(plan)
+    yield from complaints_of_fence(plan)
     yield from complaints_of_transforms(plan, space=stream.space)
     counts = Counter(name for name, _ in plan.columns) if plan.columns else {}
     for name in (name for name, count in counts.items() if count > 1):

@@ -1,8 +1,9 @@
 """How a query is carried out: its operators from the fixes up to the changes, and what they are expected to pass on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from st_common.query.explain_fence import fence_step, signs_told
 from st_common.query.explain_steps import (
     STREAMS,
     Step,
@@ -92,9 +93,7 @@ def explain(
         text=to_text(plan, name)
         if name
         else to_text(plan, _NO_NAME).removeprefix(f"REGISTER QUERY {_NO_NAME} AS "),
-        judged=f"at ticks of {number(tick_s)} s of event time"
-        if plan.by_ticks
-        else "fix by fix",
+        judged=_judged(plan, tick_s),
         kind=kind_in_words(plan),
         focals=plan.focals,
         order=order,
@@ -102,6 +101,14 @@ def explain(
         steps=tuple(_steps(plan, order, known)),
         caches=caches,
     )
+
+
+def _judged(plan: Plan, tick_s: float) -> str:
+    if plan.by_ticks:
+        return f"at ticks of {number(tick_s)} s of event time"
+    if plan.fence is not None and plan.fence.dwell_s is not None:
+        return "fix by fix, DWELL by the watermark"
+    return "fix by fix"
 
 
 def lines(explanation: Explanation) -> list[str]:
@@ -145,11 +152,11 @@ def _count(value: float) -> str:
 def _order(
     plan: Plan, known: Estimates, running: Running | None
 ) -> tuple[Chosen | None, str]:
-    if plan.where is None or plan.inside is None or plan.frame is not None:
-        return (
-            None,
-            "",
-        )  # of a frame the condition is on its fixes, and the region on the objects
+    if plan.where is None or plan.inside is None:
+        return None, ""
+    if plan.frame is not None or plan.fence is not None:
+        # Of a frame the condition is on its fixes and the region on the objects; of a fence it belongs to the region.
+        return None, ""
     if (
         isinstance(plan.inside, MovingBox | MovingCircle)
         or plan.neighbours is not None
@@ -191,6 +198,8 @@ def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
         yield Step(stage="EVALUATE", operator="join", detail=_layer(plan.join))
     if plan.pairs is not None:
         yield Step(stage="EVALUATE", operator="pairs", detail=_pairs(plan.pairs))
+    if plan.fence is not None:
+        yield fence_step(plan.fence)
     if plan.neighbours is not None:
         yield _near(plan.neighbours, below[-1].tuples_out if below else known.objects)
     if plan.window is not None:
@@ -215,11 +224,10 @@ def _above(plan: Plan) -> Iterator[Step]:
             operator="valid until",
             detail="from the velocity of member and region",
         )
-    every = ", 0 for members that stay" if plan.emit == "every" else ""
     yield Step(
         stage="SETTLE",
         operator="changes",
-        detail=f"of all shards in one order: + and -{every}",
+        detail=f"of all shards in one order: {signs_told(plan)}",
     )
     if plan.emit in STREAMS:
         yield Step(stage="SETTLE", operator=plan.emit, detail=STREAMS[plan.emit])
@@ -335,6 +343,9 @@ def _aggregate(aggregate: Aggregate, *, framed: bool) -> Step:
 
 def kind_in_words(plan: Plan) -> str:
     """What a query is judged by, in words: box, moving circle, k nearest, layer join, window over space, ..."""
+    if plan.fence is not None:
+        border = replace(plan, fence=None)
+        return f"fence at: {kind_in_words(border)}"
     if plan.frame is None:
         return _objects_in_words(plan)
     kind = frame_in_words(plan.frame)

@@ -10,6 +10,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.tokenizer_core import TokenType
 
 from st_common.query.comparing import Transform
+from st_common.query.fence import Fence
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
 from st_common.query.region import Circle, MovingBox, MovingCircle, Region
@@ -45,6 +46,7 @@ def in_coordinates(plan: Plan, unit_m: float) -> Plan:
         if plan.inside is None
         else region_in_coordinates(plan.inside, unit_m),
         frame=None if plan.frame is None else _frame(plan.frame, unit_m),
+        fence=None if plan.fence is None else _fence(plan.fence, unit_m),
         transforms=tuple(_transform(step, unit_m) for step in plan.transforms),
         columns=tuple(
             (name, _expression(text, unit_m) or text) for name, text in plan.columns
@@ -82,6 +84,10 @@ def _frame(frame: Frame, unit_m: float) -> Frame:
             for one in frame.sliding
         ),
     )
+
+
+def _fence(fence: Fence, unit_m: float) -> Fence:
+    return replace(fence, hysteresis_m=fence.hysteresis_m / unit_m)
 
 
 def _extent(extent: Extent, unit_m: float) -> Extent:

@@ -14,6 +14,7 @@ from st_common.query.comparing import (
     transform_from_json,
     transform_to_json,
 )
+from st_common.query.fence import Fence, fence_from_json, fence_to_json
 from st_common.query.frame import Frame, frame_from_json, frame_to_json
 from st_common.query.neighbours import (
     Neighbours,
@@ -130,6 +131,7 @@ class Plan:
 
     With a `frame` the answer is of the fixes in it: `where`, columns and aggregates are about these fixes, while
     `inside`, `neighbours`, `join` and `compare` say which objects count now. `transforms` and `compare` are BBoxDB's.
+    A `fence` tells of events at the border of `inside`, or of the features joined with (X3).
     `emit` is what is written, or which of CQL's streams the query gives (SPEC W6).
     """
 
@@ -143,6 +145,7 @@ class Plan:
     frame: Frame | None = None
     transforms: tuple[Transform, ...] = ()
     compare: Compare | None = None
+    fence: Fence | None = None
     aggregate: Aggregate | None = None
     columns: tuple[tuple[str, str], ...] = ()
     valid_until: bool = False
@@ -197,11 +200,12 @@ class Plan:
             get("join"),
             get("pairs"),
         )
-        window, aggregate, frame, compare = (
+        window, aggregate, frame, compare, fence = (
             get("window"),
             get("aggregate"),
             get("frame"),
             get("compare"),
+            get("fence"),
         )
         return Plan(
             stream=intern(value["stream"]),  # one text for a million plans
@@ -219,6 +223,7 @@ class Plan:
                 [transform_from_json(one) for one in get("transforms", ())]
             ),
             compare=compare_from_json(compare) if compare else None,
+            fence=fence_from_json(fence) if fence else None,
             aggregate=Aggregate(**aggregate) if aggregate else None,
             where=get("where"),
             columns=tuple([(name, text) for name, text in get("columns", ())]),
@@ -238,6 +243,7 @@ _WRITTEN: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...] = (
     ("frame", None, frame_to_json),
     ("transforms", (), lambda steps: [transform_to_json(step) for step in steps]),
     ("compare", None, compare_to_json),
+    ("fence", None, fence_to_json),
     ("where", None, None),
     ("columns", (), None),
     ("valid_until", False, None),

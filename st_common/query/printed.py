@@ -16,6 +16,7 @@ from st_common.query.neighbours import (
     ReverseNearest,
 )
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
+from st_common.query.printed_fence import detect_text, fence_options_of
 from st_common.query.printed_frame import (
     compare_text,
     frame_text,
@@ -61,6 +62,8 @@ def _clauses(plan: Plan) -> Iterator[str]:
         yield f"INSIDE {region_text(plan.inside)}"
     if plan.neighbours is not None:
         yield _near(plan.neighbours)
+    if plan.fence is not None:
+        yield detect_text(plan.fence)
     yield from _above(plan, label)
 
 
@@ -81,7 +84,7 @@ def _above(plan: Plan, label: str) -> Iterator[str]:
     if plan.emit == "every" or plan.valid_until:
         mode = "EVERY" if plan.emit == "every" else "CHANGES"
         yield f"EMIT {mode}{' WITH VALID UNTIL' if plan.valid_until else ''}"
-    options = ", ".join(options_of(plan))
+    options = ", ".join([*options_of(plan), *fence_options_of(plan.fence)])
     if options:
         yield f"WITH ({options})"
 

@@ -3,11 +3,12 @@
 import inspect
 import types
 import typing
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from st_common.query.lowering.options import MOST_FIXES
 from st_common.query.lowering.space import MOST_NEIGHBOURS
 from st_common.query.neighbours import GroupNearest, Nearest, ReverseNearest
 from st_common.query.plan import VERSION, Plan
@@ -53,6 +54,12 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "Frame.regions": {"minItems": 1},
         "Frame.min_step_m": {"minimum": 0},
         "Transform.amount": {"minimum": 0},
+        "Fence.events": {"minItems": 1, "uniqueItems": True},
+        "Fence.dwell_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
+        "Fence.hysteresis_m": {"minimum": 0},
+        "Fence.max_gap_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
+        "Debounce.fixes": {"minimum": 1, "maximum": MOST_FIXES},
+        "Debounce.seconds": {"minimum": 0, "maximum": _LONGEST_S},
     }
 )
 """What values a field takes, beside its type."""
@@ -79,6 +86,13 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
                 _when("function", ["sum", "avg", "min", "max"], "argument"),
                 _when("function", "distinct", "group"),
             ]
+        },
+        "Fence": {
+            "if": {"properties": {"events": {"contains": {"const": "dwell"}}}},
+            "then": {"required": ["dwell_s"]},
+            "dependentSchemas": {
+                "dwell_s": {"properties": {"events": {"contains": {"const": "dwell"}}}}
+            },
         },
         "Transform": {
             "allOf": [
@@ -125,10 +139,14 @@ def _record(kind: type[Any], records: dict[str, Schema]) -> Schema:
         "description": " ".join((inspect.getdoc(kind) or "").split()),
         "type": "object",
         "properties": properties,
-        "required": [field.name for field in fields(kind) if field.default is MISSING],
+        "required": [field.name for field in fields(kind) if _must_be_given(field)],
         "additionalProperties": False,
         **_RULES.get(kind.__name__, {}),
     }
+
+
+def _must_be_given(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _schema(hint: Any, records: dict[str, Schema]) -> Schema:

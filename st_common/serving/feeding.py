@@ -282,6 +282,11 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
             f"query {query!r} was dropped",
             hint="`fairway query list` names those that run",
         )
+    if row.plan.fence is not None:
+        raise QueryError(
+            f"query {query!r} is a fence, whose events feed no stream yet",
+            hint="SELECT ISTREAM (...) without DETECT",
+        )
     if row.plan.emit not in PASSED:
         raise QueryError(
             f"query {query!r} gives no stream",

@@ -6,6 +6,7 @@ from typing import Any
 
 from st_common.query.plan import Plan
 from st_common.serving.evidence import Fix
+from st_common.serving.sentence_fence import Visit, event_sentence
 from st_common.serving.wording import asked, moment, value_of
 from st_common.settings import StreamSettings
 
@@ -113,6 +114,18 @@ def sentence(
     )
     if plan is not None and plan.aggregate is not None:
         return _aggregate(case, plan)
+    if plan is not None and plan.fence is not None:
+        visit = Visit(
+            change=change,
+            fence=plan.fence,
+            who=case.who,
+            where=asked(plan),
+            last=case.last,
+            query=case.query,
+            silence_s=case.silence_s,
+        )
+        if (said := event_sentence(visit)) is not None:
+            return said
     if plan is not None and plan.frame is not None and change["cause"] in _FRAMED:
         return _FRAMED[change["cause"]](case)
     return _SENTENCES[change["cause"]](case)

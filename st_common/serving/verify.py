@@ -16,10 +16,12 @@ from st_common.capture.log import Log
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.position import position_of
+from st_common.query.fence import Fence
 from st_common.query.frame import Frame
 from st_common.query.plan import Plan
 from st_common.serving.changes import stream_changes
 from st_common.serving.verify_events import FIX, LATER, NEVER, alive
+from st_common.serving.verify_fences import who_is_in
 from st_common.serving.verify_frames import framed, speeds, speeds_in_doubt, stays
 from st_common.serving.verify_history import History, history_of
 from st_common.serving.verify_joins import features_of
@@ -38,7 +40,8 @@ class Verified:
 
     A group of an aggregate that has another value is both. Metres on degrees are measured in two ways that differ by
     up to 0.01 %: average speeds may differ by that, and objects of which a fix is in doubt by more. Not `checked` are
-    other values over members that are in doubt.
+    other values over members that are in doubt. `unchecked` says what was not looked at, or why: of a fence the events
+    that lead to no answer.
     """
 
     query: str
@@ -47,6 +50,7 @@ class Verified:
     missing: int
     extra: int
     checked: bool = True
+    unchecked: str = ""
 
     @property
     def holds(self) -> bool:
@@ -95,6 +99,7 @@ def _verified(
     query: Registered, history: History, changes: pd.DataFrame, end: int
 ) -> Verified:
     mine = changes[changes["query"] == query.name].sort_values(["position", "seq"])
+    fence = query.plan.fence
     last = (
         mine[mine["sign"] != 0]
         .assign(partner=mine["partner"].fillna(""))
@@ -127,7 +132,18 @@ def _verified(
         missing=len(sure - folded),
         extra=extra,
         checked=maybe is not None,
+        unchecked=_events_of(fence)
+        if maybe is not None
+        else "its values depend on how exactly metres are measured",
     )
+
+
+def _events_of(fence: Fence | None) -> str:
+    """The events that lead to no answer: nothing says whether they are right."""
+    if fence is None:
+        return ""
+    answered = ("enter", "exit") if fence.has_answer else ()
+    return ", ".join(event.upper() for event in fence.events if event not in answered)
 
 
 def _verified_speeds(
@@ -162,6 +178,9 @@ def _expected(query: Registered, history: History) -> tuple[_Answer, _Answer | N
     plan = query.plan
     if plan.frame is not None:
         found = _rows(query, plan.frame, history)
+    elif plan.fence is not None:
+        found = who_is_in(query, plan.fence, history)
+        found = found if plan.fence.has_answer else found[:0]
     else:
         found = (
             _entries(query, history)

@@ -22,6 +22,18 @@ def moment(time: datetime | None) -> str:
     )
 
 
+_LENGTHS = (("day", 86_400), ("hour", 3600), ("minute", 60))
+
+
+def lasting(seconds: float) -> str:
+    """How long something took, as people say it: 5 minutes, 1 hour, 90 s."""
+    for name, length in _LENGTHS:
+        if seconds >= length and seconds % length == 0:
+            count = round(seconds / length)
+            return f"{count} {name}{'s' if count > 1 else ''}"
+    return f"{seconds:.10g} s"
+
+
 def asked(plan: Plan) -> str:
     """What a member of the plan's answer is like: "inside the rectangle (0, 0) to (5, 5), where speed > 3"."""
     return ", ".join(_parts(plan)) or "any object of the stream"

@@ -10,6 +10,7 @@ word by word; where that leaves a choice, the docstrings of these modules make i
     oracle_ticks        what is judged at ticks                   oracle_frames         windows along a way
     oracle_streams      what is told again                        oracle_comparing      the boxes of fixes
     oracle_fixes        what a fix does                           oracle_controls       what control rows do
+    oracle_borders      in, near or out                           oracle_fences         visits, events at a border
     oracle              the rows, one by one
 """
 
@@ -19,6 +20,7 @@ from typing import Any
 
 from st_common.testing.oracle_answers import answer_of
 from st_common.testing.oracle_controls import control, time_of
+from st_common.testing.oracle_fences import inside
 from st_common.testing.oracle_fixes import arrive
 from st_common.testing.oracle_readings import distance_m
 from st_common.testing.oracle_rows import (
@@ -101,6 +103,9 @@ def answer(
     )
     found: Answer = {}
     for query in world.queries.values():
+        if query.plan.fence is not None:
+            found |= {(query.name, *pair): None for pair in inside(query)}
+            continue
         if query.plan.by_ticks and query.judged is None:
             continue
         known, at_us = (
@@ -123,19 +128,28 @@ def fold(rows: Iterable[Change]) -> Answer:
             no order of changes may do that.
     """
     found: Answer = {}
-    for change in sorted(rows, key=lambda row: (row.position, row.seq)):
+    rows = sorted(rows, key=lambda row: (row.position, row.seq))
+    signed = {(row.query, row.query_version) for row in rows if row.sign}
+    for change in rows:
         key = (change.query, change.object, change.partner)
+        version = change.query, change.query_version
+        if change.sign == 0 and (version not in signed or change.cause in _EVENTS):
+            continue
         if (key in found) != (change.sign <= 0):
             raise AssertionError(f"{change} does not follow from what is before it")
         if change.sign > 0:
             found[key] = change.value
-        elif (
-            change.sign < 0
-            and found.pop(key) != change.value
-            and change.value is not None
-        ):
+        elif change.sign < 0 and _differs(found.pop(key), change.value):
             raise AssertionError(f"{change} takes back what was not told")
     return found
+
+
+def _differs(told: float | None, taken_back: float | None) -> bool:
+    """Whether a value is taken back that was not told; of a visit the + has none."""
+    return None not in (told, taken_back) and told != taken_back
+
+
+_EVENTS = ("outside", "cross", "dwell")  # of fences: they say nothing of an answer
 
 
 def agree(folded: Answer, held: Answer) -> bool:

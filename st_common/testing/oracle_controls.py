@@ -5,6 +5,7 @@ from typing import Any
 
 from st_common.query.plan import Plan
 from st_common.testing.oracle_answers import fix_us_of, judge_anew, shown_last
+from st_common.testing.oracle_fences import begin_query, end_query, reload
 from st_common.testing.oracle_fixes import see, settle
 from st_common.testing.oracle_rows import NEVER
 from st_common.testing.oracle_ticks import judge_ticks
@@ -71,6 +72,9 @@ def _judge_now(world: World, query: Query, cause: str) -> None:
 
     Before anything was seen nothing can be said with a time: also a count of nothing waits for the first tick.
     """
+    if query.plan.fence is not None:
+        begin_query(world, query, time_of(world))
+        return
     if query.plan.by_ticks and world.clock == NEVER:
         return
     judge_anew(
@@ -99,6 +103,8 @@ def _end(world: World, row: Mapping[str, Any]) -> None:
 
 def _empty(world: World, query: Query, cause: str) -> None:
     now = time_of(world)
+    if query.plan.fence is not None:
+        end_query(world, query, cause, now)
     for pair, value in query.answer.items():
         fix_us = fix_us_of(query, pair, world.known, now)
         fields = shown_last(query, pair, world.known, query.below)
@@ -120,5 +126,7 @@ def _reload(world: World, layer: str, version: int) -> None:
     for query in world.queries.values():
         if query.plan.join is not None and query.plan.join.layer == layer:
             query.layer_version = version
-            if query.plan.window is None:  # what is in a window stays there
+            if query.plan.fence is not None:
+                reload(world, query, time_of(world))
+            elif query.plan.window is None:  # what is in a window stays there
                 _judge_now(world, query, "layer")

@@ -38,10 +38,9 @@ def text_of(value: object) -> str:
 
 
 def fields_of(plan: Plan, reading: Reading) -> str | None:
-    """The selected columns as a JSON object, of CQL's streams with the place of the fix; None where there are none."""
-    stamps = (
-        {"x": "x", "y": "y"} if plan.emit in ("istream", "dstream", "rstream") else {}
-    )
+    """The selected columns as a JSON object; of streams and fences with the place of the fix; None without any."""
+    has_place = plan.fence is not None or plan.emit in ("istream", "dstream", "rstream")
+    stamps = {"x": "x", "y": "y"} if has_place else {}
     columns = {**stamps, **dict(plan.columns)}
     return (
         json.dumps({name: value_of(text, reading) for name, text in columns.items()})

@@ -1,6 +1,14 @@
 """What a fix does: it is late, double, held or used, silent objects expire, and queries are judged fix by fix."""
 
+from operator import itemgetter
+
 from st_common.testing.oracle_expressions import fields_of
+from st_common.testing.oracle_fences import (
+    dwells,
+    end_object,
+    judge_fences,
+    tell_dwell,
+)
 from st_common.testing.oracle_members import joined, qualifies
 from st_common.testing.oracle_readings import Reading, reading_of
 from st_common.testing.oracle_rows import NEVER, Fix, Pair
@@ -44,20 +52,24 @@ def see(world: World, event_us: int) -> None:
 
 
 def settle(world: World, due: list[Fix]) -> None:
-    """Uses the fixes that are due and expires who is silent, in the order of event time, until nothing is left."""
+    """Uses fixes that are due, expires who is silent and tells who dwelled, by event time, until nothing is left."""
     due = due + [fix for fix in world.held if fix.event_us < world.clock]
     world.held = [fix for fix in world.held if fix.event_us >= world.clock]
     while True:
         effects = [(fix.event_us, 1, fix.position, fix) for fix in due]
         effects += [(at, 0, fix.position, fix) for at, fix in _silent(world, due)]
-        if not effects:
+        stayed = min(dwells(world), key=itemgetter(0), default=None)
+        if not effects and stayed is None:
             return
-        event_us, is_fix, _, fix = min(effects, key=lambda effect: effect[:3])
-        if is_fix:
-            due.remove(fix)
-            _use(world, fix)
-        else:
-            _expire(world, fix.object, event_us)
+        first = min(effects, key=itemgetter(0, 1, 2), default=None)
+        if stayed is not None and (first is None or stayed[0] < first[0]):
+            at, query, pair = stayed  # who leaves at that very moment has not stayed
+            tell_dwell(world, query, pair, at)
+        elif first is not None and first[1]:
+            due.remove(first[3])
+            _use(world, first[3])
+        elif first is not None:
+            _expire(world, first[3].object, first[0])
 
 
 def _silent(world: World, due: list[Fix]) -> list[tuple[int, Fix]]:
@@ -81,7 +93,8 @@ def _silent(world: World, due: list[Fix]) -> list[tuple[int, Fix]]:
 
 def _use(world: World, fix: Fix) -> None:
     world.used += 1
-    reading = reading_of(fix, world.known.alive.get(fix.object), world.rules)
+    before = world.known.alive.get(fix.object)
+    reading = reading_of(fix, before, world.rules)
     world.known.take(reading)
     happened(world, fix.event_us, fix.object, reading, None)
     for query in world.judged_at(ticks=False):
@@ -89,6 +102,10 @@ def _use(world: World, fix: Fix) -> None:
             _leave(world, query, fix.object, "gone", fix.event_us, rank=FIX)
         else:
             _judge_fix(world, query, reading)
+    if fix.gone:
+        end_object(world, fix.object, "gone", fix.event_us, FIX)
+    else:
+        judge_fences(world, reading, before)
 
 
 def _judge_fix(world: World, query: Query, reading: Reading) -> None:
@@ -141,6 +158,7 @@ def _expire(world: World, name: str, event_us: int) -> None:
     happened(world, event_us, name, None, "expired")
     for query in world.judged_at(ticks=False):
         _leave(world, query, name, "expired", event_us, rank=EXPIRY)
+    end_object(world, name, "expired", event_us, EXPIRY)
 
 
 def _leave(

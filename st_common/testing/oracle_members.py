@@ -81,7 +81,7 @@ def joined(
     for feature in features:
         extents = (
             transformed(plan, reading, rules, feature)
-            if _is_meant(join, feature)
+            if is_meant(join, feature)
             else None
         )
         if extents is not None and _joins(join, reading, extents, feature, rules):
@@ -89,7 +89,8 @@ def joined(
     return found
 
 
-def _is_meant(join: LayerJoin, feature: Feature) -> bool:
+def is_meant(join: LayerJoin, feature: Feature) -> bool:
+    """Whether a feature is of the kinds and has the tags that a join asks for."""
     has = {**feature.tags, "fid": feature.fid, "kind": feature.kind}
     return (not join.kinds or feature.kind in join.kinds) and all(
         has.get(name) == text for name, text in join.tags

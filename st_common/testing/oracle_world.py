@@ -20,10 +20,20 @@ from st_common.testing.oracle_rows import (
 from st_common.testing.oracle_values import Counted
 
 EXPIRY, FIX, TICK = 0, 1, 2
+DWELL = TICK
 """In which order changes of one row and one event time come."""
 
 Below = tuple[str, str | None, int]
 """What an aggregate counts: an object, its partner and the time of a fix; members are at no time (0)."""
+
+
+@dataclass(slots=True)
+class Machine:
+    """One object and one target: since when it is in (None: out), and the times of fixes in a row against that."""
+
+    since_us: int | None = None
+    dwelled: bool = False
+    row_us: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +69,7 @@ class Query:
     answer: dict[Pair, float | None] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     frames: Frames = field(default_factory=Frames)
+    machines: dict[Pair, Machine] = field(default_factory=dict)  # of a fence
     until: dict[Pair, float | None] = field(
         default_factory=dict
     )  # until when members were said to stay
@@ -109,9 +120,17 @@ class World:
         return self.layers[query.plan.join.layer, query.layer_version]
 
     def judged_at(self, *, ticks: bool) -> Iterable[Query]:
-        """The queries that are judged at ticks, or those that are judged fix by fix."""
+        """The queries that are judged at ticks, or those that are judged fix by fix and are no fences."""
         return [
-            query for query in self.queries.values() if query.plan.by_ticks == ticks
+            query
+            for query in self.queries.values()
+            if query.plan.by_ticks == ticks and query.plan.fence is None
+        ]
+
+    def fenced(self) -> Iterable[Query]:
+        """The fences."""
+        return [
+            query for query in self.queries.values() if query.plan.fence is not None
         ]
 
     def emit(

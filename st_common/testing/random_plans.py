@@ -21,6 +21,11 @@ from st_common.testing.random_clauses import (
     draw_transform,
     draw_where,
 )
+from st_common.testing.random_fences import (
+    draw_border,
+    draw_fence,
+    draw_join_by_place,
+)
 from st_common.testing.random_grid import (
     CLEAR_AREA,
     LAYER,
@@ -159,6 +164,20 @@ def _frames(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     )
 
 
+def _fences(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
+    """Events at the border of a region, or of the features of a layer."""
+    join = draw_join_by_place(rng) if layers and rng.random() < 0.5 else None
+    inside = draw_border(rng) if join is None else None
+    return Plan(
+        stream=STREAM,
+        inside=inside,
+        join=join,
+        fence=draw_fence(rng, inside, join),
+        where=draw_where(rng),
+        columns=draw_columns(rng),
+    )
+
+
 def _comparing(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Boxes of fixes that are enlarged, filtered and compared, fix by fix or as a condition of other kinds."""
     below = rng.choice(
@@ -200,8 +219,9 @@ _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "windows": _windows,
     "counting": _counts,
     "frames": _frames,
+    "fences": _fences,
     "comparing": _comparing,
 }
 
 KINDS = tuple(_MAKE)
-"""The kinds of plans: `fixes` are judged fix by fix, all others at ticks."""
+"""The kinds of plans: `fixes` and `fences` are judged fix by fix, most others at ticks."""

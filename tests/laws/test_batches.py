@@ -21,9 +21,10 @@ from st_common.operators.stages import step
 from st_common.operators.state import State
 from st_common.query.plan import Plan
 from st_common.testing.effort import tries
-from st_common.testing.laws import ShapelyLayer, in_row_order, run_steps
+from st_common.testing.laws import in_row_order, run_steps
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.oracle import Control, Fix, Rules
+from st_common.testing.shapely_layer import ShapelyLayer
 from st_common.testing.strategies import cases, segmentations
 
 

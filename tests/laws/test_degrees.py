@@ -21,6 +21,7 @@ from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.globe import distances, neighbourhood, track
 from st_common.testing.laws import assert_alike, holds, run_course, told, told_by_oracle
+from st_common.testing.random_fences import draw_fence
 from st_common.testing.random_grid import FOCALS, STREAM
 from st_common.testing.strategies import case_of, courses
 
@@ -167,6 +168,30 @@ def test_among_near_places_caches_and_restarts_tell_what_brute_force_tells(seed,
     case = on_degrees(seed, here.places, lambda rng: near_plan(rng, here))
     margins = [0.0, *(share * here.reach_m for share in (0.05, 0.5, 1.0, 20.0))]
     holds(case, data.draw(courses(len(case.rows), margins=margins, shards=(1, 1, 3))))
+
+
+def fence_plan(rng, here):
+    """A fence around one of the places: its radius, also with the hysteresis, lies between the distances of places."""
+    x, y = rng.choice(here.places)
+    radius, wider = sorted(rng.choices(here.radii, k=2))
+    fence = replace(
+        draw_fence(rng, inside=None, join=None), hysteresis_m=wider - radius
+    )
+    return Plan(
+        stream=STREAM,
+        inside=Circle(x=x, y=y, radius_m=radius),
+        fence=fence,
+        where=rng.choice((None, None, "NOT free")),
+    )
+
+
+@pytest.mark.spec("X3", "G5", "X1")
+@tries(20)
+@given(st.integers(0, (1 << 48) - 1), st.data())
+def test_fences_on_the_globe_tell_what_brute_force_tells(seed, data):
+    here = neighbourhood(Random(seed))
+    case = on_degrees(seed, here.places, lambda rng: fence_plan(rng, here))
+    holds(case, data.draw(courses(len(case.rows), shards=(1, 3))))
 
 
 RANGES = (

@@ -17,6 +17,7 @@ from st_common.query.builder import QueryBuilder, query
 from st_common.query.builder.replay import rebuilt
 from st_common.query.checks import complaints
 from st_common.query.comparing import Compare, Transform
+from st_common.query.fence import Debounce, Fence
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
@@ -180,6 +181,8 @@ def aggregates(draw: st.DrawFn, partner: bool) -> Aggregate:
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     join = draw(st.none() | layers)
+    if draw(st.integers(0, 5)) == 0:
+        return draw(fenced())
     plan = Plan(
         stream=draw(names),
         inside=draw(st.none() | still | moving),
@@ -194,6 +197,40 @@ def plans(draw: st.DrawFn) -> Plan:
     )
     assume(not list(complaints(plan, ANY)))
     return plan
+
+
+debounces = st.builds(
+    Debounce,
+    fixes=st.integers(1, 99),
+    seconds=st.just(0.0) | st.floats(1e-3, 1e6),
+)
+events = st.lists(
+    st.sampled_from(("enter", "exit", "inside", "cross")), min_size=1, unique=True
+).map(tuple)
+
+
+@st.composite
+def fenced(draw: st.DrawFn) -> Plan:
+    asked = draw(events)
+    dwell_s = draw(st.none() | st.floats(1e-3, 1e6))
+    fence = Fence(
+        events=asked if dwell_s is None else (*asked, "dwell"),
+        dwell_s=dwell_s,
+        enter_after=draw(debounces),
+        exit_after=draw(debounces),
+        hysteresis_m=draw(lengths),
+        max_gap_s=draw(st.none() | st.floats(1e-3, 1e6)),
+    )
+    join = draw(st.none() | layers.filter(lambda one: one.predicate != "equals"))
+    columns = draw(st.just(()) | st.tuples(st.tuples(texts, expressions)))
+    return Plan(
+        stream=draw(names),
+        inside=draw(still) if join is None else None,
+        join=join,
+        fence=fence,
+        where=draw(st.none() | conditions),
+        columns=columns,
+    )
 
 
 @st.composite

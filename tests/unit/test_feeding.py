@@ -20,6 +20,7 @@ from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.errors import ConfigError, QueryError
 from st_common.home import Home
+from st_common.query.fence import Fence
 from st_common.query.plan import Aggregate, Box, Plan
 from st_common.query.registry import drop
 from st_common.serving.answers import answer
@@ -241,6 +242,11 @@ def test_a_killed_feeder_repeats_and_loses_nothing(home):
     ("plan", "settings", "message"),
     [
         (Plan(stream="cars", inside=ZONE), {}, "gives no stream"),
+        (
+            Plan(stream="cars", inside=ZONE, fence=Fence(events=("exit",))),
+            {},
+            "is a fence",
+        ),
         (
             Plan(stream="cars", aggregate=Aggregate(function="count"), emit="istream"),
             {},

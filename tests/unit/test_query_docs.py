@@ -12,6 +12,7 @@ from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.query.area_store import HomeAreas
+from st_common.query.fence import Debounce, Fence
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.lookup import queries
 from st_common.query.lowering.functions import FUNCTIONS
@@ -93,6 +94,13 @@ def test_the_examples_are_registered_in_the_order_of_the_page(home: Home):
     assert said == {field.name for field in fields(Plan)}
     assert plans["near_a_reef"].join.distance_m == 926.0
     assert plans["centre"].inside.minx == -8.62
+    assert plans["depot"].fence == Fence(
+        events=("enter", "exit", "dwell"),
+        dwell_s=300.0,
+        enter_after=Debounce(fixes=2),
+        exit_after=Debounce(fixes=2),
+        hysteresis_m=50.0,
+    )
     assert plans["near_me"].inside == MovingCircle(focal="car7", radius_m=500.0)
     assert plans["city_park"].inside is not None
     assert {type(each).__name__ for one in outcomes for each in one.shown} == {

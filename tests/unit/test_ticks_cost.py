@@ -17,8 +17,9 @@ from st_common.query.neighbours import Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan
 from st_common.query.region import Box, MovingCircle
 from st_common.testing.by_hand import end, fix, log, register
-from st_common.testing.laws import ShapelyLayer, run_steps
+from st_common.testing.laws import run_steps
 from st_common.testing.oracle import Feature, Rules
+from st_common.testing.shapely_layer import ShapelyLayer
 from st_common.testing.strategies import Case, Segmentation
 
 MB = 1 << 20

@@ -21,6 +21,7 @@ which add up. BBoxDB's words, and what they are here:
 """
 
 from st_common.query.builder.answering import AnswerSteps
+from st_common.query.builder.fencing import FenceSteps
 from st_common.query.builder.framing import FrameSteps
 from st_common.query.builder.joining import Joining, JoinSteps
 from st_common.query.builder.placing import PlaceSteps
@@ -40,7 +41,9 @@ __all__ = [
 ]
 
 
-class QueryBuilder(RangeSteps, PlaceSteps, FrameSteps, JoinSteps, AnswerSteps):
+class QueryBuilder(
+    RangeSteps, PlaceSteps, FenceSteps, FrameSteps, JoinSteps, AnswerSteps
+):
     """A query as far as it is built; `query(stream)` begins one."""
 
     __slots__ = ()

@@ -10,6 +10,7 @@ from st_common.query.builder.refusing import refuse_unless, told_by
 from st_common.query.frame import Extent
 from st_common.query.grammar.nodes import Quantity
 from st_common.query.lowering import quantity
+from st_common.query.lowering.options import FIXES, MOST_FIXES
 from st_common.query.problem import did_you_mean
 from st_common.units import METRES, SECONDS, TUPLES, domain_of
 
@@ -49,12 +50,35 @@ def metres_of(value: Amount, what: str, step: str) -> float:
 
 
 def seconds_of(value: Amount, what: str, step: str) -> float:
-    """A time above 0 in seconds: a number is seconds, a text says its unit."""
+    """How long a window lasts, in seconds above 0: a number is seconds, a text says its unit."""
+    part = _in_seconds(value, what, step)
+    with told_by(step):
+        return quantity.seconds(part)
+
+
+def duration_of(value: Amount, what: str, step: str) -> float:
+    """How long anything else lasts, in seconds above 0: a number is seconds, a text says its unit."""
+    part = _in_seconds(value, what, step)
+    with told_by(step):
+        return quantity.duration(part, what)
+
+
+def _in_seconds(value: Amount, what: str, step: str) -> Quantity:
     part = _read(value, what, step)
     if part.args.get("unit") is None:
         part.set("unit", exp.to_identifier("s"))
+    return part
+
+
+def fixes_of(value: Amount, step: str) -> int | None:
+    """The number of a text such as "2 fixes"; None for another unit."""
+    part = _read(value, "a row of fixes", step)
+    unit = part.args.get("unit")
+    if unit is None or unit.name.lower() not in FIXES:
+        return None
+    part.set("unit", None)
     with told_by(step):
-        return quantity.seconds(part)
+        return quantity.whole(part, "a number of fixes", MOST_FIXES)
 
 
 def rows_of(value: Amount, step: str) -> int | None:

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 from st_common.errors import QueryError
 from st_common.query.builder import QueryBuilder, query
+from st_common.query.builder.fencing import InARow
 from st_common.query.comparing import Transform
+from st_common.query.fence import Debounce
 from st_common.query.frame import Extent
 from st_common.query.grammar.words import quoted
 from st_common.query.neighbours import GroupNearest, Place, ReverseNearest
@@ -112,6 +114,24 @@ def _extent(extent: Extent) -> str:
     return f"{int(amount) if extent.by == 'rows' and amount.is_integer() else repr(amount)} {_UNITS[extent.by]}"
 
 
+def _fence(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    fence = plan.fence
+    if fence is None:
+        return builder
+    return builder.detect(
+        *[event for event in fence.events if event != "dwell"],
+        dwell=fence.dwell_s,
+        enter_after=_in_a_row(fence.enter_after),
+        exit_after=_in_a_row(fence.exit_after),
+        hysteresis=fence.hysteresis_m,
+        max_gap=fence.max_gap_s,
+    )
+
+
+def _in_a_row(debounce: Debounce) -> InARow:
+    return (debounce.fixes, debounce.seconds) if debounce.seconds else debounce.fixes
+
+
 def _window(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     if plan.window is None:
         return builder
@@ -197,6 +217,7 @@ _REPLAYS: dict[str, Callable[[QueryBuilder, Plan], QueryBuilder]] = {
     "pairs": _pairs,
     "where": _where,
     "frame": _frame,
+    "fence": _fence,
     "window": _window,
     "transforms": _transforms,
     "compare": _compare,

@@ -1,4 +1,4 @@
-"""The clauses that are ours: INSIDE, KNN, WINDOW, COMPARE WITH, USING, EMIT and WITH, as a part of the parser."""
+"""The clauses that are ours, as a part of the parser: INSIDE, KNN, DETECT, WINDOW, COMPARE WITH, USING, EMIT, WITH."""
 
 from collections.abc import Callable, Collection
 from typing import NoReturn, TypeVar
@@ -9,6 +9,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from st_common.query.grammar import words
 from st_common.query.grammar.nodes import (
     Comparing,
+    Detect,
+    Detected,
     Emit,
     Inside,
     Knn,
@@ -22,6 +24,7 @@ from st_common.query.grammar.nodes import (
 from st_common.query.problem import did_you_mean
 
 EMITS = ("CHANGES", "EVERY")
+EVENTS = ("ENTER", "EXIT", "INSIDE", "OUTSIDE", "CROSS", "DWELL")
 KNNS = {words.KNN: "nearest", words.REVERSE_KNN: "reverse", words.GROUP_KNN: "group"}
 _NO_TOKEN = Token(TokenType.SENTINEL, "")
 NUMBER_STARTS = (TokenType.NUMBER, TokenType.DOT, TokenType.DASH, TokenType.PLUS)
@@ -186,6 +189,27 @@ class ClauseParser(parser.Parser):
             self._expected("a unit such as min, or TUPLES")
         return self.expression(Lasting(this=quantity))
 
+    def _parse_detect(self) -> exp.Expr:
+        self._advance()
+        events = [self._located(self._parse_detected)]
+        while self._match(TokenType.COMMA):
+            events.append(self._located(self._parse_detected))
+        return self.expression(Detect(expressions=events))
+
+    def _parse_detected(self) -> exp.Expr:
+        """One event; DWELL says how long a visit lasts then."""
+        if not self._match_texts(EVENTS):
+            self._expected(f"{', '.join(EVENTS[:-1])} or {EVENTS[-1]}", EVENTS)
+        name = exp.Var(this=self._prev.text.lower()).update_positions(self._prev)
+        if name.name != "dwell":
+            return self.expression(Detected(this=name))
+        if self._curr.token_type not in NUMBER_STARTS:
+            self._expected("how long a visit lasts, such as 5 min")
+        quantity = self._parse_quantity()
+        if quantity.args.get("unit") is None:
+            self._expected("a unit such as min")
+        return self.expression(Detected(this=name, expression=quantity))
+
     def _parse_compare(self) -> exp.Expr:
         self._advance()
         negative = self._match(TokenType.NOT)
@@ -242,6 +266,17 @@ class ClauseParser(parser.Parser):
         name = self._parse_name("the name of an option")
         if not self._match(TokenType.EQ):
             self._expected("'='")
+        if self._curr.token_type in NUMBER_STARTS:
+            return self.expression(exp.EQ(this=name, expression=self._parse_amounts()))
         if self._curr.token_type != TokenType.STRING:
-            self._expected("a text in single quotes")
+            self._expected("a text in single quotes, or a number with its unit")
         return self.expression(exp.EQ(this=name, expression=self._parse_part(1)))
+
+    def _parse_amounts(self) -> exp.Expr:
+        """One quantity, or several without a comma between them: `2 fixes 10 s`."""
+        amounts = [self._parse_quantity()]
+        while self._curr.token_type in NUMBER_STARTS:
+            amounts.append(self._parse_quantity())
+        if len(amounts) == 1:
+            return amounts[0]
+        return self.expression(exp.Tuple(expressions=amounts))

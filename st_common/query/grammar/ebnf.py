@@ -66,12 +66,14 @@ spatial ::= ( 'ST_Intersects' | 'ST_Within' | 'ST_Contains' ) '(' name ',' name 
     | 'ST_DWithin' '(' name ',' name ',' NUMBER length ')'
 """,
     "Clauses": """
-clause ::= where | inside | knn | group | window_of_members | compare | using | emit | options
+clause ::= where | inside | knn | detect | group | window_of_members | compare | using | emit | options
 where ::= 'WHERE' expression
 inside ::= ( 'INSIDE' | 'GPAC-IN' ) ( region | moving )
 knn ::= ( 'KNN' | 'GPAC-KNN' ) '(' ( NUMBER ',' point | moves ',' NUMBER ',' object ) ')'
     | 'REVERSE' 'KNN' '(' ( point | moves ',' object ) ')'
     | 'GROUP' 'KNN' '(' NUMBER ',' ( 'SUM' | 'MAX' | 'MIN' ) ( ',' '(' ( point | moves ',' object ) ')' )+ ')'
+detect ::= 'DETECT' event ( ',' event )*
+event ::= 'ENTER' | 'EXIT' | 'INSIDE' | 'OUTSIDE' | 'CROSS' | 'DWELL' NUMBER time
 group ::= 'GROUP' 'BY' expression
 window_of_members ::= 'WINDOW' NUMBER ( time | 'TUPLES' )
 compare ::= 'COMPARE' 'WITH' 'NOT'? box
@@ -83,7 +85,12 @@ step ::= 'enlarge' '(' NUMBER length ')'
     | 'filter' '(' STRING ( ',' STRING )? ')'
 emit ::= 'EMIT' ( 'CHANGES' | 'EVERY' ) ( 'WITH' 'VALID' 'UNTIL' )?
 options ::= 'WITH' '(' option ( ',' option )* ')'
-option ::= ( 'plan' | 'windows' | 'origin' ) '=' STRING | 'min_step' '=' EXTENT
+option ::= ( 'plan' | 'windows' | 'origin' ) '=' STRING
+    | ( 'min_step' | 'hysteresis' ) '=' ( EXTENT | NUMBER length )
+    | 'max_gap' '=' ( EXTENT | NUMBER time )
+    | ( 'enter_after' | 'exit_after' ) '=' ( EXTENT | in_a_row )
+in_a_row ::= fixes ( NUMBER time )? | NUMBER time fixes?
+fixes ::= NUMBER ( 'fix' | 'fixes' )
 """,
     "Regions": """
 region ::= box ( 'CROSSING' '180' )? | circle | WKT | area | 'FEATURE' '(' layer ',' STRING ')'

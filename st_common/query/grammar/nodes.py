@@ -13,6 +13,8 @@ Op = Literal[
 Span = tuple[int, int]
 INCOMPLETE = "incomplete"  # in the meta of a SELECT of which something that other clauses lean on was refused
 
+REFUSED = "refused"  # there, too: the first words of the clauses that were refused
+
 
 class Refused(ParseError):  # noqa: N818 - not an error for people: it becomes a Problem
     """What is refused: a message, a hint, and the offsets (start, end) of the place."""
@@ -86,6 +88,18 @@ class Inside(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "form": True}
 
 
+class Detect(exp.Expression):
+    """DETECT expressions, each an event."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
+class Detected(exp.Expression):
+    """ENTER, EXIT and so on (this), of DWELL with a quantity of time."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": False}
+
+
 class Comparing(exp.Expression):
     """COMPARE WITH (expressions), or COMPARE WITH NOT (expressions)."""
 
@@ -129,7 +143,7 @@ class Emit(exp.Expression):
 
 
 class Options(exp.Expression):
-    """WITH (name = 'text', ...)."""
+    """WITH (name = 'text', name = quantity, ...); several quantities of one option are a tuple."""
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
 
@@ -161,6 +175,8 @@ _LOCATED = (
     Inside,
     Knn,
     Lasting,
+    Detect,
+    Detected,
     Emit,
     Options,
     Bracket,

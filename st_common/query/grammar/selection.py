@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from st_common.query.grammar import words
 from st_common.query.grammar.expressions import ExpressionParser
-from st_common.query.grammar.nodes import INCOMPLETE, Refused
+from st_common.query.grammar.nodes import INCOMPLETE, REFUSED, Refused
 from st_common.units import METRES, SECONDS, SPEEDS
 
 STREAMS = ("ISTREAM", "DSTREAM", "RSTREAM")
@@ -20,6 +20,7 @@ _CLAUSES = (
     "WHERE",
     "INSIDE",
     "KNN",
+    "DETECT",
     "GROUP BY",
     "WINDOW",
     "COMPARE WITH",
@@ -33,6 +34,7 @@ _ALONE = frozenset(
         words.KNN,
         words.REVERSE_KNN,
         words.GROUP_KNN,
+        words.DETECT,
         TokenType.WINDOW,
         words.COMPARE,
         words.USING,
@@ -51,6 +53,7 @@ class SelectionParser(ExpressionParser):
         words.KNN: lambda self: ("knn", self._located(self._parse_knn)),
         words.REVERSE_KNN: lambda self: ("knn", self._located(self._parse_knn)),
         words.GROUP_KNN: lambda self: ("knn", self._located(self._parse_knn)),
+        words.DETECT: lambda self: ("detect", self._located(self._parse_detect)),
         TokenType.GROUP_BY: lambda self: ("group", self._parse_grouping()),
         TokenType.WINDOW: lambda self: ("window", self._located(self._parse_lasting)),
         words.COMPARE: lambda self: ("compare", self._located(self._parse_compare)),
@@ -124,6 +127,7 @@ class SelectionParser(ExpressionParser):
             parse(select)
         except Refused as refused:
             self.refusals.append(refused)
+            select.meta.setdefault(REFUSED, set()).add(first.text.upper())
             if first.token_type not in _ALONE:
                 select.meta[INCOMPLETE] = True
             ends = self._curr.token_type in self.STATEMENT_PARSERS

@@ -19,6 +19,7 @@ INSIDE, KNN, REVERSE_KNN, GROUP_KNN = (
     TokenType.VOLUME,
 )
 EMIT, COMPARE, USING = TokenType.POOL, TokenType.SUMMARIZE, TokenType.USING
+DETECT = TokenType.RULE
 
 _OURS = {
     "REGISTER": REGISTER,
@@ -30,6 +31,7 @@ _OURS = {
     "GPAC - KNN": KNN,
     "REVERSE KNN": REVERSE_KNN,
     "GROUP KNN": GROUP_KNN,
+    "DETECT": DETECT,
     "EMIT": EMIT,
     "COMPARE WITH": COMPARE,
 }

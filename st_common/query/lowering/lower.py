@@ -18,6 +18,7 @@ from st_common.query.grammar.nodes import (
 from st_common.query.lowering.comparing import compare_of, transforms_of
 from st_common.query.lowering.condition import conditions_of, parts_of
 from st_common.query.lowering.expression import Term
+from st_common.query.lowering.fence import fence_of
 from st_common.query.lowering.frame import frame_of, refuse_windows
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.join import layer_join_of, pair_join_of
@@ -35,6 +36,7 @@ _CLAUSES = (
     "group",
     "inside",
     "knn",
+    "detect",
     "window",
     "compare",
     "using",
@@ -82,7 +84,7 @@ def _alone(
     select: exp.Expr, source: exp.Expr, areas: Areas, gathered: Gathered
 ) -> dict[str, Any]:
     """The fields of a plan that need no names of columns; each clause is read by itself."""
-    inside, knn, window, compare, using, emit, options = (
+    inside, knn, _, window, compare, using, emit, options = (
         select.args.get(key) for key in _CLAUSES[2:]
     )
     attempt = gathered.attempt
@@ -92,6 +94,7 @@ def _alone(
         "neighbours": attempt(lambda: neighbours_of(knn), None) if knn else None,
         "window": attempt(lambda: _window(window), None) if window else None,
         "frame": frame_of(source.args.get("windows") or (), chosen, areas, gathered),
+        "fence": fence_of(select, chosen, gathered),
         "transforms": transforms_of(using, gathered) if using else (),
         "compare": attempt(lambda: compare_of(compare), None) if compare else None,
         "valid_until": bool(emit and emit.args.get("valid_until")),

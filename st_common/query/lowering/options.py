@@ -1,30 +1,39 @@
-"""WITH (...): in which order a query is carried out, and how its windows are counted."""
+"""WITH (...): how a query is carried out, how its windows are counted, what a fence takes for a crossing."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import get_args
 
 from sqlglot import exp
 
-from st_common.query.grammar.nodes import Options, Refused, Span, span_of
+from st_common.query.fence import Debounce
+from st_common.query.grammar.nodes import Options, Quantity, Refused, Span, span_of
 from st_common.query.grammar.sources import extent_in
 from st_common.query.lowering.gathered import Gathered
-from st_common.query.lowering.quantity import metres, moment
+from st_common.query.lowering.quantity import duration, metres, moment, whole
 from st_common.query.plan import Order
 from st_common.query.problem import did_you_mean
+
+FIXES = ("fix", "fixes")
+MOST_FIXES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What WITH says; `of_windows` is where the first option about windows stands."""
+    """What WITH says; `of_windows` and `of_fence` are where the first option about windows, or about DETECT, stands."""
 
     order: Order = "auto"
     full: bool = False
     min_step_m: float = 0.0
     origin_s: float = 0.0
+    enter_after: Debounce = field(default_factory=Debounce)
+    exit_after: Debounce = field(default_factory=Debounce)
+    hysteresis_m: float = 0.0
+    max_gap_s: float | None = None
     of_windows: Span | None = None
+    of_fence: Span | None = None
 
 
 def options_of(options: Options | None, gathered: Gathered) -> Chosen:
@@ -37,7 +46,7 @@ def options_of(options: Options | None, gathered: Gathered) -> Chosen:
 
 
 def _with(option: exp.Expr, chosen: Chosen, seen: set[str]) -> Chosen:
-    name, text = option.this, option.expression
+    name = option.this
     word = name.name.lower()
     if word not in _OPTIONS:
         hint = did_you_mean(name.name, _OPTIONS) or f"one of {', '.join(_OPTIONS)}"
@@ -45,56 +54,118 @@ def _with(option: exp.Expr, chosen: Chosen, seen: set[str]) -> Chosen:
     if word in seen:
         raise Refused(f"there is a {word} already", span_of(name))
     seen.add(word)
-    made = _OPTIONS[word](chosen, text)
-    return (
-        made
-        if word == "plan" or made.of_windows
-        else replace(made, of_windows=span_of(option))
+    made = _OPTIONS[word](chosen, option.expression)
+    if word in _OF_WINDOWS and made.of_windows is None:
+        return replace(made, of_windows=span_of(option))
+    if word in _OF_FENCE and made.of_fence is None:
+        return replace(made, of_fence=span_of(option))
+    return made
+
+
+def _text(value: exp.Expr) -> str:
+    """The text of an option that is no quantity."""
+    if not isinstance(value, exp.Literal):
+        raise Refused("expected a text in single quotes", span_of(value))
+    return str(value.this)
+
+
+def _amounts(value: exp.Expr, what: str, like: str) -> Sequence[Quantity]:
+    """The quantities of an option, each with its unit; one alone may stand in quotes: `'10 m'`."""
+    found: Sequence[exp.Expr | None] = [value]
+    if isinstance(value, exp.Tuple):
+        found = value.expressions
+    elif isinstance(value, exp.Literal):
+        found = [extent_in(value.this, span_of(value)[0] + 1)]
+    amounts = [one for one in found if isinstance(one, Quantity) and one.args["unit"]]
+    if len(amounts) < len(found):
+        raise Refused(f"expected {what} with its unit", span_of(value), like)
+    return amounts
+
+
+def _amount(value: exp.Expr, what: str, like: str) -> Quantity:
+    """The one quantity of an option."""
+    first, *others = _amounts(value, what, like)
+    if others:
+        raise Refused(f"expected {what} alone", span_of(value), like)
+    return first
+
+
+def _plan(chosen: Chosen, value: exp.Expr) -> Chosen:
+    known, text = get_args(Order), _text(value)
+    order: Order | None = next((one for one in known if one == text), None)
+    if order is None:
+        hint = did_you_mean(text, known) or f"one of {', '.join(known)}"
+        raise Refused(f"unknown plan {text!r}", span_of(value), hint)
+    return replace(chosen, order=order)
+
+
+def _windows(chosen: Chosen, value: exp.Expr) -> Chosen:
+    text = _text(value)
+    if text not in ("full", "growing"):
+        hint = (
+            did_you_mean(text, ("full", "growing"))
+            or "full: nothing until the whole range is there; growing"
+        )
+        raise Refused(f"unknown way of windows {text!r}", span_of(value), hint)
+    return replace(chosen, full=text == "full")
+
+
+def _min_step(chosen: Chosen, value: exp.Expr) -> Chosen:
+    step = _amount(value, "a distance", "min_step = '10 m'")
+    return replace(chosen, min_step_m=metres(step, "a step"))
+
+
+def _hysteresis(chosen: Chosen, value: exp.Expr) -> Chosen:
+    margin = _amount(value, "a distance", "hysteresis = 30 m")
+    return replace(chosen, hysteresis_m=metres(margin, "a hysteresis"))
+
+
+def _max_gap(chosen: Chosen, value: exp.Expr) -> Chosen:
+    gap = _amount(value, "a time", "max_gap = 60 s")
+    return replace(chosen, max_gap_s=duration(gap, "a gap"))
+
+
+def _enter_after(chosen: Chosen, value: exp.Expr) -> Chosen:
+    return replace(chosen, enter_after=_debounce(value, "enter_after = 2 fixes"))
+
+
+def _exit_after(chosen: Chosen, value: exp.Expr) -> Chosen:
+    return replace(chosen, exit_after=_debounce(value, "exit_after = 2 fixes"))
+
+
+def _debounce(value: exp.Expr, like: str) -> Debounce:
+    """`2 fixes`, `10 s`, or both in any order without a comma."""
+    counted: dict[str, float] = {}
+    for amount in _amounts(value, "a number of fixes or a time", like):
+        of_fixes = amount.args["unit"].name.lower() in FIXES
+        field_name = "fixes" if of_fixes else "seconds"
+        if field_name in counted:
+            raise Refused("expected a number of fixes and a time", span_of(value), like)
+        counted[field_name] = (
+            _fixes(amount) if of_fixes else duration(amount, "a row of fixes", FIXES)
+        )
+    return Debounce(
+        fixes=int(counted.get("fixes", 1)), seconds=counted.get("seconds", 0.0)
     )
 
 
-def _plan(chosen: Chosen, text: exp.Expr) -> Chosen:
-    known = get_args(Order)
-    if text.this not in known:
-        hint = did_you_mean(text.this, known) or f"one of {', '.join(known)}"
-        raise Refused(f"unknown plan {text.this!r}", span_of(text), hint)
-    return replace(chosen, order=text.this)
+def _fixes(amount: Quantity) -> int:
+    number = Quantity(this=amount.this, unit=None)
+    return whole(number, "a number of fixes", MOST_FIXES)
 
 
-def _windows(chosen: Chosen, text: exp.Expr) -> Chosen:
-    if text.this not in ("full", "growing"):
-        hint = (
-            did_you_mean(text.this, ("full", "growing"))
-            or "full: nothing until the whole range is there; growing"
-        )
-        raise Refused(f"unknown way of windows {text.this!r}", span_of(text), hint)
-    return replace(chosen, full=text.this == "full")
-
-
-def _min_step(chosen: Chosen, text: exp.Expr) -> Chosen:
-    start, _ = span_of(text)
-    quantity = extent_in(text.this, start + 1)
-    if quantity is None:
-        raise Refused(
-            f"expected a distance, not {text.this!r}",
-            span_of(text),
-            "min_step = '10 m'",
-        )
-    return replace(chosen, min_step_m=metres(quantity, "a step"))
-
-
-def _origin(chosen: Chosen, text: exp.Expr) -> Chosen:
-    like = "origin = '2026-01-01T00:00:00Z'"
-    since_1970 = extent_in(text.this, span_of(text)[0] + 1)
+def _origin(chosen: Chosen, value: exp.Expr) -> Chosen:
+    like, text = "origin = '2026-01-01T00:00:00Z'", _text(value)
+    since_1970 = extent_in(text, span_of(value)[0] + 1)
     if since_1970 is not None and since_1970.args.get("unit") is not None:
         return replace(chosen, origin_s=moment(since_1970))
     try:
-        when = datetime.fromisoformat(text.this)
+        when = datetime.fromisoformat(text)
     except ValueError:
-        raise Refused(f"{text.this!r} is no time", span_of(text), like) from None
+        raise Refused(f"{text!r} is no time", span_of(value), like) from None
     if when.tzinfo is None:
         raise Refused(
-            "expected a time with its zone", span_of(text), f"{like}: Z is UTC"
+            "expected a time with its zone", span_of(value), f"{like}: Z is UTC"
         )
     since = when - _EPOCH
     return replace(
@@ -112,4 +183,10 @@ _OPTIONS: dict[str, Callable[[Chosen, exp.Expr], Chosen]] = {
     "windows": _windows,
     "min_step": _min_step,
     "origin": _origin,
+    "enter_after": _enter_after,
+    "exit_after": _exit_after,
+    "hysteresis": _hysteresis,
+    "max_gap": _max_gap,
 }
+_OF_WINDOWS = ("windows", "min_step", "origin")
+_OF_FENCE = ("enter_after", "exit_after", "hysteresis", "max_gap")

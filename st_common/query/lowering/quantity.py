@@ -49,12 +49,24 @@ def metres(part: exp.Expr, what: str = "a distance") -> float:
 def seconds(part: Quantity) -> float:
     """A time with its unit, in seconds: above 0."""
     value = _finite(part.this) * _factor(part, "time", more=TUPLES)
-    if not _LEAST <= value <= _LONGEST_S:
+    return _lasting(value, part, "a window")
+
+
+def duration(part: Quantity, what: str, more: Sequence[str] = ()) -> float:
+    """How long `what` lasts, in seconds: above 0, with its unit; `more` are units that could stand there as well."""
+    if part.args.get("unit") is None:
+        raise Refused("expected a time with its unit", span_of(part), "such as 5 min")
+    return _lasting(_finite(part.this) * _factor(part, "time", more), part, what)
+
+
+def _lasting(seconds: float, part: Quantity, what: str) -> float:
+    """The seconds, where they are such that microseconds of them fit into an int64."""
+    if not _LEAST <= seconds <= _LONGEST_S:
         raise Refused(
-            "a window is at least a microsecond and at most a hundred years",
+            f"{what} is at least a microsecond and at most a hundred years",
             span_of(part),
         )
-    return value
+    return seconds
 
 
 def moment(part: Quantity) -> float:
@@ -92,7 +104,7 @@ def _factor(part: exp.Expr, domain: Domain, more: Sequence[str] = ()) -> float:
     known = METRES if domain == "space" else SECONDS
     if unit.name.lower() in known:
         return known[unit.name.lower()]
-    listed = f"one of {SHOWN[domain]}{', or TUPLES' if more else ''}"
+    listed = f"one of {SHOWN[domain]}{f', or {more[-1].upper()}' if more else ''}"
     other = domain_of(unit.name)
     if other is not None:
         message = f"expected {WHAT[domain]}, and {unit.name!r} is a unit of {WHAT[other].removeprefix('a ')}"

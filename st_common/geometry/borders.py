@@ -1,0 +1,148 @@
+"""How far points are from regions that stand still, and which segments meet them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import shapely
+
+from st_common.geometry.circles import circle_boxes
+from st_common.geometry.longitudes import turned
+from st_common.geometry.near import Outlines, near, outlines, squared_gaps
+from st_common.geometry.space import Space
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Shapes = npt.NDArray[np.object_]
+Pairs = tuple[Ints, Ints]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """Straight ways between two places each, float64[n]; on degrees the short way around."""
+
+    ax: Floats
+    ay: Floats
+    bx: Floats
+    by: Floats
+
+    def __len__(self) -> int:
+        return len(self.ax)
+
+    def take(self, index: Ints | slice) -> "Segments":
+        """Some of the segments, by place."""
+        return Segments(
+            ax=self.ax[index], ay=self.ay[index], bx=self.bx[index], by=self.by[index]
+        )
+
+    def lines(self, space: Space) -> tuple[Ints, Shapes]:
+        """The segments as lines, and whose each line is: one that goes beyond 180 degrees has a second, a turn away."""
+        way = self.bx - self.ax
+        short = space.shortest(way)
+        bx = np.where(short == way, self.bx, self.bx + (short - way))
+        beyond = space.reaching_across(bx, 0.0)
+        shift = turned(bx[beyond]) - bx[beyond]
+        first = np.stack([self.ax, self.ay, bx, self.by], axis=1)
+        second = first[beyond]
+        second[:, 0::2] += shift[:, None]
+        ends = np.concatenate([first, second]).reshape(-1, 2, 2)
+        whose = np.concatenate([np.arange(len(first), dtype=np.int64), beyond])
+        return whose, np.array(shapely.linestrings(ends), object)
+
+
+class Areas:
+    """Polygons whose borders are looked at, in the order in which they are given.
+
+    Args:
+        shapes: polygons or multipolygons (or anything else that has an outline), in the points' coordinates.
+        space: what coordinates mean.
+    """
+
+    __slots__ = ("_outlines", "_space", "_tree")
+
+    def __init__(self, shapes: Shapes, *, space: Space) -> None:
+        self._space = space
+        self._outlines: Outlines = outlines(shapes)
+        self._tree = shapely.STRtree(shapes)
+
+    def near(self, which: Ints, x: Floats, y: Floats, distance_m: Floats) -> Bools:
+        """For each pair of a polygon and a point outside it whether the point is so near to it; bool[n].
+
+        Distances are in metres, of planes in their unit, and closed; right as those of `near.near`.
+        """
+        found = np.zeros(len(which), bool)
+        for distance in np.unique(distance_m).tolist():  # as many as fences differ in
+            mine = np.flatnonzero(distance_m == distance)
+            found[mine] = self._near(which[mine], x[mine], y[mine], distance)
+        return found
+
+    def _near(self, which: Ints, x: Floats, y: Floats, distance: float) -> Bools:
+        found = near(self._outlines, which, x, y, distance, space=self._space)
+        reach, _ = self._space.reach(y, distance)
+        beyond = self._space.reaching_across(x, reach)
+        if len(beyond):
+            found[beyond] |= near(
+                self._outlines,
+                which[beyond],
+                turned(x[beyond]),
+                y[beyond],
+                distance,
+                space=self._space,
+            )
+        return found
+
+    def met_by(self, segments: Segments) -> Pairs:
+        """All pairs of a segment and a polygon that have a point in common, sorted; each once."""
+        line, lines = segments.lines(self._space)
+        at, area = self._tree.query(lines, predicate="intersects")
+        return each_once(line[at], area)
+
+
+class Circles:
+    """Circles whose borders are looked at, in the order in which they are given.
+
+    Args:
+        x: float64[n], centres: longitude in degrees or a planar coordinate.
+        y: float64[n].
+        radius_m: float64[n], metres; for planar coordinates, their unit.
+        space: what coordinates mean.
+    """
+
+    __slots__ = ("_circle", "_radius_m", "_space", "_tree", "_x", "_y")
+
+    def __init__(self, x: Floats, y: Floats, radius_m: Floats, *, space: Space) -> None:
+        self._x, self._y, self._radius_m = x, y, radius_m
+        self._space = space
+        boxes, self._circle = circle_boxes(x, y, radius_m, space=space)
+        boxes = np.clip(boxes, -1e300, 1e300)  # one around a pole is endless
+        shapes: Shapes = np.array(shapely.box(*boxes.T), object)
+        self._tree = shapely.STRtree(shapes)
+
+    def met_by(self, segments: Segments) -> Pairs:
+        """All pairs of a segment and a circle that have a point in common, sorted; each once.
+
+        On degrees in the plane that touches the globe at the centre: right to 0.2 % for circles of some kilometres.
+        """
+        line, lines = segments.lines(self._space)
+        at, box = self._tree.query(lines, predicate="intersects")
+        circle = self._circle[box]
+        ends = shapely.get_coordinates(lines[at]).reshape(-1, 4).T
+        gap2 = self._squared_gaps(ends, circle)
+        meets = gap2 <= self._radius_m[circle] ** 2
+        return each_once(line[at[meets]], circle[meets])
+
+    def _squared_gaps(self, ends: Floats, circle: Ints) -> Floats:
+        """The squared distance of each segment from the centre of its circle, in metres or units of the plane."""
+        x, y = self._x[circle], self._y[circle]
+        way = (ends[0] + ends[2]) / 2 - x
+        x = x + (way - self._space.shortest(way))  # a turn away where that is nearer
+        return squared_gaps(ends, x, y, *self._space.scale(y))
+
+
+def each_once(one: Ints, other: Ints) -> Pairs:
+    """Pairs of numbers sorted, each once."""
+    if not len(one):
+        return one.astype(np.int64), other.astype(np.int64)
+    pairs = np.unique(np.stack([one, other], axis=1), axis=0)
+    return pairs[:, 0], pairs[:, 1]

@@ -1,0 +1,58 @@
+"""DETECT: which events at a border a query tells of, and the options that say what counts as a crossing (SPEC X3)."""
+
+from functools import partial
+
+from sqlglot import exp
+
+from st_common.query.fence import EVENTS, Event, Fence
+from st_common.query.grammar.nodes import (
+    REFUSED,
+    Detect,
+    Detected,
+    Refused,
+    Span,
+    span_of,
+)
+from st_common.query.lowering.gathered import Gathered
+from st_common.query.lowering.options import Chosen
+from st_common.query.lowering.quantity import duration
+
+
+def fence_of(select: exp.Expr, chosen: Chosen, gathered: Gathered) -> Fence | None:
+    """The fence of DETECT and its options; None without one. An event that is wrong is gathered."""
+    detect: Detect | None = select.args.get("detect")
+    if detect is None:
+        if "DETECT" not in select.meta.get(REFUSED, ()):
+            _refuse_options(chosen.of_fence, gathered)
+        return None
+    seen: dict[Event, float | None] = {}
+    for one in detect.expressions:
+        gathered.attempt(partial(_detect, one, seen), None)
+    return Fence(
+        events=tuple(seen),
+        dwell_s=seen.get("dwell"),
+        enter_after=chosen.enter_after,
+        exit_after=chosen.exit_after,
+        hysteresis_m=chosen.hysteresis_m,
+        max_gap_s=chosen.max_gap_s,
+    )
+
+
+def _refuse_options(span: Span | None, gathered: Gathered) -> None:
+    """An option of DETECT that stands in a query without one."""
+    if span is None:
+        return
+    message = "this is an option of DETECT, and there is none"
+    gathered.found.append(Refused(message, span, "INSIDE region DETECT ENTER, EXIT"))
+
+
+def _detect(one: Detected, seen: dict[Event, float | None]) -> None:
+    """Takes an event, with how long a visit lasts where it is DWELL."""
+    name = next(event for event in EVENTS if event == one.this.name)
+    if name in seen:
+        hint = "register one query for each time" if name == "dwell" else ""
+        raise Refused(f"{name.upper()} stands there twice", span_of(one), hint)
+    seen[name] = None  # also where its time is wrong: only that is told
+    lasting = one.args.get("expression")
+    if lasting is not None:
+        seen[name] = duration(lasting, "a visit")

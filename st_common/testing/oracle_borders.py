@@ -1,0 +1,109 @@
+"""Where a fix is as a fence sees it, and whether the way between two fixes passes through (docs/adr/0024)."""
+
+from typing import Literal
+
+import shapely
+from shapely.geometry.base import BaseGeometry
+
+from st_common.query.plan import LayerJoin, Plan
+from st_common.query.region import Area, Box, Circle, Region
+from st_common.testing.oracle_comparing import turns
+from st_common.testing.oracle_expressions import value_of
+from st_common.testing.oracle_readings import (
+    Point,
+    Reading,
+    distance_m,
+    is_within,
+)
+from st_common.testing.oracle_rows import Feature, Rules
+
+Side = Literal["in", "near", "out"]
+Target = Region | Feature
+"""What has the border: a region that stands still, or a feature."""
+
+
+def side_of(plan: Plan, reading: Reading, target: Target, rules: Rules) -> Side:
+    """Whether a fix is in the target, near it, or out; who does not satisfy the condition is out, however near."""
+    if plan.where is not None and value_of(plan.where, reading) is not True:
+        return "out"
+    if _is_in(plan, reading.at, target, rules):
+        return "in"
+    margin = 0.0 if plan.fence is None else plan.fence.hysteresis_m
+    return "near" if margin and _is_near(plan, reading.at, target, rules) else "out"
+
+
+def passes(
+    plan: Plan, before: Reading, reading: Reading, target: Target, rules: Rules
+) -> bool:
+    """Whether the straight way to a fix, on degrees the short one, has a point in the target, or on its border.
+
+    The condition is that of the fix: where it does not satisfy it, there is nothing to pass through.
+    """
+    if plan.where is not None and value_of(plan.where, reading) is not True:
+        return False
+    a, b = before.at, reading.at
+    if rules.geographic and abs(b[0] - a[0]) > 180:
+        b = (b[0] + (360 if b[0] < a[0] else -360), b[1])
+    shifts = (0.0, -360.0, 360.0) if rules.geographic else (0.0,)
+    ways = [shapely.LineString([(a[0] + by, a[1]), (b[0] + by, b[1])]) for by in shifts]
+    if isinstance(target, Circle):
+        centre, far = (target.x, target.y), target.radius_m
+        return any(
+            distance_m(way, *centre, geographic=rules.geographic) <= far for way in ways
+        )
+    return any(way.intersects(_shape(target)) for way in ways)
+
+
+def _is_in(plan: Plan, at: Point, target: Target, rules: Rules) -> bool:
+    if isinstance(target, Circle):
+        centre = target.x, target.y
+        return is_within(at, centre, target.radius_m, geographic=rules.geographic)
+    shape, join = _shape(target), plan.join
+    places = [shapely.Point(turn) for turn in turns(at, 180.0, rules)]
+    if join is not None and join.predicate == "within":
+        return any(place.within(shape) for place in places)
+    if join is not None and join.predicate == "dwithin":
+        return _distance(shape, at, rules) <= join.distance_m
+    return any(shape.intersects(place) for place in places)
+
+
+def _is_near(plan: Plan, at: Point, target: Target, rules: Rules) -> bool:
+    """Whether a place that is not in the target is at most the hysteresis away from it."""
+    margin = _reach(plan.join) + (plan.fence.hysteresis_m if plan.fence else 0.0)
+    if isinstance(target, Circle):
+        centre, far = (target.x, target.y), target.radius_m + margin
+        return is_within(at, centre, far, geographic=rules.geographic)
+    return _distance(_shape(target), at, rules) <= margin
+
+
+def _reach(join: LayerJoin | None) -> float:
+    """How far around a feature its border is: with ST_DWithin the distance, else nothing."""
+    is_wide = join is not None and join.predicate == "dwithin"
+    return join.distance_m if join is not None and is_wide else 0.0
+
+
+def _distance(shape: BaseGeometry, at: Point, rules: Rules) -> float:
+    return min(
+        distance_m(shape, *turn, geographic=rules.geographic)
+        for turn in turns(at, 180.0, rules)
+    )
+
+
+def _shape(target: Target) -> BaseGeometry:
+    if isinstance(target, Feature):
+        return target.geometry
+    if isinstance(target, Area):
+        return shapely.from_wkt(target.wkt)
+    if isinstance(target, Box):
+        return _box(target)
+    raise TypeError(f"{target!r} has no border that stands still")
+
+
+def _box(box: Box) -> BaseGeometry:
+    """The rectangle; one without extent is the line or the point that it is."""
+    corners = [(box.minx, box.miny), (box.maxx, box.maxy)]
+    if box.minx == box.maxx and box.miny == box.maxy:
+        return shapely.Point(corners[0])
+    if box.minx == box.maxx or box.miny == box.maxy:
+        return shapely.LineString(corners)
+    return shapely.box(box.minx, box.miny, box.maxx, box.maxy)

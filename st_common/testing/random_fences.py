@@ -1,0 +1,78 @@
+"""Random fences on the small grid: amounts by which no fix and no way is in doubt by a rounded distance."""
+
+from random import Random
+
+from st_common.query.fence import EVENTS, Debounce, Event, Fence
+from st_common.query.plan import LayerJoin
+from st_common.query.region import Box, Circle, Region
+from st_common.testing.random_grid import LAYER, coordinate, draw_still
+
+_ODD = (0.77, 1.31, 2.73)
+"""Lengths that no point or line of the grid has from another: ways are often slanted, and their distances rounded."""
+_HALVES = (0.5, 1.0, 2.5)
+
+
+def draw_border(rng: Random) -> Region:
+    """A region that stands still; some rectangles are lines or points."""
+    region = draw_still(rng)
+    if isinstance(region, Circle):
+        return Circle(x=coordinate(rng), y=coordinate(rng), radius_m=rng.choice(_ODD))
+    return region
+
+
+def draw_join_by_place(rng: Random) -> LayerJoin:
+    """With the features of a layer, by their shapes."""
+    kinds = rng.choice(((), ("park",), ("park", "road")))
+    predicate = rng.choice(("intersects", "within", "dwithin"))
+    if predicate == "dwithin":
+        return LayerJoin(
+            layer=LAYER,
+            predicate="dwithin",
+            distance_m=rng.choice(_HALVES),
+            kinds=kinds,
+        )
+    return LayerJoin(
+        layer=LAYER,
+        predicate="within" if predicate == "within" else "intersects",
+        kinds=kinds,
+    )
+
+
+def draw_fence(rng: Random, inside: Region | None, join: LayerJoin | None) -> Fence:
+    """Events that make sense there, and options; mostly with an answer."""
+    events = {event for event in EVENTS if rng.random() < 0.5}
+    if rng.random() < 0.6:
+        events |= {"enter", "exit"}
+    if join is not None:
+        events -= {"outside"}
+        events -= {"cross"} if join.predicate == "dwithin" else set()
+    asked: tuple[Event, ...] = tuple(events) or ("enter",)
+    return Fence(
+        events=asked,
+        dwell_s=rng.choice((0.5, 1.0, 2.0, 3.5)) if "dwell" in asked else None,
+        enter_after=_draw_debounce(rng),
+        exit_after=_draw_debounce(rng),
+        hysteresis_m=_draw_hysteresis(rng, inside),
+        max_gap_s=rng.choice((None, None, 0.5, 1.0, 2.5)),
+    )
+
+
+def _draw_debounce(rng: Random) -> Debounce:
+    """Mostly a single fix."""
+    return rng.choice(
+        (
+            Debounce(),
+            Debounce(),
+            Debounce(),
+            Debounce(fixes=2),
+            Debounce(fixes=3),
+            Debounce(seconds=1.0),
+            Debounce(fixes=2, seconds=2.0),
+        )
+    )
+
+
+def _draw_hysteresis(rng: Random, inside: Region | None) -> float:
+    """Some sides of areas are slanted, and circles odd: there no distance is a half."""
+    exact = isinstance(inside, Box) or inside is None
+    return rng.choice((0.0, 0.0, *(_HALVES if exact else _ODD)))

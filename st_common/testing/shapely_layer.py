@@ -1,0 +1,109 @@
+"""A layer that asks shapely about one pair at a time, for laws that are not about the kernel."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import shapely
+from shapely.geometry.base import BaseGeometry
+
+from st_common.geometry.borders import Segments
+from st_common.geometry.enlarged import POINT, Growth
+from st_common.operators.layer import Tags
+from st_common.testing.oracle import Feature
+
+
+class ShapelyLayer:
+    """A layer matched by shapely alone, one pair at a time, for laws that are not about the kernel."""
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        self.features = features
+        self.fids = np.array([feature.fid for feature in features], object)
+
+    def match(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+        within: bool = False,
+        growth: Growth = POINT,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of a point, or of the box around it, and a feature within the distance; planar."""
+        half = (growth.value + growth.metres) / 2
+        pairs = [
+            (i, j)
+            for i, (a, b) in enumerate(zip(x, y, strict=True))
+            for j, feature in enumerate(self.features)
+            if self._is_meant(feature, kinds, tags)
+            and _holds(
+                shapely.box(a - half, b - half, a + half, b + half)
+                if half
+                else shapely.Point(a, b),
+                feature,
+                distance_m,
+                within=within,
+            )
+        ]
+        found = np.array(pairs, np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
+
+    def keyed(
+        self,
+        keys: pa.Array,
+        right: str,
+        *,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of a point and a feature whose `right` (fid, kind or a tag) is the point's key, as text."""
+        pairs = [
+            (i, j)
+            for i, key in enumerate(keys.to_pylist())
+            for j, feature in enumerate(self.features)
+            if self._is_meant(feature, kinds, tags)
+            and key is not None
+            and key == self._value(feature, right)
+        ]
+        found = np.array(pairs, np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
+
+    def crossed(
+        self, ways: Segments, *, kinds: tuple[str, ...] = (), tags: Tags = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of a straight way and a feature that it has a point in common with; planar."""
+        pairs = [
+            (i, j)
+            for i, (a, b, c, d) in enumerate(
+                zip(ways.ax, ways.ay, ways.bx, ways.by, strict=True)
+            )
+            for j, feature in enumerate(self.features)
+            if self._is_meant(feature, kinds, tags)
+            and shapely.LineString([(a, b), (c, d)]).intersects(feature.geometry)
+        ]
+        found = np.array(pairs, np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
+
+    def values(self, column: str) -> pa.Array:
+        """The fid, the kind or a tag of every feature."""
+        return pa.array(
+            [self._value(feature, column) for feature in self.features], pa.string()
+        )
+
+    def _is_meant(self, feature: Feature, kinds: tuple[str, ...], tags: Tags) -> bool:
+        return (not kinds or feature.kind in kinds) and all(
+            self._value(feature, n) == value for n, value in tags
+        )
+
+    def _value(self, feature: Feature, right: str) -> str | None:
+        return {**feature.tags, "fid": feature.fid, "kind": feature.kind}.get(right)
+
+
+def _holds(
+    box: BaseGeometry, feature: Feature, distance_m: float | None, *, within: bool
+) -> bool:
+    if within:
+        return box.within(feature.geometry)
+    return box.distance(feature.geometry) <= (distance_m or 0.0)
