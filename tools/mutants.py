@@ -64,6 +64,19 @@ TESTS: dict[str, tuple[str, ...]] = {
         f"{LAWS}ticks.py::{CACHES}",
     ),
     "operators/frame": (f"{UNIT}spatial_windows.py", WAYS, f"{A_KIND}[frames]"),
+    "operators/fence": (
+        f"{UNIT}fence_machine.py",
+        f"{UNIT}fences.py",
+        f"{UNIT}oracle_fences.py",
+        f"{A_KIND}[fences]",
+        f"{LAWS}degrees.py::test_fences_on_the_globe_tell_what_brute_force_tells",
+    ),
+    "geometry/borders": (
+        f"{UNIT}fences.py",
+        f"{UNIT}oracle_fences.py",
+        f"{A_KIND}[fences]",
+        f"{LAWS}degrees.py::test_fences_on_the_globe_tell_what_brute_force_tells",
+    ),
     "operators/windows": (
         f"{UNIT}oracle_values.py",
         f"{A_KIND}[windows]",

@@ -9,6 +9,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -171,18 +172,56 @@ def test_among_near_places_caches_and_restarts_tell_what_brute_force_tells(seed,
 
 
 def fence_plan(rng, here):
-    """A fence around one of the places: its radius, also with the hysteresis, lies between the distances of places."""
-    x, y = rng.choice(here.places)
-    radius, wider = sorted(rng.choices(here.radii, k=2))
-    fence = replace(
-        draw_fence(rng, inside=None, join=None), hysteresis_m=wider - radius
-    )
+    """A fence around one of the places, or a rectangle among them; where places are near to it is beyond doubt."""
+    region, hysteresis_m = rng.choice((circle_among, rectangle_among))(rng, here)
+    fence = replace(draw_fence(rng, inside=None, join=None), hysteresis_m=hysteresis_m)
     return Plan(
         stream=STREAM,
-        inside=Circle(x=x, y=y, radius_m=radius),
+        inside=region,
         fence=fence,
         where=rng.choice((None, None, "NOT free")),
     )
+
+
+def circle_among(rng, here):
+    """Its radius, also with the hysteresis, lies between the distances of places."""
+    x, y = rng.choice(here.places)
+    radius, wider = sorted(rng.choices(here.radii, k=2))
+    return Circle(x=x, y=y, radius_m=radius), wider - radius
+
+
+def rectangle_among(rng, here):
+    """Its sides lie between the coordinates of places, also across 180 degrees, and so does the hysteresis."""
+    middle = here.places[0][0]
+    easts = sorted((x - middle + 540) % 360 - 180 for x, _ in here.places)
+    souths = sorted(y for _, y in here.places)
+    west, east = (middle + side for side in sides_among(rng, easts))
+    south, north = sides_among(rng, souths)
+    west, east = ((side + 540) % 360 - 180 for side in (west, east))
+    region = (
+        Box(minx=west, miny=south, maxx=east, maxy=north)
+        if west < east
+        else area_across(west, south, east, north)
+    )
+    shape = (
+        shapely.box(west, south, east, north)
+        if west < east
+        else shapely.from_wkt(region.wkt)
+    )
+    far = sorted(
+        min(
+            oracle.distance_m(shape, x + turn, y, geographic=True)
+            for turn in (0, 360, -360)
+        )
+        for x, y in here.places
+    )
+    clear = [(a + b) / 2 for a, b in pairwise(far) if b > 1.05 * a]
+    return region, rng.choice((0.0, *clear))
+
+
+def sides_among(rng, sorted_places):
+    first, second = sorted(rng.sample(range(len(sorted_places) - 1), 2))
+    return [(sorted_places[at] + sorted_places[at + 1]) / 2 for at in (first, second)]
 
 
 @pytest.mark.spec("X3", "G5", "X1")
