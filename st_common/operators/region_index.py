@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from st_common.errors import StateError
 from st_common.geometry.areas import AreaIndex
 from st_common.geometry.circles import CircleIndex
 from st_common.geometry.grid import BoxIndex
 from st_common.geometry.space import Space
 from st_common.query.plan import Region
-from st_common.query.region import Area, Box, Circle
+from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 
 Index = BoxIndex | CircleIndex | AreaIndex
 
@@ -41,9 +42,26 @@ def _areas(areas: list[Area], *, space: Space) -> Index:  # noqa: ARG001 - one s
 _INDEX: dict[type, Callable[..., Index]] = {Box: _boxes, Circle: _circles, Area: _areas}
 
 
+_MOVING: tuple[type, ...] = (MovingBox, MovingCircle)
+
+
 def has_index(kind: type) -> bool:
-    """Whether regions of a type have an index; all others look everywhere."""
-    return kind in _INDEX
+    """Whether regions of a type have an index.
+
+    Those that go with an object have none, for their kind finds what lies in them, nor has no region at all (the type
+    of None): whoever matches by an index looks everywhere for these.
+
+    Raises:
+        StateError: regions of this type are not known here.
+    """
+    if kind in _INDEX:
+        return True
+    if kind is type(None) or kind in _MOVING:
+        return False
+    raise StateError(
+        f"no index for regions of the type {kind.__name__} is known",
+        hint="a newer version of Fairway registered the query: go on with that version",
+    )
 
 
 def index_of(regions: Sequence[Any], *, space: Space) -> Index:
