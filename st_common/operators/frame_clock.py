@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from st_common.operators.agenda import ticks_of, ticks_past
+from st_common.operators.agenda import cut_short, ticks_of, ticks_past
 from st_common.operators.frame_rows import FrameRows
 from st_common.operators.frame_specs import TIME, FrameSpecs
 from st_common.operators.keys import SHIFT
@@ -39,7 +39,11 @@ class FrameClock:
         return self._ages(index, size[frame])
 
     def _ages(self, index: np.ndarray, size: np.ndarray) -> np.ndarray:
-        end = ticks_past(self._rows.ts[index] + size, self._turn.settings.tick_us)
+        """The first ticks after so long; one that an end mark cuts short is at its time."""
+        last, final = self._rows.ts[index] + size, self._turn.final
+        end = ticks_past(last, self._turn.settings.tick_us)
+        if final is not None:
+            end = np.where(last < final.ts, cut_short(end, final), end)
         ages: np.ndarray = np.maximum(end, self._rows.tick[index])
         return ages
 

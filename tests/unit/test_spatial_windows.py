@@ -857,3 +857,18 @@ def test_fixes_of_an_object_that_counts_again_come_back_also_in_another_batch(ev
         by_steps(rows, Rules(), every=every, at_once=1),
     ):
         assert [(c.event_us / 1e6, c.sign, c.fix_us / 1e6) for c in found] == wanted
+
+
+@pytest.mark.spec("W3", "S1")
+@pytest.mark.parametrize(("last", "leaves"), [(7.25, False), (7.75, True), (8.0, True)])
+def test_a_row_that_is_too_old_when_an_end_mark_comes_leaves_then(tell, last, leaves):
+    """The tick that the end mark cuts short is before the next multiple, at which the row would leave else."""
+    rows = log(
+        register("q", framed(sliding(("time", 1.0)))),
+        fix("early", 6.25),
+        fix("last", last),
+        end(),
+    )
+    told = [(c.position, c.event_us / 1e6, c.object, c.sign) for c in tell(rows)]
+    aged = [(3, last, "early", -1)] * leaves
+    assert told == [(2, 7, "early", 1), *aged, (3, last, "last", 1)]
