@@ -159,6 +159,12 @@ def _own_expression(number: int) -> str:
     return f"abs(load - {number % 20}) > 9 + {number} / 1e6"
 
 
+def _near_a_place(number: int) -> str:
+    """A condition that few fixes satisfy, and of which only the database knows which."""
+    x, y = number * 7919 % SPREAD_M, number * 104_729 % SPREAD_M
+    return f"abs(x - {x}) + abs(y - {y}) < 1000"
+
+
 def _with(plans: Plans, where: Callable[[int], str]) -> Plans:
     """The same plans, each with a condition."""
     return lambda queries, objects: [
@@ -203,6 +209,13 @@ FORMS: dict[str, Plans] = {
         )
         for box in _boxes(q)
     ],
+    "WHERE one object and an expression of its own, no region": lambda q, n: [
+        _plan(where=f"object = '{name}' AND {_own_expression(number)}")
+        for number, name in enumerate(_focals(q, n))
+    ],
+    "WHERE an expression of its own, no region": _with(
+        lambda q, _: [_plan()] * q, _near_a_place
+    ),
     "layer join in a box": lambda q, _: [
         _plan(inside=box, join=LayerJoin(layer="squares", predicate="intersects"))
         for box in _boxes(q)
@@ -222,6 +235,9 @@ FORMS: dict[str, Plans] = {
     "5 nearest WHERE an expression of its own": _with(_nearest, _own_expression),
     "pairs in a box": pairs_plans,
     "pairs in a box WHERE a condition of its own": _with(pairs_plans, _own),
+    "pairs in a box WHERE an expression of its own": _with(
+        pairs_plans, _own_expression
+    ),
     "pairs in a moving circle": _moving_pairs,
     "pairs in a moving circle WHERE a condition of its own": _with(_moving_pairs, _own),
     "layer join in a moving circle": joins_plans,

@@ -65,7 +65,13 @@ def asked_of(
     table = fixes.lookups.table(queries)
     world = course.world
     selection, _ = selection_of(
-        queries, course, world, turn.objects, before=None, changed=course.alive
+        queries,
+        course,
+        world,
+        turn.objects,
+        before=None,
+        changed=course.alive,
+        by_pairs=True,
     )
     world = replace(world, selection=selection)
     goes, focal = _goes(table)

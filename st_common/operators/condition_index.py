@@ -38,11 +38,10 @@ class _Ranges:
 class ConditionIndex:
     """Queries with a simple condition, each in the part of one of its columns: of texts, where it asks for any.
 
-    `queries` are their numbers, ascending, `condition` the places of their conditions.
+    `queries` are their numbers, ascending.
     """
 
     queries: np.ndarray
-    condition: np.ndarray
     texts: tuple[_Texts, ...]
     numbers: tuple[_Ranges, ...]
 
@@ -53,7 +52,7 @@ def index_conditions(
     """An index of some queries by their conditions (their places); None where none of them has a simple one."""
     chosen = _chosen(conditions)
     atom = np.append(chosen, -1)[condition]
-    queries, condition, atom = queries[atom >= 0], condition[atom >= 0], atom[atom >= 0]
+    queries, atom = queries[atom >= 0], atom[atom >= 0]
     if not len(queries):
         return None
     texts, numbers = [], []
@@ -66,7 +65,6 @@ def index_conditions(
             numbers.append(_ranges(conditions, column, queries[number], atom[number]))
     return ConditionIndex(
         queries=np.sort(queries),
-        condition=np.unique(condition),
         texts=tuple(texts),
         numbers=tuple(numbers),
     )

@@ -1,37 +1,43 @@
 """The conditions of many queries, tested where points and queries meet (SPEC P8, X13).
 
 What indexes find are pairs of a point and a query. A simple condition (see `simple_conditions`) is tested for its
-pairs alone, all conditions at once; the others are evaluated by DuckDB for all points.
+pairs alone, all conditions at once; the others are DuckDB's (see `general_conditions`). Some are simple by half: what
+that leaves of their pairs goes to DuckDB.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.geometry.space import Space
-from st_common.operators.bits import asked_together, bit_of
+from st_common.operators import shaped
+from st_common.operators.general_conditions import General, Source, schema_of, shapes_of
 from st_common.operators.keys import SHIFT, is_in, packed
 from st_common.operators.readings import Readings
-from st_common.operators.simple_conditions import Atom, atoms_of, is_whole, values_of
+from st_common.operators.shaped import Shaped
+from st_common.operators.simple_conditions import Atom, is_whole, parts_of, values_of
 
 _EXACT = 1 << 53  # from here on a double is not every whole number
-Dense = Callable[[Sequence[str]], np.ndarray]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Conditions:
     """Different conditions, `texts`, as what they ask of columns: `rounds` have an atom at most of each, or -1.
 
     An atom is about `column`, its place among `columns`. It asks for a range from `low` to `high`, whose ends are not
     of it where `open_low` and `open_high`, and are whole numbers where `whole`; or for texts (`is_text`), whose places
-    among `names` of the column are in `asked`, sorted keys of an atom and a place. `simple` are conditions with atoms.
+    among `names` of the column are in `asked`, sorted keys of an atom and a place. `simple` are
+    conditions of atoms alone; those that are `half` simple ask for the expression among `rests` as well.
     """
 
     texts: tuple[str, ...]
     simple: np.ndarray
+    half: np.ndarray
+    rests: tuple[str, ...]
     rounds: tuple[np.ndarray, ...]
     columns: tuple[str, ...]
     column: np.ndarray
@@ -47,19 +53,8 @@ class Conditions:
 
 def compile_conditions(texts: Sequence[str]) -> Conditions:
     """Some different conditions."""
-    found = [atoms_of(text) for text in texts]
-    ends = values_of(
-        [
-            end
-            for atoms in found
-            for atom in atoms
-            for end in (atom.low, atom.high)
-            if end
-        ]
-    )
-    found = [
-        atoms if all(_is_known(atom, ends) for atom in atoms) else () for atoms in found
-    ]
+    found, rests = _parts(texts)
+    ends = values_of(_ends(found))
     flat = [(number, atom) for number, atoms in enumerate(found) for atom in atoms]
     columns = {
         name: place
@@ -74,7 +69,12 @@ def compile_conditions(texts: Sequence[str]) -> Conditions:
     ]
     return Conditions(
         texts=tuple(texts),
-        simple=np.array([bool(atoms) for atoms in found], bool),
+        simple=np.array([not rest for rest in rests], bool),
+        half=np.array(
+            [bool(atoms and rest) for atoms, rest in zip(found, rests, strict=True)],
+            bool,
+        ),
+        rests=rests,
         rounds=_rounds(found),
         columns=tuple(columns),
         column=column,
@@ -95,8 +95,24 @@ def compile_conditions(texts: Sequence[str]) -> Conditions:
     )
 
 
-def _is_known(atom: Atom, ends: dict[str, float | None]) -> bool:
-    return all(ends[end] is not None for end in (atom.low, atom.high) if end)
+def _parts(texts: Sequence[str]) -> tuple[list[tuple[Atom, ...]], tuple[str, ...]]:
+    """The atoms of conditions whose constants are all finite numbers, and what else each asks for."""
+    found = [parts_of(text) for text in texts]
+    ends = values_of(_ends(atoms for atoms, _ in found))
+    parts = [
+        (atoms, rest)
+        if all(ends[end] is not None for end in _ends([atoms]))
+        else ((), text)
+        for text, (atoms, rest) in zip(texts, found, strict=True)
+    ]
+    return [atoms for atoms, _ in parts], tuple(rest for _, rest in parts)
+
+
+def _ends(found: Iterable[tuple[Atom, ...]]) -> list[str]:
+    """The constants at the ends of ranges."""
+    return [
+        end for atoms in found for atom in atoms for end in (atom.low, atom.high) if end
+    ]
 
 
 def _rounds(found: Sequence[tuple[Atom, ...]]) -> tuple[np.ndarray, ...]:
@@ -126,24 +142,15 @@ class Truth:
     """Which of some points satisfy which conditions; what is asked for is found then."""
 
     def __init__(
-        self,
-        conditions: Conditions,
-        readings: Readings,
-        ids: pa.Array,
-        dense: Dense,
-        *,
-        space: Space,
-    ):
+        self, conditions: Conditions, readings: Readings, source: Source
+    ) -> None:
         self._conditions, self._size = conditions, len(readings)
-        self._seen = seen_of(conditions, readings, ids, space=space)
-        self.is_simple = are_simple(conditions, self._seen.fits)
-        others = np.flatnonzero(~self.is_simple)
-        self._row = np.full(len(conditions.texts), -1)
-        self._row[others] = np.arange(len(others))
-        texts = [conditions.texts[number] for number in others.tolist()]
-        self._bits = asked_together(
-            len(texts), self._size, lambda start, end: dense(texts[start:end])
+        self._seen = seen_of(conditions, readings, source.ids, space=source.space)
+        self._tested = tested_of(
+            conditions, self._seen.fits, readings, space=source.space
         )
+        self._general = General(self._tested.texts, self._tested.shapes, source)
+        self._general.evaluate(self._tested.everywhere)
 
     def of(self, number: int) -> np.ndarray:
         """bool[n]: the points that satisfy one condition."""
@@ -153,28 +160,73 @@ class Truth:
     def pairs(self, number: np.ndarray, point: np.ndarray) -> np.ndarray:
         """bool[p]: whether each point satisfies the condition beside it; -1 is none."""
         out = np.ones(len(number), bool)
-        row = np.append(self._row, -1)[number]
-        asked = np.flatnonzero(row >= 0)
-        out[asked] = bit_of(self._bits, point[asked], row[asked])
-        rest = np.flatnonzero((row < 0) & (number >= 0))
-        out[rest] = hold(self._conditions, self._seen, number[rest], point[rest])
+        which = np.flatnonzero(np.append(self._tested.found, False)[number])
+        out[which] = hold(self._conditions, self._seen, number[which], point[which])
+        is_simple = np.append(self._tested.simple, True)[number]
+        rest = np.flatnonzero(out & ~is_simple)
+        out[rest] = self._general.pairs(number[rest], point[rest])
         return out
 
-    def all_simple(self, numbers: np.ndarray) -> bool:
-        """Whether the columns of these points are such that no database is needed for some conditions."""
-        return bool(self.is_simple[numbers].all())
+    @property
+    def found(self) -> np.ndarray:
+        """bool[c]: the conditions of which something is asked without the database, of columns as these points have."""
+        return self._tested.found
 
     def column(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The numbers and the texts of all points in one of the columns."""
         return self._seen.numbers[number], self._seen.texts[number]
 
 
-def are_simple(conditions: Conditions, fits: np.ndarray) -> np.ndarray:
-    """bool[c]: which conditions need no database, where columns fit their atoms so."""
-    simple = conditions.simple.copy()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """How different conditions are tested on fixes with certain columns; bool arrays have a value for each.
+
+    The atoms of those `found` are asked of the columns; that is all of `simple` ones. `texts` is what of each is the
+    database's, with `shapes` where it is asked of pairs.
+    """
+
+    simple: np.ndarray
+    found: np.ndarray
+    texts: tuple[str, ...]
+    shapes: Shaped
+
+    @property
+    def everywhere(self) -> np.ndarray:
+        """The numbers of those that are neither simple nor of a shape: the database is asked of all points."""
+        return np.flatnonzero(~self.simple & (self.shapes.shape < 0))
+
+
+def tested_of(
+    conditions: Conditions, fits: np.ndarray, like: Readings, *, space: Space
+) -> Tested:
+    """How conditions are tested on fixes `like` some; `fits` (bool per atom) says which of their columns do."""
+    is_many = len(conditions.texts) >= shaped.FEW
+    schema = schema_of(like, space=space) if is_many else pa.schema([])
+    return tested_on(conditions, fits.tobytes(), schema)
+
+
+@lru_cache(maxsize=16)
+def tested_on(conditions: Conditions, fits: bytes, fixes: pa.Schema) -> Tested:
+    """How conditions are tested on fixes with certain columns; `fits` are the bytes of a bool array."""
+    fit = np.ones(len(conditions.texts), bool)
     for atoms in conditions.rounds:
-        simple &= (atoms < 0) | np.append(fits, True)[atoms]
-    return simple
+        fit &= (atoms < 0) | np.append(np.frombuffer(fits, bool), True)[atoms]
+    simple, half = conditions.simple & fit, conditions.half & fit
+    texts = _texts(conditions, half)
+    shapes = shapes_of(texts, ~simple, fixes)
+    half &= shapes.shape >= 0
+    return Tested(
+        simple=simple,
+        found=simple | half,
+        texts=_texts(conditions, half),
+        shapes=shapes,
+    )
+
+
+def _texts(conditions: Conditions, half: np.ndarray) -> tuple[str, ...]:
+    """The whole conditions, of those that are simple by half the rest."""
+    parts = zip(conditions.texts, conditions.rests, half.tolist(), strict=True)
+    return tuple(rest if is_half else text for text, rest, is_half in parts)
 
 
 def hold(

@@ -1,17 +1,20 @@
 """Which objects can be members of queries at all: those that satisfy their selection (SPEC G5: the nearest *free*).
 
-A simple condition is tested for the pairs that a kind asks about. Regions are sorted keys of what lies in them. What
-only the database or a filter can say is a bit for each such rule and object: whoever asks, it is asked of every fix, so
-that what fails does so at the same fixes.
+A simple condition is tested for the pairs that a kind asks about, and so is one that has a shape (see `shaped`).
+Regions are sorted keys of what lies in them. What else the database or a filter says is a bit for each such rule and
+object: whoever asks, it is asked of every fix, so that what fails does so at the same fixes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from st_common.geometry.grid import blocks
 from st_common.operators.bits import asked_together, bit_of
 from st_common.operators.conditions import hold
 from st_common.operators.course import Course
+from st_common.operators.general_conditions import MOST_PAIRS, General, Source
 from st_common.operators.intern import Interner
 from st_common.operators.keys import MASK, is_in, merged, packed
 from st_common.operators.kind_queries import KindQueries
@@ -52,50 +55,60 @@ def selection_of(
     *,
     before: Held | None,
     changed: np.ndarray,
+    by_pairs: bool,
 ) -> tuple[Selection, Held | None]:
     """Which objects satisfy the rules of some queries, and what the next tick can build on.
 
-    With that from the tick `before` only the `changed` objects (bool[n]) are looked at anew.
+    With that from the tick `before` only the `changed` objects (bool[n]) are looked at anew. With `by_pairs` few pairs
+    will be asked about: conditions that have a shape wait for these.
     """
     rules = known.rules
     if not rules.all:
         return EVERYONE, None
     columns = seen_columns(rules.conditions, fixes, objects, space=world.space)
-    asked = _asked(rules, columns)
-    if before is not None and not np.array_equal(before.asked, asked):
-        before = None
-    which = np.flatnonzero(world.alive & (changed if before is not None else True))
+    shaped, others = _by_database(rules, columns, by_pairs=by_pairs)
     asking = _Asking(
         rules=rules,
-        asked=asked,
-        condition=_by_database(rules, columns),
+        asked=_asked(rules, others),
+        condition=others,
         fixes=fixes,
         world=world,
         objects=objects,
     )
-    held = Held(
-        asked=asked,
-        bits=_bits(asking, which, before),
-        keys=_still_keys(rules, world, which, before, changed),
-    )
+    held = _held(asking, before, changed)
     inside = [
         _inside(name, of, objects, world) for name, of in known.moving_rules.items()
     ]
     moving = np.sort(np.concatenate([held.keys[:0], *inside]))
     return Eligible(
-        rules=rules, fixes=fixes, columns=columns, held=held, moving=moving
+        rules=rules,
+        fixes=fixes,
+        columns=columns,
+        held=held,
+        moving=moving,
+        shaped=shaped,
+        general=General(
+            columns.tested.texts,
+            columns.tested.shapes,
+            _source(fixes, world, objects, among=len(rules.all)),
+        ),
     ), held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eligible:
-    """The selection at a tick. `moving` are keys as those of `held`, of regions that go with an object."""
+    """The selection at a tick. `moving` are keys as those of `held`, of regions that go with an object.
+
+    `shaped` is the condition of each rule that is tested for pairs by `general`, -1 without.
+    """
 
     rules: Rules
     fixes: Present | Course
     columns: SeenColumns
     held: Held
     moving: np.ndarray
+    shaped: np.ndarray
+    general: General
 
     def holds(self, rule: Ints, obj: Ints) -> Bools:
         """For each pair whether the object satisfies the rule."""
@@ -113,11 +126,28 @@ class Eligible:
             )
         condition = rules.condition[rule]
         mine = np.flatnonzero(
-            keep & (condition >= 0) & np.append(self.columns.simple, False)[condition]
+            keep
+            & (condition >= 0)
+            & np.append(self.columns.tested.found, False)[condition]
         )
         seen, places = self.columns.at(self.fixes, obj[mine])
         keep[mine] = hold(rules.conditions, seen, condition[mine], places)
+        shaped = self.shaped[rule]
+        mine = np.flatnonzero(keep & (shaped >= 0))
+        keep[mine] = self.general.pairs(shaped[mine], obj[mine])
         return keep
+
+    def exact(self, rules: Ints, objects: Ints) -> Lists:
+        """For some rules the list of those of some objects that satisfy it."""
+        keys, total = [np.empty(0, np.int64)], len(objects)
+        for part in blocks(np.full(len(rules), total), MOST_PAIRS):
+            rule = np.repeat(rules[part], total)
+            obj = np.tile(objects, len(rules[part]))
+            keep = self.holds(rule, obj)
+            keys.append(packed(rule[keep], obj[keep]))
+        has_list = np.zeros(len(self.rules.all) + 1, bool)
+        has_list[rules] = True
+        return list_keys(np.sort(np.concatenate(keys)), has_list, objects)
 
     def lists(self, objects: Ints) -> Lists:
         """For each rule those of some objects that may satisfy it, by whatever leaves the fewest."""
@@ -127,7 +157,9 @@ class Eligible:
         among[objects] = True
         return shortest(
             [
-                list_conditions(self.rules, self.columns.simple, seen, places, objects),
+                list_conditions(
+                    self.rules, self.columns.tested.found, seen, places, objects
+                ),
                 list_keys(
                     held.keys[among[held.keys & MASK]], self.rules.stands, objects
                 ),
@@ -139,17 +171,61 @@ class Eligible:
         )
 
 
-def _asked(rules: Rules, columns: SeenColumns) -> np.ndarray:
-    """The rules of which every fix is asked: whose condition is no simple one, and that ask something of its box."""
-    asked = _by_database(rules, columns) >= 0
+def _source(
+    fixes: Present | Course, world: World, objects: Interner, *, among: int
+) -> Source:
+    """The last fixes of objects, for conditions that are asked of pairs; only of those that live."""
+
+    def dense(texts: Sequence[str]) -> np.ndarray:
+        which = np.flatnonzero(world.alive)
+        out = np.zeros((len(texts), len(world.alive)), bool)
+        out[:, which] = fixes.masks(texts, which, among=among)
+        return out
+
+    return Source(
+        readings=fixes.readings,
+        ids=objects.ids,
+        space=world.space,
+        size=len(world.alive),
+        dense=dense,
+        spent_us=fixes.values.spent_us(among),
+    )
+
+
+def _asked(rules: Rules, condition: np.ndarray) -> np.ndarray:
+    """The rules of which every fix is asked: with a `condition` of that kind, and that ask something of its box."""
+    asked = condition >= 0
     asked[rules.stepped] = True
     return np.flatnonzero(asked)
 
 
-def _by_database(rules: Rules, columns: SeenColumns) -> np.ndarray:
-    """The condition of each rule that only the database can say, -1 without; int64[1 + rules]."""
-    return np.where(
-        np.append(columns.simple, True)[rules.condition], -1, rules.condition
+def _by_database(
+    rules: Rules, columns: SeenColumns, *, by_pairs: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The condition of each rule that only the database can say, -1 without; int64[1 + rules].
+
+    First those with a shape, which are tested `by_pairs`, then those that are asked of every fix.
+    """
+    tested = columns.tested
+    is_simple = np.append(tested.simple, True)[rules.condition]
+    shape = np.append(tested.shapes.shape, -1)[rules.condition]
+    is_shaped = ~is_simple & (shape >= 0) & by_pairs
+    return (
+        np.where(is_shaped, rules.condition, -1),
+        np.where(is_simple | is_shaped, -1, rules.condition),
+    )
+
+
+def _held(of: "_Asking", before: Held | None, changed: np.ndarray) -> Held:
+    """What is known of every object, given what was known at the tick before."""
+    if before is not None and not np.array_equal(before.asked, of.asked):
+        before = None
+    alive = of.world.alive
+    which = np.flatnonzero(alive & (changed if before is not None else True))
+    return Held(
+        asked=of.asked,
+        bits=_bits(of, which, before),
+        keys=_still_keys(of.rules, of.world, which, before, changed),
     )
 
 

@@ -146,6 +146,7 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
         turn.objects,
         before=memo.held if memo else None,
         changed=scope.changed,
+        by_pairs=KINDS[name].searches,
     )
     target = fixes.lookups.targets(queries)
     row_of = np.full(len(turn.numbering.targets), -1)

@@ -136,15 +136,13 @@ def _everywhere(
 ) -> list[Pairs]:
     """Queries without a region: found by their conditions, about one object each, or about all, piece by piece."""
     numbers, out = unit.everywhere, list[Pairs]()
-    if (
-        unit.conditions is not None
-        and points.truth is not None
-        and points.truth.all_simple(unit.conditions.condition)
-    ):
-        out.append(
-            _screened(queries, points, *found(unit.conditions, points.truth, chosen))
-        )
-        numbers = np.setdiff1d(numbers, unit.conditions.queries)
+    if unit.conditions is not None and points.truth is not None:
+        is_found = points.truth.found[queries.predicate]
+        point, query = found(unit.conditions, points.truth, chosen)
+        keep = is_found[query]
+        out.append(_screened(queries, points, point[keep], query[keep]))
+        by_condition = unit.conditions.queries
+        numbers = np.setdiff1d(numbers, by_condition[is_found[by_condition]])
     wanted = np.full(len(numbers), -1)
     if len(queries.screens.ids):
         wanted = objects_of(queries.screens, points.asked.objects)[numbers]

@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from st_common.geometry.space import Space
 from st_common.operators import expressions
-from st_common.operators.conditions import Dense, Truth
+from st_common.operators.conditions import Truth
 from st_common.operators.course import Course
+from st_common.operators.general_conditions import Dense, Source
 from st_common.operators.intern import Interner
 from st_common.operators.match import Points
 from st_common.operators.present import Present
@@ -29,7 +30,9 @@ def points_of(
         y=readings.y,
         keys=dict(zip(queries.keys, keys, strict=True)),
         asked=asked,
-        truth=_truth(queries, asked, lambda texts: expressions.masks(texts, table())),
+        truth=_truth(
+            queries, asked, lambda texts: expressions.masks(texts, table()), {}
+        ),
     )
 
 
@@ -43,6 +46,7 @@ def points_at(
 ) -> Points:
     """The last fixes of some objects (`of`) at a tick as points for a set of queries."""
     asked = Asked(readings=fixes.readings(of), objects=objects, space=space)
+    among = len(queries.conditions.texts)
     return Points(
         x=asked.readings.x,
         y=asked.readings.y,
@@ -50,7 +54,8 @@ def points_at(
         truth=_truth(
             queries,
             asked,
-            lambda texts: fixes.masks(texts, of, among=len(queries.conditions.texts)),
+            lambda texts: fixes.masks(texts, of, among=among),
+            fixes.values.spent_us(among),
         ),
         keys={
             text: _texts(*fixes.values.texts(text, fixes.place[of]))
@@ -59,15 +64,23 @@ def points_at(
     )
 
 
-def _truth(queries: QuerySet, asked: Asked, dense: Dense) -> Truth | None:
+def _truth(
+    queries: QuerySet, asked: Asked, dense: Dense, spent_us: dict[str, float]
+) -> Truth | None:
     if not queries.conditions.texts:
         return None
+    readings = asked.readings
     return Truth(
         queries.conditions,
-        asked.readings,
-        asked.objects.ids,
-        dense,
-        space=asked.space,
+        readings,
+        Source(
+            readings=readings.take,
+            ids=asked.objects.ids,
+            space=asked.space,
+            size=len(readings),
+            dense=dense,
+            spent_us=spent_us,
+        ),
     )
 
 

@@ -1,5 +1,6 @@
 """Fixes as expressions see them: the stream's attributes, and what follows from the reading before."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -73,34 +74,48 @@ class Readings:
             return None
         if found[0] not in _BUILTIN:
             return self.attributes[found[0]]
-        if found[0] == "object":
+        return self._builtin(found[0], ids, space=space)
+
+    def table(self, ids: pa.Array, *, space: Space) -> pa.Table:
+        """The columns that expressions may use; `ids` are the ids of all objects."""
+        builtin = {name: self._builtin(name, ids, space=space) for name in _COLUMNS}
+        return pa.table({**self.attributes, **builtin})
+
+    def columns(
+        self, names: Sequence[str], ids: pa.Array, *, space: Space
+    ) -> dict[str, pa.Array]:
+        """Some columns of `table`, whatever the case of their names; of a table that has no name in two cases."""
+        wanted = {name.casefold() for name in names}
+        builtin = {
+            name: self._builtin(name, ids, space=space)
+            for name in _COLUMNS
+            if name in wanted
+        }
+        own = [
+            name
+            for name in self.attributes
+            if name.casefold() in wanted and name not in _COLUMNS
+        ]
+        return {name: self.attributes[name] for name in own} | builtin
+
+    def _builtin(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array:
+        """A column that every fix has."""
+        if name == "object":
             return ids.take(pa.array(self.object))
-        if found[0] == "elapsed_s":
+        if name == "event_ts":
+            return pa.array(self.ts).cast(pa.timestamp("us"))
+        if name == "elapsed_s":
             values = self.elapsed_s()
         else:
             values = (
                 self.speed_mps(space=space)
-                if found[0] == "speed_mps"
-                else getattr(self, found[0])
+                if name == "speed_mps"
+                else getattr(self, name)
             )
         return pa.array(values, from_pandas=True)
 
-    def table(self, ids: pa.Array, *, space: Space) -> pa.Table:
-        """The columns that expressions may use; `ids` are the ids of all objects."""
-        elapsed, speed = self.elapsed_s(), self.speed_mps(space=space)
-        return pa.table(
-            {
-                **self.attributes,
-                "object": ids.take(pa.array(self.object)),
-                "event_ts": pa.array(self.ts).cast(pa.timestamp("us")),
-                "x": pa.array(self.x, from_pandas=True),
-                "y": pa.array(self.y, from_pandas=True),
-                "elapsed_s": pa.array(elapsed, from_pandas=True),
-                "speed_mps": pa.array(speed, from_pandas=True),
-            }
-        )
 
-
+_COLUMNS = ("object", "event_ts", "x", "y", "elapsed_s", "speed_mps")
 _BUILTIN = ("object", "x", "y", "elapsed_s", "speed_mps")
 _ARRAYS = ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
 

@@ -8,9 +8,9 @@ from st_common.geometry.space import Space
 from st_common.operators.conditions import (
     Conditions,
     Seen,
-    are_simple,
     fits_of,
     seen_of,
+    tested_of,
 )
 from st_common.operators.course import Course
 from st_common.operators.intern import Interner
@@ -18,7 +18,7 @@ from st_common.operators.present import Present
 
 
 class SeenColumns:
-    """Columns by the places of fixes in a run; the last place is for none. `simple` conditions need no database."""
+    """Columns by the places of fixes in a run; the last place is for none. `tested` is how conditions are."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class SeenColumns:
         values, nobody = fixes.values, np.empty(0, np.int64)
         whole = replace(fixes.readings(nobody), attributes=values.attributes)
         fits = fits_of(conditions, whole, objects.ids, space=space)
-        self.simple = are_simple(conditions, fits)
+        self.tested = tested_of(conditions, fits, whole, space=space)
         self._conditions, self._objects, self._space = (
             conditions,
             objects,

@@ -23,7 +23,10 @@ class Selection(Protocol):
         """For each pair whether the object satisfies the rule."""
 
     def lists(self, objects: Ints) -> "Lists":
-        """For each rule those of some objects that may satisfy it."""
+        """For each rule those of some objects that may satisfy it; rules of which little is known have none."""
+
+    def exact(self, rules: Ints, objects: Ints) -> "Lists":
+        """For some rules the list of those of some objects that satisfy it."""
 
 
 class Everyone:
@@ -35,6 +38,10 @@ class Everyone:
 
     def lists(self, objects: Ints) -> "Lists":
         """None."""
+        return no_lists(1, objects)
+
+    def exact(self, rules: Ints, objects: Ints) -> "Lists":  # noqa: ARG002 - one signature for all
+        """None: of rule 0 nobody asks for a list."""
         return no_lists(1, objects)
 
 

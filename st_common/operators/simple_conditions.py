@@ -1,7 +1,7 @@
 """Conditions that say no more than where columns lie: `speed > 5 AND kind IN ('taxi', 'bus')` (SPEC P8, X13).
 
 They need no database: a range of numbers or a set of texts for each column that a condition names. Whatever else a
-condition may say makes it another one, which DuckDB evaluates.
+condition may say is DuckDB's. It may be the rest of one that is simple by half: `kind = 'taxi' AND ABS(load - 3) > 9`.
 """
 
 import re
@@ -18,6 +18,8 @@ _TOKEN = re.compile(
 _SIGNS = {"=", "<", ">", "<=", ">="}
 _TURNED = {"=": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _WORDS = {"AND", "IN", "BETWEEN"}
+_PART = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[A-Za-z_]\w*|[()]")
+_OPENING, _CLOSING = {"(", "CASE"}, {")", "END"}
 _MOST_DIGITS = 15  # a decimal number of so many is read as a double without a doubt
 
 Token = tuple[str, str]
@@ -52,6 +54,39 @@ def atoms_of(condition: str) -> tuple[Atom, ...]:
     except _OtherError:
         return ()
     return tuple(atoms)
+
+
+@lru_cache(maxsize=1 << 17)
+def parts_of(condition: str) -> tuple[tuple[Atom, ...], str]:
+    """What a condition asks of columns, and the rest, which must hold as well: "" of a simple one."""
+    whole = atoms_of(condition)
+    if whole:
+        return whole, ""
+    atoms, rest = list[Atom](), list[str]()
+    for part in _conjuncts(condition):
+        found = atoms_of(part)
+        atoms += found
+        rest += [] if found else [part]
+    return tuple(atoms), " AND ".join(rest)
+
+
+def _conjuncts(condition: str) -> list[str]:
+    """What a condition joins by AND outside of parentheses and CASE; the whole where OR stands there."""
+    cuts, depth, is_between = [0], 0, False
+    for match in _PART.finditer(condition):
+        word = match[0].upper()
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth == 0 and word == "OR":
+            return [condition]
+        if depth == 0 and word == "AND" and not is_between:
+            cuts += match.span()
+        if depth == 0 and word in ("AND", "BETWEEN"):
+            is_between = word == "BETWEEN"
+    ends = [*cuts, len(condition)]
+    return [
+        condition[start:end].strip()
+        for start, end in zip(ends[::2], ends[1::2], strict=True)
+    ]
 
 
 _values: dict[str, float | None] = {}

@@ -94,6 +94,7 @@ class Values:
         self._known, self.places = len(before), len(before) + len(after)
         self.columns: dict[int, Any] = {}
         self._columns: dict[tuple[Form, str], _Column] = {}
+        self._spent_us: dict[str, float] = {}
 
     def readings(self, places: np.ndarray) -> Readings:
         """The fixes at some places; what stands nowhere (-1) is any fix."""
@@ -118,6 +119,10 @@ class Values:
             if found
             else np.empty((0, len(places)), bool)
         )
+
+    def spent_us(self, among: int) -> dict[str, float]:
+        """What the run has spent on pairs, by shape (see `general_conditions`); of what is not remembered, nothing."""
+        return self._spent_us if among * self.places <= _MOST_KEPT else {}
 
     def _masks_once(self, texts: Sequence[str], places: np.ndarray) -> np.ndarray:
         out = np.zeros((len(texts), len(places)), bool)

@@ -11,7 +11,7 @@ import numpy as np
 
 from st_common.geometry.grid import blocks
 from st_common.operators.listing import few_of
-from st_common.operators.selection import Bools, Ints, Lists
+from st_common.operators.selection import Bools, Ints, Lists, shortest
 from st_common.operators.world import World
 
 MANY = 64
@@ -20,6 +20,7 @@ FEW_RULES = 8
 """So many rules are taken one by one, whoever asks."""
 _SHORT = 32  # objects of a list: many queries go over it as well
 _MOST_PAIRS = 1 << 19  # of a query and an object of its list, looked at together
+_UNKNOWN = 2  # times few objects are looked at for a rule of which nothing is known, before a list is made for it
 _AHEAD = 2  # times as many objects are looked at first as would be enough if those that count were spread evenly
 
 
@@ -46,10 +47,24 @@ class Ways:
             yield self.shared[self.eligible[self.shared] == rule], alive[keep]
 
     def wanted(self, rows: Ints, k: Ints) -> tuple[Ints, Ints]:
-        """How many of the nearest objects some rows look at first, and after how many their list is better."""
+        """How many of the nearest objects some rows look at first, and after how many a list is better.
+
+        Of a rule without a list whose size says nothing few objects may satisfy it: a list of these is made then.
+        """
         total, size = self.world.alive.sum(), self.lists.size[self.eligible[rows]]
         first = np.ceil(_AHEAD * (k + 1) * total / np.maximum(size, 1)).astype(np.int64)
-        return first, np.where(self.lists.of_rule[self.eligible[rows]] < 0, total, size)
+        has_list = self.lists.of_rule[self.eligible[rows]] >= 0
+        unknown = np.where(size < total, total, _UNKNOWN * few_of(int(total)))
+        return first, np.where(has_list, size, unknown)
+
+    def lists_of(self, rows: Ints) -> Lists:
+        """Lists in which each of these rows finds who satisfies its rule."""
+        rules = np.unique(self.eligible[rows])
+        lacking = rules[self.lists.of_rule[rules] < 0]
+        if not len(lacking):
+            return self.lists
+        alive = np.flatnonzero(self.world.alive)
+        return shortest([self.lists, self.world.selection.exact(lacking, alive)])
 
 
 def ways_of(world: World, eligible: Ints, *, searches: bool = True) -> Ways:

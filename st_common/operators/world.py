@@ -160,10 +160,12 @@ class Kind(Protocol):
         is_dynamic: Q.IsDynamic(): members decide the criteria (as the k-th nearest does). Such a query is judged anew
             when its focal object or a member changed, or when a changed object is now in its area of margin 0.
         touched_by_all: any change of any object judges all queries anew.
+        searches: it asks whether objects are eligible that are near a query, not of all objects.
     """
 
     is_dynamic: ClassVar[bool]
     touched_by_all: ClassVar[bool]
+    searches: ClassVar[bool]
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """Q.Update(): the criteria of these rows of the table in this world, aligned with `which`."""
@@ -226,6 +228,15 @@ def admitted(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
     held = np.flatnonzero(keep)
     keep[held] = world.selection.holds(criteria.eligible[row[held]], obj[held])
     return keep
+
+
+def those_admitted(
+    keep: Bools, world: World, criteria: Criteria, row: Ints, obj: Ints
+) -> Bools:
+    """For each pair whether it is to be kept and its object can be a member; only pairs to be kept are asked about."""
+    held, out = np.flatnonzero(keep), np.zeros(len(keep), np.bool_)
+    out[held] = admitted(world, criteria, row[held], obj[held])
+    return out
 
 
 def measured_where(keep: Bools, measure: Callable[[Ints], Floats]) -> Floats:

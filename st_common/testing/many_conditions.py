@@ -43,6 +43,12 @@ def _condition(rng: Random) -> tuple[str, Meaning]:
             lambda r, _: abs(_value(r, other) - low) <= width,
         ),
         (
+            f"kind = '{kinds[0]}' AND abs({other} - {low}) <= {width}",
+            lambda r, _: (
+                _value(r, "kind") == kinds[0] and abs(_value(r, other) - low) <= width
+            ),
+        ),
+        (
             f"kind LIKE '{kinds[0][:2]}%' AND {other} * 2 > {low}",
             lambda r, _: _value(r, "kind") == kinds[0] and _value(r, other) * 2 > low,
         ),

@@ -18,8 +18,14 @@ class Masks:
 
     def lists(self, objects: Ints) -> Lists:
         """For each rule but 0 those of some objects that satisfy it."""
+        if not self._listed:
+            return no_lists(len(self.rows), objects)
+        return self.exact(np.arange(1, len(self.rows)), objects)
+
+    def exact(self, rules: Ints, objects: Ints) -> Lists:
+        """The same, whether rules are listed or not."""
         rules = np.arange(1, len(self.rows))
-        if not self._listed or not len(rules):
+        if not len(rules):
             return no_lists(len(self.rows), objects)
         row, place = np.nonzero(self.rows[1:, objects])
         count = np.bincount(row, minlength=len(rules))

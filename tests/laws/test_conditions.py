@@ -13,11 +13,13 @@ from bench.forms import cars
 from bench.ticks import Work, packets_of
 from st_common.operators import expressions
 from st_common.operators.settings import Settings
+from st_common.operators.simple_conditions import parts_of
 from st_common.operators.stages import step
 from st_common.operators.state import State
 from st_common.query.neighbours import GroupNearest, Nearest, Place
 from st_common.query.plan import PairJoin, Plan
 from st_common.query.region import Box, MovingCircle
+from st_common.testing.asked_by import WAYS, asked_by
 from st_common.testing.effort import tries
 
 SPACE = Box(minx=-1.0, miny=-1.0, maxx=1e6, maxy=1e6)
@@ -158,40 +160,40 @@ def told(work):
     ]
 
 
+FORMS = (
+    lambda where: Plan(stream="load", where=where),
+    lambda where: Plan(stream="load", where=where, inside=SPACE),
+    lambda where: Plan(stream="load", where=where, inside=SPACE, order="select_first"),
+    lambda where: Plan(stream="load", where=where, inside=AROUND),
+    lambda where: Plan(
+        stream="load",
+        where=where,
+        neighbours=Nearest(k=2, place=Place(x=1.0, y=0.0)),
+    ),
+    lambda where: Plan(
+        stream="load",
+        where=where,
+        neighbours=Nearest(k=2, place=Place(focal="o1")),
+        inside=SPACE,
+    ),
+    lambda where: Plan(
+        stream="load",
+        where=where,
+        neighbours=GroupNearest(k=2, total="sum", places=PLACES),
+    ),
+    lambda where: Plan(stream="load", where=where, pairs=PairJoin(distance_m=2.0)),
+    lambda where: Plan(
+        stream="load", where=where, pairs=PairJoin(distance_m=2.0), inside=AROUND
+    ),
+)
+
+
 @pytest.mark.spec("X13", "P8", "G10")
 @tries(60)
 @given(st.lists(conditions(), min_size=1, max_size=4), fixes())
 def test_a_condition_that_needs_no_database_holds_where_duckdb_says(texts, table):
-    forms = (
-        lambda where: Plan(stream="load", where=where),
-        lambda where: Plan(stream="load", where=where, inside=SPACE),
-        lambda where: Plan(
-            stream="load", where=where, inside=SPACE, order="select_first"
-        ),
-        lambda where: Plan(stream="load", where=where, inside=AROUND),
-        lambda where: Plan(
-            stream="load",
-            where=where,
-            neighbours=Nearest(k=2, place=Place(x=1.0, y=0.0)),
-        ),
-        lambda where: Plan(
-            stream="load",
-            where=where,
-            neighbours=Nearest(k=2, place=Place(focal="o1")),
-            inside=SPACE,
-        ),
-        lambda where: Plan(
-            stream="load",
-            where=where,
-            neighbours=GroupNearest(k=2, total="sum", places=PLACES),
-        ),
-        lambda where: Plan(stream="load", where=where, pairs=PairJoin(distance_m=2.0)),
-        lambda where: Plan(
-            stream="load", where=where, pairs=PairJoin(distance_m=2.0), inside=AROUND
-        ),
-    )
-    plain = [form(text) for text in texts for form in forms]
-    by_database = [form(f"({text}) AND NOT false") for text in texts for form in forms]
+    plain = [form(text) for text in texts for form in FORMS]
+    by_database = [form(f"({text}) AND NOT false") for text in texts for form in FORMS]
     with patch.object(expressions, "evaluated", wraps=expressions.evaluated) as asked:
         found = told(
             Work(plans=[*plain, *by_database], batches=[table], settings=Settings())
@@ -202,6 +204,39 @@ def test_a_condition_that_needs_no_database_holds_where_duckdb_says(texts, table
         for text in call.args[0]
     )
     assert found[: len(plain)] == found[len(plain) :]
+
+
+RESTS = (
+    "abs(load - {}) > 1",
+    "kind LIKE '%{}%'",
+    "seats % {} = 1",
+    "seats / {} < load",
+    "CAST(kind AS INT) > {}",
+    "load IN ({}, 2.5)",
+    "(load > {} OR free)",
+)
+
+
+@pytest.mark.spec("X13", "P8", "G10")
+@tries(15)
+@given(conditions(), st.sampled_from(RESTS), fixes())
+def test_whichever_way_the_database_is_asked_it_says_the_same(simple, rest, table):
+    texts = [
+        join.format(simple, rest.format(number))
+        for number in range(2)
+        for join in ("{0} AND {1}", "{1} AND ({0} AND free)", "{1}")
+    ]
+    free = [
+        None if number % 5 == 0 else number % 2 == 0 for number in range(len(table))
+    ]
+    table = table.append_column("free", pa.array(free, pa.bool_()))
+    plans = [form(text) for text in texts for form in FORMS]
+    work = Work(plans=plans, batches=[table], settings=Settings())
+    found = []
+    for way in WAYS:
+        with asked_by(way):
+            found.append(told(work))
+    assert found[0] == found[1] == found[2]
 
 
 def bytes_asked(monkeypatch, plans, rounds):
@@ -237,3 +272,43 @@ def test_conditions_of_many_queries_cost_what_qualifies(monkeypatch):
         )
         assert asked == 0
         assert matched < 10 * count
+
+
+@pytest.mark.spec("X13")
+def test_a_condition_that_is_simple_by_half_is_found_by_that_half(monkeypatch):
+    rounds, count = list(cars(500, 2)), 400
+    where = [
+        f"object = 'o{number}' AND abs(load - {number % 9}) > {number % 7}"
+        for number in range(count)
+    ]
+    plans = [Plan(stream="load", where=text) for text in where]
+    alone = [Plan(stream="load", where="object = 'o7' AND power(load, 2) > 9")]
+    assert bytes_asked(monkeypatch, plans, rounds) == (0, 2 * count)
+    _, matched = bytes_asked(monkeypatch, plans + alone, rounds)
+    assert matched == 2 * (count + 500)
+
+
+@pytest.mark.spec("X13")
+@pytest.mark.parametrize(
+    ("condition", "rest"),
+    [
+        ("x > 5", ""),
+        ("x > 5 AND ABS(y - 3) > 1", "ABS(y - 3) > 1"),
+        ("ABS(y - 3) > 1 AND x > 5 AND free", "ABS(y - 3) > 1 AND free"),
+        ("x > 5 AND (ABS(y) > 1 OR free)", "(ABS(y) > 1 OR free)"),
+        ("x > 5 AND ABS(y) > 1 OR free", None),
+        ("x + 1 BETWEEN 1 AND 2 AND kind = 'a AND b'", "x + 1 BETWEEN 1 AND 2"),
+        ("x BETWEEN 1 AND 2 AND y + 1 BETWEEN 3 AND 4", "y + 1 BETWEEN 3 AND 4"),
+        (
+            'CASE WHEN x > 1 AND free THEN 1 ELSE 2 END = 1 AND "A AND B" = 1',
+            "CASE WHEN x > 1 AND free THEN 1 ELSE 2 END = 1",
+        ),
+        ("NOT free AND x > 5", "NOT free"),
+        ("NOT (x > 5 AND free)", None),
+        ("free AND seats % 2 = 1", None),
+    ],
+)
+def test_a_condition_is_parted_into_what_is_simple_and_the_rest(condition, rest):
+    atoms, found = parts_of(condition)
+    assert found == (condition if rest is None else rest)
+    assert bool(atoms) == (rest is not None)

@@ -14,6 +14,7 @@ from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.query.region import MovingBox, MovingCircle
 from st_common.testing import oracle_expressions
+from st_common.testing.asked_by import WAYS, asked_by
 from st_common.testing.by_hand import log, register
 from st_common.testing.effort import tries
 from st_common.testing.laws import holds
@@ -63,9 +64,10 @@ FORMS = {
     seed=st.integers(0, (1 << 48) - 1),
     most=st.sampled_from((0, 1 << 17)),
     few=st.sampled_from((0, 2, 100)),
+    way=st.sampled_from(WAYS),
 )
 def test_however_who_qualifies_is_found_it_is_what_brute_force_finds(
-    form, data, seed, most, few
+    form, data, seed, most, few, way
 ):
     rng = Random(seed)
     meanings = many_conditions(rng, QUERIES)
@@ -80,6 +82,7 @@ def test_however_who_qualifies_is_found_it_is_what_brute_force_finds(
     case = replace(case, rows=tuple(log(*queries, *case.rows)))
     with ExitStack() as stack:
         stack.enter_context(patch.dict(oracle_expressions.EXPRESSIONS, meanings))
+        stack.enter_context(asked_by(way))
         for module, name, value in (
             (ahead, "MOST_PAIRS", most),
             (bits, "TOGETHER", 8),

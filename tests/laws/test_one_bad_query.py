@@ -7,10 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.operators.filters import FILTERS
+from st_common.operators.stages import step
+from st_common.operators.state import State
 from st_common.query.comparing import Transform
-from st_common.query.plan import Plan
+from st_common.query.neighbours import Nearest, Place
+from st_common.query.plan import Aggregate, PairJoin, Plan
+from st_common.query.region import Box, MovingCircle
 from st_common.testing import oracle
-from st_common.testing.laws import run_steps, told, told_by_oracle
+from st_common.testing.asked_by import WAYS, asked_by
+from st_common.testing.by_hand import end, log, register
+from st_common.testing.effort import tries
+from st_common.testing.laws import (
+    batched,
+    packets_of,
+    run_steps,
+    settings_of,
+    told,
+    told_by_oracle,
+)
 from st_common.testing.oracle_rows import Control
 from st_common.testing.random_grid import STREAM
 from st_common.testing.strategies import cases, segmentations
@@ -73,3 +87,76 @@ def test_all_other_queries_tell_the_same_as_without_it(drawn, shards):
     ]
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert sorted(others, key=repr) == told_by_oracle(expected.changes)
+
+
+FAR = Box(minx=500.0, miny=500.0, maxx=501.0, maxy=501.0)
+NEAR = Box(minx=-100.0, miny=-100.0, maxx=100.0, maxy=100.0)
+ALIKE = (
+    "abs(load - {}) > 2",
+    "abs(lode - {}) > 2",
+    "kind LIKE '{}%' OR load > 1",
+    "kind + {} > 2",
+    "strftime(event_ts, kind) = '{}' OR load > {}",
+    "CAST(kind AS INT) > {} OR load > 3",
+    "load > {} AND no_such_attribute",
+    "kind = 'taxi' AND abs(load - {}) > 1",
+    "no_such_attribute > {} AND abs(load - {}) > 1",
+    "load > {} AND kind",
+)
+NEVER = (ALIKE[1], ALIKE[3], ALIKE[4], ALIKE[6], ALIKE[8])
+"""These cannot be evaluated at all."""
+FORMS = (
+    lambda box: {"inside": box},
+    lambda box: {"inside": box, "aggregate": Aggregate(function="count")},
+    lambda _: {"inside": MovingCircle(focal="nobody", radius_m=1.0)},
+    lambda _: {"neighbours": Nearest(k=1, place=Place(focal="nobody"))},
+    lambda box: {"inside": box, "pairs": PairJoin(distance_m=1.0)},
+)
+
+
+def failures(case, cut, shards):
+    """All queries that any shard says cannot be judged any more, and why."""
+    segments, _ = packets_of(case, cut, shards)
+    states, found = [State() for _ in range(shards)], set()
+    for batch in batched(segments, cut.batches):
+        for shard in range(shards):
+            settings = settings_of(case.rules, shard=shard, shards=shards)
+            read = [packets[shard] for packets in batch]
+            done = step(states[shard], read, settings, lambda *_: None)
+            states[shard] = done.state
+            found.update(done.failures)
+    return found
+
+
+@pytest.mark.spec("S3", "X1", "X13")
+@tries(12)
+@given(
+    cases(kind="fixes", layers=False),
+    st.lists(st.sampled_from(ALIKE), min_size=1, max_size=3, unique=True),
+    st.sampled_from(FORMS),
+    st.data(),
+)
+def test_who_fails_depends_neither_on_what_is_near_nor_on_the_way(
+    case, texts, form, data
+):
+    """Of the cut of the log and the shards who fails is known by the end."""
+
+    def failed(box, *, way, shards):
+        queries = [
+            register(
+                f"{n} {text}", Plan(stream=STREAM, where=text.format(n, n), **form(box))
+            )
+            for text in texts
+            for n in range(3)
+        ]
+        rows = log(*queries, *case.rows, end())
+        cut = data.draw(segmentations(len(rows)))
+        with asked_by(way):
+            return failures(replace(case, rows=tuple(rows)), cut, shards=shards)
+
+    shards = st.integers(1, 3)
+    found = failed(FAR, way="pairs", shards=data.draw(shards))
+    assert {one.query.partition(" ")[2] for one in found} <= set(NEVER)
+    way = data.draw(st.sampled_from(WAYS))
+    assert found == failed(NEAR, way=way, shards=1)
+    assert found == failed(FAR, way="whole", shards=data.draw(shards))

@@ -1,5 +1,7 @@
 """Who satisfies the conditions below neighbours and regions that move: what is looked at for it, and what is kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,12 +17,16 @@ CARS, QUERIES, ROUNDS = 2_000, 400, 3
 
 @pytest.fixture
 def looked(monkeypatch):
-    """How many pairs of a query and an object were looked at, and how many conditions the database was asked."""
-    counted = {"pairs": 0, "asked": 0}
-    hold, pairs, evaluated = (
+    """How many pairs of a query and an object were looked at, and how many conditions the database was asked.
+
+    `rows` of pairs were given to it in so many `statements`.
+    """
+    counted = {"pairs": 0, "asked": 0, "rows": 0, "statements": 0}
+    hold, pairs, evaluated, mask_of = (
         conditions.hold,
         selection.Lists.pairs,
         expressions.evaluated,
+        expressions.mask_of,
     )
 
     def holding(known, seen, number, point):
@@ -36,28 +42,38 @@ def looked(monkeypatch):
         counted["asked"] += len(texts)
         return evaluated(texts, table, **of)
 
+    def masking(text, table):
+        counted["rows"] += len(table)
+        counted["statements"] += 1
+        return mask_of(text, table)
+
     monkeypatch.setattr(conditions, "hold", holding)
     monkeypatch.setattr(eligibility, "hold", holding)
     monkeypatch.setattr(selection.Lists, "pairs", listing)
     monkeypatch.setattr(expressions, "evaluated", evaluating)
+    monkeypatch.setattr(expressions, "mask_of", masking)
     return counted
 
 
-def told(form):
-    """How many changes the queries of a form tell, and what the last state keeps of who satisfies their conditions."""
-    state, changes = State(), 0
+def told(form, where=None):
+    """How many changes the queries of a form tell, and what the last state keeps of who satisfies their conditions.
+
+    `where` gives each another condition, by its number.
+    """
+    state, changes, plans = State(), 0, FORMS[form](QUERIES, CARS)
+    if where is not None:
+        plans = [replace(plan, where=where(n)) for n, plan in enumerate(plans)]
     for packets in packets_of(
         Work(
-            plans=FORMS[form](QUERIES, CARS),
+            plans=plans,
             batches=list(cars(CARS, ROUNDS)),
             settings=Settings(),
         )
     ):
         done = step(state, packets, Settings(), lambda *_: None)
         state, changes = done.state, changes + len(done.changes)
-    return changes, [
-        memo.held for memo in state.memo.kinds.values() if memo.held is not None
-    ]
+    kinds = state.memo.kinds if state.memo is not None else {}
+    return changes, [memo.held for memo in kinds.values() if memo.held is not None]
 
 
 @pytest.mark.spec("X13", "P8")
@@ -84,15 +100,43 @@ def test_conditions_are_tested_where_a_query_and_an_object_meet(form, looked):
 @pytest.mark.parametrize(
     "form",
     [
+        "box WHERE an expression of its own",
         "moving circle WHERE an expression of its own",
         "5 nearest WHERE an expression of its own",
     ],
 )
-def test_a_condition_of_the_database_is_asked_once_a_run_and_kept_as_bits(form, looked):
+def test_conditions_of_one_shape_are_asked_of_pairs(form, looked):
     changes, held = told(form)
+    assert changes > ROUNDS
+    assert looked["asked"] < 5 * ROUNDS  # the last few of a search
+    assert 0 < looked["rows"] < ROUNDS * QUERIES * CARS / 10
+    assert looked["statements"] < 30 * ROUNDS
+    assert all(not one.bits.size and not one.keys.size for one in held)
+
+
+@pytest.mark.spec("X13", "P8")
+@pytest.mark.parametrize(
+    "form", ["moving circle WHERE an expression of its own", "5 nearest"]
+)
+def test_conditions_without_a_shape_are_asked_once_a_run_and_kept_as_bits(form, looked):
+    changes, held = told(
+        form, lambda number: f"power(load, {number}) > 0 and load < {number}"
+    )
     assert changes > ROUNDS
     assert looked["asked"] == ROUNDS * QUERIES
     assert [one.bits.shape for one in held] == [(CARS, QUERIES // 8)]
+
+
+RARE = "abs(load - {}) < 0.5 AND lower(object) <> 'o{}' AND y * 2 < 3000"
+
+
+@pytest.mark.spec("X13", "G5")
+def test_a_rare_condition_of_a_shape_costs_a_list_and_no_search_of_everything(looked):
+    """Some 3 of 2,000 cars satisfy each: the nearest five are all of them."""
+    changes, _ = told("5 nearest", lambda number: RARE.format(number % 20, number))
+    assert changes > ROUNDS
+    assert looked["asked"] <= ROUNDS * QUERIES
+    assert looked["rows"] < ROUNDS * QUERIES * CARS
 
 
 @pytest.mark.spec("X13")

@@ -27,6 +27,7 @@ from st_common.operators.world import (
     admitted,
     centres,
     measured_where,
+    those_admitted,
 )
 
 
@@ -39,6 +40,7 @@ class Group:
 
     is_dynamic: ClassVar[bool] = True
     touched_by_all: ClassVar[bool] = False
+    searches: ClassVar[bool] = False
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """Finds the k-th total anew among all eligible objects."""
@@ -136,7 +138,7 @@ class Group:
         )
         far = totals(groups, row, world.x[obj], world.y[obj])
         keep = among_first(far, obj, criteria.limit[row], criteria.tie[row], world.ids)
-        return keep & admitted(world, criteria, row, obj)
+        return those_admitted(keep, world, criteria, row, obj)
 
 
 def _objects(world: World, numbers: Ints) -> Objects:

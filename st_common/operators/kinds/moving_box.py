@@ -14,8 +14,8 @@ from st_common.operators.world import (
     Pairs,
     Table,
     World,
-    admitted,
     centres,
+    those_admitted,
 )
 
 _GROWTH = 1 + 1e-9
@@ -30,6 +30,7 @@ class MovingBoxes:
 
     is_dynamic: ClassVar[bool] = False
     touched_by_all: ClassVar[bool] = False
+    searches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """The box goes where its focal object is; sides in metres become degrees of that latitude."""
@@ -77,8 +78,7 @@ class MovingBoxes:
         keep = world.space.is_between(x, west, east)
         keep &= y >= (criteria.y - high)[row]
         keep &= y <= (criteria.y + high)[row]
-        keep &= admitted(world, criteria, row, obj)
-        return keep
+        return those_admitted(keep, world, criteria, row, obj)
 
 
 def _reach(world: World, criteria: Criteria, margin: float) -> tuple[Floats, Floats]:

@@ -10,8 +10,8 @@ from st_common.operators.world import (
     Pairs,
     Table,
     World,
-    admitted,
     centres,
+    those_admitted,
 )
 
 _GROWTH = 1 + 1e-9  # what can come near is never left out by rounding
@@ -22,6 +22,7 @@ class MovingCircles:
 
     is_dynamic: ClassVar[bool] = False
     touched_by_all: ClassVar[bool] = False
+    searches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """The circle goes where its focal object is."""
@@ -50,5 +51,4 @@ class MovingCircles:
         keep = world.space.is_within(
             *centre, world.x[obj], world.y[obj], criteria.limit[row]
         )
-        keep &= admitted(world, criteria, row, obj)
-        return keep
+        return those_admitted(keep, world, criteria, row, obj)

@@ -25,6 +25,7 @@ from st_common.operators.world import (
     admitted,
     centres,
     measured_where,
+    those_admitted,
 )
 
 
@@ -37,6 +38,7 @@ class Nearest:
 
     is_dynamic: ClassVar[bool] = True
     touched_by_all: ClassVar[bool] = False
+    searches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """Finds the k-th nearest anew among all eligible objects: what leaves is replaced by the true next one."""
@@ -62,6 +64,7 @@ class Nearest:
                 x[rows], y[rows], k[rows], focal[rows], _objects(world, numbers)
             )
         listed, rows = ways.listed, ways.searched
+        lists = ways.lists
         if len(rows):
             found = kth_nearest_where(
                 x[rows],
@@ -72,8 +75,9 @@ class Nearest:
                 lambda row, number: admitted(world, criteria, rows[row], number),
             )
             limit[rows], tie[rows] = found[:2]
-            listed = np.append(listed, rows[~found[2]])
-        for some, (row, obj) in over_lists(ways.lists, eligible, listed):
+            gave_up = rows[~found[2]]
+            listed, lists = np.append(listed, gave_up), ways.lists_of(gave_up)
+        for some, (row, obj) in over_lists(lists, eligible, listed):
             few = self.update_from(world, table, which[some], row, obj)
             limit[some], tie[some] = few.limit, few.tie
         return criteria
@@ -155,7 +159,7 @@ class Nearest:
         """Whether the object is nearer than the k-th one, or as far and not after it by id."""
         far = self._far(world, criteria, row, obj)
         keep = among_first(far, obj, criteria.limit[row], criteria.tie[row], world.ids)
-        return keep & admitted(world, criteria, row, obj)
+        return those_admitted(keep, world, criteria, row, obj)
 
 
 def _objects(world: World, numbers: Ints) -> Objects:

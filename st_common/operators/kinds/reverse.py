@@ -18,6 +18,7 @@ from st_common.operators.world import (
     admitted,
     centres,
     measured_where,
+    those_admitted,
 )
 
 
@@ -30,6 +31,7 @@ class Reverse:
 
     is_dynamic: ClassVar[bool] = True
     touched_by_all: ClassVar[bool] = True
+    searches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """The place goes where its focal object is; the gaps of all live objects are found anew."""
@@ -95,6 +97,5 @@ class Reverse:
         """Whether the place is at most as far from the object as its nearest other object."""
         place = criteria.x[row], criteria.y[row]
         far = world.space.rank(*place, world.x[obj], world.y[obj])
-        return np.asarray(far <= criteria.gap[obj]) & admitted(
-            world, criteria, row, obj
-        )
+        near = np.asarray(far <= criteria.gap[obj])
+        return those_admitted(near, world, criteria, row, obj)

@@ -1,0 +1,186 @@
+"""Conditions that differ in literals alone have one shape, with a parameter where each may have another value (X13).
+
+`ABS(load - 3) > 9 + 17 / 1e6` and `ABS(load - 4) > 9.5` are `ABS(load - $0) > $1`. What may become a parameter is the
+largest part without a column beside an operator: there DuckDB asks a constant for nothing but its type. A literal that
+is given to a function stays what it is, for functions look at constants when they are bound (`ROUND(load, 2)`,
+`REGEXP_MATCHES(kind, '^a')`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from st_common.query.grammar.dialect import expression_of
+from st_common.query.grammar.nodes import Refused
+from st_common.query.lowering.expression import text_of
+
+Class = Literal["arithmetic", "comparison", "text"]
+"""What an operator does: it decides which types of constants may stand in a column instead."""
+
+Pieces = tuple["str | int | Slot", ...]
+"""A text in parts: where an int stands, the literal of that number; where a slot stands, a constant."""
+
+_LITERAL = re.compile(
+    r"('(?:[^']|'')*'"
+    r"|(?<![\w.])(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))"
+    r'|"(?:[^"]|"")*"'
+)
+_MARK = re.compile("(\x00[0-9]+\x00|\x01[0-9]+\x01)")
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+_COMPARISONS = (
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.In,
+    exp.Between,
+)
+_TEXTS = (exp.Like, exp.ILike)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A part without a column, and those `beside` it that have one, of the same operator."""
+
+    constant: Pieces
+    beside: tuple[Pieces, ...]
+    operator: Class
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A condition with its slots, and the columns that it names, each as it is written first."""
+
+    pieces: Pieces
+    columns: tuple[str, ...]
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The slots in the order of the text."""
+        return tuple(piece for piece in self.pieces if isinstance(piece, Slot))
+
+
+def cut(condition: str) -> tuple[str, list[str]]:
+    """What is the same in all conditions that are read alike, as a key, and the literals in order."""
+    between, literals, at = list[str](), list[str](), 0
+    for match in _LITERAL.finditer(condition):
+        if match[1] is not None:
+            between.append(condition[at : match.start()])
+            literals.append(match[1])
+            at = match.end()
+    kinds = "".join("t" if text[0] == "'" else "n" for text in literals)
+    return "\x00".join([kinds, *between, condition[at:]]), literals
+
+
+@lru_cache(maxsize=4096)
+def draft_of(key: str) -> Draft | None:
+    """The draft of the conditions with a key (see `cut`); None of a constant, and of what is no canonical text."""
+    kinds, *between = key.split("\x00")
+    if len(between) != len(kinds) + 1 or "\x01" in key:
+        return None
+    literals = ["'a'" if kind == "t" else "1" for kind in kinds]
+    try:
+        tree = expression_of(filled(_zipped(between), literals))
+    except (Refused, SqlglotError):
+        return None
+    found = _drawn(tree)
+    alike = "".join(
+        piece if isinstance(piece, str) else f"\x00{piece}\x00"
+        for piece in flat(found.pieces)
+    )
+    wanted = "".join(
+        piece if isinstance(piece, str) else f"\x00{piece}\x00"
+        for piece in _zipped(between)
+    )
+    is_read = alike.casefold() == wanted.casefold()
+    return found if is_read and found.columns else None
+
+
+def filled(pieces: Sequence[str | int], literals: Sequence[str]) -> str:
+    """The text of pieces without slots, with these literals."""
+    return "".join(
+        piece if isinstance(piece, str) else literals[piece] for piece in pieces
+    )
+
+
+def flat(pieces: Pieces) -> Iterator[str | int]:
+    """The pieces with constants where slots stand."""
+    for piece in pieces:
+        if isinstance(piece, Slot):
+            yield from flat(piece.constant)
+        else:
+            yield piece
+
+
+def _zipped(between: Sequence[str]) -> list[str | int]:
+    """Texts with the numbers 0, 1, .. between them."""
+    out: list[str | int] = [between[0]]
+    for number, text in enumerate(between[1:]):
+        out += [number, text]
+    return out
+
+
+def _drawn(tree: exp.Expr) -> Draft:
+    columns = dict.fromkeys(column.name for column in tree.find_all(exp.Column))
+    literals = list(tree.find_all(exp.Literal))
+    # Numbered as they come out of the tree; the text says afterwards which is which from left to right.
+    for number, literal in enumerate(literals):
+        literal.replace(exp.Literal.number(f"\x00{number}\x00"))
+    order = {
+        int(mark): place
+        for place, mark in enumerate(re.findall("\x00([0-9]+)\x00", text_of(tree)))
+    }
+    slots = list[Slot]()
+    for node, beside, operator in list(_places(tree)):
+        slots.append(
+            Slot(
+                constant=_pieces(text_of(node.copy()), order, ()),
+                beside=tuple(_pieces(text_of(one.copy()), order, ()) for one in beside),
+                operator=operator,
+            )
+        )
+        node.replace(exp.Literal.number(f"\x01{len(slots) - 1}\x01"))
+    return Draft(pieces=_pieces(text_of(tree), order, slots), columns=tuple(columns))
+
+
+def _places(
+    tree: exp.Expr,
+) -> Iterator[tuple[exp.Expr, list[exp.Expr], Class]]:
+    """The parts that may become parameters, with those beside them and what their operator does."""
+    for node in tree.walk():
+        operator = _class_of(node)
+        sides = list(node.iter_expressions()) if operator else []
+        beside = [side for side in sides if side.find(exp.Column)]
+        for side in sides if beside else ():
+            if operator and not side.find(exp.Column) and side.find(exp.Literal):
+                yield side, [one.copy() for one in beside], operator
+
+
+def _class_of(node: exp.Expr) -> Class | None:
+    if isinstance(node, _ARITHMETIC):
+        return "arithmetic"
+    if isinstance(node, _COMPARISONS):
+        return "comparison"
+    return "text" if isinstance(node, _TEXTS) else None
+
+
+def _pieces(text: str, order: dict[int, int], slots: Sequence[Slot]) -> Pieces:
+    """The parts of a text with marks; literals by their place from left to right."""
+    out = list[str | int | Slot]()
+    for part in _MARK.split(text):
+        if part.startswith("\x00"):
+            out.append(order[int(part[1:-1])])
+        elif part.startswith("\x01"):
+            out.append(slots[int(part[1:-1])])
+        elif part:
+            out.append(part)
+    return tuple(out)
