@@ -15,8 +15,15 @@ from st_common.crs import unit_of_crs
 from st_common.errors import ConfigError
 from st_common.home import checked_name
 from st_common.redaction import keep_secret
-from st_common.stream_keys import COLUMN_KEYS, PLANAR, STREAM_KEYS
+from st_common.stream_keys import (
+    COLUMN_KEYS,
+    FILTER_COLUMNS,
+    FILTER_KEYS,
+    PLANAR,
+    STREAM_KEYS,
+)
 from st_common.toml_values import checked, known
+from st_common.units import unit_of
 
 if TYPE_CHECKING:
     from st_common.geometry.space import Space
@@ -46,6 +53,23 @@ class Columns:
     y: str
     gone: str | None = None
     gone_values: tuple[str, ...] = ("true", "1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionFilter:
+    """Which fixes are stored and change nothing (SPEC X11): metres, metres per second, seconds; None means off.
+
+    `accuracy` is the attribute that says how good a fix is, with a unit of length. `beyond_accuracy`: a fix must be
+    farther from the last accepted one than the accuracies of both together. `accept_after_s` is for how long the last
+    accepted fix is a measure for others.
+    """
+
+    accuracy: str | None = None
+    max_accuracy_m: float | None = None
+    beyond_accuracy: bool = False
+    min_distance_m: float | None = None
+    max_speed_mps: float | None = None
+    accept_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +108,7 @@ class StreamSettings:
     delimiter: str = ","
     quote: str = '"'
     nulls: tuple[str, ...] = ()
+    position_filter: PositionFilter | None = None
     lateness_s: float = 0.0
     silence_s: float | None = None
     max_ahead_s: float | None = 60.0
@@ -103,6 +128,13 @@ class StreamSettings:
     codec: Codec = "raw"
     raw_days: float | None = 30.0
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)
+
+    @property
+    def accuracy_unit_m(self) -> float:
+        """How many metres one unit of the filter's attribute of accuracy is; 1 without one."""
+        name = self.position_filter.accuracy if self.position_filter else None
+        unit = unit_of(self.units.get(name, "")) if name is not None else None
+        return 1.0 if unit is None else unit.times / unit.per
 
     @property
     def epsg(self) -> int:
@@ -247,6 +279,8 @@ def _stream(name: str, table: object, path: Path) -> StreamSettings:
     values["columns"] = Columns(
         **checked(values["columns"], COLUMN_KEYS, Columns, f"{place} columns:")
     )
+    if "position_filter" in values:
+        values["position_filter"] = _position_filter(values["position_filter"], place)
     declared = values.get("attributes", {})
     values["attributes"] = {name: kind for name, (kind, _) in declared.items()}
     values["units"] = {name: unit for name, (_, unit) in declared.items() if unit}
@@ -277,6 +311,46 @@ def _check_together(
         )
     if stream.columns.x == stream.columns.y:
         raise ConfigError(f"{place} columns: x and y are both {stream.columns.x!r}")
+    _check_accuracy(stream, place)
+
+
+def _position_filter(table: Mapping[str, Any], place: str) -> PositionFilter:
+    """The filter of a table, which has at least one limit."""
+    place = f"{place} position_filter:"
+    found = PositionFilter(**checked(table, FILTER_KEYS, PositionFilter, place))
+    if found.accuracy is None and (found.max_accuracy_m or found.beyond_accuracy):
+        raise ConfigError(
+            f"{place} accuracy is missing",
+            hint="name the attribute that says how good a fix is",
+        )
+    limits = found.min_distance_m, found.max_speed_mps, found.max_accuracy_m
+    if not found.beyond_accuracy and limits == (None, None, None):
+        raise ConfigError(
+            f"{place} it has no limit",
+            hint="set max_speed_mps, min_distance_m, max_accuracy_m or beyond_accuracy",
+        )
+    return found
+
+
+def _check_accuracy(stream: StreamSettings, place: str) -> None:
+    """The attribute that says how good a fix is must be a length: else nobody knows what its numbers are."""
+    if stream.position_filter is None:
+        return
+    name = stream.position_filter.accuracy
+    for column in stream.attributes:
+        if column.lower() in FILTER_COLUMNS:
+            raise ConfigError(
+                f"{place} attribute {column!r} is a column of the positions of a stream with a position_filter",
+                hint="give the attribute another name",
+            )
+    if name is None:
+        return
+    unit = unit_of(stream.units.get(name, ""))
+    if unit is None or unit.domain != "space":
+        raise ConfigError(
+            f"{place} position_filter: accuracy = {name!r} is no attribute with a unit of length",
+            hint=f'attributes = {{ {name} = "double m" }}',
+        )
 
 
 def _check_numbered(stream: StreamSettings, place: str) -> None:

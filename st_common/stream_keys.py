@@ -12,6 +12,7 @@ from st_common.toml_values import (
     flag,
     number,
     one_of,
+    text,
     whole,
     words,
 )
@@ -41,6 +42,9 @@ _POSITION_COLUMNS = frozenset(
         "gone",
     }
 )  # an attribute stands beside these in the table `positions`
+FILTER_COLUMNS = {"filtered": "string", "filtered_value": "double"}
+"""The columns that it has besides where fixes are filtered, with their types as attributes have them."""
+
 _NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=.`]")
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 _DIRECTIVES = frozenset("YymdbBjHIMSfpzZTFRaA%")
@@ -152,6 +156,16 @@ COLUMN_KEYS: dict[str, Check] = {
 }
 """What each key of `columns` may be."""
 
+FILTER_KEYS: dict[str, Check] = {
+    "accuracy": text,
+    "max_accuracy_m": number(least=0.0, above=True, off=True),
+    "beyond_accuracy": flag,
+    "min_distance_m": number(least=0.0, above=True, off=True),
+    "max_speed_mps": number(least=0.0, above=True, off=True),
+    "accept_after_s": number(least=0.0, above=True, off=True),
+}
+"""What each key of `position_filter` may be."""
+
 STREAM_KEYS: dict[str, Check] = {
     "format": one_of(*_FORMATS),
     "columns": _table,
@@ -162,6 +176,7 @@ STREAM_KEYS: dict[str, Check] = {
     "delimiter": _character,
     "quote": _quote,
     "nulls": words,
+    "position_filter": _table,
     "lateness_s": number(least=0.0),
     "silence_s": number(least=0.0, above=True, off=True),
     "max_ahead_s": number(least=0.0, off=True),

@@ -25,7 +25,7 @@ from st_common.controls.rows import Reading as ReadingRow
 from st_common.controls.writing import to_bytes
 from st_common.errors import LogError, StateError
 from st_common.home import Home
-from st_common.settings import Columns, StreamSettings
+from st_common.settings import Columns, PositionFilter, StreamSettings
 
 NAMES = (
     "format",
@@ -38,7 +38,9 @@ NAMES = (
     "quote",
     "nulls",
     "max_ahead_s",
+    "position_filter",
 )
+_WHEN_SET = ("position_filter",)  # younger than many logs: what is off is not said
 KEY = "reading.json"
 _AT_ONCE = 64  # segments: among the first there are records, as a rule
 
@@ -48,9 +50,12 @@ Reading = Mapping[str, Any]
 def reading_of(stream: StreamSettings) -> dict[str, Any]:
     """What of a stream's settings decides how a record is read, as JSON has it."""
     values = dataclasses.asdict(stream)
-    plain: dict[str, Any] = json.loads(
-        json.dumps({name: values[name] for name in NAMES})
-    )
+    said = {
+        name: values[name]
+        for name in NAMES
+        if name not in _WHEN_SET or values[name] is not None
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(said))
     return plain
 
 
@@ -78,6 +83,9 @@ def with_reading(
             **{**columns, "gone_values": tuple(columns.get("gone_values", ()))}
         )
         values["nulls"] = tuple(values["nulls"])
+        judged_by = values["position_filter"]
+        if judged_by is not None:
+            values["position_filter"] = PositionFilter(**judged_by)
     except (KeyError, TypeError, ValueError) as error:
         raise LogError(
             f"{where}: it says in a wrong form how records are read: {error}",

@@ -47,6 +47,8 @@ def run(
     )
     if summary.nulled:
         typer.echo(_nulled(stream, summary.nulled))
+    if summary.filtered:
+        typer.echo(_filtered(stream, summary.filtered))
     for told in lines_of(summary.caches).values():
         typer.echo(f"{stream}: caches {told}")
     typer.echo(
@@ -153,6 +155,7 @@ def status(ctx: typer.Context) -> None:
             found.changes,
         )
         notes += [_nulled(name, found.nulled)] if found.nulled else []
+        notes += [_filtered(name, found.filtered)] if found.filtered else []
         notes += [f"{name}: caches {told}" for told in lines_of(found.caches).values()]
         clock = "" if found.now_ts is None else _stamp(found.now_ts)
         who = (now.state, process, _ago(now.age_s), found.engine)
@@ -209,6 +212,14 @@ def _repair(ctx: typer.Context) -> None:
         typer.echo(f"MENDED {notice}")
     if not done:
         typer.echo("ok    nothing had to be mended")
+
+
+def _filtered(stream: str, counts: dict[str, int]) -> str:
+    """How many fixes a position filter took out, by reason."""
+    told = ", ".join(
+        f"{count:,} by {reason}" for reason, count in sorted(counts.items())
+    )
+    return f"{stream}: filtered {told}"
 
 
 def _nulled(stream: str, counts: dict[str, int]) -> str:

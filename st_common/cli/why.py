@@ -11,7 +11,7 @@ from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from st_common.serving.batch import Batch
-    from st_common.serving.evidence import Fix
+    from st_common.serving.evidence import Filtered, Fix
     from st_common.serving.why import Why
     from st_common.settings import StreamSettings
 
@@ -105,6 +105,8 @@ def _lines(found: "Why") -> list[tuple[str, str]]:
     if change["fields"] is not None:
         lines.append(("fields", change["fields"]))
     lines.append(("fix", _fix(found.fix) if found.fix else _no_fix(found)))
+    if found.filtered is not None:
+        lines.append(("filtered", _filtered(found.filtered)))
     if found.joined is not None:
         lines.append(("layer", _layer(found)))
     if found.tick is not None:
@@ -162,6 +164,14 @@ def _fix(fix: "Fix") -> str:
         if value is not None
     )
     return f"{_time(fix.event_ts)} {where}{attributes}; segment {fix.segment}, row {fix.row}"
+
+
+def _filtered(found: "Filtered") -> str:
+    from st_common.serving.wording import why_filtered
+
+    count = "1 fix" if found.count == 1 else f"{found.count:,} fixes"
+    reason = why_filtered(found.reason, found.value)
+    return f"{count} since then; the last: {reason}: {_fix(found.fix)}"
 
 
 def _no_fix(found: "Why") -> str:

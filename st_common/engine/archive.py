@@ -21,12 +21,14 @@ from st_common.engine.feed import step_settings
 from st_common.engine.levels import Levels
 from st_common.engine.owner import now_us
 from st_common.engine.pace import Pace, taken
+from st_common.engine.sifting import Sifting
 from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.partition.regions import Regions, assign
 from st_common.partition.store import current
 from st_common.position import position_of
 from st_common.settings import StreamSettings
+from st_common.stream_keys import FILTER_COLUMNS
 
 READER = "archive"
 _DAY_US = 86_400_000_000
@@ -58,6 +60,7 @@ class Archive:
         self.totals = Archived()
         self.failure: Exception | None = None
         self.levels = Levels(home, stream)
+        self._sifting: Sifting | None = None
         self._pace = Pace()
 
     def _done(self, table: Path) -> int:
@@ -65,7 +68,10 @@ class Archive:
         return 0 if committed is None else committed + 1
 
     def batch(self) -> bool:
-        """Archives what the log has, up to what fits into a batch (see `Pace`); False when there is nothing new."""
+        """Archives what the log has, up to what fits into a batch (see `Pace`); False when there is nothing new.
+
+        Where fixes are filtered and lateness is set, what is held waits until it is known what becomes of it.
+        """
         begun_s, start = time.monotonic(), self.next_segment
         segments = self.log.segments(
             start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments
@@ -75,6 +81,9 @@ class Archive:
         found = list(
             taken(pieces(self.log, segments, self._stream), lambda piece: piece.rows)
         )
+        found = self._decided(found)
+        if not found:
+            return False
         self._see_clock_rows(found)
         for damage in (piece.damage for piece in found if piece.damage is not None):
             tell_damage(self._home, self._stream.name, damage)
@@ -90,12 +99,30 @@ class Archive:
         self._append(self._positions, "positions", fixes, end)
         self._append(self._rejects, "rejects", rejects, end)
         self.next_segment = end + 1
+        if self._sifting is not None:
+            self._sifting.forget(end + 1)
         self.log.publish(READER, self.next_segment)
         self.totals.segments += end + 1 - start
         self.totals.fixes += sum(map(len, fixes))
         self.totals.rejects += sum(map(len, rejects))
         self._pace = self._pace.after(end + 1 - start, time.monotonic() - begun_s)
         return True
+
+    def _decided(self, found: list[Piece]) -> list[Piece]:
+        """The first of the pieces, as far as it is known which of their fixes are filtered."""
+        if self._sifting is None:
+            if all(piece.stream.position_filter is None for piece in found):
+                return found
+            self._sifting = Sifting(
+                self._home, self._stream, self.log, self.next_segment
+            )
+        self._sifting.take(found)
+        self._sifting.decide(found[-1].segments[-1].number + 1)
+        return [
+            piece
+            for piece in found
+            if piece.segments[-1].number < self._sifting.decided
+        ]
 
     def _see_clock_rows(self, found: list[Piece]) -> None:
         """Time goes on by clock rows too: a day can close while the feed is quiet."""
@@ -109,7 +136,8 @@ class Archive:
         self, path: Path, contract_name: str, parts: list[pa.Table], end: int
     ) -> None:
         contract = load_contract(contract_name)
-        extra = self._stream.attributes if contract.extendable else None
+        filtered = FILTER_COLUMNS if self._sifting is not None else {}
+        extra = {**self._stream.attributes, **filtered} if contract.extendable else None
         none = _without_day(contract.arrow_schema(extra))
         rows = pa.concat_tables(
             [*parts, none], promote_options="default"
@@ -142,13 +170,12 @@ class Archive:
         ts = fixes["event_ts"].to_numpy()
         if n:
             self.max_event_us = max(int(ts.max()), self.max_event_us or int(ts.max()))
+        segment = piece.segments[0].number + part.fix_at.astype(np.int64)
         region = assign(regions, fixes["x"].to_numpy(), fixes["y"].to_numpy())
         names = pa.array(regions.region_id, pa.string()).take(pa.array(region))
         columns = {
             "region_id": names,
-            "segment": pa.array(
-                piece.segments[0].number + part.fix_at.astype(np.int64)
-            ),
+            "segment": pa.array(segment),
             "row": fixes["row"],
             "event_ts": fixes["event_ts"].cast(_STAMP),
             "x": fixes["x"],
@@ -156,9 +183,11 @@ class Archive:
             "object": fixes["object"].cast(pa.string()),
             "gone": fixes["gone"],
         }
-        return pa.table(
-            columns | {name: fixes[name] for name in piece.stream.attributes}
-        )
+        columns |= {name: fixes[name] for name in piece.stream.attributes}
+        if self._sifting is not None:
+            row = fixes["row"].to_numpy().astype(np.int64)
+            columns |= self._sifting.columns(np.asarray(position_of(segment, row)))
+        return pa.table(columns)
 
     def _reject_rows(self, piece: Piece, part: Part) -> pa.Table:
         rejects = part.decoded.rejects

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from st_common.capture.control import check_announced
 from st_common.capture.log import Log, Segment
-from st_common.capture.pieces import pieces
-from st_common.decode.joined import Part
+from st_common.capture.pieces import Piece, pieces
 from st_common.engine.pace import taken
+from st_common.operators.limits import Limits
 from st_common.operators.packet import Packet, control_packet, pack
 from st_common.operators.settings import Settings
 from st_common.settings import StreamSettings
@@ -37,6 +37,23 @@ def step_settings(
     )
 
 
+def limits_of(stream: StreamSettings) -> Limits | None:
+    """By which limits the fixes of a stream are filtered; None when they are not."""
+    found = stream.position_filter
+    if found is None:
+        return None
+    after_s = found.accept_after_s
+    return Limits(
+        accuracy=found.accuracy,
+        accuracy_unit_m=stream.accuracy_unit_m,
+        max_accuracy_m=found.max_accuracy_m,
+        beyond_accuracy=found.beyond_accuracy,
+        min_distance_m=found.min_distance_m,
+        max_speed_mps=found.max_speed_mps,
+        accept_after_us=None if after_s is None else round(after_s * _US),
+    )
+
+
 def packets_of(
     log: Log,
     segments: Sequence[Segment],
@@ -53,11 +70,7 @@ def packets_of(
     for piece in pieces(log, segments, stream):
         if notice is not None and piece.damage is not None:
             notice(piece.damage)
-        first = piece.segments[0]
-        if piece.part is None:
-            yield [_control(log, first, stream)] * shards
-        else:
-            yield _pack(first.number, piece.part, stream, shards)
+        yield _packets_of(log, piece, stream, shards)
 
 
 def _control(log: Log, segment: Segment, stream: StreamSettings) -> Packet:
@@ -87,10 +100,20 @@ def packets(
     return next(packets_of(log, [segment], stream, shards=shards))
 
 
-def _pack(first: int, part: Part, stream: StreamSettings, shards: int) -> list[Packet]:
+def packet_of(log: Log, piece: Piece, stream: StreamSettings) -> Packet:
+    """The packet of a piece of the log for one who reads all of it, as `packets_of` makes them."""
+    return _packets_of(log, piece, stream, shards=1)[0]
+
+
+def _packets_of(
+    log: Log, piece: Piece, stream: StreamSettings, shards: int
+) -> list[Packet]:
+    first, part = piece.segments[0], piece.part
+    if part is None:
+        return [_control(log, first, stream)] * shards
     found = part.decoded
     return pack(
-        first,
+        first.number,
         found.fixes,
         rows=found.rows,
         rejects=len(found.rejects),
@@ -100,4 +123,5 @@ def _pack(first: int, part: Part, stream: StreamSettings, shards: int) -> list[P
         id_key=stream.id_key,
         segments=part.segments,
         at=part.fix_at if part.segments > 1 else None,
+        limits=limits_of(piece.stream),
     )

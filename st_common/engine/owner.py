@@ -29,7 +29,10 @@ def now_us() -> int:
 
 @dataclass
 class Owner:
-    """The owner's side of a run. `counts`, `nulled`, `caches` are of this run; what earlier runs counted is added."""
+    """The owner's side of a run. `counts`, `nulled`, `filtered` and `caches` are of this run.
+
+    What earlier runs counted is added.
+    """
 
     folder: Path
     engine: str
@@ -37,6 +40,7 @@ class Owner:
     before: StreamStatus | None
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
     nulled: dict[str, int] = field(default_factory=dict)
+    filtered: dict[str, int] = field(default_factory=dict)
     caches: Caches = field(default_factory=dict)
     _beaten_s: float = 0.0
     _beating: threading.Lock = field(default_factory=threading.Lock)
@@ -82,6 +86,9 @@ class Owner:
         nulled = Counter(self.before.nulled if self.before else {}) + Counter(
             self.nulled
         )
+        filtered = Counter(self.before.filtered if self.before else {}) + Counter(
+            self.filtered
+        )
         caches = summed(
             (from_json(self.before.caches) if self.before else {}, self.caches)
         )
@@ -97,6 +104,7 @@ class Owner:
             epoch=self.lease.epoch,
             pid=self.lease.owner.pid,
             nulled=dict(nulled),
+            filtered=dict(filtered),
             caches=to_json(caches),
             **counts,
         )

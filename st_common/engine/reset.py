@@ -15,12 +15,13 @@ from st_common.engine.archive import READER
 from st_common.engine.export import export_folder
 from st_common.engine.owner import RESET_FILE, now_us, owned
 from st_common.engine.recovery import OF_STREAM
+from st_common.engine.sifting import FOLDER
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.ops.records import write_record
 from st_common.ops.status import STATUS_FILE
 
-_STATE = ("local", "spark", "g[0-9]*")
+_STATE = ("local", "spark", "g[0-9]*", FOLDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

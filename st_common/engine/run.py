@@ -91,6 +91,7 @@ def _beat(
         "changes": engine.totals.changes,
     }
     owner.nulled, owner.caches = dict(engine.totals.nulled), engine.totals.caches
+    owner.filtered = counters.filtered
     max_event = engine.committed_event
     now_ts = None if max_event == NEVER else max_event - engine.settings.lateness_us
     end_position = position_of(engine.log.end(), 0)
@@ -114,7 +115,9 @@ def summary(
 ) -> RunSummary:
     """What a run that ends now did."""
     operators = {
-        name: count for name, count in counters.items() if name not in owner.counts
+        name: count
+        for name, count in counters.items()
+        if name not in owner.counts and not name.startswith("filtered_")
     }
     return RunSummary(
         stream=stream,
@@ -124,6 +127,7 @@ def summary(
         position=position,
         operators=operators,
         nulled=dict(owner.nulled),
+        filtered=dict(owner.filtered),
         caches=to_json(owner.caches),
         **owner.counts,
     )

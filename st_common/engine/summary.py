@@ -9,6 +9,7 @@ class RunSummary:
     """Counts of one run of one stream; `position` is the place after the last committed row.
 
     `nulled` says of each attribute in how many fixes its text was of another type, so that it is null there.
+    `filtered` says by reason how many fixes were stored and changed nothing (SPEC X11).
     `operators` are the tuples that went through each operator, by name (SPEC G10; see `operators.evaluate.Counters`).
     `caches` are what the caches of moving queries cost, by kind (SPEC G6; see `operators.cache_counts.CacheCounts`).
     """
@@ -26,6 +27,7 @@ class RunSummary:
     position: int
     operators: dict[str, int]
     nulled: dict[str, int]
+    filtered: dict[str, int]
     caches: dict[str, dict[str, float]]
 
     def to_json(self) -> dict[str, Any]:

@@ -51,6 +51,7 @@ def due(
             high,
             ("event_ts",),
             *_past(highest, lateness_us, every_us),
+            accepted=False,
         )
         if not len(rows):
             continue

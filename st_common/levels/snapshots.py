@@ -142,7 +142,7 @@ def _due(home: Home, stream: StreamSettings) -> Iterator[int]:
     if before is not None:
         start = before.position + 1
         at_it = fixes(
-            home, stream.name, before.position, start, ("event_ts",)
+            home, stream.name, before.position, start, ("event_ts",), accepted=False
         )  # it brought the clock past the multiple
         highest = max(
             map(

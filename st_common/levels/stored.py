@@ -16,6 +16,7 @@ from st_common.position import ROW_BITS, position_of, segment_of
 from st_common.tables.handle import newest
 
 ROWS = 2_000_000  # of a part
+FILTERED = "filtered"  # the column that says why a fix was; null of all others
 
 
 def archived_end(home: Home, stream: str) -> int:
@@ -31,9 +32,11 @@ def fixes(
     end: int,
     columns: tuple[str, ...],
     *more: tuple[str, str, Any],
+    accepted: bool = True,
 ) -> pa.Table:
     """The fixes with `start` <= position < `end` (places in the log), in no order; `more` are filters besides.
 
+    With `accepted` those are left out that a position filter took out: they say how late it is, and nothing else.
     The first column is `position`, then come `columns`. Only files that can hold such fixes are read. Without a table
     there are no rows and no columns but the position's.
     """
@@ -45,7 +48,12 @@ def fixes(
         ("segment", "<=", segment_of(end - 1)),
         *more,
     ]
-    rows = tables.read(path, columns=["segment", "row", *columns], filters=bounds)
+    names = [FILTERED] if accepted and has_filtered(path) else []
+    rows = tables.read(
+        path, columns=["segment", "row", *columns, *names], filters=bounds
+    )
+    if names:
+        rows = rows.filter(rows[FILTERED].is_null())
     segment, row = rows["segment"].to_numpy(), rows["row"].to_numpy()
     position = np.asarray(position_of(segment, row.astype(np.int64)))
     rows = pa.table({"position": position} | {name: rows[name] for name in columns})
@@ -54,6 +62,17 @@ def fixes(
             pc.greater_equal(rows["position"], start), pc.less(rows["position"], end)
         )
     )
+
+
+def has_filtered(path: Path) -> bool:
+    """Whether a table of positions says which fixes were filtered: no fix ever was of a stream whose table does not."""
+    return FILTERED in tables.dataset(path).schema.names
+
+
+def where_accepted(home: Home, stream: str) -> str:
+    """The end of a SELECT over a stream's positions that leaves out what was filtered; "" where nothing ever was."""
+    path = home.table("positions", stream)
+    return f"WHERE {FILTERED} IS NULL" if has_filtered(path) else ""
 
 
 def changes(home: Home, stream: str, start: int, end: int) -> pa.Table:

@@ -11,6 +11,7 @@ from st_common.operators.changed_queries import ChangedQueries
 from st_common.operators.codec import flat_attributes, from_blob, to_blob
 from st_common.operators.fixes import LastFixes
 from st_common.operators.keys import merged, without
+from st_common.operators.limits import LimitSpans, spans_from_json, spans_to_json
 from st_common.operators.memories import (
     Changes,
     changes_from_arrays,
@@ -27,7 +28,7 @@ from st_common.operators.state import (
     fixes_from_arrays,
 )
 
-FORMAT = 6  # of the bytes of a delta; one of another format is refused
+FORMAT = 7  # of the bytes of a delta; one of another format is refused
 
 
 def _ints() -> np.ndarray:
@@ -43,7 +44,9 @@ class Delta:
     when queries changed; the answer then changes by the keys `answer_minus` and `answer_plus` as well, of any object.
     Answers at ticks change by the keys `tick_minus` and `tick_plus`, components as `memories` say. `follows`: every
     touched object had one fix, so that the reading before it is what the state has; bytes leave it out. `queries` and
-    `tick_answer` are those after the run where they are known already; bytes leave them out.
+    `tick_answer` are those after the run where they are known already; bytes leave them out. `seen` are objects
+    that are not touched, for all their fixes were filtered, with the time of the newest in `seen_ts`; `limits` are set
+    when they changed.
     """
 
     next_segment: int
@@ -56,6 +59,8 @@ class Delta:
     target_partner: np.ndarray = field(default_factory=_ints)
     touched: np.ndarray = field(default_factory=_ints)
     fixes: LastFixes = field(default_factory=LastFixes)
+    seen: np.ndarray = field(default_factory=_ints)
+    seen_ts: np.ndarray = field(default_factory=_ints)
     answer: np.ndarray = field(default_factory=_ints)
     answer_minus: np.ndarray = field(default_factory=_ints)
     answer_plus: np.ndarray = field(default_factory=_ints)
@@ -66,6 +71,7 @@ class Delta:
     held: Held | None = None
     changed_queries: ChangedQueries | None = None
     layers: dict[str, int] | None = None
+    limits: LimitSpans | None = None
     follows: bool = False
     raised_us: int | None = None
     queries: Queries | None = field(default=None, compare=False, repr=False)
@@ -85,6 +91,8 @@ class Delta:
             if self.follows
             else self.fixes
         )
+        if np.array_equal(fixes.seen_ts, fixes.ts):  # as a rule: nothing was filtered
+            fixes = replace(fixes, seen_ts=_ints())
         arrays |= {f"fixes/{name}": values for name, values in fixes.columns().items()}
         arrays |= flat_attributes(
             {f"fixes/{name}": values for name, values in self.fixes.attributes.items()}
@@ -114,6 +122,7 @@ class Delta:
                 if self.pending is None
                 else int(self.pending.tick),
                 "follows": self.follows,
+                "limits": None if self.limits is None else spans_to_json(self.limits),
             },
             compressed=True,
         )
@@ -127,6 +136,7 @@ class Delta:
         """
         arrays, meta = from_blob(blob)
         check_format(meta, FORMAT)
+        spans = meta["limits"]
         return Delta(
             next_segment=meta["next_segment"],
             max_event=meta["max_event"],
@@ -137,13 +147,22 @@ class Delta:
             layers=meta["layers"],
             raised_us=meta["raised_us"],
             held=Held.from_arrays(arrays) if meta["held"] else None,
-            fixes=fixes_from_arrays(arrays),
+            fixes=_fixes(arrays),
+            limits=None if spans is None else spans_from_json(spans),
             pending=_pending(meta["pending_tick"], arrays),
             memories=changes_from_arrays(meta["memories"], arrays),
             queries=None,
             tick_answer=None,
             **{name: arrays[name] for name in _ARRAYS},
         )
+
+
+def _fixes(arrays: Mapping[str, Any]) -> LastFixes:
+    """The last fixes of touched objects; a time that bytes leave out is that of the fix."""
+    fixes = fixes_from_arrays(arrays)
+    return (
+        replace(fixes, seen_ts=fixes.ts) if len(fixes.seen_ts) < len(fixes) else fixes
+    )
 
 
 _ARRAYS = (
@@ -154,6 +173,8 @@ _ARRAYS = (
     "target_query",
     "target_partner",
     "touched",
+    "seen",
+    "seen_ts",
     "answer",
     "answer_minus",
     "answer_plus",
@@ -182,7 +203,9 @@ def apply(state: State, delta: Delta) -> State:
         max_event=delta.max_event,
         memo=None,
         raised_us=state.raised_us if delta.raised_us is None else delta.raised_us,
-        fixes=state.fixes.with_rows(delta.touched, fixes, total=total),
+        fixes=state.fixes.with_rows(delta.touched, fixes, total=total).with_seen(
+            delta.seen, delta.seen_ts
+        ),
         objects=state.objects.with_new(delta.object_hashes, delta.object_ids),
         partners=state.partners.with_new(delta.partner_hashes, delta.partner_ids),
         targets=state.targets.with_new(delta.target_query, delta.target_partner),
@@ -193,6 +216,7 @@ def apply(state: State, delta: Delta) -> State:
         held=state.held if delta.held is None else delta.held,
         queries=_queries_after(state, delta),
         layers=state.layers if delta.layers is None else delta.layers,
+        limits=state.limits if delta.limits is None else delta.limits,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from st_common.operators.changed_queries import changed_queries
 from st_common.operators.delta import Delta
 from st_common.operators.keys import differences
+from st_common.operators.limits import LimitSpans
 from st_common.operators.memories import Memories
 from st_common.operators.registered import Queries
 from st_common.operators.state import OBJECT_SHIFT, State
@@ -27,6 +28,7 @@ class _Before:
     memories: Memories
     queries: Queries
     layers: Mapping[str, int]
+    limits: LimitSpans
 
 
 @dataclass(slots=True)
@@ -55,7 +57,8 @@ class Changed:
             self.touched.append(
                 delta.touched.copy()
             )  # it may be a part of something large
-            self.waiting += len(delta.touched)
+            self.touched.append(delta.seen.copy())
+            self.waiting += len(delta.touched) + len(delta.seen)
         if self.waiting > _MOST:
             self.touched = [self._objects()]
             self.waiting = len(self.touched[0])
@@ -94,6 +97,7 @@ class Changed:
             held=state.held,
             changed_queries=changed,
             layers=None if state.layers == before.layers else state.layers,
+            limits=None if state.limits == before.limits else state.limits,
             memories=before.memories.change_to(state.memories),
         )
 
@@ -101,4 +105,4 @@ class Changed:
         return np.unique(np.concatenate([np.empty(0, np.int64), *self.touched]))
 
 
-_COMPARED = ("answer", "tick_answer", "memories", "queries", "layers")
+_COMPARED = ("answer", "tick_answer", "memories", "queries", "layers", "limits")

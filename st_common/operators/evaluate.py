@@ -1,6 +1,8 @@
 """EVALUATE: one run of fixes against all queries of a shard (DESIGN section 2)."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +17,18 @@ from st_common.operators.fence_judging import Judged, judge_fences
 from st_common.operators.fence_telling import tell_fences
 from st_common.operators.fence_visits import Visits
 from st_common.operators.fields import fields_of
-from st_common.operators.fixes import NEVER, LastFixes
+from st_common.operators.filter_chain import ACCEPTED, REASONS
+from st_common.operators.fixes import NEVER
 from st_common.operators.inner import Memo
 from st_common.operators.intern import Interner
 from st_common.operators.layer import LayerOf
+from st_common.operators.limits import LimitSpans
 from st_common.operators.match import Hits, match
 from st_common.operators.memories import Changes
 from st_common.operators.numbering import Numbering
 from st_common.operators.placing import Source
 from st_common.operators.points import points_of
+from st_common.operators.position_filter import Filtered, Sifted, sift
 from st_common.operators.settings import Settings
 from st_common.operators.state import State
 from st_common.operators.summed import Summed
@@ -36,6 +41,7 @@ from st_common.operators.timeline import (
     Ordered,
     Rows,
     order,
+    padded,
 )
 from st_common.operators.touched import rows_after
 from st_common.operators.turn import Turn
@@ -53,13 +59,18 @@ class Counters(Summed):
 
     `fixes` to `expired` are of the shard's own objects, `stays` to `enters` are GPAC's cases of queries judged fix by
     fix. `probed` points were looked up, `matched` pairs came out of the spatial operators, before the predicates;
-    `ticks` were judged, `touched` objects and pairs looked at there, `refills` caches filled anew, `misses`
-    members that a cache did not have where none is, `cut` fixes more than a frame keeps of one object.
+    `filtered_..` fixes were stored and change nothing, by reason (`filter_chain.REASONS`). `ticks` were judged,
+    `touched` objects and pairs looked at there, `refills` caches filled anew, `misses` members that a cache did not
+    have where none is, `cut` fixes more than a frame keeps of one object.
     """
 
     fixes: int = 0
     late: int = 0
     double: int = 0
+    filtered_accuracy: int = 0
+    filtered_speed: int = 0
+    filtered_distance: int = 0
+    filtered_within_accuracy: int = 0
     gone: int = 0
     expired: int = 0
     stays: int = 0
@@ -73,12 +84,23 @@ class Counters(Summed):
     misses: int = 0
     cut: int = 0
 
+    @property
+    def filtered(self) -> dict[str, int]:
+        """How many fixes were filtered, by reason; only those reasons that were met."""
+        return filtered_of(asdict(self))
+
+
+def filtered_of(counters: Mapping[str, int]) -> dict[str, int]:
+    """How many fixes were filtered, by reason, of counters as a mapping; only those reasons that were met."""
+    counts = {name: counters.get(f"filtered_{name}", 0) for name in REASONS}
+    return {name: count for name, count in counts.items() if count}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What a run does: the delta of the state, the changes, the counters, and what the next run can build on.
 
-    `caches` says by kind of query what caches cost.
+    `caches` says by kind of query what caches cost, `filtered` which fixes were stored and changed nothing.
     """
 
     delta: Delta
@@ -86,13 +108,15 @@ class Outcome:
     counters: Counters
     memo: Memo | None = None
     caches: Caches = field(default_factory=dict)
+    filtered: Filtered = field(default_factory=Filtered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """Rows of consecutive data segments, and the ids of objects that the state does not know yet.
 
-    `final` is an end mark, at which every pending tick is due.
+    `final` is an end mark, at which every pending tick is due. `limits` say by which limits fixes are filtered; None:
+    as the state does.
     """
 
     rows: Rows
@@ -100,6 +124,7 @@ class Run:
     object_ids: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
     object_hashes: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint64))
     final: Final | None = None
+    limits: LimitSpans | None = None
 
 
 def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> Outcome:
@@ -110,6 +135,9 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
         lateness_us=settings.lateness_us,
         silence_us=settings.silence_us,
     )
+    spans = state.limits if run.limits is None else run.limits
+    sifted = sift(state, ordered, spans, settings)
+    ordered = sifted.ordered
     events = ordered.events
     found = readings.of_events(state.fixes, events, ordered.attributes)
     objects = state.objects.with_new(run.object_hashes, run.object_ids)
@@ -140,25 +168,43 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
     if len(turn.known.fences):
         fenced = judge_fences(state.memories[Visits], turn, own)
         changes.append(tell_fences(fenced, turn, state.fixes))
-    touched, fixes = rows_after(events, turn.readings, np.arange(len(events)))
     return Outcome(
-        delta=_delta(
-            run,
-            ordered,
-            turn,
-            ticked,
-            cases,
-            touched,
-            fixes,
-            memories=_memories(ticked, fenced),
-            raised_us=_raised_us(state, run, ordered),
+        delta=replace(
+            _delta(
+                run,
+                ordered,
+                turn,
+                ticked,
+                cases,
+                memories=_memories(ticked, fenced),
+                raised_us=_raised_us(state, run, ordered),
+            ),
+            limits=None if spans == state.limits else spans,
+            **_seen_after(state, turn, sifted),
         ),
         changes=pa.concat_tables([*changes, *ticked.changes]),
         memo=ticked.memo,
         caches=ticked.caches,
-        counters=_counters(run, ordered, own, cases, hits, ticked)
+        counters=_counters(run, sifted, own, cases, hits, ticked)
         + _counted_fences(fenced),
+        filtered=sifted.filtered,
     )
+
+
+def _seen_after(state: State, turn: Turn, sifted: Sifted) -> dict[str, Any]:
+    """The last fixes of objects with events, and until when others were seen, for all their fixes were filtered."""
+    events = turn.events
+    touched, fixes = rows_after(events, turn.readings, np.arange(len(events)))
+    seen_ts = np.maximum(fixes.ts, padded(state.fixes.seen_ts, touched, NEVER))
+    is_touched = np.isin(sifted.seen, touched, assume_unique=True)
+    if len(sifted.seen):  # then who is touched is among them
+        seen_ts = np.maximum(seen_ts, sifted.seen_ts[is_touched])
+    return {
+        "touched": touched,
+        "fixes": replace(fixes, seen_ts=seen_ts),
+        "seen": sifted.seen[~is_touched],
+        "seen_ts": sifted.seen_ts[~is_touched],
+    }
 
 
 def _raised_us(state: State, run: Run, ordered: Ordered) -> int:
@@ -238,14 +284,12 @@ def _changes(turn: Turn, cases: gpac.Cases) -> pa.Table:
     )
 
 
-def _delta(  # noqa: PLR0917 - what a run found, put together
+def _delta(
     run: Run,
     ordered: Ordered,
     turn: Turn,
     ticked: Ticked,
     cases: gpac.Cases,
-    touched: np.ndarray,
-    fixes: LastFixes,
     *,
     memories: Changes,
     raised_us: int,
@@ -263,13 +307,11 @@ def _delta(  # noqa: PLR0917 - what a run found, put together
         partner_hashes=partner_hashes,
         target_query=target_query,
         target_partner=target_partner,
-        touched=touched,
-        fixes=fixes,
         answer=cases.answer,
         tick_minus=ticked.minus,
         tick_plus=ticked.plus,
         tick_answer=ticked.answer,
-        follows=len(touched) == len(ordered.events) == _count(ordered.events, FIX),
+        follows=_follows(ordered.events),
         memories=memories,
         pending=ticked.pending,
     )
@@ -292,19 +334,27 @@ def _counted_fences(fenced: Judged | None) -> Counters:
     )
 
 
+def _follows(events: Events) -> bool:
+    """Whether all events are fixes, of each object one: so the reading before each is what the state has."""
+    return not (events.object[1:] == events.object[:-1]).any() and (
+        _count(events, FIX) == len(events)
+    )
+
+
 def _count(events: Events, kind: int) -> int:
     return int(np.count_nonzero(events.kind == kind))
 
 
 def _counters(
     run: Run,
-    ordered: Ordered,
+    sifted: Sifted,
     own: np.ndarray | None,
     cases: gpac.Cases,
     hits: Hits,
     ticked: Ticked,
 ) -> Counters:
-    events, caches = ordered.events, ticked.caches.values()
+    ordered, caches = sifted.ordered, ticked.caches.values()
+    events, reason = ordered.events, sifted.filtered.reason
 
     def count(objects: np.ndarray) -> int:
         return len(objects) if own is None else int(np.count_nonzero(own[objects]))
@@ -313,6 +363,11 @@ def _counters(
         fixes=count(run.rows.object),
         late=count(ordered.late),
         double=count(ordered.double),
+        **{
+            f"filtered_{name}": count(sifted.filtered.object[reason == number])
+            for number, name in enumerate(REASONS)
+            if number != ACCEPTED
+        },
         gone=count(events.object[events.kind == GONE]),
         expired=count(events.object[events.kind == EXPIRED]),
         stays=len(cases.stays[0]),

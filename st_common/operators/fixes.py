@@ -1,6 +1,6 @@
 """The last reading of every object, and the one before it (GPAC section 3.1, SPEC G3)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ FILLERS: dict[str, float] = {
     "before_ts": NEVER,
     "before_x": np.nan,
     "before_y": np.nan,
+    "seen_ts": NEVER,
 }
 
 
@@ -38,8 +39,9 @@ class LastFixes:
 
     `ts` int64 us, `x`, `y` f64 are of the last used fix (x and y NaN after the object left), `status` int8 is ENDED,
     ALIVE or SILENT. `before_ts`, `before_x`, `before_y` are of the reading before it in the same stay, NEVER and NaN
-    without one; of an object that ended the place is that of its last fix, without a time. `attributes` are those of
-    the last fix, Arrow arrays that may hold nulls.
+    without one; of an object that ended the place is that of its last fix, without a time. `seen_ts` is the
+    time of the newest fix that was seen, later than `ts` when that one was filtered. `attributes` are those of the last
+    used fix, Arrow arrays that may hold nulls.
     """
 
     ts: np.ndarray = field(default_factory=_ints)
@@ -49,6 +51,7 @@ class LastFixes:
     before_ts: np.ndarray = field(default_factory=_ints)
     before_x: np.ndarray = field(default_factory=lambda: np.empty(0))
     before_y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    seen_ts: np.ndarray = field(default_factory=_ints)
     attributes: Attributes = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -72,6 +75,14 @@ class LastFixes:
         return LastFixes(
             **columns, attributes=self._attributes_with(objects, rows.attributes, total)
         )
+
+    def with_seen(self, objects: np.ndarray, seen_ts: np.ndarray) -> "LastFixes":
+        """These fixes, where of some objects a newer one was seen than the last used."""
+        if not len(objects):
+            return self
+        seen = self.seen_ts.copy()
+        seen[objects] = seen_ts
+        return replace(self, seen_ts=seen)
 
     def _attributes_with(
         self, objects: np.ndarray, rows: Attributes, total: int

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from st_common.controls.rows import ControlRow
 from st_common.operators.codec import attributes_of, flat_attributes, from_blob, to_blob
 from st_common.operators.fixes import Attributes
 from st_common.operators.intern import hashes_of
+from st_common.operators.limits import Limits, limits_from_json
 from st_common.position import position_of
 from st_common.settings import PUBLIC_ID_KEY
 
@@ -37,7 +38,8 @@ class Packet:
     shard gets them, so that all agree on `now` at every row of the log (DESIGN section 3).
     `controls` are the rows of a control segment in their order, and `payload` its bytes. `rejects` and `nulled`
     (by attribute: in how many fixes it could not be read) are of all the segments. Of more than one, `at` and
-    `clock_at` (int32, else empty) say in which of them a fix is, and a clock's row.
+    `clock_at` (int32, else empty) say in which of them a fix is, and a clock's row. `limits` filter
+    the fixes.
     """
 
     segment: int
@@ -57,6 +59,7 @@ class Packet:
     attributes: Attributes = field(default_factory=dict)
     nulled: dict[str, int] = field(default_factory=dict)
     segments: int = 1
+    limits: Limits | None = None
     at: np.ndarray = field(default_factory=_nowhere)
     clock_at: np.ndarray = field(default_factory=_nowhere)
     payload: bytes = b""
@@ -72,6 +75,7 @@ class Packet:
     def to_blob(self) -> bytes:
         """The packet as bytes."""
         meta = {name: getattr(self, name) for name in _META}
+        meta |= {"limits": None if self.limits is None else asdict(self.limits)}
         arrays = {n: getattr(self, n) for n in _ARRAYS}
         arrays[_PAYLOAD] = np.frombuffer(self.payload, np.uint8)
         return to_blob(arrays | flat_attributes(self.attributes), meta)
@@ -84,7 +88,7 @@ class Packet:
         payload = arrays[_PAYLOAD].tobytes()
         controls = rows_of(payload, stream="", segment=meta["segment"])
         return Packet(
-            **fields,
+            **{**fields, "limits": limits_from_json(meta["limits"])},
             controls=controls,
             payload=payload,
             attributes=attributes_of(arrays),
@@ -157,11 +161,12 @@ def pack(
     id_key: str = PUBLIC_ID_KEY,
     segments: int = 1,
     at: np.ndarray | None = None,
+    limits: Limits | None = None,
 ) -> list[Packet]:
     """One packet per shard for the decoded fixes of data segments; an object's shard is its hash modulo `shards`.
 
     With `moving` every shard gets all fixes (the same packet), without it only its own. `id_key` is that of the hashes.
-    Of more than one segment, `at` says of which each fix is, counted from 0.
+    Of more than one segment, `at` says of which each fix is, counted from 0. `limits` filter the fixes.
     """
     fixes = fixes.combine_chunks()
     column = fixes.column("object")
@@ -190,6 +195,7 @@ def pack(
         clock_max=ts[grows],
         nulled=dict(nulled or {}),
         segments=segments,
+        limits=limits,
         at=place,
         clock_at=place[grows] if len(place) else place,
         attributes={

@@ -16,7 +16,8 @@ from st_common.operators.turn import Turn
 from st_common.operators.values import Values
 
 _STATUS = np.array([ALIVE, ENDED, SILENT], np.int8)  # by kind of event
-_READ = tuple(name for name in FILLERS if name != "status")
+_SHOWN = {name: filler for name, filler in FILLERS.items() if name != "seen_ts"}
+_READ = tuple(name for name in _SHOWN if name != "status")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class Present:
 
     def __init__(self, fixes: LastFixes, turn: Turn) -> None:
         known, total = len(fixes), len(turn.objects)
-        for name, filler in FILLERS.items():
+        for name, filler in _SHOWN.items():
             column = getattr(fixes, name)
             setattr(
                 self,

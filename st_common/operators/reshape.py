@@ -95,6 +95,7 @@ def _check(states: Sequence[State]) -> None:
             clock == first_clock
             and state.queries == first.queries
             and state.layers == first.layers
+            and state.limits == first.limits
         ):
             raise StateError(
                 "the shards do not know the same queries, layers and clock",

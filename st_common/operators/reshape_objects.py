@@ -47,13 +47,13 @@ def _newest_fixes(fixes: LastFixes, others: LastFixes, number: np.ndarray) -> La
     """
     theirs = np.flatnonzero(number >= 0)
     mine = number[theirs]
-    differs = (fixes.ts[mine] != others.ts[theirs]) | (
+    differs = (fixes.seen_ts[mine] != others.seen_ts[theirs]) | (
         fixes.status[mine] != others.status[theirs]
     )
     is_there = (fixes.status[mine] == ALIVE) | (others.status[theirs] == ALIVE)
     if (differs & is_there).any():
         raise StateError("the shards do not know the same of objects", hint=DAMAGED)
-    newer = np.flatnonzero(others.ts[theirs] > fixes.ts[mine])
+    newer = np.flatnonzero(others.seen_ts[theirs] > fixes.seen_ts[mine])
     newer = newer[np.argsort(mine[newer])]
     return (
         fixes.with_rows(mine[newer], others.take(theirs[newer]), total=len(fixes))

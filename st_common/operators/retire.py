@@ -93,7 +93,7 @@ def _forgotten(state: State, settings: Settings) -> np.ndarray:
         return np.zeros(len(left), bool)
     clock = state.max_event - settings.lateness_us
     horizon = clock if settings.lateness_us else clock - (settings.silence_us or 0)
-    forgotten: np.ndarray = left & (fixes.ts < horizon)
+    forgotten: np.ndarray = left & (fixes.seen_ts < horizon)
     return forgotten
 
 

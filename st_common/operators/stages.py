@@ -19,9 +19,12 @@ from st_common.operators.fixes import Attributes
 from st_common.operators.guarded import guarded
 from st_common.operators.intern import hashes_of
 from st_common.operators.layer import LayerOf
+from st_common.operators.limits import LimitSpans, spans_after
 from st_common.operators.packet import Packet
+from st_common.operators.position_filter import Filtered
 from st_common.operators.state import State
 from st_common.operators.timeline import Rows
+from st_common.position import position_of
 from st_common.uncollected import uncollected
 
 
@@ -29,7 +32,7 @@ from st_common.uncollected import uncollected
 class Step:
     """What a batch does to a shard: the state after it, the deltas that lead there, the changes, the counters.
 
-    `caches` says by kind of query what caches cost.
+    `caches` says by kind of query what caches cost, `filtered` which fixes were stored and change nothing.
     `failures` are queries that cannot be judged any more: whoever owns the log writes a row `fail` for each.
     """
 
@@ -39,6 +42,7 @@ class Step:
     counters: Counters
     failures: tuple[Failure, ...] = ()
     caches: Caches = field(default_factory=dict)
+    filtered: tuple[Filtered, ...] = ()
 
 
 @uncollected()
@@ -75,6 +79,7 @@ def step(
         counters=sum((outcome.counters for outcome in outcomes), Counters()),
         failures=tuple({(one.query, one.version): one for one in failures}.values()),
         caches=summed(outcome.caches for outcome in outcomes),
+        filtered=tuple(outcome.filtered for outcome in outcomes),
     )
 
 
@@ -158,7 +163,15 @@ def _run(state: State, packets: list[Packet]) -> Run:
         next_segment=packets[-1].segment + packets[-1].segments,
         object_ids=ids,
         object_hashes=hashes,
+        limits=_spans(state.limits, packets),
     )
+
+
+def _spans(spans: LimitSpans, packets: list[Packet]) -> LimitSpans:
+    """By which limits fixes are filtered, up to the end of these packets."""
+    for packet in packets:
+        spans = spans_after(spans, position_of(packet.segment, 0), packet.limits)
+    return spans
 
 
 def _attributes(packets: list[Packet]) -> Attributes:

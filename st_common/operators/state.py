@@ -18,6 +18,7 @@ from st_common.operators.fixes import NEVER, Attributes, LastFixes
 from st_common.operators.intern import Interner
 from st_common.operators.keys import MASK as TARGET_MASK
 from st_common.operators.keys import SHIFT as OBJECT_SHIFT
+from st_common.operators.limits import LimitSpans, spans_from_json, spans_to_json
 from st_common.operators.memories import (
     Memories,
     memories_from_arrays,
@@ -43,7 +44,7 @@ __all__ = [
     "check_format",
 ]
 
-FORMAT = 5  # of the bytes of a state; a state of another format is refused
+FORMAT = 6  # of the bytes of a state; a state of another format is refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +120,8 @@ class State:
     `raised_us` is how far it is above all event times. `fixes` has the last readings of all objects. `layers` are the
     versions that layer rows named. `answer` holds every pair in every answer that is judged fix by fix as sorted keys
     `object << 32 | target`; `tick_answer` those that are judged at ticks as `target << 32 | object`, so that a query's
-    members lie together. `memories` are what operators remember beside it. `memo` is what can be found anew from all
-    this; it is not stored.
+    members lie together. `memories` are what operators remember beside it. `limits` say by which limits fixes are
+    filtered. `memo` is what can be found anew from all this; it is not stored.
     """
 
     next_segment: int = 0
@@ -137,6 +138,7 @@ class State:
     pending: Pending = field(default_factory=Pending)
     memories: Memories = field(default_factory=Memories)
     held: Held = field(default_factory=Held.empty)
+    limits: LimitSpans = ()
     memo: Any = field(default=None, compare=False, repr=False)
 
     @property
@@ -181,7 +183,10 @@ class State:
             "next_segment": self.next_segment,
             "max_event": int(self.max_event),
         }
-        meta |= {"raised_us": int(self.raised_us)}
+        meta |= {
+            "raised_us": int(self.raised_us),
+            "limits": spans_to_json(self.limits),
+        }
         return to_blob(
             arrays,
             {**meta, "pending_tick": int(self.pending.tick), "layers": self.layers},
@@ -201,6 +206,7 @@ class State:
             max_event=meta["max_event"],
             layers=meta["layers"],
             raised_us=meta.get("raised_us", 0),
+            limits=spans_from_json(meta["limits"]),
             queries=queries_from_arrays(arrays) if queries is None else queries,
             answer=arrays["answer"],
             tick_answer=arrays["tick_answer"],

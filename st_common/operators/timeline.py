@@ -95,11 +95,13 @@ class Clock:
 class Ordered:
     """The events of a run, their attributes, what stays held, and the clock.
 
+    `origin` is the row of the log of each fix by its `source`: where it stands, not where it takes effect.
     `late` and `double` are the objects of fixes that do not count, one entry for each.
     """
 
     events: Events
     attributes: Attributes
+    origin: np.ndarray
     held: Held | None
     clock: Clock
     max_event: int
@@ -124,9 +126,10 @@ def order(
     until the clock has passed them and are used in order of event time, so that arrival order does not matter (X2).
     """
     clock, max_event = clock_of(state, rows, lateness_us)
-    attributes = rows.attributes
+    attributes, origin = rows.attributes, rows.position
     if lateness_us:
-        fixes, attributes, held, late, double = _released(state, rows, clock)
+        fixes, known, held, late, double = _released(state, rows, clock)
+        attributes, origin = known.attributes, known.position
     else:
         held = None
         fixes, late, double = _newer(state, _immediate(rows), clock, silence_us)
@@ -135,6 +138,7 @@ def order(
     return Ordered(
         events=fixes,
         attributes=attributes,
+        origin=origin,
         held=held,
         clock=clock,
         max_event=max_event,
@@ -178,7 +182,7 @@ def _newer(
     if not len(events):
         return events, none, none
     before = _previous_max(
-        events.object, events.ts, _padded(state.fixes.ts, events.object, NEVER)
+        events.object, events.ts, padded(state.fixes.seen_ts, events.object, NEVER)
     )
     newer = (events.ts > before) & ~stale
     if newer.all():
@@ -187,7 +191,7 @@ def _newer(
     return events.take(newer), events.object[late], events.object[double]
 
 
-def _padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
+def padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
     """`values[index]`, with `filler` for objects that the state does not know yet."""
     known = index < len(values)
     if known.all():
@@ -217,7 +221,8 @@ def _previous_max(
 
 def _released(
     state: State, rows: Rows, clock: Clock
-) -> tuple[Events, Attributes, Held, np.ndarray, np.ndarray]:
+) -> tuple[Events, Held, Held, np.ndarray, np.ndarray]:
+    """What the clock has come to, all fixes that it is of, those that wait on; objects of late and double ones."""
     on_time = rows.ts >= clock.before(rows.position)
     held = _joined(state.held, rows, on_time)
     by_object = np.lexsort((held.position, held.ts, held.object))
@@ -238,7 +243,7 @@ def _released(
         },
     )
     double = held.object[by_object][1:][same] if len(by_object) else by_object
-    return events, held.attributes, still, rows.object[~on_time], double
+    return events, held, still, rows.object[~on_time], double
 
 
 _HELD = ("position", "object", "ts", "x", "y", "gone")
@@ -273,15 +278,17 @@ def _with_expiries(
     """The events, with an EXPIRED one where an object was silent for longer than `silence_us` (SPEC G7)."""
     alive = _ending(state, events, clock, silence_us)
     objects = np.concatenate([np.flatnonzero(alive), events.object])
-    last = np.concatenate([state.fixes.ts[alive], events.ts])
+    last = np.concatenate([state.fixes.seen_ts[alive], events.ts])
+    used = np.concatenate([state.fixes.ts[alive], events.fix_ts])
     since = np.concatenate([np.full(len(objects) - len(events), -1), events.position])
     is_fix = np.concatenate(
         [np.ones(len(objects) - len(events), bool), events.kind == FIX]
     )
     by_object = np.lexsort((last, objects))
-    objects, last, is_fix, since = (
+    objects, last, used, is_fix, since = (
         objects[by_object],
         last[by_object],
+        used[by_object],
         is_fix[by_object],
         since[by_object],
     )
@@ -303,7 +310,7 @@ def _with_expiries(
         position=position[expires],
         object=objects[expires],
         ts=end[expires],
-        fix_ts=last[expires],
+        fix_ts=used[expires],
         x=nan,
         y=nan,
         kind=np.full(len(nan), EXPIRED, np.int8),
@@ -319,7 +326,7 @@ def _ending(state: State, events: Events, clock: Clock, silence_us: int) -> np.n
     reports = np.zeros(len(fixes), bool)
     reports[events.object[events.object < len(fixes)]] = True
     due = np.zeros(len(fixes), bool)
-    due[alive] = fixes.ts[alive] + silence_us < clock.value[-1]
+    due[alive] = fixes.seen_ts[alive] + silence_us < clock.value[-1]
     ending: np.ndarray = alive & (reports | due)
     return ending
 

@@ -24,5 +24,6 @@ def rows_after(
         before_ts=readings.before_ts[last],
         before_x=readings.before_x[last],
         before_y=readings.before_y[last],
+        seen_ts=events.fix_ts[last],
         attributes=taken(readings.attributes, last),
     )

@@ -46,7 +46,7 @@ def _silent(state: State, turn: Turn) -> np.ndarray:
     silence_us = turn.settings.silence_us
     if silence_us is None:
         return state.fixes.ts[:0]
-    ends: np.ndarray = state.fixes.ts[state.fixes.status == ALIVE] + silence_us
+    ends: np.ndarray = state.fixes.seen_ts[state.fixes.status == ALIVE] + silence_us
     return ends
 
 

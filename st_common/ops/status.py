@@ -22,7 +22,8 @@ class StreamStatus:
     `position_of(5, 0)`), `end_position` the same for the log as the job saw it last. `now_ts` is the stream's clock:
     no fix before it will change an answer any more; None before the first fix. `state` is one of starting, running,
     idle, stopped (was asked to), finished (the log has its end mark), failed. `nulled` counts by attribute the fixes
-    in which it could not be read; `caches` by kind of query what caches cost (see `operators.cache_counts`).
+    in which it could not be read, `filtered` by reason those that were stored and change nothing; `caches` by kind of
+    query what caches cost (see `operators.cache_counts`).
     """
 
     state: str
@@ -41,6 +42,7 @@ class StreamStatus:
     cut: int = 0
     changes: int = 0
     nulled: dict[str, int] = field(default_factory=dict)
+    filtered: dict[str, int] = field(default_factory=dict)
     caches: dict[str, dict[str, float]] = field(default_factory=dict)
 
 

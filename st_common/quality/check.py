@@ -125,6 +125,7 @@ def _schema(path: Path, contract_name: str, label: str) -> Finding:
 def _counts(counted: Tally, stream: str) -> list[Finding]:
     """The counts as rows of the table, so that they can be followed over days in SQL."""
     positions = {"late": counted.late, "double": counted.double}
+    positions |= {f"filtered_{name}": n for name, n in counted.filtered.items()}
     rejects = {f"rejects_{reason}": count for reason, count in counted.rejects.items()}
     named = [(f"positions/{stream}", *each) for each in positions.items()]
     named += [(f"rejects/{stream}", *each) for each in rejects.items()]

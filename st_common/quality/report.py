@@ -61,6 +61,7 @@ def _stream(found: StreamDay) -> str:
         "changes": found.tally.changes,
         "late": found.tally.late,
         "double": found.tally.double,
+        **{f"filtered: {name}": n for name, n in found.tally.filtered.items()},
         "rejects": sum(found.tally.rejects.values()),
         **{
             f"rejects: {reason}": count for reason, count in found.tally.rejects.items()

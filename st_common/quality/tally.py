@@ -1,7 +1,7 @@
 """What happened to the records of one day of a stream, from its tables: all that arrived is accounted for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.home import Home
+from st_common.levels.stored import FILTERED, has_filtered
 from st_common.settings import StreamSettings
 
 _LOOK_AHEAD_DAYS = 7
@@ -34,9 +35,10 @@ class Tally:
     """The records of one day (UTC) of one stream.
 
     `fixes` are those with an event time in the day, `late` and `double` of them were stored but changed no answer.
-    `rejects` are counts by reason. A reject has no event time that could be believed: it belongs to the day that the
-    stream's clock showed when it arrived, that is to the segments from the first that holds a fix of the day up to the
-    first that holds one of a later day.
+    So were those that a position filter took out: `filtered` counts them by reason. `rejects` are counts by reason.
+    A reject has no event time that could be believed: it belongs to the day that the stream's clock showed when it
+    arrived, that is to the segments from the first that holds a fix of the day up to the first that holds one of a
+    later day.
     """
 
     fixes: int
@@ -45,6 +47,7 @@ class Tally:
     double: int
     rejects: Mapping[str, int]
     changes: int
+    filtered: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,10 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
             changes=_changes(home, stream.name, day),
         )
     path = home.table("positions", stream.name)
-    own = tables.read(path, columns=_COLUMNS, filters=[("event_date", "=", day)])
+    filtered = [FILTERED] if has_filtered(path) else []
+    own = tables.read(
+        path, columns=[*_COLUMNS, *filtered], filters=[("event_date", "=", day)]
+    )
     last = pc.max(own["segment"]).as_py()
     # Rows of later days that came before the last of this one: only they can have made one of these late.
     later = tables.read(
@@ -111,21 +117,27 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
         filters=[("event_date", ">", day), ("segment", "<=", last)],
     )
     late, double = _late_and_double(
-        pa.concat_tables([own, later]), day, round(stream.lateness_s * 1e6)
+        pa.concat_tables([own.select(_COLUMNS), later]),
+        day,
+        round(stream.lateness_s * 1e6),
     )
     found = read_rejects(home, stream.name, segments, ["reason"])
-    reasons = found["reason"].value_counts().to_pylist() if found is not None else []
     return Tally(
         fixes=len(own),
         objects=pc.count_distinct(own["object"]).as_py(),
         late=late,
         double=double,
-        rejects={
-            each["values"]: each["counts"]
-            for each in sorted(reasons, key=lambda each: str(each["values"]))
-        },
+        rejects=_counted(found["reason"] if found is not None else None),
         changes=_changes(home, stream.name, day),
+        filtered=_counted(own[FILTERED].drop_null() if filtered else None),
     )
+
+
+def _counted(reasons: pa.ChunkedArray | None) -> dict[str, int]:
+    """How many there are of each reason, by name."""
+    found = reasons.value_counts().to_pylist() if reasons is not None else []
+    found.sort(key=lambda each: str(each["values"]))
+    return {each["values"]: each["counts"] for each in found}
 
 
 def _segments_of_day(path: Path, day: date) -> pa.ChunkedArray:

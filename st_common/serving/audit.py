@@ -17,11 +17,12 @@ from st_common.engine.states import States
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import FairwayError
 from st_common.home import Home
-from st_common.levels.stored import archived_end
+from st_common.levels.stored import archived_end, has_filtered
 from st_common.operators.changes import settled
 from st_common.operators.stages import step
 from st_common.operators.state import State
 from st_common.position import position_of, segment_of
+from st_common.serving.verify_filters import wrongly_filtered
 from st_common.settings import StreamSettings
 from st_common.tables.recovery import damaged_files
 
@@ -63,6 +64,7 @@ def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
         yield Finding(what="topology", problem="there is none, but there are changes")
         return
     stream = frozen(home, stream, engine=topology.engine, shards=topology.shards)
+    yield from _filters(home, stream)
     yield from _replay(home, stream, log, changes)
 
 
@@ -111,6 +113,16 @@ def _files(home: Home, stream: StreamSettings, name: str) -> Finding:
         else None
     )
     return Finding(what=f"table {name}: its files", problem=problem)
+
+
+def _filters(home: Home, stream: StreamSettings) -> Iterator[Finding]:
+    """Nothing of a stream whose fixes were never filtered."""
+    path = home.table("positions", stream.name)
+    if not tables.exists(path) or not has_filtered(path):
+        return
+    count, wrong = wrongly_filtered(home, stream)
+    problem = f"{wrong[0]}, and {len(wrong) - 1} others" if wrong else None
+    yield Finding(what=f"position filter: {count} fixes judged again", problem=problem)
 
 
 def _order(changes: pa.Table) -> Finding:

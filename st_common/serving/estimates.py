@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.engine.orders import read_order
 from st_common.home import Home
+from st_common.levels.stored import where_accepted
 from st_common.operators.cache_counts import lines_of
 from st_common.operators.compiled import kind_of
 from st_common.operators.expressions import masks
@@ -87,6 +88,7 @@ def _last_readings(home: Home, stream: StreamSettings) -> pa.Table:
     text = f"""
         WITH numbered AS (
             SELECT *, {before}, lead(segment) OVER readings IS NULL AS is_last FROM {view}
+            {where_accepted(home, stream.name)}
             WINDOW readings AS (PARTITION BY object ORDER BY event_ts, segment DESC, "row" DESC)
         )
         SELECT * FROM numbered WHERE is_last AND NOT gone ORDER BY object

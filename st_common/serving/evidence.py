@@ -8,8 +8,9 @@ from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.levels.snapshots import snapshots
-from st_common.levels.stored import fixes
+from st_common.levels.stored import FILTERED, fixes
 from st_common.position import position_of, segment_of
+from st_common.stream_keys import FILTER_COLUMNS
 from st_common.tables.pruning import Filters
 
 
@@ -88,21 +89,57 @@ def fix_at(
 def _is_late(home: Home, stream: str, fix: Fix, late_us: int) -> bool:
     """Whether a fix before it in the log was newer by more than that."""
     passed = fix.event_ts + timedelta(microseconds=late_us)
-    return len(fixes(home, stream, 0, fix.position, (), ("event_ts", ">", passed))) > 0
+    newer = ("event_ts", ">", passed)
+    return len(fixes(home, stream, 0, fix.position, (), newer, accepted=False)) > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filtered:
+    """Fixes that a position filter took out: how many, and the newest, why and by which value."""
+
+    count: int
+    fix: Fix
+    reason: str
+    value: float
+
+
+def filtered_since(
+    home: Home, stream: str, name: str, *, after: datetime | None, at: datetime | None
+) -> Filtered | None:
+    """What was filtered of an object behind an event time and up to another (None: any); None when nothing was."""
+    bounds: Filters = [("object", "=", name)]
+    bounds += [("event_ts", ">", after)] if after is not None else []
+    bounds += [("event_ts", "<=", at)] if at is not None else []
+    found = [one for one in _records(home, stream, bounds) if one.get(FILTERED)]
+    if not found:
+        return None
+    newest = max(found, key=lambda one: (one["event_ts"], -one["segment"], -one["row"]))
+    return Filtered(
+        count=len(found),
+        fix=_as_fix(newest),
+        reason=newest[FILTERED],
+        value=newest["filtered_value"],
+    )
 
 
 def _rows(home: Home, stream: str, filters: Filters) -> list[Fix]:
+    """The fixes that were not filtered."""
+    found = _records(home, stream, filters)
+    return [_as_fix(record) for record in found if record.get(FILTERED) is None]
+
+
+def _records(home: Home, stream: str, filters: Filters) -> list[dict[str, Any]]:
     path = home.table("positions", stream)
     if not tables.exists(path):
         return []
-    own = set(load_contract("positions").arrow_schema().names)
-    return [
-        Fix(
-            **{
-                key: record[key]
-                for key in ("object", "segment", "row", "event_ts", "x", "y", "gone")
-            },
-            attributes={key: value for key, value in record.items() if key not in own},
-        )
-        for record in tables.read(path, filters=filters).to_pylist()
-    ]
+    records: list[dict[str, Any]] = tables.read(path, filters=filters).to_pylist()
+    return records
+
+
+def _as_fix(record: dict[str, Any]) -> Fix:
+    own = {*load_contract("positions").arrow_schema().names, *FILTER_COLUMNS}
+    known = ("object", "segment", "row", "event_ts", "x", "y", "gone")
+    return Fix(
+        **{key: record[key] for key in known},
+        attributes={key: value for key, value in record.items() if key not in own},
+    )

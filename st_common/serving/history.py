@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +14,7 @@ from st_common.errors import QueryError
 from st_common.geometry.space import Space
 from st_common.home import Home
 from st_common.levels.snapshots import Snapshot, newest_snapshot, objects_of
-from st_common.levels.stored import archived_end, fixes, parts
+from st_common.levels.stored import FILTERED, archived_end, fixes, has_filtered, parts
 from st_common.levels.world import COLUMNS, LAST, last_fixes
 from st_common.query.region import Box
 from st_common.serving.answers import Reads
@@ -75,7 +77,7 @@ def objects_at(
         stream=stream.name, snapshot=snapshot, snapshot_rows=len(held), after_rows=after
     )
     when = at if at is not None else pc.max(rows["event_ts"]).as_py()
-    alive = _alive(rows, stream, when)
+    alive = _alive(home, rows, stream, when)
     if inside is not None:
         alive = alive.filter(_inside(alive, inside))
     shown = alive.select(OBJECTS)
@@ -106,15 +108,66 @@ def _since(
     return rows.select(LAST.names), count
 
 
-def _alive(rows: pa.Table, stream: StreamSettings, at: datetime | None) -> pa.Table:
+def _alive(
+    home: Home, rows: pa.Table, stream: StreamSettings, at: datetime | None
+) -> pa.Table:
+    """Who was not gone and not silent; who was quiet may have sent fixes that a position filter took out."""
     alive = rows.filter(pc.invert(rows["gone"]))
     if stream.silence_s is None or at is None:
         return alive
-    silent_before = pa.scalar(
-        at - timedelta(microseconds=round(stream.silence_s * 1e6)),
-        alive["event_ts"].type,
+    since = at - timedelta(microseconds=round(stream.silence_s * 1e6))
+    bound = pa.scalar(since, alive["event_ts"].type)
+    is_quiet = pc.less(alive["event_ts"], bound)
+    quiet = alive.filter(is_quiet)
+    heard = _heard(home, stream, quiet, since, at)
+    return pa.concat_tables([alive.filter(pc.invert(is_quiet)), heard])
+
+
+def _heard(
+    home: Home, stream: StreamSettings, quiet: pa.Table, since: datetime, at: datetime
+) -> pa.Table:
+    """Those of quiet objects that were heard of up to a time: filtered fixes left no gap longer than the silence.
+
+    Read are the filtered fixes since `since`, and of their objects those since the last accepted one.
+    """
+    path = home.table("positions", stream.name)
+    if not len(quiet) or not has_filtered(path):
+        return quiet.slice(0, 0)
+    recent = _filtered(path, since, at)
+    quiet = quiet.filter(pc.is_in(quiet["object"], recent["object"]))
+    if not len(quiet):
+        return quiet
+    found = _filtered(path, pc.min(quiet["event_ts"]).as_py(), at)
+    with duckdb.connect() as connection:
+        connection.register("quiet", _in_us(quiet))
+        connection.register("filtered", _in_us(found))
+        silence_us = round((stream.silence_s or 0.0) * 1e6)
+        given = {"at": round(at.timestamp() * 1e6), "silence_us": silence_us}
+        heard = connection.sql(_HEARD, params=given).to_arrow_table()
+    return quiet.filter(pc.is_in(quiet["object"], heard["object"]))
+
+
+_HEARD = """
+WITH fixes AS (
+    SELECT object, event_ts FROM quiet
+    UNION ALL SELECT f.object, f.event_ts FROM filtered f JOIN quiet q USING (object) WHERE f.event_ts > q.event_ts
+), gaps AS (
+    SELECT object, coalesce(lead(event_ts) OVER (PARTITION BY object ORDER BY event_ts), $at) - event_ts AS gap_us
+    FROM fixes
+)
+SELECT object FROM gaps GROUP BY object HAVING max(gap_us) <= $silence_us"""
+
+
+def _filtered(path: Path, since: datetime, at: datetime) -> pa.Table:
+    bounds = [("event_ts", ">=", since), ("event_ts", "<=", at)]
+    rows = tables.read(path, columns=["object", "event_ts", FILTERED], filters=bounds)
+    return rows.filter(rows[FILTERED].is_valid())
+
+
+def _in_us(rows: pa.Table) -> pa.Table:
+    return pa.table(
+        {"object": rows["object"], "event_ts": rows["event_ts"].cast(pa.int64())}
     )
-    return alive.filter(pc.greater_equal(alive["event_ts"], silent_before))
 
 
 def _inside(rows: pa.Table, box: Box) -> pa.ChunkedArray:

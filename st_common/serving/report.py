@@ -13,6 +13,7 @@ import shapely
 
 from st_common import tables
 from st_common.home import Home
+from st_common.levels.stored import where_accepted
 from st_common.ops.status import StreamStatus, read_status
 from st_common.query.control import QueryRow
 from st_common.query.lookup import layers, queries
@@ -313,7 +314,8 @@ def _last_fixes(home: Home, stream: str) -> tuple[np.ndarray, np.ndarray, np.nda
         return np.empty(0, object), np.empty(0), np.empty(0)
     view = _view("positions", stream)
     text = f"SELECT object, arg_max(x, event_ts) x, arg_max(y, event_ts) y, arg_max(gone, event_ts) gone FROM {view}"  # noqa: S608 - a checked name
-    found = sql(home, f"{text} GROUP BY object ORDER BY object")
+    where = where_accepted(home, stream)
+    found = sql(home, f"{text} {where} GROUP BY object ORDER BY object")
     found = found.filter(pc.invert(found["gone"]))
     ids = found["object"].to_numpy().astype(object)
     return ids, found["x"].to_numpy(), found["y"].to_numpy()

@@ -87,12 +87,8 @@ def clock_of(fixes: pd.DataFrame, marks: pd.DataFrame, times: Times) -> Clock:
     )
 
 
-def events_of(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
-    """Everything that takes effect, sorted by object and order of effect.
-
-    Beside the columns of the fixes: `kind`, `effect` (the row at which it takes effect), `event` (its time), `tick`,
-    `due` (the row at which that is judged, `LATER` when it is not yet), `elapsed_s` and what was `before`.
-    """
+def seen_events(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
+    """What `events_of` gives, before fixes that a position filter took out are left out, and without ticks."""
     used = (
         _on_time(fixes, clock)
         if times.lateness_us
@@ -103,7 +99,16 @@ def events_of(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
     if times.silence_us is not None:
         used = pd.concat([used, _expiries(used, clock, times.silence_us)])
         used = used.sort_values(["object", "effect", "event"], kind="stable")
-    used = used.reset_index(drop=True)
+    return used.reset_index(drop=True)
+
+
+def events_of(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
+    """Everything that takes effect, sorted by object and order of effect.
+
+    Beside the columns of the fixes: `kind`, `effect` (the row at which it takes effect), `event` (its time), `tick`,
+    `due` (the row at which that is judged, `LATER` when it is not yet), `elapsed_s` and what was `before`.
+    """
+    used = _accepted(seen_events(fixes, clock, times))
     return _with_before(used).assign(**_ticks(used, clock, times))
 
 
@@ -152,6 +157,36 @@ def _expiries(used: pd.DataFrame, clock: Clock, silence_us: int) -> pd.DataFrame
         kind=EXPIRED, event=end[silent], effect=effect[silent]
     )
     return expired
+
+
+def _accepted(events: pd.DataFrame) -> pd.DataFrame:
+    """Without the fixes that a position filter took out, as the table says (`verify_filters` asks whether it is right).
+
+    They kept their objects from being silent. Who is silent then was last where its last accepted fix was; without one
+    in the same stay it was never there.
+    """
+    if not events["is_filtered"].any():
+        return events
+    count, is_fix = len(events), (events["kind"] == FIX).to_numpy()
+    stay = stays_of(events)
+    accepted = is_fix & ~events["is_filtered"].to_numpy()
+    last = np.maximum.accumulate(np.where(accepted, np.arange(count), -1))
+    has_begun = (last >= 0) & (stay[last] == stay)
+    is_expiry = (events["kind"] == EXPIRED).to_numpy()
+    source = np.where(is_expiry & has_begun, last, np.arange(count))
+    own = events[["kind", "event", "effect"]]
+    found: pd.DataFrame = events.iloc[source].reset_index(drop=True).assign(**own)
+    kept = accepted | (is_expiry & has_begun) | (events["kind"] == GONE).to_numpy()
+    left: pd.DataFrame = found[kept].reset_index(drop=True)
+    return left
+
+
+def stays_of(events: pd.DataFrame) -> np.ndarray:
+    """The number of the stay that each event is of; events are sorted by object and order of effect."""
+    ends = (events["kind"] != FIX).shift(fill_value=True)
+    begins = (events["object"] != events["object"].shift()) | ends
+    stays: np.ndarray = begins.cumsum().to_numpy()
+    return stays
 
 
 def _with_before(events: pd.DataFrame) -> pd.DataFrame:

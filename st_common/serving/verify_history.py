@@ -10,6 +10,7 @@ from st_common import tables
 from st_common.controls.rows import Clock as ClockRow
 from st_common.controls.rows import End
 from st_common.home import Home
+from st_common.levels.stored import FILTERED, has_filtered
 from st_common.position import position_of
 from st_common.serving.verify_events import Clock, Times, clock_of, events_of
 from st_common.serving.verify_expressions import ATTRIBUTE
@@ -46,7 +47,9 @@ def history_of(
         "gone",
         *stream.attributes,
     ]
-    stored = tables.read(home.table("positions", stream.name), columns=columns)
+    path = home.table("positions", stream.name)
+    columns += [FILTERED] if has_filtered(path) else []
+    stored = tables.read(path, columns=columns)
     plain = (
         stored.select(columns[:7])
         .set_column(2, "ts", stored["event_ts"].cast(pa.int64()))
@@ -54,6 +57,8 @@ def history_of(
     )
     own = stored.select(list(stream.attributes)).to_pandas(types_mapper=_TYPES.get)
     fixes = plain.join(own.add_prefix(ATTRIBUTE))
+    reasons = stored[FILTERED] if FILTERED in columns else None
+    fixes["is_filtered"] = False if reasons is None else reasons.is_valid().to_numpy()
     fixes["position"] = position_of(
         fixes["segment"].to_numpy(np.int64), fixes["row"].to_numpy(np.int64)
     )
@@ -62,22 +67,8 @@ def history_of(
         .astype({"gone": bool})
         .sort_values("position", kind="stable")
     )
-    times = Times(
-        lateness_us=round(stream.lateness_s * 1e6),
-        tick_us=round(stream.tick_s * 1e6),
-        space=stream.space,
-        window_rows=stream.window_rows,
-        silence_us=None if stream.silence_s is None else round(stream.silence_s * 1e6),
-    )
-    marks = pd.DataFrame(
-        [
-            (at, row.ts_us if isinstance(row, ClockRow) else 0, isinstance(row, End))
-            for at, row in controls
-            if isinstance(row, ClockRow | End)
-        ],
-        columns=["position", "ts", "is_end"],
-    ).astype({"position": np.int64, "ts": np.int64, "is_end": bool})
-    clock = clock_of(fixes, marks, times)
+    times = times_of(stream)
+    clock = clock_of(fixes, marks_of(controls), times)
     of = Lookup(attributes=tuple(stream.attributes), space=stream.space)
     return History(
         home=home,
@@ -87,3 +78,25 @@ def history_of(
         of=of,
         unit_m=stream.unit_m,
     )
+
+
+def times_of(stream: StreamSettings) -> Times:
+    """A stream's settings of time."""
+    return Times(
+        lateness_us=round(stream.lateness_s * 1e6),
+        tick_us=round(stream.tick_s * 1e6),
+        space=stream.space,
+        window_rows=stream.window_rows,
+        silence_us=None if stream.silence_s is None else round(stream.silence_s * 1e6),
+    )
+
+
+def marks_of(controls: Controls) -> pd.DataFrame:
+    """The control rows that move the clock, as `clock_of` takes them."""
+    marks = [
+        (at, row.ts_us if isinstance(row, ClockRow) else 0, isinstance(row, End))
+        for at, row in controls
+        if isinstance(row, ClockRow | End)
+    ]
+    found = pd.DataFrame(marks, columns=["position", "ts", "is_end"])
+    return found.astype({"position": np.int64, "ts": np.int64, "is_end": bool})

@@ -19,8 +19,9 @@ from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
 from st_common.serving.batch import Batch, batch_of
 from st_common.serving.changes import stream_changes
-from st_common.serving.evidence import Fix, fix_at, fix_of
+from st_common.serving.evidence import Filtered, Fix, filtered_since, fix_at, fix_of
 from st_common.serving.sentence import Others, sentence
+from st_common.serving.wording import why_filtered
 from st_common.settings import StreamSettings
 
 _AT_ONCE = (
@@ -51,6 +52,7 @@ class Why:
     `tick` is the tick of event time at which the query was judged, None for a query that is judged fix by fix; `focals`
     are the objects that the query goes with, each with its fix at that tick (None: none was known). `newcomers` are, of
     an object that left the nearest ones, those that came in at the same moment, each with its fix likewise.
+    `filtered` are fixes of the object since then that a position filter took out.
     `registered` is the control row of the version that was judged, `newest` the number of the newest one.
     """
 
@@ -65,6 +67,7 @@ class Why:
     focals: dict[str, Fix | None]
     newcomers: dict[str, Fix | None]
     sentence: str
+    filtered: Filtered | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON values: times in ISO 8601 with Z, numbers that JSON does not have as null."""
@@ -77,6 +80,7 @@ class Why:
             },
         )
         value |= {"batch": asdict(self.batch), "fix": self.fix and asdict(self.fix)}
+        value |= {"filtered": self.filtered and asdict(self.filtered)}
         value |= {"joined": self.joined and asdict(self.joined)}
         for part in ("focals", "newcomers"):
             value[part] = {
@@ -166,6 +170,7 @@ def why(
         sentence=sentence(
             change, plan, fix, Others(focals=focals, newcomers=newcomers), stream
         ),
+        filtered=filtered_since(home, of, name, after=change["event_ts"], at=at),
     )
 
 
@@ -234,9 +239,15 @@ def _change(
             newest.append((each, _as_dict(own.slice(len(own) - 1))))
     if newest:
         return max(newest, key=lambda pair: pair[1]["event_ts"])
-    raise _unknown(
-        pa.concat_tables([rows for _, rows in found]), query, name, at, partner
-    )
+    told = pa.concat_tables([rows for _, rows in found])
+    error = _unknown(told, query, name, at, partner)
+    for each in streams:
+        out = filtered_since(home, each, name, after=None, at=at)
+        if out is not None:
+            why_not = why_filtered(out.reason, out.value)
+            hint = f"{out.count} of its fixes are filtered, the last: {why_not}"
+            raise QueryError(error.message, hint=hint)
+    raise error
 
 
 def _as_dict(row: pa.Table) -> dict[str, Any]:

@@ -142,3 +142,16 @@ def _(part: Window) -> str:
         if part.seconds is not None
         else f"among the last {part.tuples} fixes"
     )
+
+
+def why_filtered(reason: str, value: float) -> str:
+    """Why a position filter took a fix out, for people: `implausible speed, 412 m/s`."""
+    return _FILTERED.get(reason, f"{reason}, {{:.4g}}").format(value)
+
+
+_FILTERED = {
+    "accuracy": "its place is known to {:.4g} m only",
+    "speed": "implausible speed, {:.6g} m/s",
+    "distance": "it had moved {:.4g} m only",
+    "within_accuracy": "it had moved {:.4g} m, less than the accuracies of both fixes",
+}

@@ -17,7 +17,7 @@ from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_of, step_settings
 from st_common.home import Home
 from st_common.operators.settings import Settings
-from st_common.settings import Columns, StreamSettings
+from st_common.settings import Columns, PositionFilter, StreamSettings
 from st_common.spark.checkpoint import last_planned
 
 NAME = "fairway_log"
@@ -57,8 +57,14 @@ class Feed:
             **stream["columns"],
             "gone_values": tuple(stream["columns"]["gone_values"]),
         }
+        judged_by = stream.get("position_filter")
         settings = StreamSettings(
-            **{**stream, "columns": Columns(**columns), "nulls": tuple(stream["nulls"])}
+            **{
+                **stream,
+                "columns": Columns(**columns),
+                "nulls": tuple(stream["nulls"]),
+                "position_filter": PositionFilter(**judged_by) if judged_by else None,
+            }
         )
         return Feed(
             home=value["home"],

@@ -34,6 +34,7 @@ from st_common.errors import FairwayError, StateError
 from st_common.home import Home
 from st_common.operators.cache_counts import from_json, summed
 from st_common.operators.changes import settled
+from st_common.operators.evaluate import filtered_of
 from st_common.operators.failed import Failure
 from st_common.operators.fixes import NEVER
 from st_common.ops.alerts import tell
@@ -211,6 +212,7 @@ class Sink:
             Counter(self.owner.nulled) + Counter(metas[0]["nulled"])
         )
         counts["changes"] += changes
+        self.owner.filtered = filtered_of(self.counters)
 
     def _hear(self, metas: list[dict[str, Any]]) -> None:
         """Takes note of the time that the shards wait for, and of what the segments of a batch tell of time."""

@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +15,7 @@ from st_common.operators.changes import settled
 from st_common.operators.delta import Delta, apply
 from st_common.operators.evaluate import Counters, Settings
 from st_common.operators.layer import LayerOf
+from st_common.operators.limits import Limits
 from st_common.operators.packet import Packet, control_packet, pack
 from st_common.operators.stages import step
 from st_common.operators.state import State
@@ -160,10 +163,11 @@ def packets_of(
 ) -> tuple[list[list[Packet]], dict[int, int]]:
     """The case as packets, per segment one per shard; and the place in the case's rows of each position."""
     parts: list[list[tuple[int, Row]]] = []
+    cuts = {*segmentation.cuts, *(start for start, _ in case.rules.filters)}
     for number, row in enumerate(case.rows):
         if (
             not parts
-            or number in segmentation.cuts
+            or number in cuts
             or isinstance(row, Fix) != isinstance(parts[-1][-1][1], Fix)
         ):
             parts.append([])
@@ -175,7 +179,14 @@ def packets_of(
         fixes = [row for _, row in part if isinstance(row, Fix)]
         if fixes:
             segments.append(
-                pack(segment, _fixes(fixes), rows=len(fixes), rejects=0, shards=shards)
+                pack(
+                    segment,
+                    _fixes(fixes),
+                    rows=len(fixes),
+                    rejects=0,
+                    shards=shards,
+                    limits=_limits_at(case.rules, part[0][0]),
+                )
             )
         else:
             payload = "\n".join(
@@ -183,6 +194,12 @@ def packets_of(
             ).encode()
             segments.append([control_packet(segment, payload)] * shards)
     return segments, order
+
+
+def _limits_at(rules: Rules, position: int) -> Limits | None:
+    """By which limits the rows from a place of the case on are filtered, as packets have it."""
+    found = [one for start, one in rules.filters if start <= position]
+    return Limits(**asdict(found[-1])) if found else None
 
 
 def _fixes(rows: Sequence[Fix]) -> pa.Table:
@@ -270,6 +287,8 @@ def holds(case: Case, course: Course) -> list[tuple[Any, ...]]:
     changes, counters, order = run_course(case, course)
     assert told(changes, order) == told_by_oracle(expected.changes)  # noqa: S101 - a law, for tests to call
     assert (counters.late, counters.double) == (expected.late, expected.double)  # noqa: S101 - a law, for tests to call
+    reasons = Counter(reason for reason, _ in expected.filtered.values())
+    assert counters.filtered == reasons  # noqa: S101 - a law, for tests to call
     return in_row_order(changes, order)
 
 

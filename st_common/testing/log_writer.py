@@ -9,7 +9,7 @@ from pathlib import Path
 
 from st_common.capture.log import Log
 from st_common.position import position_of
-from st_common.settings import Columns, StreamSettings
+from st_common.settings import Columns, PositionFilter, StreamSettings
 from st_common.storage import Storage
 from st_common.testing.oracle import Control, Fix, Row, Rules
 from st_common.testing.oracle_expressions import ATTRIBUTES, text_of
@@ -91,6 +91,24 @@ def settings_of(
         tick_s=rules.tick_us / 1e6,
         window_rows=rules.window_rows,
         shards=shards,
+        units={"load": "m"} if rules.filters else {},
+        position_filter=_position_filter(rules),
+    )
+
+
+def _position_filter(rules: Rules) -> PositionFilter | None:
+    """The one filter of all rows; None without any."""
+    if not rules.filters:
+        return None
+    ((_, found),) = rules.filters
+    after_us = found.accept_after_us
+    return PositionFilter(
+        accuracy=found.accuracy,
+        max_accuracy_m=found.max_accuracy_m,
+        beyond_accuracy=found.beyond_accuracy,
+        min_distance_m=found.min_distance_m,
+        max_speed_mps=found.max_speed_mps,
+        accept_after_s=None if after_us is None else after_us / 1e6,
     )
 
 

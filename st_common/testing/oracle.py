@@ -9,6 +9,7 @@ word by word; where that leaves a choice, the docstrings of these modules make i
     oracle_world        clock, objects, queries                   oracle_answers        answers as a whole
     oracle_ticks        what is judged at ticks                   oracle_frames         windows along a way
     oracle_streams      what is told again                        oracle_comparing      the boxes of fixes
+    oracle_filters      which fixes are filtered
     oracle_fixes        what a fix does                           oracle_controls       what control rows do
     oracle_borders      in, near or out                           oracle_fences         visits, events at a border
     oracle              the rows, one by one
@@ -27,6 +28,7 @@ from st_common.testing.oracle_rows import (
     Change,
     Control,
     Feature,
+    Filter,
     Fix,
     Layers,
     Outcome,
@@ -40,6 +42,7 @@ __all__ = [
     "Change",
     "Control",
     "Feature",
+    "Filter",
     "Fix",
     "Layers",
     "Outcome",
@@ -72,7 +75,11 @@ def judge(
     """
     world = _after(rows, layers or {}, rules or Rules())
     return Outcome(
-        changes=world.changes, late=world.late, double=world.double, used=world.used
+        changes=world.changes,
+        filtered=world.filtered,
+        late=world.late,
+        double=world.double,
+        used=world.used,
     )
 
 

@@ -9,6 +9,7 @@ from st_common.testing.oracle_fences import (
     judge_fences,
     tell_dwell,
 )
+from st_common.testing.oracle_filters import filtered
 from st_common.testing.oracle_members import joined, qualifies
 from st_common.testing.oracle_readings import Reading, reading_of
 from st_common.testing.oracle_rows import NEVER, Fix, Pair
@@ -21,7 +22,7 @@ def arrive(world: World, fix: Fix) -> None:
     due: list[Fix] = []
     if world.rules.lateness_us == 0:
         last, silence_us = (
-            world.known.last_us.get(fix.object, NEVER),
+            world.known.seen_us.get(fix.object, NEVER),
             world.rules.silence_us,
         )
         if silence_us is not None and fix.event_us + silence_us < world.before:
@@ -82,7 +83,7 @@ def _silent(world: World, due: list[Fix]) -> list[tuple[int, Fix]]:
         return []
     found = []
     for fix in (reading.fix for reading in world.known.alive.values()):
-        end = fix.event_us + world.rules.silence_us
+        end = world.known.seen_us[fix.object] + world.rules.silence_us
         kept = any(
             other.object == fix.object and other.event_us <= end for other in due
         )
@@ -92,6 +93,11 @@ def _silent(world: World, due: list[Fix]) -> list[tuple[int, Fix]]:
 
 
 def _use(world: World, fix: Fix) -> None:
+    world.known.seen_us[fix.object] = fix.event_us
+    said = filtered(fix, world.known, world.rules)
+    if said is not None:
+        world.filtered[fix.position] = said
+        return
     world.used += 1
     before = world.known.alive.get(fix.object)
     reading = reading_of(fix, before, world.rules)

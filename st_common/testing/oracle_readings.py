@@ -36,18 +36,24 @@ class Reading:
 class Known:
     """The objects that live, with their last readings; of all objects the time of the last fix, and what ended them.
 
-    `last` has of all objects the last reading with a place; of one that ended at its last time, without speed.
+    `seen_us` is the time of the newest fix of each object, also of one that was filtered. `last` has of all objects the
+    last reading with a place; of one that ended at its last time, without speed.
     """
 
     alive: dict[str, Reading] = field(default_factory=dict)
     last: dict[str, Reading] = field(default_factory=dict)
     last_us: dict[str, int] = field(default_factory=dict)
+    seen_us: dict[str, int] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> "Known":
         """The same, to be kept while this one goes on."""
         return Known(
-            dict(self.alive), dict(self.last), dict(self.last_us), dict(self.ended)
+            dict(self.alive),
+            dict(self.last),
+            dict(self.last_us),
+            dict(self.seen_us),
+            dict(self.ended),
         )
 
     def take(self, reading: Reading) -> None:

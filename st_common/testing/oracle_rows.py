@@ -52,10 +52,26 @@ Row = Fix | Control
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which fixes are stored and change nothing, in metres, metres per second, microseconds; None is off.
+
+    `accuracy` is the attribute that says how many metres a fix may be wrong.
+    """
+
+    accuracy: str | None = None
+    max_accuracy_m: float | None = None
+    beyond_accuracy: bool = False
+    min_distance_m: float | None = None
+    max_speed_mps: float | None = None
+    accept_after_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """What a stream's settings say, in microseconds. `geographic`: x and y are degrees, and distances are metres.
 
-    `window_rows`: how many of its newest fixes a query with a frame keeps of each object.
+    `window_rows`: how many of its newest fixes a query with a frame keeps of each object. `filters`: from which row of
+    the log on which filter is in force.
     """
 
     lateness_us: int = 0
@@ -63,6 +79,7 @@ class Rules:
     tick_us: int = 1_000_000
     geographic: bool = False
     window_rows: int = 10_000
+    filters: tuple[tuple[int, Filter], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +106,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything that the rows bring about, in the order of the log, and how many fixes were late or double."""
+    """Everything that the rows bring about, in the order of the log, and how many fixes were late or double.
+
+    `filtered` are the rows of the log of the others that do not count, each with the reason and what was too much.
+    """
 
     changes: list[Change]
+    filtered: dict[int, tuple[str, float]]
     late: int
     double: int
     used: int

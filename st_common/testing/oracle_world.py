@@ -105,6 +105,7 @@ class World:
     late: int = 0
     double: int = 0
     used: int = 0
+    filtered: dict[int, tuple[str, float]] = field(default_factory=dict)
 
     def tick_of(self, event_us: int) -> int:
         """The tick of an event that takes effect at this row."""

@@ -5,14 +5,14 @@ not try one case again and again with small differences.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 import shapely
 from hypothesis import strategies as st
 
-from st_common.testing.oracle import Control, Feature, Fix, Layers, Row, Rules
+from st_common.testing.oracle import Control, Feature, Filter, Fix, Layers, Row, Rules
 from st_common.testing.random_grid import LAYER, OBJECTS, STREAM, coordinate
 from st_common.testing.random_plans import plan_of
 
@@ -26,6 +26,7 @@ __all__ = [
     "case_of",
     "cases",
     "courses",
+    "filters",
     "rules_of",
     "segmentations",
 ]
@@ -48,6 +49,8 @@ READINGS: tuple[Mapping[str, Any], ...] = (
 LEAPS = (1, 2, 1, 1, 2, 0, 3, 4, 0, 0, 1, 2, 1, 1, -1, -2, -4, -5, -10, 8, 11, 21)
 """How far a time is from the largest so far, in halves of a second: mostly a little ahead, at times behind or far."""
 OPS = ("fix",) * 14 + ("again", "gone", "clock", "query", "query", "drop", "fail")
+
+_SECONDS = SECOND_US.__mul__
 
 Step = tuple[Any, ...]
 
@@ -131,8 +134,28 @@ def cases(
     seed = draw(st.integers(0, (1 << 48) - 1))
     joined = draw(st.booleans()) if layers is None else layers
     kept = draw(st.lists(st.integers(0, 3).map(bool), min_size=rows, max_size=rows))
-    return case_of(
+    case = case_of(
         seed, kind=kind, layers=joined, layer_versions=layer_versions, kept=kept
+    )
+    if draw(st.integers(0, 2)):
+        return case
+    return replace(case, rules=replace(case.rules, filters=((0, draw(filters())),)))
+
+
+def _or_none(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(st.none(), values)
+
+
+@st.composite
+def filters(draw: st.DrawFn) -> Filter:
+    """Filters that on the grid let some fixes pass and others not; how good a fix is says the attribute `load`."""
+    return Filter(
+        accuracy="load",
+        max_accuracy_m=draw(_or_none(st.sampled_from((2.5, 3.0)))),
+        beyond_accuracy=draw(st.booleans()),
+        min_distance_m=draw(_or_none(st.sampled_from((0.5, 1.0, 2.0)))),
+        max_speed_mps=draw(_or_none(st.sampled_from((1.0, 2.0, 4.0)))),
+        accept_after_us=draw(_or_none(st.sampled_from((1, 3, 8)).map(_SECONDS))),
     )
 
 

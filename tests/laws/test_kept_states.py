@@ -21,12 +21,12 @@ from st_common.storage import LocalStorage
 from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.laws import (
-    ShapelyLayer,
     packets_of,
     settings_of,
     told,
     told_by_oracle,
 )
+from st_common.testing.shapely_layer import ShapelyLayer
 from st_common.testing.strategies import SECOND_US, cases, segmentations
 
 _LAST = 1 << 62

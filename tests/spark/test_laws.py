@@ -3,6 +3,7 @@
 import json
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from st_common.testing.effort import tries
 from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
 from st_common.testing.layer_tables import store_layers
 from st_common.testing.log_writer import bare_log, settings_of, write_log
-from st_common.testing.strategies import MARGINS, Segmentation, case_of
+from st_common.testing.strategies import MARGINS, Segmentation, case_of, filters
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -51,7 +52,9 @@ def long_cases(draw):
         seed, kept=(True,) * 160, names=("q1", "q2", "q3", "q4", "q5"), layers=layers
     )
     assume(all(case.layers.values()))  # a layer without features cannot be loaded
-    return case
+    if draw(st.booleans()):
+        return case
+    return replace(case, rules=replace(case.rules, filters=((0, draw(filters())),)))
 
 
 def feed_of(home, stream, keys):

@@ -313,6 +313,7 @@ def test_shards_that_differ_in_what_they_know_of_an_object_are_not_joined():
 def test_every_part_of_a_state_is_known_to_a_reshard():
     """What a state gets new must be joined and split as well: this list is where one is reminded of it."""
     same_in_all = {"next_segment", "max_event", "raised_us", "queries", "layers"}
+    same_in_all |= {"limits"}
     of_objects = {"objects", "fixes", "held", "pending"}
     of_queries = {"tick_answer", "memories"}
     numbered = {"partners", "targets", "answer", "memo"}

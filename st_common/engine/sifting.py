@@ -1,0 +1,131 @@
+"""Which fixes are filtered, for an archive that stores every fix with the reason (SPEC X11).
+
+The archive reads the log beside the engine, ahead of it or behind. So it does not ask the engine: it folds the same
+step over the log, without queries, and keeps the state that this needs. That state follows from the log, so it is a
+cache: without one the log is read from its beginning.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.capture.log import Log
+from st_common.capture.pieces import Piece, pieces
+from st_common.controls.reading import chosen
+from st_common.controls.rows import Clock, End
+from st_common.engine.feed import limits_of, packet_of, step_settings
+from st_common.engine.states import States
+from st_common.home import Home
+from st_common.operators.filter_chain import REASONS
+from st_common.operators.layer import Layer
+from st_common.operators.packet import Packet
+from st_common.operators.position_filter import Filtered, joined
+from st_common.operators.retire import LEAST, retired
+from st_common.operators.stages import step
+from st_common.position import position_of, segment_of
+from st_common.settings import StreamSettings
+from st_common.storage import LocalStorage
+
+FOLDER = "archive"
+_AT_ONCE = 64  # segments
+_BATCH_BYTES = 32 << 20
+_STORE_BYTES = 4 << 20  # of the log, between two states that are stored
+
+
+class Sifting:
+    """Follows a log up to some place, and knows of the fixes from a segment on which are filtered."""
+
+    def __init__(
+        self, home: Home, stream: StreamSettings, log: Log, start: int
+    ) -> None:
+        """Begins at the newest state from before the segment `start`, and catches up."""
+        folder = home.stream(stream.name) / FOLDER
+        self._states = States(LocalStorage(folder), folder)
+        self._log, self._stream = log, stream
+        self._settings = step_settings(stream)
+        self._state = self._states.newest(upto=position_of(start, 0) - 1)
+        self._filtered, self._unstored = Filtered(), 0
+        self.read_on(start)
+        self.forget(start)
+
+    @property
+    def next_segment(self) -> int:
+        """The segment that is read next."""
+        return self._state.next_segment
+
+    @property
+    def decided(self) -> int:
+        """The first segment with a fix of which it is not known yet whether it is filtered, for it is held."""
+        held = self._state.held.position
+        return segment_of(int(held.min())) if len(held) else self.next_segment
+
+    def read_on(self, end: int) -> None:
+        """Reads the log on up to a segment, or to its end."""
+        while self.next_segment < end:
+            segments = self._log.segments(
+                self.next_segment,
+                end=end,
+                max_bytes=_BATCH_BYTES,
+                max_segments=_AT_ONCE,
+            )
+            if not segments:
+                return
+            self.take(pieces(self._log, segments, self._stream))
+
+    def decide(self, end: int) -> None:
+        """Reads on until it is known of all fixes before a segment whether they are filtered, or to the log's end."""
+        while self.decided < end:
+            before = self.next_segment
+            self.read_on(before + _AT_ONCE)
+            if self.next_segment == before:
+                return
+
+    def take(self, found: Iterable[Piece]) -> None:
+        """Takes the next pieces of the log; those that were taken before are passed over."""
+        new = [one for one in found if one.segments[0].number >= self.next_segment]
+        packets = [self._packet(one) for one in new]
+        done = step(self._state, packets, self._settings, _no_layer)
+        self._state = done.state
+        self._filtered = joined((self._filtered, *done.filtered))
+        self._unstored += sum(one.size for piece in new for one in piece.segments)
+        if self._unstored >= _STORE_BYTES:
+            self._state = retired(self._state, self._settings, least=LEAST)
+            self._states.store(self._state)
+            self._unstored = 0
+
+    def _packet(self, piece: Piece) -> Packet:
+        """The packet of a piece, without control rows that say nothing of time: queries and layers filter no fix."""
+        packet = packet_of(self._log, piece, self._stream)
+        told: list[tuple[int, Clock | End]] = []
+        told += chosen(packet.controls, Clock)
+        told += chosen(packet.controls, End)
+        rows = tuple(row for _, row in sorted(told, key=itemgetter(0)))
+        return replace(packet, controls=rows, limits=limits_of(piece.stream))
+
+    def forget(self, start: int) -> None:
+        """Lets go of what was filtered before a segment."""
+        later = self._filtered.position >= position_of(start, 0)
+        self._filtered = self._filtered.take(np.flatnonzero(later))
+
+    def columns(self, position: np.ndarray) -> dict[str, pa.Array]:
+        """`FILTER_COLUMNS` of fixes at some rows of the log: null where they are accepted."""
+        found = self._filtered
+        at = np.searchsorted(found.position, position)
+        at = np.minimum(at, max(len(found) - 1, 0))
+        is_in = np.zeros(len(position), bool)
+        if len(found):
+            is_in = found.position[at] == position
+        place = pa.array(at, mask=~is_in)
+        names = pa.array(REASONS).take(pa.array(found.reason))
+        return {
+            "filtered": names.take(place),
+            "filtered_value": pa.array(found.value).take(place),
+        }
+
+
+def _no_layer(layer: str, version: int) -> Layer:
+    """Without queries nothing is looked up."""
+    raise AssertionError(f"version {version} of layer {layer} was looked up")

@@ -1,0 +1,162 @@
+"""Were the right fixes filtered? What the table `positions` says of each, held against the rules (SPEC X11).
+
+It shares nothing with the stage that filters. If each fix is what the rules say of it beside the last one before it
+that the table calls accepted, then, one after the other, all are right.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyproj import Geod
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.capture.reading import record_of, with_reading
+from st_common.controls.rows import Reading
+from st_common.home import Home
+from st_common.levels.stored import FILTERED, archived_end, has_filtered
+from st_common.position import position_of, segment_of
+from st_common.serving.verify_events import FIX, clock_of, seen_events, stays_of
+from st_common.serving.verify_history import marks_of, times_of
+from st_common.serving.verify_registered import Controls, controls_of
+from st_common.settings import PositionFilter, StreamSettings
+
+_GEOD = Geod(ellps="WGS84")
+_DOUBT = 1e-9  # two ways to find a distance in degrees agree so far
+_OFF = 1e300
+_LIMITS = ("max_accuracy_m", "max_speed_mps", "min_distance_m", "accept_after_s")
+
+
+def wrongly_filtered(home: Home, stream: StreamSettings) -> tuple[int, list[str]]:
+    """How many fixes were looked at, and those of which the table says something else than the rules, in words.
+
+    Fixes that are so near to a limit that two ways to measure a distance may differ are not among them.
+    """
+    path, end = home.table("positions", stream.name), archived_end(home, stream.name)
+    if not end or not has_filtered(path):
+        return 0, []
+    log = Log(home.log(stream.name))
+    controls = controls_of(log, end)
+    spans = _spans(log, stream, controls)
+    times = times_of(stream)
+    fixes = _fixes(home, stream, spans)
+    events = seen_events(fixes, clock_of(fixes, marks_of(controls), times), times)
+    events = events.assign(stay=stays_of(events))
+    events = events[events["kind"] == FIX].reset_index(drop=True)
+    said, doubt = _said(events, spans, stream)
+    wrong = events.assign(should=said)[(said != events["said"]) & ~doubt]
+    return len(events), [_in_words(row) for row in wrong.itertuples()]
+
+
+def _in_words(row: Any) -> str:
+    told, should = row.said or "accepted", row.should or "accepted"
+    return f"segment {segment_of(row.position)}, row {row.position & 0xFFFFFF}: {told}, not {should}"
+
+
+def _spans(
+    log: Log, stream: StreamSettings, controls: Controls
+) -> list[tuple[int, StreamSettings]]:
+    """From which place in the log on which settings filter: as `capture.reading` says it of a whole log."""
+    record = record_of(log)
+    base = stream
+    if record.base is not None:
+        base = with_reading(stream, record.base, where="how the log is read")
+    rows = [
+        (at, with_reading(stream, row.reading, where=log.place(segment_of(at))))
+        for at, row in controls
+        if isinstance(row, Reading) and segment_of(at) >= record.upto
+    ]
+    return [(0, base), *rows]
+
+
+def _fixes(
+    home: Home, stream: StreamSettings, spans: list[tuple[int, StreamSettings]]
+) -> pd.DataFrame:
+    """All archived fixes in log order with what the table says of them, and their accuracy by each span."""
+    path = home.table("positions", stream.name)
+    stored = tables.read(path)
+    columns = {name: stored[name].to_pandas() for name in ("object", "x", "y")}
+    fixes = pd.DataFrame(columns).assign(
+        ts=stored["event_ts"].cast(pa.int64()).to_numpy(),
+        gone=stored["gone"].to_numpy(),
+        said=stored[FILTERED].fill_null("").to_pandas(),
+        position=position_of(
+            stored["segment"].to_numpy(), stored["row"].to_numpy().astype(np.int64)
+        ),
+    )
+    for number, (_, settings) in enumerate(spans):
+        fixes[f"accuracy_{number}"] = _accuracy(stored, settings)
+    return fixes.sort_values("position", kind="stable").reset_index(drop=True)
+
+
+def _accuracy(stored: pa.Table, settings: StreamSettings) -> np.ndarray:
+    """Metres; 0 where nothing is known, or what is said makes no sense."""
+    name = settings.position_filter.accuracy if settings.position_filter else None
+    if name is None or name not in stored.column_names:
+        return np.zeros(len(stored))
+    values = stored[name].cast(pa.float64()).to_numpy() * settings.accuracy_unit_m
+    return np.where(values >= 0, values, 0.0)
+
+
+def _said(
+    events: pd.DataFrame,
+    spans: list[tuple[int, StreamSettings]],
+    stream: StreamSettings,
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the rules say of each fix ("": accepted), and where a distance is too near to a limit to tell."""
+    starts = np.array([at for at, _ in spans])
+    span = np.searchsorted(starts, events["position"].to_numpy(), side="right") - 1
+    rules = [one.position_filter or PositionFilter() for _, one in spans]
+    limit = {
+        name: _limits(rules, name, 0.0 if name == "min_distance_m" else _OFF)[span]
+        for name in _LIMITS
+    }
+    number = np.arange(len(events))
+    accuracy = events[[f"accuracy_{n}" for n in range(len(spans))]].to_numpy()
+    before = _last_accepted(events)
+    own, others = accuracy[number, span], accuracy[before, span]
+    metres = _metres(events, before, stream)
+    seconds = (events["ts"] - events["ts"].to_numpy()[before]).to_numpy() / 1e6
+    beyond = np.array([one.beyond_accuracy for one in rules])[span]
+    both = np.where(beyond, own + others, 0.0)
+    judged = (before >= 0) & (seconds <= limit["accept_after_s"])
+    reach = np.minimum(limit["max_speed_mps"] * seconds, _OFF)
+    said = np.select(
+        [
+            own > limit["max_accuracy_m"],
+            judged & (metres > reach),
+            judged & (metres < limit["min_distance_m"]),
+            judged & (metres < both),
+        ],
+        ["accuracy", "speed", "distance", "within_accuracy"],
+        "",
+    )
+    doubt = np.zeros(len(events), bool)
+    for edge in (reach, limit["min_distance_m"], both):
+        doubt |= np.abs(metres - edge) <= _DOUBT * edge
+    return said, doubt & (not stream.space.is_flat)
+
+
+def _limits(rules: list[PositionFilter], name: str, off: float) -> np.ndarray:
+    values = [getattr(one, name) for one in rules]
+    return np.array([off if value is None else value for value in values])
+
+
+def _last_accepted(events: pd.DataFrame) -> np.ndarray:
+    """The place of the last fix before each in the same stay that the table calls accepted; -1 without one."""
+    number, stay = np.arange(len(events)), events["stay"].to_numpy()
+    own = np.where(events["said"].to_numpy() == "", number, -1)
+    before = np.r_[-1, np.maximum.accumulate(own)[:-1]] if len(own) else own
+    return np.where((before >= 0) & (stay[before] == stay), before, -1)
+
+
+def _metres(
+    events: pd.DataFrame, before: np.ndarray, stream: StreamSettings
+) -> np.ndarray:
+    x, y = events["x"].to_numpy(), events["y"].to_numpy()
+    if not stream.space.is_flat:
+        return np.asarray(_GEOD.inv(x[before], y[before], x, y)[2])
+    moved: np.ndarray = np.hypot(x - x[before], y - y[before]) * stream.unit_m
+    return moved
