@@ -200,7 +200,8 @@ def tested_of(
     conditions: Conditions, fits: np.ndarray, like: Readings, *, space: Space
 ) -> Tested:
     """How conditions are tested on fixes `like` some; `fits` (bool per atom) says which of their columns do."""
-    is_many = len(conditions.texts) >= shaped.FEW
+    simple = conditions.simple & _fitting(conditions, fits)
+    is_many = np.count_nonzero(~simple) >= shaped.FEW  # else nobody asks for columns
     schema = schema_of(like, space=space) if is_many else pa.schema([])
     return tested_on(conditions, fits.tobytes(), schema)
 
@@ -208,9 +209,7 @@ def tested_of(
 @lru_cache(maxsize=16)
 def tested_on(conditions: Conditions, fits: bytes, fixes: pa.Schema) -> Tested:
     """How conditions are tested on fixes with certain columns; `fits` are the bytes of a bool array."""
-    fit = np.ones(len(conditions.texts), bool)
-    for atoms in conditions.rounds:
-        fit &= (atoms < 0) | np.append(np.frombuffer(fits, bool), True)[atoms]
+    fit = _fitting(conditions, np.frombuffer(fits, bool))
     simple, half = conditions.simple & fit, conditions.half & fit
     texts = _texts(conditions, half)
     shapes = shapes_of(texts, ~simple, fixes)
@@ -221,6 +220,14 @@ def tested_on(conditions: Conditions, fits: bytes, fixes: pa.Schema) -> Tested:
         texts=_texts(conditions, half),
         shapes=shapes,
     )
+
+
+def _fitting(conditions: Conditions, fits: np.ndarray) -> np.ndarray:
+    """bool[c]: the conditions all of whose atoms fit (bool per atom) their columns."""
+    fit = np.ones(len(conditions.texts), bool)
+    for atoms in conditions.rounds:
+        fit &= (atoms < 0) | np.append(fits, True)[atoms]
+    return fit
 
 
 def _texts(conditions: Conditions, half: np.ndarray) -> tuple[str, ...]:
