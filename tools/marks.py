@@ -17,6 +17,7 @@ PLANS = frozenset(
         "region",
         "neighbours",
         "comparing",
+        "fence",
         "frame",
         "terms",
         "areas",

@@ -223,7 +223,7 @@ def fenced(draw: st.DrawFn) -> Plan:
     )
     join = draw(st.none() | layers.filter(lambda one: one.predicate != "equals"))
     columns = draw(st.just(()) | st.tuples(st.tuples(texts, expressions)))
-    return Plan(
+    plan = Plan(
         stream=draw(names),
         inside=draw(still) if join is None else None,
         join=join,
@@ -231,6 +231,8 @@ def fenced(draw: st.DrawFn) -> Plan:
         where=draw(st.none() | conditions),
         columns=columns,
     )
+    assume(not list(complaints(plan, ANY)))
+    return plan
 
 
 @st.composite
