@@ -53,3 +53,8 @@ def test_every_package_of_the_library_is_in_the_architecture() -> None:
         if f"`{name}/`" not in page and f"`{name}.py`" not in page
     ]
     assert missing == []
+
+
+def test_decisions_have_a_number_each():
+    numbers = [path.name[:4] for path in (ROOT / "docs" / "adr").glob("*.md")]
+    assert len(set(numbers)) == len(numbers)
