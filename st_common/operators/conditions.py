@@ -167,6 +167,21 @@ class Truth:
         out[rest] = self._general.pairs(number[rest], point[rest])
         return out
 
+    def may_ask_points(self, number: np.ndarray, points: int) -> bool:
+        """Whether conditions are the database's alone, and cost less at all points than over pairs with so many."""
+        known = self._tested
+        alone = (number >= 0) & ~known.found[number] & ~known.simple[number]
+        return bool(alone.all()) and self._general.is_cheaper_over_points(
+            number, points
+        )
+
+    def at_points(
+        self, number: np.ndarray, points: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of one of some points and the place of a condition that it satisfies; see `may_ask_points`."""
+        row, place = np.nonzero(self._general.at_points(number, points))
+        return points[row], place
+
     @property
     def found(self) -> np.ndarray:
         """bool[c]: the conditions of which something is asked without the database, of columns as these points have."""

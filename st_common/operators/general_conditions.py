@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from st_common.geometry.space import Space
 from st_common.operators import expressions
-from st_common.operators.bits import asked_together, bit_of
+from st_common.operators.bits import answers_of, asked_together, bit_of
 from st_common.operators.readings import Readings
 from st_common.operators.shaped import Shape, Shaped, shaped
 
@@ -104,6 +104,16 @@ class General:
         self.evaluate(np.unique(number[rest]))
         out[rest] = bit_of(self._bits, point[rest], self._row[number[rest]])
         return out
+
+    def is_cheaper_over_points(self, numbers: np.ndarray, points: int) -> bool:
+        """Whether conditions cost less at all points than over the pairs of each with so many of them."""
+        over_points_us = len(numbers) * (_CONDITION_US + _POINT_US * self._source.size)
+        return over_points_us <= STATEMENT_US + PAIR_US * points * len(numbers)
+
+    def at_points(self, numbers: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """bool[p, c]: which of some points satisfy which conditions."""
+        self.evaluate(np.unique(numbers))
+        return answers_of(self._bits[points], self._row[numbers])
 
     def _by_shape(self, number: np.ndarray) -> Iterator[tuple[Shape, np.ndarray]]:
         """The shapes of conditions that were not evaluated yet, and the pairs that ask for them."""

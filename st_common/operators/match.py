@@ -159,14 +159,28 @@ def _everywhere(
             )
         )
         numbers = numbers[order]
-    free = numbers[wanted == -1]
+    return out + _of_anyone(numbers[wanted == -1], queries, points, chosen)
+
+
+def _of_anyone(
+    free: np.ndarray, queries: QuerySet, points: Points, chosen: np.ndarray
+) -> list[Pairs]:
+    """Queries about all objects: found by what the database says of all points where that costs less than pairs."""
+    out = list[Pairs]()
+    predicate = queries.predicate[free]
+    asks_points = points.truth is not None and points.truth.may_ask_points(
+        predicate, len(chosen)
+    )
     for piece in (
         blocks(np.full(len(chosen), len(free)), _MOST_PAIRS) if len(free) else ()
     ):
-        point = np.tile(chosen[piece], len(free))
-        out.append(
-            _screened(queries, points, point, np.repeat(free, len(chosen[piece])))
-        )
+        some = chosen[piece]
+        if asks_points and points.truth is not None:
+            point, at = points.truth.at_points(predicate, some)
+            query = free[at]
+        else:
+            point, query = np.tile(some, len(free)), np.repeat(free, len(some))
+        out.append(_screened(queries, points, point, query))
     return out
 
 
