@@ -64,6 +64,7 @@ def matched(plans, places, *, ids=None, attributes=None, features=None, space=PL
         x=x,
         y=y,
         status=np.ones(count, np.int8),
+        seen_ts=np.arange(count),
         before_ts=np.full(count, np.iinfo(np.int64).min),
         before_x=np.full(count, np.nan),
         before_y=np.full(count, np.nan),
