@@ -59,6 +59,7 @@ class LayerIndex:
         "_region",
         "_region_ids",
         "_space",
+        "_trees",
         "_values",
         "fids",
     )
@@ -89,6 +90,7 @@ class LayerIndex:
         self._grids: OrderedDict[
             tuple[Chosen, float | None, Growth], tuple[BoxIndex, Ints]
         ] = OrderedDict()
+        self._trees: OrderedDict[Chosen, tuple[shapely.STRtree, Ints]] = OrderedDict()
         self._cache = ShapeCache(read_region, limit_bytes=cache_bytes)
         self._read_tag, self._keyed, self._values = (
             read_tag,
@@ -166,12 +168,11 @@ class LayerIndex:
         Returns:
             `(way_idx, feature_idx)`, int64, sorted by way, then feature; each pair once.
         """
-        features = np.flatnonzero(self._meant((tuple(kinds), tuple(tags))))
-        boxes: npt.NDArray[np.object_] = np.array(
-            shapely.box(*self._boxes[features].T), object
+        tree, features = self._tree(
+            (tuple(sorted(set(kinds))), tuple(sorted(set(tags))))
         )
         owner, lines = ways.lines(self._space)
-        at, found = shapely.STRtree(boxes).query(lines, predicate="intersects")
+        at, found = tree.query(lines, predicate="intersects")
         found = features[found]
         keep = np.zeros(len(found), np.bool_)
         for region, pairs in _groups(self._region[found]):
@@ -179,6 +180,18 @@ class LayerIndex:
                 shapes = self._cache.get(self._region_ids[region])
             keep[pairs] = shapes.cut(self._local[found[pairs]], lines[at[pairs]])
         return each_once(owner[at[keep]], found[keep])
+
+    def _tree(self, chosen: Chosen) -> tuple[shapely.STRtree, Ints]:
+        """The boxes of features of these kinds and tags as a tree, and which they are; made once."""
+        if chosen not in self._trees:
+            features = np.flatnonzero(self._meant(chosen))
+            boxes: npt.NDArray[np.object_] = np.array(
+                shapely.box(*self._boxes[features].T), object
+            )
+            self._trees[chosen] = shapely.STRtree(boxes), features
+            if len(self._trees) > _GRIDS_HELD:
+                self._trees.popitem(last=False)
+        return self._trees[chosen]
 
     def _turned(
         self, x: Floats, y: Floats, distance_m: float | None, growth: Growth

@@ -1,7 +1,7 @@
 """What the fixes of a run do at fences: who enters and exits, who dwells, who crosses (SPEC X3, docs/adr/0024)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,6 @@ from st_common.operators.fence_machine import (
     OUT,
     Course,
     Ran,
-    Rules,
     Standing,
     run,
 )
@@ -75,7 +74,8 @@ def judge_fences(visits: Visits, turn: Turn, own: np.ndarray | None) -> Judged:
     code = _codes(turn, points, fixes, hits, event, keys[machine] & MASK)
     before = _standing(visits, keys)
     course = Course(machine=machine, code=code, ts=events.ts[event])
-    ran = run(course, _rules(turn, keys & MASK), before)
+    fence = fences.place[turn.numbering.targets.query[keys & MASK]]
+    ran = run(course, fences.rules.take(fence), before)
     crosses = _crosses(course, ran, before, event, keys, crossed)
     dwells, dwelt = find_dwells(turn, visits, keys, event, machine, ran)
     return Judged(
@@ -98,7 +98,7 @@ def _crossed(
     found = [np.empty(0, np.int64)]
     if not wants.any():
         return found[0]
-    readings = turn.readings.take(fixes)
+    readings = points.asked.readings
     moved = np.flatnonzero(readings.before_ts != NEVER)
     segments = Segments(
         ax=readings.before_x[moved],
@@ -207,7 +207,7 @@ def _codes(
     code = np.where(turn.events.kind[event] == FIX, OUT, END)
     row = packed(event, target)
     inside = np.sort(packed(fixes[hits.point], hits.target))
-    near = _near_to_grown(turn, fixes)
+    near = _near_to_grown(turn, points, fixes)
     code[is_in(row, near)] = NEAR
     code[is_in(row, inside)] = IN
     left = np.flatnonzero(code == OUT)
@@ -216,14 +216,14 @@ def _codes(
     return code
 
 
-def _near_to_grown(turn: Turn, fixes: np.ndarray) -> np.ndarray:
+def _near_to_grown(turn: Turn, points: Points, fixes: np.ndarray) -> np.ndarray:
     """Sorted keys `event << 32 | target` of fixes in circles and features that are grown by their hysteresis."""
     wider = turn.known.fences.wider
     if wider.empty:
         return fixes[:0]
-    readings = turn.readings.take(fixes)
-    points = points_of(wider, readings, turn.objects, space=turn.settings.space)
-    hits = match(wider, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    readings = points.asked.readings
+    around = points_of(wider, readings, turn.objects, space=turn.settings.space)
+    hits = match(wider, around, layer_of=turn.layer_of, numbering=turn.numbering)
     return np.sort(packed(fixes[hits.point], hits.target))
 
 
@@ -276,18 +276,6 @@ def _standing(visits: Visits, keys: np.ndarray) -> Standing:
     return Standing(since=since, against=against, against_since=against_since)
 
 
-def _rules(turn: Turn, target: np.ndarray) -> Rules:
-    fences = turn.known.fences
-    fence = fences.place[turn.numbering.targets.query[target]]
-    rules = fences.rules
-    return Rules(
-        enter_fixes=rules.enter_fixes[fence],
-        enter_us=rules.enter_us[fence],
-        exit_fixes=rules.exit_fixes[fence],
-        exit_us=rules.exit_us[fence],
-    )
-
-
 def _crosses(
     course: Course,
     ran: Ran,
@@ -326,12 +314,6 @@ def _after(
         against=after.against,
         against_since=after.against_since,
     ).take(kept)
-    still = Visits(
-        key=told.key,
-        since=told.since,
-        dwelt=np.ones(len(told), np.int8),
-        against=told.against,
-        against_since=told.against_since,
-    )
+    still = replace(told, dwelt=np.ones(len(told), np.int8))
     gone = keys[~kept]
     return Change(removed=gone[is_in(gone, visits.key)], added=joined([moved, still]))

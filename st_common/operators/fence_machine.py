@@ -40,6 +40,15 @@ class Rules:
     exit_fixes: np.ndarray
     exit_us: np.ndarray
 
+    def take(self, index: np.ndarray) -> "Rules":
+        """Those of some machines, by place."""
+        return Rules(
+            enter_fixes=self.enter_fixes[index],
+            enter_us=self.enter_us[index],
+            exit_fixes=self.exit_fixes[index],
+            exit_us=self.exit_us[index],
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:

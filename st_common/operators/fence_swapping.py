@@ -1,12 +1,12 @@
 """What becomes of fences when queries start or stop, or see another version of a layer (SPEC X3, X4)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from st_common.operators import readings
-from st_common.operators.changes import CAUSE
+from st_common.operators.changes import CAUSE, SHARD_SCHEMA
 from st_common.operators.component import Change
 from st_common.operators.fence_judging import areas_near
 from st_common.operators.fence_telling import Told, rows_of
@@ -27,10 +27,10 @@ from st_common.operators.turn import Turn
 class SwappedFences:
     """The rows of changes, what becomes of the visits, and how many left and came."""
 
-    changes: pa.Table
-    visits: Change[Visits]
-    leaves: int
-    enters: int
+    changes: pa.Table = field(default_factory=SHARD_SCHEMA.empty_table)
+    visits: Change[Visits] = field(default_factory=lambda: Change(added=Visits()))
+    leaves: int = 0
+    enters: int = 0
 
 
 def swap_fences(
@@ -42,10 +42,9 @@ def swap_fences(
     another version of a layer those that are in and no longer near to anything leave, and visits that go on are kept.
     """
     visits, known = state.memories[Visits], turn.known.fences
-    is_fence = np.array(
-        [query.plan.fence is not None for query in change.queries], bool
-    )
-    stops = _mine(visits, turn, change.before[is_fence[change.before]])
+    if not len(visits) and not len(known):
+        return SwappedFences()
+    stops = _mine(visits, turn, change.before)
     alive = state.fixes.status == ALIVE
     alive = np.flatnonzero(alive if own is None else alive & own)
     inside = _inside(state, turn, alive, known.regions)

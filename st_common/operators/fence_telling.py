@@ -7,13 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators import readings
-from st_common.operators.changes import CAUSE, TICK_RANK, Names, change_rows
+from st_common.operators.changes import CAUSE, TICK_RANK, change_rows
 from st_common.operators.fence_dwelling import Dwells
 from st_common.operators.fence_judging import Judged
 from st_common.operators.fields import fields_of
 from st_common.operators.fixes import LastFixes
 from st_common.operators.keys import MASK, SHIFT
 from st_common.operators.readings import Readings
+from st_common.operators.telling import names_of
 from st_common.operators.timeline import EXPIRED, FIX
 from st_common.operators.turn import Turn
 
@@ -118,10 +119,9 @@ def _last_known(dwells: Dwells, turn: Turn) -> np.ndarray:
     events, objects = turn.events, dwells.key >> SHIFT
     start = np.searchsorted(events.object, objects)
     end = np.searchsorted(events.object, objects, side="right")
-    # Positions rise within an object, so the events of all objects lie in the order of both.
-    of_all = np.lexsort((events.ts, events.position, events.object))
+    # Events are sorted by object and order of effect, which is that of their rows and times.
     asked = np.stack([objects, dwells.position, dwells.ts])
-    have = np.stack([events.object, events.position, events.ts])[:, of_all]
+    have = np.stack([events.object, events.position, events.ts])
     before = _count_not_above(have, asked)
     at = np.minimum(before, end) - 1
     return np.where(at >= start, at, len(events) + objects)
@@ -141,8 +141,7 @@ def _count_not_above(have: np.ndarray, asked: np.ndarray) -> np.ndarray:
 
 def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
     """Rows of changes of some lines; fences show where the object was."""
-    numbering = turn.numbering
-    query = numbering.targets.query[told.target]
+    query = turn.numbering.targets.query[told.target]
     shown, reading = _readings(told.reading, turn, fixes)
     fields = fields_of(
         turn.queries,
@@ -154,12 +153,7 @@ def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
         space=turn.settings.space,
     )
     return change_rows(
-        Names(
-            queries=turn.queries,
-            targets=numbering.targets,
-            objects=turn.objects,
-            partners=numbering.partners,
-        ),
+        names_of(turn),
         position=told.position,
         event_ts=told.event_ts,
         fix_ts=shown.ts[reading],
