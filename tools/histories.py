@@ -14,6 +14,7 @@ from itertools import count, islice
 from st_common.testing.histories import live
 
 _CHUNK = 25
+_SHOWN = 300
 
 
 def lived(seeds: list[int]) -> list[tuple[int, str]]:
@@ -22,8 +23,9 @@ def lived(seeds: list[int]) -> list[tuple[int, str]]:
     for seed in seeds:
         try:
             live(seed)
-        except AssertionError as error:
-            broken.append((seed, str(error)[:300]))
+        except Exception as error:  # noqa: BLE001 - whatever it is, its seed is told
+            what = f"{type(error).__name__}: {error}"
+            broken.append((seed, what[:_SHOWN]))
     return broken
 
 

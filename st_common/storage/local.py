@@ -27,6 +27,7 @@ class LocalStorage:
         self.root = root
         self._thread_lock = threading.RLock()
         self._held: dict[str, int] = {}
+        self._durable: set[Path] = set()  # folders that no power cut takes any more
 
     def read(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
         """See `Storage.read`."""
@@ -65,7 +66,7 @@ class LocalStorage:
             for key, data in objects:
                 path = self.root / key
                 drafts.append((_draft_of(path), path))
-                _write_draft(drafts[-1][0], data)
+                self._write_draft(drafts[-1][0], data)
             return self._link(drafts)
         except OSError as error:
             raise failed(error, drafts[-1][1] if drafts else self.root) from error
@@ -80,12 +81,30 @@ class LocalStorage:
                 os.link(draft, path)
             except FileExistsError:
                 if not number:
+                    _sync_folder(path.parent)  # who made it may have died before
                     return False
                 raise ConflictError(f"{path} was made by somebody else") from None
             _sync_folder(
                 path.parent
             )  # each by itself: a power cut leaves no name without those in front of it
         return True
+
+    def _write_draft(self, draft: Path, data: bytes, *, private: bool = False) -> None:
+        folder = draft.parent
+        if folder not in self._durable:
+            make_folder(folder)
+            self._durable.add(folder)
+        try:
+            file = draft.open("wb")
+        except FileNotFoundError:  # somebody has removed the folder since
+            make_folder(folder)
+            file = draft.open("wb")
+        with file:
+            if private:
+                os.fchmod(file.fileno(), 0o600)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
 
     def tagged(self, key: str) -> tuple[bytes, str] | None:
         """See `Storage.tagged`."""
@@ -110,7 +129,7 @@ class LocalStorage:
         path = self.root / key
         draft = _draft_of(path)
         try:
-            _write_draft(draft, data, private=private)
+            self._write_draft(draft, data, private=private)
             draft.replace(path)
             _sync_folder(path.parent)
         except OSError as error:
@@ -222,27 +241,17 @@ def _draft_of(path: Path) -> Path:
     return path.with_name(f"{_DRAFT}{path.name}.{os.getpid()}.{threading.get_ident()}")
 
 
-def _write_draft(draft: Path, data: bytes, *, private: bool = False) -> None:
-    try:
-        file = draft.open("wb")
-    except FileNotFoundError:
-        make_folder(draft.parent)
-        file = draft.open("wb")
-    with file:
-        if private:
-            os.fchmod(file.fileno(), 0o600)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def make_folder(folder: Path) -> None:
-    """Makes a folder and those above it, where they are missing, each one durable in the one that holds it."""
-    if folder.exists():
-        return
+    """Makes a folder and those above it, where they are missing, each one durable in the one that holds it.
+
+    The lowest that is there already is made durable too: who made it may have died before it was. Those above it are,
+    for nobody puts anything into a folder that is not.
+    """
     missing = [folder]
-    while not missing[-1].parent.exists():
+    while not missing[-1].exists():
         missing.append(missing[-1].parent)
+    with suppress(PermissionError):  # what we may not even read, we did not make
+        _sync_folder(missing.pop().parent)
     for path in reversed(missing):
         path.mkdir(exist_ok=True)
         _sync_folder(path.parent)

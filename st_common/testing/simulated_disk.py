@@ -72,7 +72,9 @@ class SimulatedDisk:
         )
 
     def inode(self, path: str) -> Inode | None:
-        """What has a name; None for nothing."""
+        """What has a name; None for nothing. The root has an empty one."""
+        if not path:
+            return Inode(is_folder=True)
         folder, _, name = path.rpartition("/")
         return self._there.get(folder, {}).get(name)
 

@@ -1,6 +1,8 @@
 """Histories of captures and engines on a simulated machine: kills, pauses, takeovers, power cuts, clock steps."""
 
+import importlib.util
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from st_common.capture import log as logs
 from st_common.capture.log import Log
 from st_common.engine.local import LocalEngine
 from st_common.engine.states import States, end_of
+from st_common.errors import LogError
 from st_common.ops import lease
 from st_common.storage import LocalStorage
 from st_common.storage import local as disks
@@ -21,6 +24,7 @@ from st_common.testing.simulated_path import SimulatedPath, root_of
 from st_common.testing.simulated_system import System
 from st_common.testing.simulated_tables import SimulatedTables
 
+TOOL = Path(__file__).parents[2] / "tools" / "histories.py"
 SEEDS = st.integers(0, (1 << 32) - 1)
 MOST = 2000
 
@@ -34,6 +38,18 @@ def test_whatever_breaks_nothing_is_lost_and_nothing_is_told_twice(seed):
 
 def test_a_history_is_its_seed():
     assert histories.live(5) == histories.live(5)
+
+
+def test_a_program_that_lives_histories_names_the_seed_of_any_error(monkeypatch):
+    def live(seed):
+        if seed == 3:
+            raise LogError("segment 1 is gone")
+
+    spec = importlib.util.spec_from_file_location("histories_tool", TOOL)
+    living = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(living)
+    monkeypatch.setattr(living, "live", live)
+    assert living.lived([2, 3, 4]) == [(3, "LogError: segment 1 is gone")]
 
 
 def test_histories_have_all_that_can_break():
@@ -156,6 +172,27 @@ def test_what_was_synced_survives_a_power_cut_and_what_was_not_may_go(monkeypatc
             storage.read(f"b/{name}") in (b"x", b"y") for name in storage.names("b")
         )
     assert left == {(), ("1",), ("1", "2")}  # the second never without the first
+
+
+@pytest.mark.spec("S2")
+def test_what_a_dead_writer_left_behind_is_durable_for_the_next_one(monkeypatch):
+    """Wherever one dies: its folders and names are there for others before any of them is durable."""
+    deaths = set()
+    for seed in range(200):
+        world = World(seed)
+        disk, system = SimulatedDisk(world), System(world)
+        monkeypatch.setattr(disks, "os", system)
+        monkeypatch.setattr(disks, "fcntl", system)
+        storage = LocalStorage(root_of(disk) / "log")
+        write = lambda at=storage: at.create("raw/00/1", b"whole")
+        actor = world.start("writer", write)
+        for _ in range(seed % 20):
+            world.turn(actor)
+        world.kill(actor)
+        deaths.add(LocalStorage(root_of(disk) / "log").create("raw/00/1", b"whole"))
+        disk.cut()
+        assert storage.read("raw/00/1") == b"whole"
+    assert deaths == {True, False}  # before its object had a name, and after
 
 
 def test_bytes_that_were_not_synced_are_torn_by_a_power_cut():
