@@ -30,15 +30,15 @@ from pyproj import Geod
 
 from st_common.geometry.grid import BoxIndex
 from st_common.geometry.space import GLOBE
-from st_common.operators import readings
-from st_common.operators.fixes import ALIVE, NEVER, LastFixes
-from st_common.operators.intern import Interner, hashes_of
-from st_common.operators.match import match
-from st_common.operators.numbering import Numbering
-from st_common.operators.points import points_of
-from st_common.operators.query_set import compile_queries
-from st_common.operators.registered import Registered
-from st_common.operators.targets import Targets
+from st_common.operators.expressions import readings
+from st_common.operators.matching.match import match
+from st_common.operators.matching.query_set import compile_queries
+from st_common.operators.state.fixes import ALIVE, NEVER, LastFixes
+from st_common.operators.state.intern import Interner, hashes_of
+from st_common.operators.state.numbering import Numbering
+from st_common.operators.state.registered import Registered
+from st_common.operators.state.targets import Targets
+from st_common.operators.turn.points import points_of
 from st_common.query.comparing import Compare, Transform
 from st_common.query.plan import Plan
 from st_common.query.region import Box

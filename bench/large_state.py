@@ -11,12 +11,13 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.fixes import LastFixes
-from st_common.operators.intern import Interner, hashes_of
-from st_common.operators.packet import Packet, pack
-from st_common.operators.settings import Settings
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.events.packet import Packet, pack
+from st_common.operators.runtime.stages import step
+from st_common.operators.runtime.stored import state_from_blob
+from st_common.operators.state.fixes import LastFixes
+from st_common.operators.state.intern import Interner, hashes_of
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
 
 FIXES = 2_000
 START_US = 1_700_000_000_000_000
@@ -74,7 +75,7 @@ def main() -> None:
     """Prints the figures."""
     whole = state_of(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
     blob = timed("write", whole.to_blob)
-    state = timed("read", lambda: State.from_blob(blob))
+    state = timed("read", lambda: state_from_blob(blob))
     timed("first look-up", lambda: state.objects.number_of("object-7"))
     sys.stdout.write(f"{len(blob) / 1e6:.1f} MB\n")
     for silence_us in (None, 3_600_000_000):
@@ -91,7 +92,7 @@ def main() -> None:
             )  # type: ignore[misc]
             state = done.state
         sys.stdout.write(f"delta of {len(done.deltas[0].to_blob()) / 1e3:.1f} kB\n")
-        state = State.from_blob(blob)
+        state = state_from_blob(blob)
 
 
 if __name__ == "__main__":

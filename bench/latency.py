@@ -24,8 +24,8 @@ from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.owner import owned
 from st_common.home import Home
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.state import State
 from st_common.position import position_of
 
 SEGMENT_S = 0.2

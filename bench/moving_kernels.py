@@ -29,8 +29,8 @@ from st_common.geometry.distance import metres_between
 from st_common.geometry.grid import BoxIndex
 from st_common.geometry.join import points_in_boxes
 from st_common.geometry.space import GLOBE
-from st_common.operators.kinds import KINDS
-from st_common.operators.world import Table, World
+from st_common.operators.skeleton.kinds import KINDS
+from st_common.operators.skeleton.world import Table, World
 from st_common.testing.masks import Masks
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -28,18 +28,21 @@ PACKAGE = str(oldenburg.ROOT / "st_common") + "/"
 AREAS = (
     ("decode", ("decode/",)),
     ("reading the log", ("capture/",)),
-    ("kernels", ("geometry/", "operators/kinds/", "operators/world.py")),
+    (
+        "kernels",
+        ("geometry/", "operators/skeleton/kinds/", "operators/skeleton/world.py"),
+    ),
     (
         "state",
         (
-            "operators/state.py",
-            "operators/delta.py",
-            "operators/intern.py",
-            "operators/codec.py",
+            "operators/state/state.py",
+            "operators/state/delta.py",
+            "operators/state/intern.py",
+            "operators/state/codec.py",
             "engine/base.py",
         ),
     ),
-    ("changes and their order", ("operators/changes.py",)),
+    ("changes and their order", ("operators/turn/changes.py",)),
     ("journal", ("engine/journal.py",)),
     ("table", ("tables/", "contracts/")),
     ("skeleton and the rest", ("",)),

@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "st_common"
 FOLDERS = ("", "operators", "query", "geometry", "engine", "serving", "capture")
 STRUCTS = (
-    "st_common.operators.state:State",
-    "st_common.operators.delta:Delta",
+    "st_common.operators.state.state:State",
+    "st_common.operators.state.delta:Delta",
     "st_common.query.plan:Plan",
 )
 _NO_CODE = {

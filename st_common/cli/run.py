@@ -29,7 +29,7 @@ def run(
     ] = False,
 ) -> None:
     """Follow a stream's log: changes of every answer, positions and rejects into their tables."""
-    from st_common.operators.cache_counts import lines_of
+    from st_common.operators.skeleton.cache_counts import lines_of
 
     settings = context.stream(ctx, stream)
     chosen = engine or settings.engine
@@ -128,7 +128,7 @@ def status(ctx: typer.Context) -> None:
 
     from st_common.capture.log import Log
     from st_common.cli.output import write_columns
-    from st_common.operators.cache_counts import lines_of
+    from st_common.operators.skeleton.cache_counts import lines_of
     from st_common.ops.presence import presence
     from st_common.ops.status import read_status
     from st_common.position import segment_of

@@ -8,8 +8,8 @@ from st_common.controls.rows import Export
 from st_common.engine import states
 from st_common.errors import StateError
 from st_common.home import Home
-from st_common.operators.packet import Packet
-from st_common.operators.state import State
+from st_common.operators.events.packet import Packet
+from st_common.operators.state.state import State
 
 
 def export_folder(home: Home, stream: str) -> Path:

@@ -26,16 +26,16 @@ from st_common.engine.timekeeper import Timekeeper, heard
 from st_common.errors import ConflictError
 from st_common.home import Home
 from st_common.layers.index import load_index
-from st_common.operators.cache_counts import Caches, summed
-from st_common.operators.changes import settled
-from st_common.operators.difference import Changed
-from st_common.operators.evaluate import Counters
-from st_common.operators.layer import LayerOf
-from st_common.operators.packet import nulled_in
-from st_common.operators.retire import LEAST, retired
-from st_common.operators.stages import step
-from st_common.operators.state import State
-from st_common.operators.wanted import wanted_us
+from st_common.operators.events.packet import nulled_in
+from st_common.operators.matching.layer import LayerOf
+from st_common.operators.runtime.evaluate import Counters
+from st_common.operators.runtime.retire import LEAST, retired
+from st_common.operators.runtime.stages import step
+from st_common.operators.runtime.wanted import wanted_us
+from st_common.operators.skeleton.cache_counts import Caches, summed
+from st_common.operators.state.difference import Changed
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import settled
 from st_common.settings import StreamSettings
 
 APP = "engine"  # the app transaction under which an engine commits to `changes`: its version is a log position

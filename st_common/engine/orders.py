@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from st_common.operators.compiled import order_now
-from st_common.operators.settings import Settings
-from st_common.operators.state import State
+from st_common.operators.runtime.compiling import order_now
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
 from st_common.ops.records import read_record, write_record
 
 FILE = "orders.json"

@@ -11,7 +11,7 @@ from typing import Any
 
 from st_common.errors import FairwayError, StateError
 from st_common.home import Home
-from st_common.operators.cache_counts import Caches, from_json, summed, to_json
+from st_common.operators.skeleton.cache_counts import Caches, from_json, summed, to_json
 from st_common.ops import lease
 from st_common.ops.status import StreamStatus, read_status, write_exit, write_status
 from st_common.ops.stop import stop_wanted

@@ -24,8 +24,8 @@ from st_common.engine.topology import (
 )
 from st_common.errors import ConfigError, StateError
 from st_common.home import Home
-from st_common.operators.reshape import joined, split
-from st_common.operators.state import State
+from st_common.operators.runtime.reshape import joined, split
+from st_common.operators.state.state import State
 from st_common.ops.stop import clear_marker
 from st_common.settings import StreamSettings
 

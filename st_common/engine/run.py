@@ -13,8 +13,8 @@ from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
 from st_common.home import Home
-from st_common.operators.cache_counts import to_json
-from st_common.operators.fixes import NEVER
+from st_common.operators.skeleton.cache_counts import to_json
+from st_common.operators.state.fixes import NEVER
 from st_common.ops.alerts import tell
 from st_common.position import position_of
 from st_common.settings import StreamSettings

@@ -12,9 +12,10 @@ from pathlib import Path
 from st_common.engine.topology import generation_folder
 from st_common.errors import MissingError, StateError
 from st_common.home import Home
-from st_common.operators.delta import Delta, apply
-from st_common.operators.difference import Changed
-from st_common.operators.state import State
+from st_common.operators.runtime.stored import delta_from_blob, state_from_blob
+from st_common.operators.state.delta import apply
+from st_common.operators.state.difference import Changed
+from st_common.operators.state.state import State
 from st_common.position import position_of
 from st_common.storage import LocalStorage, Storage
 
@@ -60,7 +61,7 @@ def from_bytes(data: bytes, where: str) -> State:
             f"{where} is damaged",
             hint="remove it: the state is made again from the log",
         )
-    return State.from_blob(data[_HEAD.size :])
+    return state_from_blob(data[_HEAD.size :])
 
 
 def _is_whole(data: bytes, suffix: str) -> bool:
@@ -225,7 +226,7 @@ class States:
             return None
         state = from_bytes(data, f"{self.where / _name(at)}")
         for change in reversed(changes):
-            state = apply(state, Delta.from_blob(change[_HEAD.size + _BEFORE.size :]))
+            state = apply(state, delta_from_blob(change[_HEAD.size + _BEFORE.size :]))
         newest = changes[0] if changes else data
         self._last = _Link(
             number=number,

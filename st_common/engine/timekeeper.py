@@ -17,8 +17,8 @@ from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock, End
 from st_common.engine.feed import packets_of
 from st_common.errors import LogError
-from st_common.operators.fixes import NEVER
-from st_common.operators.packet import Packet
+from st_common.operators.events.packet import Packet
+from st_common.operators.state.fixes import NEVER
 from st_common.position import ROW_BITS
 from st_common.settings import StreamSettings
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from st_common.home import Home
 from st_common.levels.stored import fixes, parts
-from st_common.operators.fixes import NEVER
+from st_common.operators.state.fixes import NEVER
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

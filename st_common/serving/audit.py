@@ -18,9 +18,9 @@ from st_common.engine.topology import frozen, topology_of
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.levels.stored import archived_end, has_filtered
-from st_common.operators.changes import settled
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import settled
 from st_common.position import position_of, segment_of
 from st_common.serving.verify_filters import wrongly_filtered
 from st_common.settings import StreamSettings

@@ -8,10 +8,10 @@ from st_common import tables
 from st_common.engine.orders import read_order
 from st_common.home import Home
 from st_common.levels.stored import where_accepted
-from st_common.operators.cache_counts import lines_of
-from st_common.operators.compiled import kind_of
-from st_common.operators.expressions import masks
-from st_common.operators.region_index import region_mask
+from st_common.operators.expressions.evaluation import masks
+from st_common.operators.matching.region_index import region_mask
+from st_common.operators.runtime.compiling import kind_of
+from st_common.operators.skeleton.cache_counts import lines_of
 from st_common.ops.status import read_status
 from st_common.query.explain import Estimates, Running
 from st_common.query.lengths import in_coordinates

@@ -13,7 +13,7 @@ from st_common.capture.log import Log
 from st_common.controls.reading import chosen
 from st_common.controls.rows import End
 from st_common.home import Home
-from st_common.operators.fixes import NEVER
+from st_common.operators.state.fixes import NEVER
 from st_common.ops.status import read_status
 from st_common.position import segment_of
 

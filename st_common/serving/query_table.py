@@ -16,9 +16,9 @@ from st_common import tables
 from st_common.geometry.circles import circle_boxes
 from st_common.geometry.space import Space
 from st_common.home import Home
-from st_common.operators.kinds import KINDS
-from st_common.operators.region_index import index_of
-from st_common.operators.world import Criteria, Table, World
+from st_common.operators.matching.region_index import index_of
+from st_common.operators.skeleton.kinds import KINDS
+from st_common.operators.skeleton.world import Criteria, Table, World
 from st_common.query.control import QueryRow
 from st_common.query.explain import kind_in_words
 from st_common.query.lengths import region_in_coordinates

@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 
 from st_common.engine.local import layers_of
 from st_common.home import Home
-from st_common.operators.changes import settled
-from st_common.operators.packet import Packet
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.events.packet import Packet
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import settled
 from st_common.spark.shard import RESULT, read_result, result_blob
 from st_common.spark.source import PACKETS, Feed, packet_rows
 

@@ -9,7 +9,7 @@ from st_common.engine.archiver import archiving
 from st_common.engine.export import exported
 from st_common.engine.owner import Owner, now_us
 from st_common.home import Home
-from st_common.operators.state import State
+from st_common.operators.state.state import State
 from st_common.settings import StreamSettings
 from st_common.spark.session import session
 from st_common.spark.stream import Sink, follow

@@ -20,16 +20,21 @@ from st_common.engine.states import load, save
 from st_common.engine.timekeeper import heard
 from st_common.errors import StateError
 from st_common.home import Home
-from st_common.operators.cache_counts import to_json
-from st_common.operators.codec import PACKED, from_blob, to_blob
-from st_common.operators.delta import Delta, apply
-from st_common.operators.packet import Packet, nulled_in
-from st_common.operators.registered import Queries, queries_from_blob, queries_to_blob
-from st_common.operators.retire import LEAST, retired
-from st_common.operators.settings import Settings
-from st_common.operators.stages import Step, step
-from st_common.operators.state import State
-from st_common.operators.wanted import wanted_us
+from st_common.operators.events.packet import Packet, nulled_in
+from st_common.operators.runtime.retire import LEAST, retired
+from st_common.operators.runtime.stages import Step, step
+from st_common.operators.runtime.stored import delta_from_blob, state_from_blob
+from st_common.operators.runtime.wanted import wanted_us
+from st_common.operators.skeleton.cache_counts import to_json
+from st_common.operators.state.codec import PACKED, from_blob, to_blob
+from st_common.operators.state.delta import apply
+from st_common.operators.state.registered import (
+    Queries,
+    queries_from_blob,
+    queries_to_blob,
+)
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
 from st_common.spark.source import Feed
 
 RESULT = "key int, blob binary"
@@ -147,12 +152,12 @@ class ShardProcessor(StatefulProcessor):
                     b"".join(_value(self._queries, n) for n in range(query_chunks))
                 )
                 state, _stored[self._checkpoint, key] = (
-                    State.from_blob(blob, queries),
+                    state_from_blob(blob, queries),
                     queries,
                 )
         for at in range(known, version):
             for delta in _parts(_value(self._journal, at)):
-                state = apply(state, Delta.from_blob(delta))
+                state = apply(state, delta_from_blob(delta))
         return state
 
     def _seed(self, key: int) -> State:

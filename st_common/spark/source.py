@@ -16,7 +16,7 @@ from st_common.capture.log import Log, Segment
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_of, step_settings
 from st_common.home import Home
-from st_common.operators.settings import Settings
+from st_common.operators.state.settings import Settings
 from st_common.settings import Columns, PositionFilter, StreamSettings
 from st_common.spark.checkpoint import last_planned
 

@@ -6,7 +6,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Literal
 from unittest.mock import patch
 
-from st_common.operators import conditions, general_conditions, shaped
+from st_common.operators.expressions import conditions, shaped
+from st_common.operators.expressions import general as general_conditions
 
 Way = Literal["pairs", "points", "whole"]
 WAYS: tuple[Way, ...] = ("pairs", "points", "whole")

@@ -11,14 +11,15 @@ from typing import Any
 import pyarrow as pa
 
 from st_common.geometry.space import GLOBE, PLANE
-from st_common.operators.changes import settled
-from st_common.operators.delta import Delta, apply
-from st_common.operators.evaluate import Counters, Settings
-from st_common.operators.layer import LayerOf
-from st_common.operators.limits import Limits
-from st_common.operators.packet import Packet, control_packet, pack
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.events.packet import Packet, control_packet, pack
+from st_common.operators.matching.layer import LayerOf
+from st_common.operators.runtime.evaluate import Counters, Settings
+from st_common.operators.runtime.stages import step
+from st_common.operators.runtime.stored import delta_from_blob, state_from_blob
+from st_common.operators.state.delta import Delta, apply
+from st_common.operators.state.limits import Limits
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import settled
 from st_common.testing import oracle
 from st_common.testing.oracle import Change, Control, Fix, Layers, Row, Rules
 from st_common.testing.oracle_expressions import ATTRIBUTES
@@ -297,10 +298,10 @@ def _layer_of(layers: Layers) -> LayerOf:
 
 
 def _rebuilt(state: State, deltas: Sequence[Delta]) -> State:
-    state = State.from_blob(state.to_blob())
+    state = state_from_blob(state.to_blob())
     for delta in deltas:
-        state = apply(state, Delta.from_blob(delta.to_blob()))
-    return State.from_blob(state.to_blob())
+        state = apply(state, delta_from_blob(delta.to_blob()))
+    return state_from_blob(state.to_blob())
 
 
 def in_row_order(changes: pa.Table, order: Mapping[int, int]) -> list[tuple[Any, ...]]:

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from st_common.operators.selection import Bools, Ints, Lists, no_lists
+from st_common.operators.skeleton.selection import Bools, Ints, Lists, no_lists
 
 
 class Masks:

@@ -9,7 +9,7 @@ from shapely.geometry.base import BaseGeometry
 
 from st_common.geometry.borders import Segments
 from st_common.geometry.enlarged import POINT, Growth
-from st_common.operators.layer import Tags
+from st_common.operators.matching.layer import Tags
 from st_common.testing.oracle import Feature
 
 

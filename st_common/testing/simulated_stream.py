@@ -18,7 +18,7 @@ from st_common.engine import local
 from st_common.engine.journal import Journal
 from st_common.engine.owner import Owner
 from st_common.home import Home
-from st_common.operators.changes import settled
+from st_common.operators.turn.changes import settled
 from st_common.ops import lease, process, records
 from st_common.settings import StreamSettings
 from st_common.storage import local as disks

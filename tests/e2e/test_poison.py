@@ -12,7 +12,7 @@ from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.home import Home
 from st_common.layers.index import _load_index
-from st_common.operators.filters import FILTERS
+from st_common.operators.expressions.filters import FILTERS
 from st_common.ops.alerts import Alert, read_alerts
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes

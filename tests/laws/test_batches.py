@@ -15,10 +15,10 @@ from st_common.decode import joined
 from st_common.engine import archive, pace
 from st_common.engine.feed import packets, packets_of, step_settings
 from st_common.home import Home
-from st_common.operators.changes import settled
-from st_common.operators.packet import Packet
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.events.packet import Packet
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
 from st_common.testing.effort import tries
 from st_common.testing.laws import in_row_order, run_steps

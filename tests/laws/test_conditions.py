@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from bench.forms import cars
 from bench.ticks import Work, packets_of
-from st_common.operators import expressions
-from st_common.operators.settings import Settings
-from st_common.operators.simple_conditions import parts_of
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.expressions import evaluation as expressions
+from st_common.operators.expressions.simple import parts_of
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
 from st_common.query.neighbours import GroupNearest, Nearest, Place
 from st_common.query.plan import PairJoin, Plan
 from st_common.query.region import Box, MovingCircle

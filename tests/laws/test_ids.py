@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.operators import intern
+from st_common.operators.state import intern
 from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.engine.states import States
-from st_common.operators.changes import SHARD_SCHEMA, settled
-from st_common.operators.difference import Changed
-from st_common.operators.retire import retired
-from st_common.operators.stages import step
+from st_common.operators.runtime.retire import retired
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.difference import Changed
+from st_common.operators.turn.changes import SHARD_SCHEMA, settled
 from st_common.position import position_of
 from st_common.storage import LocalStorage
 from st_common.testing import oracle

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.operators import ahead, bits, listing, ways
+from st_common.operators.ahead import ahead
+from st_common.operators.arrays import bits
+from st_common.operators.skeleton import listing, ways
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.query.region import MovingBox, MovingCircle

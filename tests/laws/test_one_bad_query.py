@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.operators.filters import FILTERS
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.expressions.filters import FILTERS
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.state import State
 from st_common.query.comparing import Transform
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, PairJoin, Plan

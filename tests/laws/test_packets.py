@@ -16,10 +16,10 @@ from st_common.engine.archive import Archive
 from st_common.engine.feed import step_settings
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
-from st_common.operators.changes import settled
-from st_common.operators.packet import Packet
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.events.packet import Packet
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import settled
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.source import Feed, packet_rows
 from st_common.testing.effort import tries

@@ -21,7 +21,7 @@ from st_common.engine.archive import Archive
 from st_common.engine.feed import packets_of
 from st_common.engine.topology import begin
 from st_common.home import Home
-from st_common.operators.packet import Packet
+from st_common.operators.events.packet import Packet
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.source import Feed, packet_rows
 from st_common.testing.effort import tries

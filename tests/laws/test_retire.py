@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from st_common.engine import local
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
-from st_common.operators.changes import settled
-from st_common.operators.retire import retired
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.runtime.retire import retired
+from st_common.operators.runtime.stages import step
+from st_common.operators.runtime.stored import state_from_blob
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
 from st_common.query.region import Box
 from st_common.testing import oracle
@@ -68,7 +69,7 @@ def test_a_state_that_forgets_tells_what_brute_force_tells(case, silence_s, seed
         changes.append(settled([done.changes]))
         if rng.random() < 0.7:
             state = retired(state, of, least=0)
-            state = State.from_blob(state.to_blob()) if rng.random() < 0.5 else state
+            state = state_from_blob(state.to_blob()) if rng.random() < 0.5 else state
     found = pa.concat_tables(changes)
     again, _, other = run_steps(case, cut)
     assert in_row_order(found, order) == in_row_order(again, other)

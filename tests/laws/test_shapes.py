@@ -11,11 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.geometry.space import PLANE
-from st_common.operators import expressions, general_conditions, shaped
-from st_common.operators.failures import noting
-from st_common.operators.fixes import NEVER
-from st_common.operators.general_conditions import General, Source, schema_of, shapes_of
-from st_common.operators.readings import Readings
+from st_common.operators.expressions import evaluation as expressions
+from st_common.operators.expressions import general as general_conditions
+from st_common.operators.expressions import shaped
+from st_common.operators.expressions.failures import noting
+from st_common.operators.expressions.general import (
+    General,
+    Source,
+    schema_of,
+    shapes_of,
+)
+from st_common.operators.expressions.readings import Readings
+from st_common.operators.state.fixes import NEVER
 from st_common.query.grammar.dialect import expression_of
 from st_common.query.grammar.nodes import Refused
 from st_common.query.lowering.expression import text_of

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.operators import ahead, ticks
+from st_common.operators.ahead import ahead
+from st_common.operators.runtime import ticks
 from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.laws import holds, run_course, run_steps

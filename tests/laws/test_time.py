@@ -14,12 +14,12 @@ from st_common import tables
 from st_common.engine import timekeeper
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
-from st_common.operators.changes import settled
-from st_common.operators.fixes import NEVER
-from st_common.operators.packet import control_packet
-from st_common.operators.stages import step
-from st_common.operators.state import State
-from st_common.operators.wanted import wanted_us
+from st_common.operators.events.packet import control_packet
+from st_common.operators.runtime.stages import step
+from st_common.operators.runtime.wanted import wanted_us
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import settled
 from st_common.position import position_of
 from st_common.testing import laws, oracle
 from st_common.testing.effort import tries

@@ -28,6 +28,12 @@ PLANTED = {
         "layers",
         {"st_common/operators/planted.py": "import st_common.engine"},
     ),
+    "what a run brings knows an operator": (
+        "operators",
+        {
+            "st_common/operators/turn/planted.py": "import st_common.operators.fence.specs"
+        },
+    ),
     "the local engine knows Spark": (
         "layers",
         {"st_common/engine/planted.py": "import st_common.spark"},

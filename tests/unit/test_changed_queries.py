@@ -6,11 +6,12 @@ import pytest
 
 from st_common.engine.feed import packets
 from st_common.engine.states import States
-from st_common.operators.delta import Delta, apply
-from st_common.operators.difference import Changed
-from st_common.operators.settings import Settings
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.runtime.stages import step
+from st_common.operators.runtime.stored import delta_from_blob
+from st_common.operators.state.delta import apply
+from st_common.operators.state.difference import Changed
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
 from st_common.query.plan import Plan
 from st_common.query.region import Box
 from st_common.storage import LocalStorage
@@ -70,7 +71,7 @@ def test_a_delta_holds_the_queries_that_changed_and_no_others(steps):
         blobs = [delta.to_blob() for delta in done.deltas]
         assert max(map(len, blobs)) < 20_000  # of nothing it is 15 kB
         for blob in blobs:
-            state = apply(state, Delta.from_blob(blob))
+            state = apply(state, delta_from_blob(blob))
         assert (done.counters.enters, done.counters.leaves) == (entered, left)
         assert state.queries == done.state.queries
         assert state.answer.tolist() == done.state.answer.tolist()

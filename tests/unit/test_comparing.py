@@ -8,16 +8,16 @@ from pyproj import Geod
 
 from st_common.geometry.enlarged import POINT, Growth, reached
 from st_common.geometry.space import GLOBE, PLANE
-from st_common.operators import readings, screens
-from st_common.operators.filters import FILTERS
-from st_common.operators.fixes import LastFixes
-from st_common.operators.intern import Interner, hashes_of
-from st_common.operators.match import match
-from st_common.operators.numbering import Numbering
-from st_common.operators.points import points_of
-from st_common.operators.query_set import compile_queries
-from st_common.operators.registered import Registered
-from st_common.operators.targets import Targets
+from st_common.operators.expressions import readings, screens
+from st_common.operators.expressions.filters import FILTERS
+from st_common.operators.matching.match import match
+from st_common.operators.matching.query_set import compile_queries
+from st_common.operators.state.fixes import LastFixes
+from st_common.operators.state.intern import Interner, hashes_of
+from st_common.operators.state.numbering import Numbering
+from st_common.operators.state.registered import Registered
+from st_common.operators.state.targets import Targets
+from st_common.operators.turn.points import points_of
 from st_common.query import filters
 from st_common.query.comparing import Compare, Transform
 from st_common.query.plan import LayerJoin, Plan

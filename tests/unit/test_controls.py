@@ -42,9 +42,9 @@ from st_common.errors import LogError
 from st_common.home import Home
 from st_common.layers.announce import announce
 from st_common.levels.latest import Focals
-from st_common.operators.packet import Packet, control_packet
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.events.packet import Packet, control_packet
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.state import State
 from st_common.ops.status import read_status, write_status
 from st_common.position import position_of
 from st_common.query import lookup, registry

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from st_common.errors import QueryError
-from st_common.operators.fields import shown_columns
+from st_common.operators.expressions.fields import shown_columns
 from st_common.query.builder import around, circle, query
 from st_common.query.checks import complaints
 from st_common.query.explain import explain, kind_in_words, lines

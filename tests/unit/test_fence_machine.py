@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.operators.fence_machine import (
+from st_common.operators.fence.machine import (
     END,
     IN,
     NEAR,
@@ -15,7 +15,7 @@ from st_common.operators.fence_machine import (
     Standing,
     run,
 )
-from st_common.operators.fixes import NEVER
+from st_common.operators.state.fixes import NEVER
 
 CODES = st.lists(
     st.tuples(st.sampled_from([END, OUT, NEAR, IN, IN, OUT]), st.integers(1, 3)),

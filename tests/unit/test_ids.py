@@ -15,9 +15,9 @@ from st_common.engine.run import run
 from st_common.engine.topology import frozen, home_key
 from st_common.errors import StateError
 from st_common.home import Home
-from st_common.operators import intern
-from st_common.operators.intern import Interner, Sought, hashes_of
-from st_common.operators.reshape import joined, split
+from st_common.operators.runtime.reshape import joined, split
+from st_common.operators.state import intern
+from st_common.operators.state.intern import Interner, Sought, hashes_of
 from st_common.query.plan import Plan
 from st_common.query.region import Box
 from st_common.settings import PUBLIC_ID_KEY

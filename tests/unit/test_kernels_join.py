@@ -109,7 +109,8 @@ def test_many_boxes_and_points_go_through_in_pieces():
 
 
 RADIUS = st.one_of(st.sampled_from([0.0, 1.0, 5.0, INF, math.nan]), st.floats(0, 12))
-CIRCLES = st.lists(st.tuples(COORDINATE, COORDINATE, RADIUS), max_size=30)
+CENTRE = COORDINATE.filter(lambda value: not math.isinf(value))  # plans refuse others
+CIRCLES = st.lists(st.tuples(CENTRE, CENTRE, RADIUS), max_size=30)
 
 
 @pytest.mark.spec("G4")

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from st_common.geometry.space import GLOBE, PLANE
-from st_common.operators.valid_until import Motion, in_boxes_until, in_circles_until
+from st_common.operators.turn.valid_until import (
+    Motion,
+    in_boxes_until,
+    in_circles_until,
+)
 
 GEOD = Geod(ellps="WGS84")
 INF = float("inf")

@@ -12,9 +12,9 @@ from pyproj import Geod
 
 from st_common.geometry import circles, group, join, nearest
 from st_common.geometry.space import GLOBE, PLANE
-from st_common.operators import ways
-from st_common.operators.kinds import KINDS
-from st_common.operators.world import Table, World
+from st_common.operators.skeleton import ways
+from st_common.operators.skeleton.kinds import KINDS
+from st_common.operators.skeleton.world import Table, World
 from st_common.testing.masks import Masks
 
 GEOD = Geod(ellps="WGS84")

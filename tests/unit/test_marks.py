@@ -28,7 +28,7 @@ PLANTED = """
 import pytest
 from st_common.query.plan import Plan
 from st_common.testing.oracle import changes
-from st_common.operators.stages import step
+from st_common.operators.runtime.stages import step
 
 
 def told(rows):

@@ -6,8 +6,8 @@ import pytest
 
 from st_common.errors import StateError
 from st_common.geometry.space import PLANE
-from st_common.operators.query_set import compile_queries
-from st_common.operators.registered import Registered
+from st_common.operators.matching.query_set import compile_queries
+from st_common.operators.state.registered import Registered
 from st_common.query.plan import LayerJoin, Plan
 from st_common.query.region import Box, MovingBox
 

@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 from st_common.capture.log import Log
 from st_common.engine.feed import packets, step_settings
 from st_common.errors import StateError
-from st_common.operators.changes import settled
-from st_common.operators.entries import Entries
-from st_common.operators.fixes import NEVER
-from st_common.operators.frame_rows import FrameRows, Tracks
-from st_common.operators.groups import Groups
-from st_common.operators.reshape import joined, split
-from st_common.operators.retire import retired
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.aggregate.groups import Groups
+from st_common.operators.runtime.reshape import joined, split
+from st_common.operators.runtime.retire import retired
+from st_common.operators.runtime.stages import step
+from st_common.operators.runtime.stored import state_from_blob
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.state.state import State
+from st_common.operators.travelled.rows import FrameRows, Tracks
+from st_common.operators.turn.changes import settled
+from st_common.operators.window.entries import Entries
 from st_common.query.plan import Plan
 from st_common.testing.effort import tries
 from st_common.testing.laws import (
@@ -65,10 +66,10 @@ def lives(draw):
 def reshaped(states, shards, *, moving=True, through_bytes=False):
     """The states as those of another number of shards."""
     if through_bytes:
-        states = [State.from_blob(state.to_blob()) for state in states]
+        states = [state_from_blob(state.to_blob()) for state in states]
     whole = joined(states, moving=moving)
     if through_bytes:
-        whole = State.from_blob(whole.to_blob())
+        whole = state_from_blob(whole.to_blob())
     return split(whole, shards=shards, moving=moving)
 
 

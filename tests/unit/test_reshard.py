@@ -30,9 +30,9 @@ from st_common.engine.states import end_of, load, save
 from st_common.engine.topology import Topology, frozen, generation_folder, topology_of
 from st_common.errors import ConfigError, StateError
 from st_common.home import Home
-from st_common.operators.changes import settled
-from st_common.operators.codec import to_blob
-from st_common.operators.stages import step
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.codec import to_blob
+from st_common.operators.turn.changes import settled
 from st_common.ops.stop import place_marker
 from st_common.testing.log_writer import bare_log, settings_of, write_log
 from st_common.testing.oracle import Control, Fix, Rules

@@ -7,10 +7,14 @@ import pytest
 
 from bench.forms import FORMS, cars
 from bench.ticks import Work, packets_of
-from st_common.operators import bits, conditions, eligibility, expressions, selection
-from st_common.operators.settings import Settings
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.arrays import bits
+from st_common.operators.expressions import conditions
+from st_common.operators.expressions import evaluation as expressions
+from st_common.operators.runtime.stages import step
+from st_common.operators.skeleton import selection
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
+from st_common.operators.turn import eligibility
 
 CARS, QUERIES, ROUNDS = 2_000, 400, 3
 

@@ -9,7 +9,7 @@ import pytest
 from st_common.capture.log import Log
 from st_common.engine.feed import packets
 from st_common.home import Home
-from st_common.operators.changes import settled
+from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
 from st_common.query.region import Box
 from st_common.spark import shard

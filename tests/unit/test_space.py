@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from st_common.geometry.space import GLOBE, PLANE
-from st_common.operators.settings import Settings
+from st_common.operators.state.settings import Settings
 
 GEOD = Geod(ellps="WGS84")
 LONGITUDE = st.one_of(st.floats(-180, 180), st.sampled_from([-180.0, 180.0, 179.999]))

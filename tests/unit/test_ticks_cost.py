@@ -8,11 +8,13 @@ import shapely
 from bench.forms import cars, q3_plans
 from bench.ticks import Work, packets_of
 from st_common.geometry.space import PLANE
-from st_common.operators import ahead, expressions, pairing
-from st_common.operators.kinds import reverse
-from st_common.operators.settings import Settings
-from st_common.operators.stages import step
-from st_common.operators.state import State
+from st_common.operators.ahead import ahead
+from st_common.operators.expressions import evaluation as expressions
+from st_common.operators.pairs import pairing
+from st_common.operators.runtime.stages import step
+from st_common.operators.skeleton.kinds import reverse
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
 from st_common.query.neighbours import Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan
 from st_common.query.region import Box, MovingCircle

@@ -1,0 +1,1 @@
+"""Aggregates and distinct values above spatial answers and windows."""

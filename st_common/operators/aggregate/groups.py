@@ -1,0 +1,27 @@
+"""The values of aggregates, one per group, as they were told last (SPEC G9)."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from st_common.operators.state.component import Keyed, Layout, Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups(Keyed):
+    """Sorted `target` numbers (a query and the text of its group, as a partner) and their `value` (NaN for none)."""
+
+    LAYOUT: ClassVar[Layout] = Layout(
+        name="groups",
+        numbers={"target": (Numbers.TARGETS,)},
+        order=("target",),
+        identity=("target",),
+    )
+
+    target: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    value: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    def among(self, targets: np.ndarray) -> "Groups":
+        """The groups of some targets."""
+        return self.take(np.isin(self.target, targets))

@@ -1,0 +1,301 @@
+"""Aggregates over several ticks at once: what becomes of the groups of members and of windows (SPEC G9, P8).
+
+A query is decided anew at each tick at which something that it holds begins or ends. Its values there follow from what
+it holds then, and what is told from the values at the tick before at which it was decided.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.operators.aggregate import relational
+from st_common.operators.aggregate.groups import Groups
+from st_common.operators.aggregate.telling import Lines, Stretch
+from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique
+from st_common.operators.state.component import Change
+from st_common.operators.state.targets import NO_PARTNER
+from st_common.operators.turn.changes import CAUSE, TICK_RANK
+from st_common.operators.turn.present import Sample
+from st_common.operators.turn.spells import Spells
+from st_common.operators.turn.turn import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What counts in groups while it is held: the number of its group, and a value. `spells` are of holders.
+
+    `again` are the targets and ticks, packed and sorted, of groups that are told again; None where that follows from
+    the query.
+    """
+
+    spells: Spells
+    group: np.ndarray
+    value: np.ndarray
+    again: np.ndarray | None = None
+
+    def reduced(
+        self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray
+    ) -> relational.Reduced:
+        """One value per cell and group, given the spells of cells and the aggregate of each."""
+        return relational.reduced_cells(
+            function, cell, self.group[spell], self.value[spell]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """Pairs of a holder and a tick at which it is decided, sorted; `first` and `last` are those of the cell's holder.
+
+    A holder is a `query`; or one group of it, where each group is of one object and nobody else's change matters.
+    """
+
+    holder: np.ndarray
+    query: np.ndarray
+    at: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """Values of groups cell after cell, sorted by target and cell; those from before stand one cell before the first.
+
+    `follows`: the row before is of the same group, one cell earlier; `differs`: and has another value.
+    """
+
+    target: np.ndarray
+    cell: np.ndarray
+    value: np.ndarray
+    is_old: np.ndarray
+    follows: np.ndarray
+    differs: np.ndarray
+
+
+def parts_of_members(stretch: Stretch) -> Parts:
+    """What the members of aggregates count for, at the ticks at which these are decided; nobody else is asked about."""
+    turn, members = stretch.turn, stretch.members
+    spells = members.spells
+    mine = np.flatnonzero((turn.known.grouped & ~turn.known.windowed)[spells.query])
+    spells = Spells(
+        spells.query[mine], spells.start[mine], spells.until[mine], spells.ticks
+    )
+    query, at = spells.decided()
+    soonest = np.full(len(turn.queries), spells.ticks)
+    soonest[query[::-1]] = at[::-1]  # the first of a query is written last
+    seen = np.flatnonzero(spells.until > soonest[spells.query])
+    version, point = np.unique(members.version[mine[seen]], return_inverse=True)
+    course = stretch.course
+    sample = Sample(
+        values=course.values, place=course.place[version], object=course.object[version]
+    )
+    group, value = np.full(len(mine), NO_PARTNER), np.ones(len(mine))
+    if len(seen):
+        adds = relational.contributions(
+            turn, sample, point, members.key[mine[seen]] >> SHIFT
+        )
+        group[seen] = adds.group
+        value[seen] = relational.amounts_of(
+            turn, spells.query[seen], sample.object[point], adds
+        )
+    return Parts(spells=spells, group=group, value=value)
+
+
+def regroup(
+    stretch: Stretch, parts: Parts, groups: Groups
+) -> tuple[Lines | None, Groups]:
+    """What is told of groups at some ticks, and all groups after them."""
+    turn, cells = stretch.turn, _cells(stretch.turn, parts)
+    if not len(cells.holder):
+        return None, groups
+    old = np.flatnonzero(is_in(holders_of(turn, groups.target), cells.holder))
+    run = _run(
+        turn, cells, _values(turn, parts, cells), groups.target[old], groups.value[old]
+    )
+    lines = _lines(stretch, cells, run, parts.again)
+    stays = np.flatnonzero(
+        (run.cell == cells.last[np.maximum(run.cell, 0)]) & ~run.is_old
+    )
+    values = Groups(target=run.target[stays], value=run.value[stays]).in_order()
+    after = groups.changed(Change(removed=groups.target[old], added=values))
+    return lines, after
+
+
+def holders_of(turn: Turn, target: np.ndarray) -> np.ndarray:
+    """The holders of some targets: their query, or where frames have a group of each object a number of its own."""
+    query = turn.numbering.targets.query[target]
+    alone = turn.known.holds_by_object[query]
+    return np.where(alone, len(turn.queries) + target, query)
+
+
+def _cells(turn: Turn, parts: Parts) -> Cells:
+    holder, at = parts.spells.decided()
+    if parts.again is not None:
+        more = holders_of(turn, parts.again >> SHIFT)
+        decided = unique(
+            np.concatenate([packed(holder, at), packed(more, parts.again & MASK)])
+        )
+        holder, at = decided >> SHIFT, decided & MASK
+    queries = len(turn.queries)
+    query = np.where(
+        holder < queries,
+        holder,
+        turn.numbering.targets.query[np.maximum(holder - queries, 0)],
+    )
+    first, end = (
+        np.searchsorted(holder, holder),
+        np.searchsorted(holder, holder, side="right"),
+    )
+    return Cells(holder=holder, query=query, at=at, first=first, last=end - 1)
+
+
+def _values(turn: Turn, parts: Parts, cells: Cells) -> relational.Reduced:
+    """The values of all groups at each cell; a count of nothing without groups is 0."""
+    none = np.empty(0, np.int64)
+    found = [relational.Reduced(cell=none, group=none, value=np.empty(0))]
+    function = turn.known.function[cells.query]
+    for cell, spell in parts.spells.parts_at(cells.holder, cells.at):
+        found.append(parts.reduced(function[cell], cell, spell))
+    has_value = np.zeros(len(cells.query), bool)
+    has_value[np.concatenate([one.cell for one in found])] = True
+    different, of = np.unique(cells.query, return_inverse=True)
+    empty = np.flatnonzero(~has_value & relational.counting(turn, different)[of])
+    if len(empty):
+        star = np.full(len(empty), turn.numbering.partner_of(relational.ALL))
+        found.append(
+            relational.Reduced(cell=empty, group=star, value=np.zeros(len(empty)))
+        )
+    columns = relational.Reduced.__dataclass_fields__
+    return relational.Reduced(
+        **{
+            name: np.concatenate([getattr(one, name) for one in found])
+            for name in columns
+        }
+    )
+
+
+def _run(
+    turn: Turn,
+    cells: Cells,
+    found: relational.Reduced,
+    target: np.ndarray,
+    value: np.ndarray,
+) -> _Run:
+    """The values at all cells, and those from before them."""
+    fresh = turn.numbering.targets_of(cells.query[found.cell], found.group)
+    before = np.searchsorted(cells.holder, holders_of(turn, target)) - 1
+    cell = np.concatenate([before, found.cell])
+    target, value = (
+        np.concatenate([target, fresh]),
+        np.concatenate([value, found.value]),
+    )
+    is_old = np.arange(len(target)) < len(target) - len(fresh)
+    order = np.lexsort((cell, target))
+    target, cell, value, is_old = (
+        target[order],
+        cell[order],
+        value[order],
+        is_old[order],
+    )
+    follows = np.append(
+        False, (target[1:] == target[:-1]) & (cell[1:] == cell[:-1] + 1)
+    )[: len(target)]
+    other = np.append(np.nan, value[:-1])[: len(value)]
+    same = (other == value) | (np.isnan(other) & np.isnan(value))
+    return _Run(
+        target=target,
+        cell=cell,
+        value=value,
+        is_old=is_old,
+        follows=follows,
+        differs=follows & ~same,
+    )
+
+
+def _lines(
+    stretch: Stretch, cells: Cells, run: _Run, again: np.ndarray | None
+) -> Lines | None:
+    """Groups that came, went or have another value: - with the old one, + with the new one; 0 for those told again."""
+    update = np.flatnonzero(run.differs)
+    comes = np.flatnonzero(~run.is_old & ~run.follows)
+    goes = np.flatnonzero(~np.append(run.follows[1:], False)[: len(run.cell)])
+    goes = goes[_end(cells, run, goes) > run.cell[goes]]
+    same = np.flatnonzero(run.follows & ~run.differs)
+    if again is None:
+        same = same[_again(stretch, cells)[run.cell[same]]]
+    else:
+        same = same[is_in(packed(run.target[same], cells.at[run.cell[same]]), again)]
+    row = np.concatenate([goes, update - 1, comes, update, same])
+    if not len(row):
+        return None
+    counts = [len(goes), len(update), len(comes), len(update), len(same)]
+    cell = run.cell[row] + np.repeat([1, 1, 0, 0, 0], counts)
+    cause = np.repeat(
+        [CAUSE[name] for name in ("leave", "value", "enter", "value", "inside")], counts
+    )
+    return _told(
+        stretch,
+        cells,
+        cell,
+        run.target[row],
+        run.value[row],
+        np.repeat([-1, -1, 1, 1, 0], counts),
+        cause,
+    )
+
+
+def _end(cells: Cells, run: _Run, rows: np.ndarray) -> np.ndarray:
+    """The last cell of the query of each row; those from before stand one before the first, where others may be."""
+    last: np.ndarray = cells.last[run.cell[rows] + run.is_old[rows]]
+    return last
+
+
+def _told(  # noqa: PLR0917 - columns of lines
+    stretch: Stretch,
+    cells: Cells,
+    cell: np.ndarray,
+    target: np.ndarray,
+    value: np.ndarray,
+    sign: np.ndarray,
+    cause: np.ndarray,
+) -> Lines:
+    numbering, at = stretch.turn.numbering, cells.at[cell]
+    query, ticks = numbering.targets.query[target], stretch.tick[at]
+    return Lines(
+        position=stretch.position[at],
+        event_ts=ticks,
+        fix_ts=ticks,
+        rank=np.full(len(at), TICK_RANK),
+        objects=numbering.targets.partner[target],
+        target=numbering.targets_of(query, np.full(len(query), NO_PARTNER)),
+        sign=sign,
+        cause=cause,
+        value=value,
+        place=np.full(len(at), -1),
+    )
+
+
+def _again(stretch: Stretch, cells: Cells) -> np.ndarray:
+    """bool[cells]: where a query tells everything again (SPEC W6: RSTREAM); not in the tick in which it came."""
+    turn, turns = stretch.turn, stretch.turns
+    again: np.ndarray = turn.known.retelling[cells.query].copy()
+    if again.any():
+        differs = packed(turn.numbering.targets.query[turns.key >> SHIFT], turns.tick)
+        counts = (
+            stretch.counts(cells.query, cells.at) | turn.known.windowed[cells.query]
+        )
+        again &= counts | np.isin(packed(cells.query, cells.at), differs)
+    return again
+
+
+def joined(one: Parts, other: Parts) -> Parts:
+    """Both, in the order of spells."""
+    query, start, until = (
+        np.concatenate([getattr(one.spells, name), getattr(other.spells, name)])
+        for name in ("query", "start", "until")
+    )
+    order = np.lexsort((start, query))
+    return Parts(
+        spells=Spells(query[order], start[order], until[order], one.spells.ticks),
+        group=np.concatenate([one.group, other.group])[order],
+        value=np.concatenate([one.value, other.value])[order],
+    )

@@ -1,0 +1,376 @@
+"""Changes at ticks: which rows say what entered, left and became another value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.geometry.grid import ranges
+from st_common.operators.aggregate.groups import Groups
+from st_common.operators.aggregate.relational import At
+from st_common.operators.arrays.keys import MASK, SHIFT, packed
+from st_common.operators.arrays.turns import Turns
+from st_common.operators.events.agenda import ticks_of
+from st_common.operators.expressions.fields import fields_of
+from st_common.operators.skeleton.kind_queries import KindQueries
+from st_common.operators.state.component import Change
+from st_common.operators.state.fixes import ALIVE, NEVER, SILENT
+from st_common.operators.state.targets import NO_PARTNER
+from st_common.operators.turn.changes import (
+    CAUSE,
+    SHARD_SCHEMA,
+    TICK_RANK,
+    Names,
+    change_rows,
+)
+from st_common.operators.turn.course import Course, Now
+from st_common.operators.turn.present import Present
+from st_common.operators.turn.spells import Members, members_of
+from st_common.operators.turn.turn import Turn
+from st_common.operators.turn.valid import Asked, valid_until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Changes before they become rows: those of many ticks become rows at once.
+
+    `objects` are partners where the changes are of groups. `place` is where the fix stands whose columns are shown, -1
+    where none are.
+    """
+
+    position: np.ndarray
+    event_ts: np.ndarray
+    fix_ts: np.ndarray
+    rank: np.ndarray
+    objects: np.ndarray
+    target: np.ndarray
+    sign: np.ndarray
+    cause: np.ndarray
+    value: np.ndarray
+    place: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.sign)
+
+    def take(self, index: np.ndarray) -> "Lines":
+        """Some of the changes, by place."""
+        return Lines(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
+
+
+def joined_lines(parts: Sequence[Lines]) -> Lines:
+    """The changes of some ticks together; of one at least."""
+    if len(parts) == 1:
+        return parts[0]
+    return Lines(
+        **{
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in Lines.__dataclass_fields__
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Some ticks of a run, one after the other, that are told of at once: their times and rows of the log.
+
+    `turns` are the keys that come and go at them in all answers, `members` those of the queries that ask for more,
+    `course` the last fixes of all objects that it is about.
+    """
+
+    turn: Turn
+    fixes: Present
+    course: Course | Now
+    tick: np.ndarray
+    position: np.ndarray
+    turns: Turns
+    members: Members
+
+    def counts(self, query: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """bool[n]: whether the events of ticks came after queries; not in the tick in which one was registered."""
+        since, settings = self.turn.known.since[query], self.turn.settings
+        known = since != NEVER
+        pending = ticks_of(
+            np.where(known, since - settings.lateness_us, 0), settings.tick_us
+        )
+        counts: np.ndarray = ~known | (pending < self.tick[at])
+        return counts
+
+
+def one_tick(turn: Turn, fixes: Present, tick: int) -> Stretch:
+    """A time at which nothing happens to objects, and no answer changes."""
+    nothing, turns = np.empty(0, np.int64), Turns.joined([])
+    course = Now(fixes, nothing)
+    members = members_of(
+        turn, course, nothing, turns, np.zeros(len(turn.queries), bool)
+    )
+    return Stretch(
+        turn=turn,
+        fixes=fixes,
+        course=course,
+        tick=np.array([tick]),
+        position=np.zeros(1, np.int64),
+        turns=turns,
+        members=members,
+    )
+
+
+def wants_members(turn: Turn) -> np.ndarray:
+    """bool[q]: the queries of which members are told or counted that neither come nor go."""
+    known = turn.known
+    fixes = (known.every | known.valid_until) & ~known.windowed
+    return np.where(
+        known.grouped, ~known.windowed, fixes | (known.retelling & ~known.framed)
+    )
+
+
+def pair_lines(stretch: Stretch) -> Lines | None:
+    """The members that left and entered, and further fixes of members where a query wants them; None without any."""
+    turn, course, turns = stretch.turn, stretch.course, stretch.turns
+    of_target = turn.numbering.targets.query
+    told = ~turn.known.grouped & ~turn.known.framed
+    mine = told[of_target[turns.key >> SHIFT]]
+    stay_at, stay = _stays(stretch, told)
+    at, key = (
+        np.concatenate([turns.tick[mine], stay_at]),
+        np.concatenate([turns.key[mine], stretch.members.key[stay]]),
+    )
+    if not len(key):
+        return None
+    comes = turns.comes[mine]
+    sign = np.concatenate([np.where(comes, 1, -1), np.zeros(len(stay), np.int64)])
+    cause = np.array([CAUSE["inside"], CAUSE["enter"], -1])[sign]  # by sign: 0, 1, -1
+    gone = np.flatnonzero(sign < 0)
+    cause[gone] = _leaving(stretch, key[gone], at[gone])
+    query, version = of_target[key >> SHIFT], course.at_ticks(key & MASK, at)
+    value, here = np.full(len(key), np.nan), np.flatnonzero(sign >= 0)
+    asked = Asked(
+        query=query[here], row=version[here], at=at[here], at_us=stretch.tick[at[here]]
+    )
+    value[here] = valid_until(turn, course, asked)
+    return Lines(
+        position=stretch.position[at],
+        event_ts=stretch.tick[at],
+        fix_ts=course.ts[version],
+        rank=np.full(len(key), TICK_RANK),
+        objects=key & MASK,
+        target=key >> SHIFT,
+        sign=sign,
+        cause=cause,
+        value=value,
+        place=np.where(turn.known.selecting[query], course.place[version], -1),
+    )
+
+
+def tell_pairs(turn: Turn, fixes: Present, lines: Lines) -> pa.Table:
+    """Rows for members that came, left or had a fix."""
+    return _rows(names_of(turn), lines, _fields(turn, fixes, lines))
+
+
+def _rows(names: Names, lines: Lines, fields: pa.Array | None) -> pa.Table:
+    columns = {
+        name: getattr(lines, name)
+        for name in Lines.__dataclass_fields__
+        if name != "place"
+    }
+    return change_rows(names, **columns, fields=fields)
+
+
+def names_of(turn: Turn) -> Names:
+    """The names of everything that has a number now."""
+    return Names(
+        queries=turn.queries,
+        targets=turn.numbering.targets,
+        objects=turn.objects,
+        partners=turn.numbering.partners,
+    )
+
+
+def _stays(stretch: Stretch, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ticks and places of members that stay there and are told of.
+
+    They had a fix, and their query wants every fix; or it tells everything again (SPEC W6: RSTREAM). The tick in which
+    a query was registered tells none of its fixes: they came in part before the query did.
+    """
+    parts = [_with_fixes(stretch), _retold(stretch, told)]
+    at, member = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return at, member
+
+
+def _with_fixes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
+    known, members = stretch.turn.known, stretch.members
+    spells = members.spells
+    wanted = (known.every | known.valid_until) & ~known.grouped & ~known.windowed
+    member = np.flatnonzero(members.anew & wanted[spells.query])
+    at = spells.start[member]
+    if (
+        known.valid_until.any()
+    ):  # how long a member stays depends on what its region goes with as well
+        query, tick = _focal_changes(stretch)
+        cell, more = spells.at(query, tick)
+        stays = spells.start[more] < tick[cell]
+        at, member = (
+            np.concatenate([at, tick[cell[stays]]]),
+            np.concatenate([member, more[stays]]),
+        )
+    alive = stretch.course.status[members.version[member]] == ALIVE
+    told = alive & stretch.counts(spells.query[member], at)
+    return at[told], member[told]
+
+
+def _focal_changes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
+    """The queries that say until when members stay, and the ticks at which an object that they go with changed."""
+    turn, course = stretch.turn, stretch.course
+    moved = np.zeros((len(stretch.tick), len(turn.queries)), bool)
+    for known in turn.known.kinds.values():
+        column = course.columns_of(stretch.fixes.lookups.focals(known))[known.focal_at]
+        place = np.flatnonzero(column >= 0)
+        tick, which = np.nonzero(course.changed[:, column[place]])
+        moved[tick, known.numbers[known.focal_row[place[which]]]] = True
+    tick, query = np.nonzero(moved & turn.known.valid_until)
+    return query, tick
+
+
+def _retold(stretch: Stretch, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All members of queries that tell everything again, at ticks at which one of them came, left or had an event."""
+    turn, members, turns = stretch.turn, stretch.members, stretch.turns
+    spells, wanted = members.spells, turn.known.retelling & told
+    if not wanted.any():
+        return members.key[:0], members.key[:0]
+    query = turn.numbering.targets.query[turns.key >> SHIFT]
+    had = np.flatnonzero(members.anew & wanted[spells.query])
+    had = had[stretch.counts(spells.query[had], spells.start[had])]
+    differs = wanted[query]
+    found = np.unique(
+        packed(
+            np.concatenate([spells.query[had], query[differs]]),
+            np.concatenate([spells.start[had], turns.tick[differs]]),
+        )
+    )
+    tick = found & MASK
+    cell, member = spells.at(found >> SHIFT, tick)
+    stays = members.since[member] < tick[cell]
+    return tick[cell[stays]], member[stays]
+
+
+def _leaving(stretch: Stretch, key: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Why members left: what ended the object, else its partner, else a focal object; else they left by themselves."""
+    turn, target = stretch.turn, key >> SHIFT
+    query = turn.numbering.targets.query[target]
+    status = stretch.course.status_at(key & MASK, at)
+    partnered = turn.known.paired[query] & (status == ALIVE)
+    if partnered.any():
+        partner = turn.numbering.targets.partner[target[partnered]]
+        names, hashes = (
+            turn.numbering.partners.ids.take(pa.array(partner)),
+            turn.numbering.partners.hashes[partner],
+        )
+        status[partnered] = stretch.course.status_at(
+            turn.objects.find(hashes, names), at[partnered]
+        )
+    for known in (*turn.known.kinds.values(), turn.known.following):
+        _by_focal(stretch, known, query, at, status)
+    cause = np.where(
+        status == ALIVE,
+        CAUSE["leave"],
+        np.where(status == SILENT, CAUSE["expired"], CAUSE["gone"]),
+    )
+    return np.where(turn.known.windowed[query], CAUSE["aged"], cause)
+
+
+def _by_focal(
+    stretch: Stretch,
+    known: KindQueries,
+    query: np.ndarray,
+    at: np.ndarray,
+    status: np.ndarray,
+) -> None:
+    """Writes the status of the first focal object that is not alive, where the member itself is."""
+    found = stretch.fixes.lookups.focals(known)
+    if not len(found):
+        return
+    row_of = np.full(len(stretch.turn.queries), -1)
+    row_of[known.numbers] = np.arange(len(known.numbers))
+    asked = np.flatnonzero((status == ALIVE) & (row_of[query] >= 0))
+    row = row_of[query[asked]]
+    low = np.searchsorted(known.focal_row, row)
+    counts = np.searchsorted(known.focal_row, row, side="right") - low
+    place, of = ranges(low, counts), np.repeat(asked, counts)
+    of_focal = stretch.course.status_at(found[known.focal_at[place]], at[of])
+    dead = np.flatnonzero(of_focal != ALIVE)[
+        ::-1
+    ]  # the first of a query is written last
+    status[of[dead]] = of_focal[dead]
+
+
+def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
+    wanted = lines.place >= 0
+    if not wanted.any():
+        return None
+    places, at = np.unique(lines.place, return_inverse=True)
+    return fields_of(
+        turn.queries,
+        turn.objects,
+        query=turn.numbering.targets.query[lines.target],
+        reading=at,
+        wanted=wanted,
+        readings=fixes.values.readings(places),
+        space=turn.settings.space,
+    )
+
+
+def group_lines(
+    turn: Turn,
+    before: Groups,
+    changed: Change[Groups],
+    at: At,
+    *,
+    again: Groups | None = None,
+) -> Lines | None:
+    """Groups that came, went or have another value: - with the old one, + with the new one; 0 for `again`."""
+    removed, added, stays = changed.removed, changed.added, again or Groups()
+    old = before.value[np.searchsorted(before.target, removed)]
+    target = np.concatenate([removed, added.target, stays.target])
+    if not len(target):
+        return None
+    query, group = (
+        turn.numbering.targets.query[target],
+        turn.numbering.targets.partner[target],
+    )
+    is_update = np.concatenate(
+        [
+            np.isin(removed, added.target),
+            np.isin(added.target, removed),
+            stays.target < 0,
+        ]
+    )
+    sign = np.repeat([-1, 1, 0], [len(removed), len(added), len(stays)])
+    plain = np.array([CAUSE["inside"], CAUSE["enter"], CAUSE["leave"]])[
+        sign
+    ]  # by sign: 0, 1, -1
+    cause = np.where(is_update, CAUSE["value"], plain)
+    if at.minus is not None and at.plus is not None:
+        cause = np.where(sign < 0, CAUSE[at.minus], CAUSE[at.plus])
+    ticks = np.full(len(target), at.tick)
+    return Lines(
+        position=at.rows(query),
+        event_ts=ticks,
+        fix_ts=ticks,
+        rank=np.full(len(target), TICK_RANK if at.plus is None else 1),
+        objects=group,
+        target=turn.numbering.targets_of(query, np.full(len(query), NO_PARTNER)),
+        sign=sign,
+        cause=cause,
+        value=np.concatenate([old, added.value, stays.value]),
+        place=np.full(len(target), -1),
+    )
+
+
+def tell_groups(turn: Turn, lines: Lines | None) -> pa.Table:
+    """Rows for groups that came, went or have another value."""
+    if lines is None:
+        return SHARD_SCHEMA.empty_table()
+    names = names_of(turn)
+    return _rows(replace(names, objects=names.partners), lines, None)

@@ -1,0 +1,132 @@
+"""Regions that move, over several ticks: who is inside of them, from when, and until when that is sure (SPEC P8).
+
+```
+    tick       0      1      2      3      4
+    region     moves  .      .      moves  .        moves[1] = 3
+    fix of a   .      new    .      .      .        a's version of tick 1 lasts to the end
+    inside     [------ until 3 -----)               decided anew when the region moves
+```
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.geometry.grid import ranges
+from st_common.operators.ahead.kinds import Asked, asked_of
+from st_common.operators.arrays.keys import SHIFT
+from st_common.operators.pairs.specs import Moving
+from st_common.operators.skeleton.kinds import KINDS
+from st_common.operators.turn.course import Course
+from st_common.operators.turn.present import Present
+from st_common.operators.turn.turn import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regions:
+    """Regions that move, of one kind: what they ask for, the numbers of their queries, and when they move next.
+
+    `moves` (int64[ticks + 1, q]): the first tick at or after each at which the region moves, `ticks` without.
+    """
+
+    name: str
+    numbers: np.ndarray
+    asked: Asked
+    moves: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firsts:
+    """Versions that come first in pairs at a tick, each with the query (its number) and the tick until which it may."""
+
+    tick: np.ndarray
+    query: np.ndarray
+    version: np.ndarray
+    until: np.ndarray
+
+    def take(self, index: np.ndarray) -> "Firsts":
+        """Some of them, by place."""
+        return Firsts(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
+
+
+def regions_of(
+    moving: Moving, course: Course, turn: Turn, fixes: Present
+) -> list[Regions]:
+    """The regions of some queries over the ticks of a course, kind by kind."""
+    found = []
+    for name, queries in moving.kinds.items():
+        asked = asked_of(KINDS[name], queries, course, turn, fixes)
+        number = np.arange(course.ticks)[:, None]
+        moves = np.concatenate(
+            [
+                np.where(asked.moved, number, course.ticks),
+                np.full((1, len(queries.numbers)), course.ticks),
+            ]
+        )
+        moves = np.minimum.accumulate(moves[::-1], axis=0)[::-1]
+        found.append(
+            Regions(name=name, numbers=queries.numbers, asked=asked, moves=moves)
+        )
+    return found
+
+
+def insiders(
+    of: Regions,
+    course: Course,
+    tick: np.ndarray,
+    query: np.ndarray,
+    version: np.ndarray,
+) -> Firsts:
+    """Those of some pairs of a query (its place) and a version that is inside at a tick."""
+    asked = of.asked
+    keep = np.flatnonzero(
+        KINDS[of.name].satisfy(
+            asked.world, asked.criteria, asked.row[tick, query], version
+        )
+    )
+    tick, query, version = tick[keep], query[keep], version[keep]
+    until = np.minimum(course.until[version], of.moves[tick + 1, query])
+    return Firsts(tick=tick, query=of.numbers[query], version=version, until=until)
+
+
+def joined(parts: list[Firsts]) -> Firsts:
+    """All of them, one part after the other."""
+    none = np.empty(0, np.int64)
+    return Firsts(
+        **{
+            name: np.concatenate([none, *(getattr(part, name) for part in parts)])
+            for name in Firsts.__dataclass_fields__
+        }
+    )
+
+
+def next_move(turn: Turn, regions: list[Regions], ticks: int) -> np.ndarray:
+    """The first tick at which the region of each query moves, `ticks` without; int64[queries]."""
+    first = np.full(len(turn.queries), ticks)
+    for of in regions:
+        first[of.numbers] = of.moves[0]
+    return first
+
+
+def expanded(of: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All rows that are `of` some places, and for each the number of the place."""
+    order = np.argsort(of, kind="stable")
+    start = np.searchsorted(of[order], place)
+    count = np.searchsorted(of[order], place, side="right") - start
+    return order[ranges(start, count)], np.repeat(np.arange(len(place)), count)
+
+
+def query_of(turn: Turn, keys: np.ndarray) -> np.ndarray:
+    """The number of the query of each key of an answer."""
+    query: np.ndarray = turn.numbering.targets.query[keys >> SHIFT]
+    return query
+
+
+def old_keys(turn: Turn, answer: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """The keys of the answer that are of some queries."""
+    mine = np.zeros(len(turn.queries), bool)
+    mine[numbers] = True
+    keys: np.ndarray = answer[mine[query_of(turn, answer)]]
+    return keys

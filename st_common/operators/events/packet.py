@@ -1,0 +1,255 @@
+"""One segment of the log as one shard gets it: fixes, and the clock that all fixes of the segment drive."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.controls.reading import rows_of
+from st_common.controls.rows import ControlRow
+from st_common.operators.state.codec import (
+    attributes_of,
+    flat_attributes,
+    from_blob,
+    to_blob,
+)
+from st_common.operators.state.fixes import Attributes
+from st_common.operators.state.intern import hashes_of
+from st_common.operators.state.limits import Limits, limits_from_json
+from st_common.position import position_of
+from st_common.settings import PUBLIC_ID_KEY
+
+
+def _nowhere() -> np.ndarray:
+    return np.empty(0, np.int32)
+
+
+def _positions(segment: int, at: np.ndarray, row: np.ndarray) -> np.ndarray:
+    segments = segment + at.astype(np.int64) if len(at) else segment
+    positions: np.ndarray = position_of(segments, row.astype(np.int64))
+    return positions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packet:
+    """What one shard needs of one segment, or of so many adjacent `segments` from `segment` on.
+
+    `row` int32, `code` int32 (into `objects`), `ts` int64 us, `x`, `y` f64, `gone` int8 and the `attributes` are per
+    fix: those of the shard, or all of them where queries move (every shard must know where every object is then).
+    `clock_row`, `clock_max` say where the largest event time of *all* fixes of the segment grows, and to what: every
+    shard gets them, so that all agree on `now` at every row of the log (DESIGN section 3).
+    `controls` are the rows of a control segment in their order, and `payload` its bytes. `rejects` and `nulled`
+    (by attribute: in how many fixes it could not be read) are of all the segments. Of more than one, `at` and
+    `clock_at` (int32, else empty) say in which of them a fix is, and a clock's row. `limits` filter
+    the fixes.
+    """
+
+    segment: int
+    rows: int
+    rejects: int
+    controls: Sequence[ControlRow]
+    objects: pa.Array
+    hashes: np.ndarray
+    row: np.ndarray
+    code: np.ndarray
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    gone: np.ndarray
+    clock_row: np.ndarray
+    clock_max: np.ndarray
+    attributes: Attributes = field(default_factory=dict)
+    nulled: dict[str, int] = field(default_factory=dict)
+    segments: int = 1
+    limits: Limits | None = None
+    at: np.ndarray = field(default_factory=_nowhere)
+    clock_at: np.ndarray = field(default_factory=_nowhere)
+    payload: bytes = b""
+
+    def positions(self) -> np.ndarray:
+        """The place of each fix in the log."""
+        return _positions(self.segment, self.at, self.row)
+
+    def clock_positions(self) -> np.ndarray:
+        """The places in the log at which the largest event time grows."""
+        return _positions(self.segment, self.clock_at, self.clock_row)
+
+    def to_blob(self) -> bytes:
+        """The packet as bytes."""
+        meta = {name: getattr(self, name) for name in _META}
+        meta |= {"limits": None if self.limits is None else asdict(self.limits)}
+        arrays = {n: getattr(self, n) for n in _ARRAYS}
+        arrays[_PAYLOAD] = np.frombuffer(self.payload, np.uint8)
+        return to_blob(arrays | flat_attributes(self.attributes), meta)
+
+    @staticmethod
+    def from_blob(blob: bytes) -> "Packet":
+        """The packet that `to_blob` gave."""
+        arrays, meta = from_blob(blob)
+        fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS} | meta
+        payload = arrays[_PAYLOAD].tobytes()
+        controls = rows_of(payload, stream="", segment=meta["segment"])
+        return Packet(
+            **{**fields, "limits": limits_from_json(meta["limits"])},
+            controls=controls,
+            payload=payload,
+            attributes=attributes_of(arrays),
+        )
+
+
+_ARRAYS = (
+    "objects",
+    "hashes",
+    "row",
+    "code",
+    "ts",
+    "x",
+    "y",
+    "gone",
+    "clock_row",
+    "clock_max",
+    "at",
+    "clock_at",
+)
+_META = ("segment", "rows", "rejects", "nulled", "segments")
+_PAYLOAD = "payload"
+_OWN_COLUMNS = frozenset({"row", "object", "event_ts", "x", "y", "gone"})
+
+
+def control_packet(segment: int, payload: bytes, *, stream: str = "") -> Packet:
+    """The packet of a control segment, the same for every shard; `stream` is named in errors.
+
+    Raises:
+        LogError: a row that this version does not know; see `rows_of`.
+    """
+    controls = rows_of(payload, stream=stream, segment=segment)
+    empty = np.empty(0, np.int64)
+    return Packet(
+        segment=segment,
+        rows=len(controls),
+        rejects=0,
+        controls=controls,
+        objects=pa.array([], pa.string()),
+        hashes=np.empty(0, np.uint64),
+        row=empty.astype(np.int32),
+        code=empty.astype(np.int32),
+        ts=empty,
+        x=np.empty(0),
+        y=np.empty(0),
+        gone=empty.astype(np.int8),
+        clock_row=empty.astype(np.int32),
+        clock_max=empty,
+        payload=payload,
+    )
+
+
+def nulled_in(packets: Iterable[Packet]) -> dict[str, int]:
+    """In how many fixes of these segments each attribute could not be read; only those with some."""
+    total: Counter[str] = Counter()
+    for packet in packets:
+        total.update(packet.nulled)
+    return dict(total)
+
+
+def pack(
+    segment: int,
+    fixes: pa.Table,
+    *,
+    rows: int,
+    rejects: int,
+    shards: int,
+    moving: bool = True,
+    nulled: Mapping[str, int] | None = None,
+    id_key: str = PUBLIC_ID_KEY,
+    segments: int = 1,
+    at: np.ndarray | None = None,
+    limits: Limits | None = None,
+) -> list[Packet]:
+    """One packet per shard for the decoded fixes of data segments; an object's shard is its hash modulo `shards`.
+
+    With `moving` every shard gets all fixes (the same packet), without it only its own. `id_key` is that of the hashes.
+    Of more than one segment, `at` says of which each fix is, counted from 0. `limits` filter the fixes.
+    """
+    fixes = fixes.combine_chunks()
+    column = fixes.column("object")
+    objects = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    ids = objects.dictionary.cast(pa.string())
+    hashes = hashes_of(ids, id_key)
+    ts, row = fixes["event_ts"].to_numpy(), fixes["row"].to_numpy()
+    grows = _rising(ts)
+    place = np.empty(0, np.int32) if at is None else at
+    whole = Packet(
+        segment=segment,
+        rows=rows,
+        rejects=rejects,
+        controls=(),
+        objects=ids,
+        hashes=hashes,
+        row=row,
+        code=objects.indices.to_numpy(zero_copy_only=False).astype(
+            np.int32, copy=False
+        ),
+        ts=ts,
+        x=fixes["x"].to_numpy(),
+        y=fixes["y"].to_numpy(),
+        gone=fixes["gone"].to_numpy().astype(np.int8),
+        clock_row=row[grows],
+        clock_max=ts[grows],
+        nulled=dict(nulled or {}),
+        segments=segments,
+        limits=limits,
+        at=place,
+        clock_at=place[grows] if len(place) else place,
+        attributes={
+            name: _one(fixes[name])
+            for name in fixes.column_names
+            if name not in _OWN_COLUMNS
+        },
+    )
+    if moving or shards == 1:
+        return [whole] * shards
+    shard_of = (hashes % np.uint64(shards)).astype(np.int32)
+    return [_part(whole, shard_of, shard) for shard in range(shards)]
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
+
+
+def _part(whole: Packet, shard_of: np.ndarray, shard: int) -> Packet:
+    mine, local, own = _own(shard_of, whole.code, shard)
+    kept = {
+        name: getattr(whole, name)[mine] for name in ("row", "ts", "x", "y", "gone")
+    }
+    kept |= {"at": whole.at[mine]} if len(whole.at) else {}
+    attributes = whole.attributes
+    if not isinstance(mine, slice):
+        attributes = {
+            name: values.filter(pa.array(mine)) for name, values in attributes.items()
+        }
+    return replace(
+        whole,
+        objects=whole.objects.filter(pa.array(own)),
+        hashes=whole.hashes[own],
+        code=local[whole.code][mine],
+        attributes=attributes,
+        **kept,
+    )
+
+
+def _own(
+    shard_of: np.ndarray, code: np.ndarray, shard: int
+) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
+    """Which fixes are of the shard, the ids' numbers within the shard, and which ids are of the shard."""
+    own = shard_of == shard
+    local = (np.cumsum(own) - 1).astype(np.int32)
+    return (slice(None) if own.all() else own[code]), local, own
+
+
+def _rising(ts: np.ndarray) -> np.ndarray:
+    """Where the running maximum of `ts` grows; bool[n]."""
+    highest = np.maximum.accumulate(ts)
+    return np.r_[True, highest[1:] > highest[:-1]] if len(ts) else np.empty(0, bool)

@@ -1,0 +1,341 @@
+"""From rows of the log to the order in which they take effect: late, double, held, expired (DESIGN section 3)."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.state.fixes import ALIVE, NEVER, Attributes
+from st_common.operators.state.state import Held, State
+
+LAST = np.iinfo(np.int64).max
+
+FIX, GONE, EXPIRED = 0, 1, 2  # kinds of an event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Fixes of one shard in log order, with the clock steps of all fixes of the stream: positions and maxima."""
+
+    position: np.ndarray
+    object: np.ndarray
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    gone: np.ndarray
+    clock_position: np.ndarray
+    clock_max: np.ndarray
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """What happens to the shard's objects, sorted by object and then by order of effect.
+
+    `position` is the row of the log at which it takes effect; `ts` its event time; `fix_ts` that of the fix it is
+    judged by; `kind` is FIX, GONE or EXPIRED (x and y are NaN for the last two). `source` is the place of its
+    attributes among `Ordered.attributes`, -1 for EXPIRED.
+    """
+
+    position: np.ndarray
+    object: np.ndarray
+    ts: np.ndarray
+    fix_ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    kind: np.ndarray
+    source: np.ndarray
+
+    @staticmethod
+    def empty() -> "Events":
+        """No events."""
+        ints, floats = np.empty(0, np.int64), np.empty(0)
+        return Events(
+            position=ints,
+            object=ints,
+            ts=ints,
+            fix_ts=ints,
+            x=floats,
+            y=floats,
+            kind=ints.astype(np.int8),
+            source=ints,
+        )
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def take(self, index: np.ndarray) -> "Events":
+        """Some of the events, by place or by mask."""
+        return Events(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """The clock as a step function: it is `value[i]` from right after row `position[i]` on; before, `value[0]`."""
+
+    position: np.ndarray
+    value: np.ndarray
+
+    def before(self, position: np.ndarray) -> np.ndarray:
+        """The clock just before rows of the log."""
+        value: np.ndarray = self.value[
+            np.searchsorted(self.position, position, side="left") - 1
+        ]
+        return value
+
+    def first_past(self, ts: np.ndarray) -> np.ndarray:
+        """The row after which the clock is past (strictly) each time; `LAST` where it is not yet."""
+        at = np.searchsorted(self.value, ts, side="right")
+        return np.append(self.position, LAST)[at]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """The events of a run, their attributes, what stays held, and the clock.
+
+    `origin` is the row of the log of each fix by its `source`: where it stands, not where it takes effect.
+    `late` and `double` are the objects of fixes that do not count, one entry for each.
+    """
+
+    events: Events
+    attributes: Attributes
+    origin: np.ndarray
+    held: Held | None
+    clock: Clock
+    max_event: int
+    late: np.ndarray
+    double: np.ndarray
+
+
+def clock_of(state: State, rows: Rows, lateness_us: int) -> tuple[Clock, int]:
+    """The clock over a run, and the largest event time after it. The clock never goes back."""
+    position = np.concatenate([[-1], rows.clock_position])
+    highest = np.maximum.accumulate(np.concatenate([[state.max_event], rows.clock_max]))
+    value = np.where(highest == NEVER, NEVER, highest - lateness_us)
+    return Clock(position=position, value=value), int(highest[-1])
+
+
+def order(
+    state: State, rows: Rows, *, lateness_us: int, silence_us: int | None
+) -> Ordered:
+    """The events of a run of log rows, in their order of effect.
+
+    With no lateness every fix newer than the last of its object is used at its own row. With lateness, fixes are held
+    until the clock has passed them and are used in order of event time, so that arrival order does not matter (X2).
+    """
+    clock, max_event = clock_of(state, rows, lateness_us)
+    attributes, origin = rows.attributes, rows.position
+    if lateness_us:
+        fixes, known, held, late, double = _released(state, rows, clock)
+        attributes, origin = known.attributes, known.position
+    else:
+        held = None
+        fixes, late, double = _newer(state, _immediate(rows), clock, silence_us)
+    if silence_us is not None:
+        fixes = _with_expiries(state, fixes, clock, silence_us)
+    return Ordered(
+        events=fixes,
+        attributes=attributes,
+        origin=origin,
+        held=held,
+        clock=clock,
+        max_event=max_event,
+        late=late,
+        double=double,
+    )
+
+
+def _events(fixes: Held | Rows, index: np.ndarray, position: np.ndarray) -> Events:
+    gone = fixes.gone[index] != 0
+    nan = np.where(gone, np.nan, 0.0)
+    return Events(
+        position=position,
+        object=fixes.object[index],
+        ts=fixes.ts[index],
+        fix_ts=fixes.ts[index],
+        x=fixes.x[index] + nan,
+        y=fixes.y[index] + nan,
+        kind=np.where(gone, GONE, FIX).astype(np.int8),
+        source=index,
+    )
+
+
+def _immediate(rows: Rows) -> Events:
+    index = np.argsort(rows.object, kind="stable")
+    return _events(rows, index, rows.position[index])
+
+
+def _newer(
+    state: State, events: Events, clock: Clock, silence_us: int | None
+) -> tuple[Events, np.ndarray, np.ndarray]:
+    """Only the events that are newer than all earlier ones of their object; the objects of late and double ones.
+
+    Those are late as well that come when their object would be silent already: so nothing has to be known of an object
+    once it is silent (see `retire`).
+    """
+    none = events.object[:0]
+    stale = np.zeros(len(events), bool)
+    if silence_us is not None:
+        stale = events.ts + silence_us < clock.before(events.position)
+    if not len(events):
+        return events, none, none
+    before = _previous_max(
+        events.object, events.ts, padded(state.fixes.seen_ts, events.object, NEVER)
+    )
+    newer = (events.ts > before) & ~stale
+    if newer.all():
+        return events, none, none
+    late, double = stale | (events.ts < before), ~stale & (events.ts == before)
+    return events.take(newer), events.object[late], events.object[double]
+
+
+def padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
+    """`values[index]`, with `filler` for objects that the state does not know yet."""
+    known = index < len(values)
+    if known.all():
+        out: np.ndarray = values[index]
+        return out
+    out = np.full(len(index), filler, values.dtype)
+    out[known] = values[index[known]]
+    return out
+
+
+def _previous_max(
+    groups: np.ndarray, ts: np.ndarray, initial: np.ndarray
+) -> np.ndarray:
+    """For rows sorted by group: the largest time before each row in its group, `initial` counted in."""
+    first = np.r_[True, groups[1:] != groups[:-1]]
+    before = np.where(first, initial, np.r_[NEVER, ts[:-1]])
+    if (ts > before).all():
+        return before
+    # Disorder: a running maximum per group is one over rank + group x n, for groups come in rising order.
+    values, rank = np.unique(np.concatenate([ts, initial]), return_inverse=True)
+    n, group = len(values), np.cumsum(first) - 1
+    own, start = rank[: len(ts)], rank[len(ts) :]
+    seen = np.where(first, start, np.r_[0, own[:-1]])
+    highest = np.maximum.accumulate(np.maximum(seen, start) + group * n)
+    return np.asarray(values[highest - group * n])
+
+
+def _released(
+    state: State, rows: Rows, clock: Clock
+) -> tuple[Events, Held, Held, np.ndarray, np.ndarray]:
+    """What the clock has come to, all fixes that it is of, those that wait on; objects of late and double ones."""
+    on_time = rows.ts >= clock.before(rows.position)
+    held = _joined(state.held, rows, on_time)
+    by_object = np.lexsort((held.position, held.ts, held.object))
+    same = (held.object[by_object][1:] == held.object[by_object][:-1]) & (
+        held.ts[by_object][1:] == held.ts[by_object][:-1]
+    )
+    single = by_object[np.r_[True, ~same]] if len(by_object) else by_object
+    release = clock.first_past(held.ts[single])
+    due = release != LAST
+    # Sorted by object and time is sorted by object and order of effect: the clock passes earlier times earlier.
+    events = _events(held, single[due], release[due])
+    waiting = np.sort(single[~due])
+    index = pa.array(waiting)
+    still = Held(
+        **{name: getattr(held, name)[waiting] for name in _HELD},
+        attributes={
+            name: values.take(index) for name, values in held.attributes.items()
+        },
+    )
+    double = held.object[by_object][1:][same] if len(by_object) else by_object
+    return events, held, still, rows.object[~on_time], double
+
+
+_HELD = ("position", "object", "ts", "x", "y", "gone")
+
+
+def _joined(held: Held, rows: Rows, on_time: np.ndarray) -> Held:
+    """What was held and what came on time; an attribute that one of them lacks is null there."""
+    columns = {
+        name: np.concatenate([getattr(held, name), getattr(rows, name)[on_time]])
+        for name in _HELD
+    }
+    count, mask, attributes = int(np.count_nonzero(on_time)), pa.array(on_time), {}
+    for name in {**held.attributes, **rows.attributes}:
+        kind = (rows.attributes if name in rows.attributes else held.attributes)[
+            name
+        ].type
+        old = held.attributes.get(name, pa.nulls(len(held), kind)).cast(
+            kind, safe=False
+        )
+        new = (
+            rows.attributes[name].filter(mask)
+            if name in rows.attributes
+            else pa.nulls(count, kind)
+        )
+        attributes[name] = pa.concat_arrays([old, new])
+    return Held(**columns, attributes=attributes)
+
+
+def _with_expiries(
+    state: State, events: Events, clock: Clock, silence_us: int
+) -> Events:
+    """The events, with an EXPIRED one where an object was silent for longer than `silence_us` (SPEC G7)."""
+    alive = _ending(state, events, clock, silence_us)
+    objects = np.concatenate([np.flatnonzero(alive), events.object])
+    last = np.concatenate([state.fixes.seen_ts[alive], events.ts])
+    used = np.concatenate([state.fixes.ts[alive], events.fix_ts])
+    since = np.concatenate([np.full(len(objects) - len(events), -1), events.position])
+    is_fix = np.concatenate(
+        [np.ones(len(objects) - len(events), bool), events.kind == FIX]
+    )
+    by_object = np.lexsort((last, objects))
+    objects, last, used, is_fix, since = (
+        objects[by_object],
+        last[by_object],
+        used[by_object],
+        is_fix[by_object],
+        since[by_object],
+    )
+    follows = (
+        np.r_[objects[1:] == objects[:-1], False] if len(objects) else np.empty(0, bool)
+    )
+    following = np.where(follows, np.r_[last[1:], 0], LAST) if len(objects) else last
+    following_at = (
+        np.where(follows, np.r_[since[1:], 0], LAST) if len(objects) else since
+    )
+    end = last + silence_us
+    # A fix that comes after the row that ended its object's stay does not keep it, however old it is.
+    position = np.maximum(clock.first_past(end), since)
+    expires = (
+        is_fix & (position != LAST) & ((following > end) | (following_at > position))
+    )
+    nan = np.full(int(expires.sum()), np.nan)
+    expired = Events(
+        position=position[expires],
+        object=objects[expires],
+        ts=end[expires],
+        fix_ts=used[expires],
+        x=nan,
+        y=nan,
+        kind=np.full(len(nan), EXPIRED, np.int8),
+        source=np.full(len(nan), -1),
+    )
+    return _merged(events, expired)
+
+
+def _ending(state: State, events: Events, clock: Clock, silence_us: int) -> np.ndarray:
+    """Which objects may end their stay in this run: they report, or the clock passes their end; bool[objects]."""
+    fixes = state.fixes
+    alive = fixes.status == ALIVE
+    reports = np.zeros(len(fixes), bool)
+    reports[events.object[events.object < len(fixes)]] = True
+    due = np.zeros(len(fixes), bool)
+    due[alive] = fixes.seen_ts[alive] + silence_us < clock.value[-1]
+    ending: np.ndarray = alive & (reports | due)
+    return ending
+
+
+def _merged(events: Events, expired: Events) -> Events:
+    both = Events(
+        **{
+            name: np.concatenate([getattr(events, name), getattr(expired, name)])
+            for name in Events.__dataclass_fields__
+        }
+    )
+    return both.take(np.lexsort((both.ts, both.position, both.object)))

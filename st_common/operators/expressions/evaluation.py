@@ -1,0 +1,274 @@
+"""Scalar expressions over fixes, evaluated by DuckDB over whole columns (SPEC G9)."""
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.errors import QueryError, TransientError
+from st_common.operators.expressions.failures import note
+from st_common.query.binding import connect
+
+_AT_ONCE = 200  # constants in one statement
+_local = threading.local()
+
+
+def evaluated(
+    expressions: Sequence[str],
+    table: pa.Table,
+    *,
+    of: Sequence[Sequence[str]] | None = None,
+) -> list[pa.Array]:
+    """The value of each expression for each row; null where it has none or fails for that row.
+
+    All are evaluated in one statement, and one by one when that fails: what cannot be evaluated at all is null
+    everywhere and noted (see `failures`) by the texts of plans that it was made `of`, by default by itself.
+
+    Raises:
+        QueryError: an expression cannot be evaluated, and nobody notes it.
+        TransientError: memory is short.
+    """
+    if not expressions:
+        return []
+    if not table.num_rows:
+        return [pa.nulls(0) for _ in expressions]
+    try:
+        return _selected(expressions, table)
+    except duckdb.OutOfMemoryException as error:
+        raise _short_of_memory(error) from None
+    except duckdb.Error:
+        parts = of or [(text,) for text in expressions]
+        return [
+            _alone(text, table, texts)
+            for text, texts in zip(expressions, parts, strict=True)
+        ]
+
+
+def _selected(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
+    listed = ", ".join(
+        f"TRY({text}) AS c{number}" for number, text in enumerate(expressions)
+    )
+    connection = _connection()
+    connection.register("fixes", table)
+    try:
+        found = connection.sql(f"SELECT {listed} FROM fixes").to_arrow_table()  # noqa: S608 - checked by `query`
+    except (duckdb.FatalException, duckdb.InternalException):
+        del _local.connection  # it answers nothing more
+        raise
+    finally:
+        connection.unregister("fixes")
+    return [column.combine_chunks() for column in found.columns]
+
+
+def _alone(expression: str, table: pa.Table, texts: Sequence[str]) -> pa.Array:
+    """The values of one expression; when it cannot be evaluated, nulls, and its parts that cannot be are noted."""
+    error = _error_of(expression, table)
+    if error is None:
+        return _selected([expression], table)[0]
+    wrong = {
+        text: found for text in texts if (found := _error_of(text, table)) is not None
+    }
+    for text, found in (wrong or dict.fromkeys(texts, error)).items():
+        why = f"{text} cannot be evaluated: {_said(found)}"
+        hint = "are all attributes that it names declared for the stream?"
+        note(("expression", text), why, QueryError(f"the expression {why}", hint=hint))
+    return pa.nulls(table.num_rows)
+
+
+def _error_of(expression: str, table: pa.Table) -> duckdb.Error | None:
+    try:
+        _selected([expression], table)
+    except duckdb.Error as error:
+        return error
+    return None
+
+
+def _short_of_memory(error: duckdb.Error) -> TransientError:
+    return TransientError(f"expressions need more memory than there is: {_said(error)}")
+
+
+def _said(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def masks(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
+    """bool[e, n]: where each expression is true; null counts as false."""
+    if not expressions:
+        return np.empty((0, table.num_rows), bool)
+    return np.stack(
+        [_true(column, table.num_rows) for column in evaluated(expressions, table)]
+    )
+
+
+def known(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
+    """bool[e, n]: where each expression is not null."""
+    found = evaluated(
+        [f"({text}) IS NOT NULL" for text in expressions], table, of=_each(expressions)
+    )
+    return np.stack([_true(column, table.num_rows) for column in found])
+
+
+def groups(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
+    """The values as names of groups, null for null: texts as they are, in quotes those that could be taken for `NULL`.
+
+    So no two groups have one name: a text that is NULL, or that begins with a quote, stands in quotes, as in SQL.
+    """
+    return [
+        _group_names(column.cast(pa.string()))
+        for column in values_as_text(expressions, table)
+    ]
+
+
+def _group_names(texts: pa.Array) -> pa.Array:
+    odd = pc.or_(pc.equal(texts, "NULL"), pc.starts_with(texts, "'"))
+    quoted = pc.binary_join_element_wise(
+        "'", pc.replace_substring(texts, "'", "''"), "'", ""
+    )
+    return pc.if_else(odd, quoted, texts)
+
+
+def numbers(expressions: Sequence[str], table: pa.Table) -> list[np.ndarray]:
+    """The values as f64, NaN for null."""
+    found = evaluated(
+        [f"CAST({text} AS DOUBLE)" for text in expressions],
+        table,
+        of=_each(expressions),
+    )
+    return [
+        column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in found
+    ]
+
+
+def constants(texts: Sequence[str]) -> list[float | None]:
+    """The values of expressions over nothing, as doubles; None where one has none, or is not finite."""
+    return [
+        value if value is not None and math.isfinite(value) else None
+        for value in values_of_constants(texts, "DOUBLE")
+    ]
+
+
+def types_of(
+    expressions: Sequence[str], table: pa.Table | None = None
+) -> list[str] | None:
+    """The types of expressions over the columns of a table, or over nothing; None where one of them does not fit."""
+    if not expressions:
+        return []
+    listed = ", ".join(f"({text})" for text in expressions)
+    connection = _connection()
+    if table is None:
+        return _types(connection, f"SELECT {listed}")
+    connection.register("fixes", table)
+    try:
+        return _types(connection, f"SELECT {listed} FROM fixes")  # noqa: S608 - checked by `query`
+    finally:
+        connection.unregister("fixes")
+
+
+def _types(connection: duckdb.DuckDBPyConnection, statement: str) -> list[str] | None:
+    try:
+        return [str(kind) for kind in connection.sql(statement).types]
+    except duckdb.Error:
+        return None
+
+
+def types_of_constants(texts: Sequence[str]) -> list[str | None]:
+    """The type of each expression over nothing; None where it has none."""
+    found: list[str | None] = []
+    for start in range(0, len(texts), _AT_ONCE):
+        some = texts[start : start + _AT_ONCE]
+        together = types_of(some)
+        found += together or [
+            kinds[0] if (kinds := types_of([text])) else None for text in some
+        ]
+    return found
+
+
+def values_of_constants(texts: Sequence[str], kind: str) -> list[Any]:
+    """The values of expressions over nothing as values of a type; None where one has none. Times as microseconds."""
+    form = (
+        "TRY(epoch_us(CAST({} AS TIMESTAMP)))"
+        if kind == "TIMESTAMP"
+        else f"TRY(CAST({{}} AS {kind}))"
+    )
+    found: list[Any] = []
+    for start in range(0, len(texts), _AT_ONCE):
+        some = texts[start : start + _AT_ONCE]
+        try:
+            found += _row([form.format(text) for text in some])
+        except duckdb.Error:
+            found += [_alone_or_none(form.format(text)) for text in some]
+    return found
+
+
+def _row(expressions: Sequence[str]) -> list[Any]:
+    """What expressions over nothing give. `execute` takes half of the time that `sql` does for them."""
+    return list(_connection().execute(f"SELECT {', '.join(expressions)}").fetchall()[0])
+
+
+def _alone_or_none(expression: str) -> Any:
+    try:
+        return _row([expression])[0]
+    except duckdb.Error:
+        return None
+
+
+def mask_of(expression: str, table: pa.Table) -> np.ndarray | None:
+    """bool[n]: where an expression is true; null counts as false. None where it cannot be evaluated at all.
+
+    Raises:
+        TransientError: memory is short.
+    """
+    if not table.num_rows:
+        return np.zeros(0, bool)
+    try:
+        return _true(_selected([expression], table)[0], table.num_rows)
+    except duckdb.OutOfMemoryException as error:
+        raise _short_of_memory(error) from None
+    except duckdb.Error:
+        return None
+
+
+def objects_of(columns: Sequence[tuple[str, str]]) -> str:
+    """The expression of a JSON object with the given names and expressions."""
+    parts = ", ".join(f"{_text(name)}, {text}" for name, text in columns)
+    return f"CAST(json_object({parts}) AS VARCHAR)"
+
+
+def _each(texts: Sequence[str]) -> list[Sequence[str]]:
+    return [(text,) for text in texts]
+
+
+def _text(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _true(column: pa.Array, rows: int) -> np.ndarray:
+    if pa.types.is_null(column.type):
+        return np.zeros(rows, bool)
+    values: np.ndarray = pc.fill_null(
+        column.cast(pa.bool_()), fill_value=False
+    ).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """One connection per thread."""
+    if not hasattr(_local, "connection"):
+        _local.connection = connect()
+    connection: duckdb.DuckDBPyConnection = _local.connection
+    return connection
+
+
+def values_as_text(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
+    """The values as text, null for null: keys of joins."""
+    found = evaluated(
+        [f"CAST({text} AS VARCHAR)" for text in expressions],
+        table,
+        of=_each(expressions),
+    )
+    return [column.cast(pa.string()) for column in found]

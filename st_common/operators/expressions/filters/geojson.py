@@ -1,0 +1,40 @@
+"""The filter `geojson`: fixes whose box meets a geometry, or that have a property (SPEC B12)."""
+
+from functools import lru_cache
+
+import numpy as np
+import shapely
+
+from st_common.operators.expressions.filters.property import PropertyFilter
+from st_common.operators.expressions.filters.protocol import Bools, Features, Fixes
+from st_common.operators.expressions.filters.wkt import meeting
+from st_common.query.filters import is_geojson
+
+_property = PropertyFilter()
+
+
+class GeojsonFilter:
+    """Passes all without a value; with `{..}` what really meets that geometry or feature; else as `property`."""
+
+    def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
+        """Which fixes meet the geometry, or have the property."""
+        if value is None:
+            return np.ones(len(fixes), np.bool_)
+        if is_geojson(value):
+            return meeting(_read(value), fixes)
+        return _property.filter_fixes(fixes, value)
+
+    def filter_pairs(
+        self, fixes: Fixes, features: Features, value: str | None
+    ) -> Bools:
+        """Which fixes meet the geometry, or which pairs have the property on at least one side."""
+        if value is None or is_geojson(value):
+            return self.filter_fixes(fixes, value)
+        return _property.filter_pairs(fixes, features, value)
+
+
+@lru_cache(maxsize=1 << 10)
+def _read(value: str) -> shapely.Geometry:
+    shape = shapely.from_geojson(value)
+    shapely.prepare(shape)
+    return shape

@@ -1,0 +1,72 @@
+"""What a filter is, and what it sees of fixes and features (BBoxDB section 3.6.1, SPEC B11)."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from st_common.geometry.space import Space
+from st_common.operators.expressions.readings import Readings
+
+Bools = npt.NDArray[np.bool_]
+
+
+class Tagged(Protocol):
+    """A layer, as far as filters need it."""
+
+    def values(self, column: str) -> pa.Array:
+        """The fid, the kind or a tag (by name) of every feature, as text; null for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixes:
+    """Fixes that a filter is asked about: all that got so far, in no order. `ids` are the ids of all objects.
+
+    `half_x` and `half_y` are half of the extents of their boxes, which may have been enlarged, in coordinates.
+    """
+
+    readings: Readings
+    ids: pa.Array
+    space: Space
+    half_x: np.ndarray
+    half_y: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.readings)
+
+    def objects(self) -> pa.Array:
+        """The id of each fix's object."""
+        return self.ids.take(pa.array(self.readings.object))
+
+    def table(self) -> pa.Table:
+        """A row per fix with what expressions may use: the stream's attributes, `object`, `event_ts`, `x`, `y`, ..
+
+        On a plane `speed_mps` is in its unit per second.
+        """
+        return self.readings.table(self.ids, space=self.space)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """The features that fixes were joined with: the n-th with the n-th of `Fixes`."""
+
+    layer: Tagged
+    feature: np.ndarray
+
+    def values(self, column: str) -> pa.Array:
+        """The fid, the kind or a tag (by name) of each, as text; null for none."""
+        return self.layer.values(column).take(pa.array(self.feature))
+
+
+class Filter(Protocol):
+    """Lets fixes through, and pairs of a fix and a feature; vectorised, without a memory, the same at every call."""
+
+    def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
+        """Which fixes pass; bool[n]. `value` is the custom value that the query gives."""
+
+    def filter_pairs(
+        self, fixes: Fixes, features: Features, value: str | None
+    ) -> Bools:
+        """Which pairs of a join pass; bool[n]."""

@@ -1,0 +1,136 @@
+"""Queries without a region, found by what their conditions ask of a column: few points and queries are tested.
+
+A point looks for the texts of its columns, and for the ranges that its numbers lie in (SPEC P8, X13).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.geometry.grid import BoxIndex, ranges
+from st_common.operators.arrays.keys import MASK, SHIFT
+from st_common.operators.expressions.conditions import Conditions, Truth
+
+_OVERLAP = 8  # one of so many ranges with two ends is met, until somebody knows better
+
+Pairs = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Texts:
+    """Queries by the text that they ask for in a column: `code` ascending, its place among the names of the column."""
+
+    column: int
+    code: np.ndarray
+    query: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ranges:
+    """Queries by the range that they ask for in a column."""
+
+    column: int
+    index: BoxIndex
+    query: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionIndex:
+    """Queries with a simple condition, each in the part of one of its columns: of texts, where it asks for any.
+
+    `queries` are their numbers, ascending.
+    """
+
+    queries: np.ndarray
+    texts: tuple[_Texts, ...]
+    numbers: tuple[_Ranges, ...]
+
+
+def index_conditions(
+    conditions: Conditions, queries: np.ndarray, condition: np.ndarray
+) -> ConditionIndex | None:
+    """An index of some queries by their conditions (their places); None where none of them has a simple one."""
+    chosen = _chosen(conditions)
+    atom = np.append(chosen, -1)[condition]
+    queries, atom = queries[atom >= 0], atom[atom >= 0]
+    if not len(queries):
+        return None
+    texts, numbers = [], []
+    for column in np.unique(conditions.column[atom]).tolist():
+        mine = conditions.column[atom] == column
+        text, number = mine & conditions.is_text[atom], mine & ~conditions.is_text[atom]
+        if text.any():
+            texts.append(_texts(conditions, column, queries[text], atom[text]))
+        if number.any():
+            numbers.append(_ranges(conditions, column, queries[number], atom[number]))
+    return ConditionIndex(
+        queries=np.sort(queries),
+        texts=tuple(texts),
+        numbers=tuple(numbers),
+    )
+
+
+def found(index: ConditionIndex, truth: Truth, chosen: np.ndarray) -> Pairs:
+    """Pairs of one of the chosen points and a query that may be satisfied, each once."""
+    none = np.empty(0, np.int64)
+    points, queries = [none], [none]
+    for part in index.texts:
+        code = truth.column(part.column)[1][chosen]
+        start = np.searchsorted(part.code, code, side="left")
+        count = np.searchsorted(part.code, code, side="right") - start
+        points.append(np.repeat(chosen, count))
+        queries.append(part.query[ranges(start, count)])
+    for of in index.numbers:
+        point, row = of.index.probe(
+            truth.column(of.column)[0][chosen], np.zeros(len(chosen))
+        )
+        points.append(chosen[point])
+        queries.append(of.query[row])
+    return np.concatenate(points), np.concatenate(queries)
+
+
+def _chosen(conditions: Conditions) -> np.ndarray:
+    """The atom by which each condition is found, or -1: that which shares what it asks for with the fewest others."""
+    crowd = _crowds(conditions)
+    best, least = (
+        np.full(len(conditions.texts), -1),
+        np.full(len(conditions.texts), np.inf),
+    )
+    for atoms in conditions.rounds:
+        of = np.where(atoms >= 0, np.append(crowd, np.inf)[atoms], np.inf)
+        better = of < least
+        best, least = np.where(better, atoms, best), np.where(better, of, least)
+    return best
+
+
+def _crowds(conditions: Conditions) -> np.ndarray:
+    """About how many conditions are met together with each atom: f64[a]."""
+    total = float(len(conditions.texts))
+    names = np.array([max(len(of), 1) for of in conditions.names], float)
+    asked = np.bincount(
+        conditions.column[conditions.asked >> SHIFT], minlength=len(names)
+    )
+    two_ends = np.isfinite(conditions.low) & np.isfinite(conditions.high)
+    of_range = np.where(two_ends, total / _OVERLAP, total)
+    return np.where(conditions.is_text, (asked / names)[conditions.column], of_range)
+
+
+def _texts(
+    conditions: Conditions, column: int, queries: np.ndarray, atom: np.ndarray
+) -> _Texts:
+    start = np.searchsorted(conditions.asked, atom << SHIFT)
+    count = np.searchsorted(conditions.asked, (atom + 1) << SHIFT) - start
+    code, query = (
+        conditions.asked[ranges(start, count)] & MASK,
+        np.repeat(queries, count),
+    )
+    order = np.argsort(code, kind="stable")
+    return _Texts(column=column, code=code[order], query=query[order])
+
+
+def _ranges(
+    conditions: Conditions, column: int, queries: np.ndarray, atom: np.ndarray
+) -> _Ranges:
+    one = np.ones(len(atom))
+    boxes = np.stack([conditions.low[atom], -one, conditions.high[atom], one], axis=1)
+    return _Ranges(column=column, index=BoxIndex(boxes), query=queries)

@@ -1,0 +1,223 @@
+"""Fixes as expressions see them: the stream's attributes, and what follows from the reading before."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.geometry.space import Space
+from st_common.operators.events.timeline import FIX, Events
+from st_common.operators.state.fixes import ALIVE, NEVER, Attributes, LastFixes
+from st_common.operators.state.taken import Joined, taken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """Fixes with the reading before each in the same stay (`before_ts` NEVER without one).
+
+    Of an object that ended `x` and `y` are NaN, and the place before is that of its last fix.
+    """
+
+    object: np.ndarray
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    before_ts: np.ndarray
+    before_x: np.ndarray
+    before_y: np.ndarray
+    attributes: Attributes
+
+    def __len__(self) -> int:
+        return len(self.object)
+
+    def take(self, index: np.ndarray) -> "Readings":
+        """Some of the readings, by place."""
+        columns = {name: getattr(self, name)[index] for name in _ARRAYS}
+        return Readings(**columns, attributes=taken(self.attributes, index))
+
+    def placed(self) -> "Readings":
+        """The same, with the last place of objects that are gone or silent."""
+        nowhere = np.isnan(self.x)
+        if not nowhere.any():
+            return self
+        return replace(
+            self,
+            x=np.where(nowhere, self.before_x, self.x),
+            y=np.where(nowhere, self.before_y, self.y),
+        )
+
+    def elapsed_s(self) -> np.ndarray:
+        """Seconds since the reading before, NaN without one (SPEC P5)."""
+        known = self.before_ts != NEVER
+        return np.where(
+            known, (self.ts - np.where(known, self.before_ts, 0)) / 1e6, np.nan
+        )
+
+    def speed_mps(self, *, space: Space) -> np.ndarray:
+        """Metres (or units of a plane) per second since the reading before, NaN without one."""
+        way = space.distance(self.before_x, self.before_y, self.x, self.y)
+        speed: np.ndarray = way / self.elapsed_s()
+        return speed
+
+    def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:
+        """One of the columns that expressions may use, whatever the case of its name; None for no or more than one.
+
+        Times are not among them.
+        """
+        found = [
+            known
+            for known in (*self.attributes, *_BUILTIN)
+            if known.casefold() == name.casefold()
+        ]
+        if len(found) != 1:
+            return None
+        if found[0] not in _BUILTIN:
+            return self.attributes[found[0]]
+        return self._builtin(found[0], ids, space=space)
+
+    def table(self, ids: pa.Array, *, space: Space) -> pa.Table:
+        """The columns that expressions may use; `ids` are the ids of all objects."""
+        builtin = {name: self._builtin(name, ids, space=space) for name in _COLUMNS}
+        return pa.table({**self.attributes, **builtin})
+
+    def columns(
+        self, names: Sequence[str], ids: pa.Array, *, space: Space
+    ) -> dict[str, pa.Array]:
+        """Some columns of `table`, whatever the case of their names; of a table that has no name in two cases."""
+        wanted = {name.casefold() for name in names}
+        builtin = {
+            name: self._builtin(name, ids, space=space)
+            for name in _COLUMNS
+            if name in wanted
+        }
+        own = [
+            name
+            for name in self.attributes
+            if name.casefold() in wanted and name not in _COLUMNS
+        ]
+        return {name: self.attributes[name] for name in own} | builtin
+
+    def _builtin(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array:
+        """A column that every fix has."""
+        if name == "object":
+            return ids.take(pa.array(self.object))
+        if name == "event_ts":
+            return pa.array(self.ts).cast(pa.timestamp("us"))
+        if name == "elapsed_s":
+            values = self.elapsed_s()
+        else:
+            values = (
+                self.speed_mps(space=space)
+                if name == "speed_mps"
+                else getattr(self, name)
+            )
+        return pa.array(values, from_pandas=True)
+
+
+_COLUMNS = ("object", "event_ts", "x", "y", "elapsed_s", "speed_mps")
+_BUILTIN = ("object", "x", "y", "elapsed_s", "speed_mps")
+_ARRAYS = ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
+
+
+def joined(one: Readings, other: Readings) -> Readings:
+    """The readings of both, those of the second behind the first; an attribute that one of them lacks is null there."""
+    columns = {
+        name: np.concatenate([getattr(one, name), getattr(other, name)])
+        for name in _ARRAYS
+    }
+    attributes = Joined(one.attributes, len(one), other.attributes, len(other))
+    return Readings(**columns, attributes=attributes)
+
+
+def of_objects(fixes: LastFixes, objects: np.ndarray) -> Readings:
+    """The last readings of some objects."""
+    rows = fixes.take(objects)
+    columns = {name: getattr(rows, name) for name in _ARRAYS if name != "object"}
+    return Readings(object=objects, attributes=rows.attributes, **columns)
+
+
+def of_events(fixes: LastFixes, events: Events, attributes: Attributes) -> Readings:
+    """A reading per event (sorted by object and effect), given the last fixes before them all.
+
+    Of an event that ends a stay it is what is known of the object still: the attributes of its last fix, and where that
+    was as the place before, without a time.
+    """
+    is_fix, before = events.kind == FIX, _before(fixes, events)
+    kept = before.alive | ~is_fix
+    return Readings(
+        object=events.object,
+        ts=events.fix_ts,
+        x=events.x,
+        y=events.y,
+        before_ts=np.where(is_fix & before.alive, before.ts, NEVER),
+        before_x=np.where(kept, before.x, np.nan),
+        before_y=np.where(kept, before.y, np.nan),
+        attributes=_attributes(fixes, events, attributes, before.place),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Before:
+    """Per event the last fix of its object before it: its `place` among the events, -1 for one from before the run.
+
+    `alive`: no event ended the stay since. What is not known is NEVER and NaN.
+    """
+
+    place: np.ndarray
+    alive: np.ndarray
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+
+
+def _before(fixes: LastFixes, events: Events) -> _Before:
+    count, is_fix = len(events), events.kind == FIX
+    numbers = np.arange(count)
+    first = np.r_[True, events.object[1:] != events.object[:-1]][:count]
+    start = np.maximum.accumulate(np.where(first, numbers, 0))
+    newest = np.r_[-1, np.maximum.accumulate(np.where(is_fix, numbers, -1))][
+        :count
+    ]  # of any object
+    place = np.where(newest >= start, newest, -1)
+    old = np.flatnonzero((place < 0) & (events.object < len(fixes)))
+    who = events.object[old]
+    lives = fixes.status[who] == ALIVE
+    alive = ~first & np.r_[False, is_fix[:-1]][:count]
+    alive[old] |= lives & first[old]
+    columns = {}
+    for name, filler in (("ts", NEVER), ("x", np.nan), ("y", np.nan)):
+        values = (
+            np.where(place >= 0, getattr(events, name)[place], filler)
+            if count
+            else getattr(events, name)
+        )
+        own = getattr(fixes, name)[who]
+        values[old] = (
+            own
+            if name == "ts"
+            else np.where(lives, own, getattr(fixes, f"before_{name}")[who])
+        )
+        columns[name] = values
+    return _Before(place=place, alive=alive, **columns)
+
+
+def _attributes(
+    fixes: LastFixes, events: Events, attributes: Attributes, place: np.ndarray
+) -> Attributes:
+    """The attributes of each event's fix: of one that ends a stay those of the last fix before it."""
+    ends = np.flatnonzero(events.kind != FIX)
+    if not len(ends):
+        return taken(attributes, events.source)
+    source, here = events.source.copy(), ends[place[ends] >= 0]
+    source[here] = events.source[place[here]]
+    old = ends[(place[ends] < 0) & (events.object[ends] < len(fixes))]
+    rows = next(
+        (len(column) for column in attributes.values()), int(source.max(initial=-1)) + 1
+    )
+    both = Joined(
+        attributes, rows, taken(fixes.attributes, events.object[old]), len(old)
+    )
+    source[np.setdiff1d(ends, here)] = -1
+    source[old] = rows + np.arange(len(old))
+    return taken(both, source)

@@ -1,0 +1,286 @@
+"""What fixes must satisfy beside region and selection, for many queries at once: boxes met or not met, keys, filters.
+
+Candidate pairs of a point and a query come from indexes; here they are tested as arrays, whatever query they are of
+(SPEC B8, B10, P8).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.geometry.enlarged import half_sides, meets
+from st_common.geometry.longitudes import turned
+from st_common.geometry.space import Space
+from st_common.operators.expressions.comparing import (
+    Filtering,
+    Meeting,
+    Steps,
+    edges_of,
+)
+from st_common.operators.expressions.failures import each_alone, note
+from st_common.operators.expressions.filters import FILTERS
+from st_common.operators.expressions.filters.protocol import Features, Fixes
+from st_common.operators.expressions.readings import Readings
+from st_common.operators.state.intern import Interner, Sought
+
+_MOST_PAIRS = 1 << 17  # tested together: their columns stay in the processor's cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screens:
+    """The conditions of q queries by their numbers.
+
+    `boxes` float64[4, m], `value`, `metres` float64[m] and `negative` bool[m] are all the boxes to be met, `meetings`
+    in rounds: each has one box at most of every query, int32[q] with its place or -1. `filters` likewise in `filtered`.
+    `key` int32[q] is the place in `ids` of the one object that a query is about, -1 for any.
+    """
+
+    boxes: np.ndarray
+    value: np.ndarray
+    metres: np.ndarray
+    negative: np.ndarray
+    meetings: tuple[np.ndarray, ...]
+    filters: tuple[Filtering, ...]
+    filtered: tuple[np.ndarray, ...]
+    key: np.ndarray
+    ids: Sought
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is asked for."""
+        return not self.meetings and not self.filtered and not len(self.ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The points that screens are asked about: readings, all objects, and the space they are in."""
+
+    readings: Readings
+    objects: Interner
+    space: Space
+
+
+def compile_screens(
+    total: int, steps: Mapping[int, Steps], left: Mapping[int, tuple[Meeting, ...]]
+) -> Screens:
+    """The screens of some of `total` queries by their numbers; `left` are the meetings that no index answers."""
+    flat = [
+        (number, meeting) for number, meetings in left.items() for meeting in meetings
+    ]
+    found = dict.fromkeys(one for of in steps.values() for one in of.filters)
+    numbered = {one: place for place, one in enumerate(found)}
+    key = np.full(total, -1, np.int32)
+    keyed = {number: of.keys[0] for number, of in steps.items() if of.keys}
+    ids = {name: place for place, name in enumerate(dict.fromkeys(keyed.values()))}
+    for number, name in keyed.items():
+        key[number] = ids[name]
+    return Screens(
+        boxes=np.array([edges_of(meeting.box) for _, meeting in flat], float)
+        .reshape(-1, 4)
+        .T.copy(),
+        value=np.array([meeting.growth.value for _, meeting in flat], float),
+        metres=np.array([meeting.growth.metres for _, meeting in flat], float),
+        negative=np.array([meeting.negative for _, meeting in flat], bool),
+        meetings=_rounds(
+            total, [(number, place) for place, (number, _) in enumerate(flat)]
+        ),
+        filters=tuple(found),
+        filtered=_rounds(
+            total,
+            [
+                (number, numbered[one])
+                for number, of in steps.items()
+                for one in of.filters
+            ],
+        ),
+        key=key,
+        ids=Sought(pa.array(list(ids), pa.string())),
+    )
+
+
+def _rounds(total: int, pairs: list[tuple[int, int]]) -> tuple[np.ndarray, ...]:
+    """Pairs of a query and a place, dealt into columns that have one per query."""
+    rounds: list[np.ndarray] = []
+    count: dict[int, int] = {}
+    for number, place in pairs:
+        at = count[number] = count.get(number, -1) + 1
+        if at == len(rounds):
+            rounds.append(np.full(total, -1, np.int32))
+        rounds[at][number] = place
+    return tuple(rounds)
+
+
+def passes(
+    screens: Screens,
+    asked: Asked,
+    point: np.ndarray,
+    query: np.ndarray,
+    features: Features | None = None,
+) -> np.ndarray:
+    """Which pairs of a point (its place among the readings) and a query satisfy the query's screen; bool[p].
+
+    With `features` the n-th pair is also one of the n-th feature. Filters come last and see what passed the rest.
+    """
+    keep = np.ones(len(point), bool)
+    if len(screens.ids):
+        keep &= _keyed(screens, asked, point, query)
+    if screens.meetings and len(point):
+        scale = asked.space.scale(asked.readings.y) if screens.metres.any() else None
+        for start in range(0, len(point), _MOST_PAIRS):
+            part = slice(start, start + _MOST_PAIRS)
+            for places in screens.meetings:
+                _meet(
+                    screens, asked, scale, places[query[part]], point[part], keep[part]
+                )
+    for places in screens.filtered:
+        held = np.flatnonzero(keep)
+        for number, at in _grouped(places[query[held]]):
+            of = held[at]
+            chosen = (
+                None
+                if features is None
+                else replace(features, feature=features.feature[of])
+            )
+            keep[of] = _let_through(screens.filters[number], asked, point[of], chosen)
+    return keep
+
+
+def objects_of(screens: Screens, objects: Interner) -> np.ndarray:
+    """The number of the object that each query is about, int64[q]: -1 for any, -2 for one that never reported."""
+    found = objects.places_of(screens.ids)
+    wanted: np.ndarray = np.append(np.where(found < 0, -2, found), -1)[screens.key]
+    return wanted
+
+
+def _keyed(
+    screens: Screens, asked: Asked, point: np.ndarray, query: np.ndarray
+) -> np.ndarray:
+    wanted = objects_of(screens, asked.objects)[query]
+    keep: np.ndarray = (wanted == -1) | (wanted == asked.readings.object[point])
+    return keep
+
+
+def _meet(
+    screens: Screens,
+    asked: Asked,
+    scale: tuple[np.ndarray, np.ndarray] | None,
+    place: np.ndarray,
+    point: np.ndarray,
+    keep: np.ndarray,
+) -> None:
+    """Takes out of `keep` the pairs whose box does not meet what it must, or meets what it must not."""
+    held = np.flatnonzero(keep & (place >= 0))
+    if not len(held):
+        return
+    if len(held) < len(keep):
+        place, point = place[held], point[held]
+    value = screens.value.take(place)
+    if scale is None:
+        half = value / 2, value / 2
+    else:
+        half = half_sides(
+            value,
+            screens.metres.take(place),
+            (scale[0].take(point), scale[1].take(point)),
+        )
+    boxes, x, y = (
+        screens.boxes.take(place, axis=1),
+        asked.readings.x.take(point),
+        asked.readings.y.take(point),
+    )
+    found = meets(boxes, half, x, y)
+    beyond = asked.space.reaching_across(x, half[0])
+    if len(beyond):
+        sides = half[0][beyond], half[1][beyond]
+        found[beyond] |= meets(
+            boxes.take(beyond, axis=1), sides, turned(x[beyond]), y[beyond]
+        )
+    keep[held] = found != screens.negative.take(place)
+
+
+def _grouped(numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """The numbers from 0 on that occur, each with its places."""
+    order = np.argsort(numbers, kind="stable")
+    order = order[int(np.count_nonzero(numbers < 0)) :]
+    starts = (
+        np.flatnonzero(np.r_[True, np.diff(numbers[order]) > 0])
+        if len(order)
+        else order
+    )
+    for start, end in zip(starts, [*starts[1:], len(order)], strict=False):
+        yield int(numbers[order[start]]), order[start:end]
+
+
+def _let_through(
+    one: Filtering, asked: Asked, point: np.ndarray, features: Features | None
+) -> np.ndarray:
+    """What a filter says of pairs; without features each fix is asked about once."""
+    if features is not None:
+        chosen = features
+
+        def of_pairs(rows: np.ndarray) -> np.ndarray:
+            of = replace(chosen, feature=chosen.feature[rows])
+            return FILTERS[one.name].filter_pairs(
+                _fixes(one, asked, point[rows]), of, one.text
+            )
+
+        return _judged(one, of_pairs, len(point))
+    points, at = np.unique(point, return_inverse=True)
+
+    def of_fixes(rows: np.ndarray) -> np.ndarray:
+        return FILTERS[one.name].filter_fixes(
+            _fixes(one, asked, points[rows]), one.text
+        )
+
+    return _judged(one, of_fixes, len(points))[at]
+
+
+def _judged(
+    one: Filtering, judge: Callable[[np.ndarray], np.ndarray], total: int
+) -> np.ndarray:
+    """What a filter says; a row for which it raises does not pass, and that is noted."""
+
+    def checked(rows: np.ndarray) -> np.ndarray:
+        found = np.asarray(judge(rows))
+        if found.dtype != np.bool_ or found.shape != rows.shape:
+            raise TypeError(
+                f"it gives {found.dtype}{list(found.shape)} for {len(rows)} rows, not a bool for each"
+            )
+        return found
+
+    raised: list[Exception] = []
+    passed = each_alone(checked, total, raised)
+    for error in raised[:1]:
+        value = "" if one.text is None else f" with {one.text!r}"
+        why = f"filter {one.name}{value} fails: {type(error).__name__}: {' '.join(str(error).split())}"
+        note(("filter", one.name, one.text or ""), why, error)
+    return passed
+
+
+def _fixes(one: Filtering, asked: Asked, point: np.ndarray) -> Fixes:
+    readings = asked.readings.take(point)
+    half_x, half_y = one.growth.half_sides(readings.y, space=asked.space)
+    return Fixes(
+        readings=readings,
+        ids=asked.objects.ids,
+        space=asked.space,
+        half_x=half_x,
+        half_y=half_y,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _alone(steps: Steps) -> Screens:
+    """The screens of one query, whose number is 0: ticks ask for the same ones again and again."""
+    return compile_screens(1, {0: steps}, {0: steps.meetings})
+
+
+def satisfied(steps: Steps, asked: Asked) -> np.ndarray:
+    """Which of the points satisfy the steps of one query without a join; bool[n]."""
+    total = len(asked.readings)
+    if len(steps.keys) > 1:
+        return np.zeros(total, bool)
+    return passes(_alone(steps), asked, np.arange(total), np.zeros(total, np.int64))

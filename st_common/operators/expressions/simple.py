@@ -1,0 +1,249 @@
+"""Conditions that say no more than where columns lie: `speed > 5 AND kind IN ('taxi', 'bus')` (SPEC P8, X13).
+
+They need no database: a range of numbers or a set of texts for each column that a condition names. Whatever else a
+condition may say is DuckDB's. It may be the rest of one that is simple by half: `kind = 'taxi' AND ABS(load - 3) > 9`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from st_common.operators.expressions.evaluation import constants
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<text>'(?:[^']|'')*')|(?P<name>[A-Za-z_]\w*)"
+    r'|"(?P<quoted>[^"]+)"|(?P<sign><=|>=|=|<|>|[-+*/(),]))'
+)
+_SIGNS = {"=", "<", ">", "<=", ">="}
+_TURNED = {"=": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_WORDS = {"AND", "IN", "BETWEEN"}
+_PART = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[A-Za-z_]\w*|[()]")
+_OPENING, _CLOSING = {"(", "CASE"}, {")", "END"}
+_MOST_DIGITS = 15  # a decimal number of so many is read as a double without a doubt
+
+Token = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """What is asked of a column: one of `texts`, or a number of a range, whose ends are constants, "" for none.
+
+    `open_low`, `open_high`: the end is not of the range.
+    """
+
+    column: str
+    texts: tuple[str, ...] = ()
+    low: str = ""
+    high: str = ""
+    open_low: bool = False
+    open_high: bool = False
+
+
+class _OtherError(Exception):
+    """The condition is not a simple one."""
+
+
+@lru_cache(maxsize=1 << 17)
+def atoms_of(condition: str) -> tuple[Atom, ...]:
+    """What a condition asks, all of it; nothing when it is not a simple one."""
+    try:
+        parser = _Parser(_tokens(condition))
+        atoms = parser.conjunction()
+        parser.end()
+    except _OtherError:
+        return ()
+    return tuple(atoms)
+
+
+@lru_cache(maxsize=1 << 17)
+def parts_of(condition: str) -> tuple[tuple[Atom, ...], str]:
+    """What a condition asks of columns, and the rest, which must hold as well: "" of a simple one."""
+    whole = atoms_of(condition)
+    if whole:
+        return whole, ""
+    atoms, rest = list[Atom](), list[str]()
+    for part in _conjuncts(condition):
+        found = atoms_of(part)
+        atoms += found
+        rest += [] if found else [part]
+    return tuple(atoms), " AND ".join(rest)
+
+
+def _conjuncts(condition: str) -> list[str]:
+    """What a condition joins by AND outside of parentheses and CASE; the whole where OR stands there."""
+    cuts, depth, is_between = [0], 0, False
+    for match in _PART.finditer(condition):
+        word = match[0].upper()
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth == 0 and word == "OR":
+            return [condition]
+        if depth == 0 and word == "AND" and not is_between:
+            cuts += match.span()
+        if depth == 0 and word in ("AND", "BETWEEN"):
+            is_between = word == "BETWEEN"
+    ends = [*cuts, len(condition)]
+    return [
+        condition[start:end].strip()
+        for start, end in zip(ends[::2], ends[1::2], strict=True)
+    ]
+
+
+_values: dict[str, float | None] = {}
+_MOST_VALUES = 1 << 18
+
+
+def values_of(texts: Sequence[str]) -> dict[str, float | None]:
+    """The value of each constant as a double, as DuckDB says; None for one that is not a finite number."""
+    if len(_values) > _MOST_VALUES:
+        _values.clear()
+    new = [text for text in dict.fromkeys(texts) if text not in _values]
+    plain = {text: float(text) for text in new if _is_plain(text)}
+    rest = [text for text in new if text not in plain]
+    _values.update(plain)
+    _values.update(zip(rest, constants(rest), strict=True))
+    return {text: _values[text] for text in texts}
+
+
+def is_whole(constant: str) -> bool:
+    """Whether a constant is written as a whole number; "" is none."""
+    return not constant or constant.removeprefix("-").isdecimal()
+
+
+def _is_plain(text: str) -> bool:
+    digits = text.removeprefix("-").replace(".", "", 1)
+    return digits.isdecimal() and len(digits) <= _MOST_DIGITS
+
+
+def _tokens(condition: str) -> list[Token]:
+    found, at = list[Token](), 0
+    text = condition.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise _OtherError
+        kind, value = match.lastgroup, match[match.lastgroup]
+        if kind == "name" and value.upper() in _WORDS:
+            kind, value = "word", value.upper()
+        found.append(("name" if kind == "quoted" else kind, value))
+        at = match.end()
+    return found
+
+
+class _Parser:
+    """Reads a conjunction of atoms."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens, self._at = [*tokens, ("end", "")], 0
+
+    def conjunction(self) -> list[Atom]:
+        found = self._item()
+        while self._next == ("word", "AND"):
+            self._at += 1
+            found += self._item()
+        return found
+
+    def end(self) -> None:
+        if self._next[0] != "end":
+            raise _OtherError
+
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._at]
+
+    def _take(self, *wanted: Token) -> Token:
+        token = self._next
+        if wanted and token not in wanted:
+            raise _OtherError
+        self._at += 1
+        return token
+
+    def _item(self) -> list[Atom]:
+        start = self._at
+        if self._next == ("sign", "("):
+            try:
+                return self._in_parentheses()
+            except _OtherError:
+                self._at = start
+        if self._next[0] == "name":
+            return [self._of_column(self._take()[1])]
+        low = self._constant()
+        sign = self._sign()
+        kind, name = self._take()
+        if kind != "name":
+            raise _OtherError
+        return [_compared(name, _TURNED[sign], low)]
+
+    def _in_parentheses(self) -> list[Atom]:
+        self._take(("sign", "("))
+        found = self.conjunction()
+        self._take(("sign", ")"))
+        if self._next not in (("word", "AND"), ("sign", ")"), ("end", "")):
+            raise _OtherError
+        return found
+
+    def _sign(self) -> str:
+        kind, sign = self._take()
+        if kind != "sign" or sign not in _SIGNS:
+            raise _OtherError
+        return sign
+
+    def _of_column(self, name: str) -> Atom:
+        if self._next == ("word", "BETWEEN"):
+            self._at += 1
+            low = self._constant()
+            self._take(("word", "AND"))
+            return Atom(column=name, low=low, high=self._constant())
+        if self._next == ("word", "IN"):
+            self._at += 1
+            return Atom(column=name, texts=self._texts())
+        sign = self._sign()
+        if self._next[0] == "text" and sign == "=":
+            return Atom(column=name, texts=(_unquoted(self._take()[1]),))
+        return _compared(name, sign, self._constant())
+
+    def _texts(self) -> tuple[str, ...]:
+        self._take(("sign", "("))
+        found = []
+        while True:
+            kind, text = self._take()
+            if kind != "text":
+                raise _OtherError
+            found.append(_unquoted(text))
+            if self._take(("sign", ","), ("sign", ")"))[1] == ")":
+                return tuple(found)
+
+    def _constant(self) -> str:
+        """A number, or what is made of numbers alone, as it is written."""
+        start, depth = self._at, 0
+        while True:
+            kind, value = self._next
+            if kind == "sign" and value in "+-*/":
+                pass
+            elif (kind, value) == ("sign", "("):
+                depth += 1
+            elif (kind, value) == ("sign", ")") and depth:
+                depth -= 1
+            elif kind != "number":
+                break
+            self._at += 1
+        parts = [value for _, value in self._tokens[start : self._at]]
+        if not parts or depth:
+            raise _OtherError
+        return (
+            parts[0] + parts[1]
+            if len(parts) == 2 and parts[0] == "-"
+            else " ".join(parts)
+        )
+
+
+def _compared(name: str, sign: str, constant: str) -> Atom:
+    if sign == "=":
+        return Atom(column=name, low=constant, high=constant)
+    if sign[0] == "<":
+        return Atom(column=name, high=constant, open_high=sign == "<")
+    return Atom(column=name, low=constant, open_low=sign == ">")
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1].replace("''", "'")

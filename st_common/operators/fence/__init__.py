@@ -1,0 +1,1 @@
+"""Fences: who enters, exits, crosses and dwells, with hysteresis."""

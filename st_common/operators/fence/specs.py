@@ -1,0 +1,160 @@
+"""Fences of a shard, compiled: where they are, and what each of them wants to be told (SPEC X3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import shapely
+
+from st_common.geometry.areas import prepared
+from st_common.geometry.borders import Areas, Circles
+from st_common.geometry.space import Space
+from st_common.operators.fence.machine import Rules
+from st_common.operators.matching.query_set import QuerySet, compile_queries
+from st_common.operators.state.registered import Registered
+from st_common.query.fence import EVENTS, Fence
+from st_common.query.plan import LayerJoin, Plan
+from st_common.query.region import Area, Box, Circle
+
+Border = Areas | Circles
+FOREVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceSet:
+    """Fences by their place in `numbers`, the numbers of their queries (ascending).
+
+    `place` has the place of each query of the stream, -1 for what is no fence. `regions` finds what fixes lie in,
+    `wider` what they lie near to, of circles and features. `borders` are shapes by type with the places of theirs.
+    `rules` are the machines' of each fence, `hysteresis_m`, `dwell_us` (`FOREVER` without) and `max_gap_us` (likewise)
+    its other numbers; `wants` (bool[events, fences]) says which events it tells, `has_answer` whether they have signs.
+    """
+
+    numbers: np.ndarray
+    place: np.ndarray
+    regions: QuerySet
+    wider: QuerySet
+    borders: tuple[tuple[np.ndarray, Border], ...]
+    rules: Rules
+    hysteresis_m: np.ndarray
+    dwell_us: np.ndarray
+    max_gap_us: np.ndarray
+    wants: np.ndarray
+    has_answer: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def wanting(self, event: str) -> np.ndarray:
+        """Which fences tell of an event; bool[fences]."""
+        which: np.ndarray = self.wants[EVENTS.index(event)]
+        return which
+
+
+def compile_fences(
+    queries: Sequence[Registered],
+    which: Sequence[int],
+    *,
+    space: Space,
+    below: frozenset[int] = frozenset(),
+) -> FenceSet:
+    """The fences among the queries with the numbers `which`, compiled; `below` as of `compile_queries`."""
+    numbers = [n for n in which if queries[n].plan.fence is not None]
+    fences = [fence for n in numbers if (fence := queries[n].plan.fence) is not None]
+    place = np.full(len(queries), -1)
+    place[numbers] = np.arange(len(numbers))
+    return FenceSet(
+        numbers=np.array(numbers, np.int64),
+        place=place,
+        regions=compile_queries(queries, numbers, space=space, below=below),
+        wider=_wider(queries, numbers, space=space),
+        borders=_borders([queries[n].plan for n in numbers], space=space),
+        rules=_rules(fences),
+        hysteresis_m=np.array([fence.hysteresis_m for fence in fences], float),
+        dwell_us=_microseconds([fence.dwell_s for fence in fences]),
+        max_gap_us=_microseconds([fence.max_gap_s for fence in fences]),
+        wants=np.array(
+            [[event in fence.events for fence in fences] for event in EVENTS], bool
+        ).reshape(len(EVENTS), len(fences)),
+        has_answer=np.array([fence.has_answer for fence in fences], bool),
+    )
+
+
+def _rules(fences: Sequence[Fence]) -> Rules:
+    enters = [fence.enter_after for fence in fences]
+    exits = [fence.exit_after for fence in fences]
+    return Rules(
+        enter_fixes=np.array([after.fixes for after in enters], np.int64),
+        enter_us=_microseconds([after.seconds for after in enters]),
+        exit_fixes=np.array([after.fixes for after in exits], np.int64),
+        exit_us=_microseconds([after.seconds for after in exits]),
+    )
+
+
+def _microseconds(seconds: Sequence[float | None]) -> np.ndarray:
+    """Whole microseconds, `FOREVER` for None."""
+    return np.array(
+        [FOREVER if each is None else round(each * 1e6) for each in seconds], np.int64
+    )
+
+
+def _wider(
+    queries: Sequence[Registered], numbers: Sequence[int], *, space: Space
+) -> QuerySet:
+    """Circles and features, grown by the hysteresis of their fences."""
+    widened = list(queries)
+    grown = []
+    for number in numbers:
+        plan = _grown(queries[number].plan)
+        if plan is not None:
+            widened[number] = replace(queries[number], plan=plan)
+            grown.append(number)
+    return compile_queries(widened, grown, space=space)
+
+
+def _grown(plan: Plan) -> Plan | None:
+    """The plan of what is near to a circle or to features; None where polygons or nothing are asked for."""
+    by_m = plan.fence.hysteresis_m if plan.fence else 0.0
+    if by_m == 0:
+        return None
+    if plan.join is not None:
+        return replace(plan, join=_near(plan.join, by_m))
+    if isinstance(plan.inside, Circle):
+        radius_m = plan.inside.radius_m + by_m
+        return replace(plan, inside=replace(plan.inside, radius_m=radius_m))
+    return None
+
+
+def _near(join: LayerJoin, by_m: float) -> LayerJoin:
+    return replace(join, predicate="dwithin", distance_m=join.distance_m + by_m)
+
+
+def _borders(
+    plans: Sequence[Plan], *, space: Space
+) -> tuple[tuple[np.ndarray, Border], ...]:
+    """The shapes of fences around a region, by type, with their places."""
+    alone = [n for n, plan in enumerate(plans) if plan.join is None]
+    circles = [n for n in alone if isinstance(plans[n].inside, Circle)]
+    areas = [n for n in alone if isinstance(plans[n].inside, Box | Area)]
+    found: list[tuple[np.ndarray, Border]] = []
+    if circles:
+        x, y, radius_m = (
+            np.array([getattr(plans[n].inside, name) for n in circles], float)
+            for name in ("x", "y", "radius_m")
+        )
+        borders = Circles(x, y, radius_m, space=space)
+        found.append((np.array(circles), borders))
+    if areas:
+        shapes = np.array([_shape(plans[n].inside) for n in areas], object)
+        found.append((np.array(areas), Areas(shapes, space=space)))
+    return tuple(found)
+
+
+def _shape(region: object) -> shapely.Geometry:
+    if isinstance(region, Box):
+        return shapely.box(region.minx, region.miny, region.maxx, region.maxy)
+    if isinstance(region, Area):
+        (area,) = prepared([region.wkt])
+        return cast("shapely.Geometry", area)
+    raise TypeError(f"a fence around {region!r} is not known")

@@ -1,0 +1,161 @@
+"""What becomes of fences when queries start or stop, or see another version of a layer (SPEC X3, X4)."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.aggregate.relational import At
+from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique, without
+from st_common.operators.expressions import readings
+from st_common.operators.fence.judging import areas_near
+from st_common.operators.fence.specs import FenceSet
+from st_common.operators.fence.telling import Told, rows_of
+from st_common.operators.fence.visits import Visits
+from st_common.operators.matching.match import match
+from st_common.operators.matching.query_set import QuerySet
+from st_common.operators.state.component import Change
+from st_common.operators.state.fixes import ALIVE, NEVER
+from st_common.operators.state.registered import Queries
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA
+from st_common.operators.turn.points import points_of
+from st_common.operators.turn.swapping import Swap
+from st_common.operators.turn.turn import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwappedFences:
+    """The rows of changes, what becomes of the visits, and how many left and came."""
+
+    changes: pa.Table = field(default_factory=SHARD_SCHEMA.empty_table)
+    visits: Change[Visits] = field(default_factory=lambda: Change(added=Visits()))
+    leaves: int = 0
+    enters: int = 0
+
+
+def swap_fences(
+    state: State, turn: Turn, change: Swap, own: np.ndarray | None, at: At
+) -> SwappedFences:
+    """The part of a swap about fences.
+
+    Fences that stop end their visits. Objects whose last fix lies in a region that is new are in from now on. With
+    another version of a layer those that are in and no longer near to anything leave, and visits that go on are kept.
+    """
+    visits, known = state.memories[Visits], turn.known.of(FenceSet)
+    if not len(visits) and not len(known):
+        return SwappedFences()
+    stops = _mine(visits, turn, change.before)
+    alive = state.fixes.status == ALIVE
+    alive = np.flatnonzero(alive if own is None else alive & own)
+    inside = _inside(state, turn, alive, known.regions)
+    gone = visits.key[stops & visits.is_in]
+    if change.keeps:
+        gone = without(gone, _still_near(state, turn, alive, gone, inside))
+        stops = is_in(visits.key, gone)
+        inside = without(inside, visits.key[visits.is_in])
+    told = _together_told(state, turn, change, gone, inside, at)
+    return SwappedFences(
+        changes=rows_of(told, turn, state.fixes),
+        visits=Change(
+            removed=visits.key[stops & ~is_in(visits.key, inside)],
+            added=_begun(inside, at.tick),
+        ),
+        leaves=len(gone),
+        enters=len(inside),
+    )
+
+
+def _mine(visits: Visits, turn: Turn, queries: np.ndarray) -> np.ndarray:
+    """Which visits are of some queries; bool[visits]."""
+    is_mine = np.zeros(len(turn.queries), bool)
+    is_mine[queries] = True
+    return np.asarray(is_mine[turn.numbering.targets.query[visits.target]])
+
+
+def _inside(
+    state: State, turn: Turn, objects: np.ndarray, queries: QuerySet
+) -> np.ndarray:
+    """Sorted keys `object << 32 | target` of the last fixes of objects in the regions of queries."""
+    if queries.empty:
+        return objects[:0]
+    points = points_of(
+        queries,
+        readings.of_objects(state.fixes, objects),
+        turn.objects,
+        space=turn.settings.space,
+    )
+    hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    return unique(packed(objects[hits.point], hits.target))
+
+
+def _still_near(
+    state: State,
+    turn: Turn,
+    alive: np.ndarray,
+    keys: np.ndarray,
+    inside: np.ndarray,
+) -> np.ndarray:
+    """Those of the keys (sorted) of objects that are in a region, or so near to it that they have not left it."""
+    grown = _inside(state, turn, alive, turn.known.of(FenceSet).wider)
+    objects = keys >> SHIFT
+    areas = areas_near(
+        turn, keys & MASK, state.fixes.x[objects], state.fixes.y[objects]
+    )
+    # Regions of their own do not change with a layer: whoever is near to one stays near to it.
+    return np.asarray(keys[is_in(keys, inside) | is_in(keys, grown) | areas])
+
+
+def _begun(keys: np.ndarray, now_us: int) -> Visits:
+    count = len(keys)
+    return Visits(
+        key=keys,
+        since=np.full(count, now_us),
+        dwelt=np.zeros(count, np.int8),
+        against=np.zeros(count, np.int64),
+        against_since=np.full(count, NEVER),
+    )
+
+
+def _together_told(
+    state: State,
+    turn: Turn,
+    change: Swap,
+    gone: np.ndarray,
+    came: np.ndarray,
+    at: At,
+) -> Told:
+    """Lines for those that leave and come: with signs where a fence has an answer; else INSIDE where that is told."""
+    keys = np.concatenate([gone, came])
+    query = turn.numbering.targets.query[keys & MASK]
+    has_answer, tells_inside = _flags(change.queries, query)
+    comes = np.arange(len(keys)) >= len(gone)
+    keep = has_answer | (comes & tells_inside)
+    visits = state.memories[Visits]
+    since = visits.since[np.searchsorted(visits.key, gone)]
+    lasted = np.concatenate([(at.tick - since) / 1e6, np.full(len(came), np.nan)])
+    cause = np.where(comes, CAUSE[change.plus], CAUSE[change.minus])
+    kept = keys[keep]
+    return Told(
+        position=at.rows(query[keep]),
+        event_ts=np.full(len(kept), at.tick),
+        rank=np.ones(len(kept), np.int8),
+        object=kept >> SHIFT,
+        target=kept & MASK,
+        sign=np.where(has_answer, np.where(comes, 1, -1), 0)[keep],
+        cause=cause[keep],
+        value=lasted[keep],
+        reading=kept >> SHIFT,
+    )
+
+
+def _flags(queries: Queries, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of some queries that are fences: whether they have an answer, and whether they tell of INSIDE; bool[n] each."""
+    has_answer = np.zeros(len(queries), bool)
+    tells_inside = np.zeros(len(queries), bool)
+    for number in np.unique(numbers).tolist():
+        fence = queries[number].plan.fence
+        if fence is not None:
+            has_answer[number] = fence.has_answer
+            tells_inside[number] = "inside" in fence.events
+    return has_answer[numbers], tells_inside[numbers]

@@ -1,0 +1,189 @@
+"""Rows of changes about fences: ENTER is +, EXIT is -, all other events have the sign 0 (SPEC X3, docs/adr/0024)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.aggregate.telling import names_of
+from st_common.operators.arrays.keys import MASK, SHIFT
+from st_common.operators.events.timeline import EXPIRED, FIX
+from st_common.operators.expressions import readings
+from st_common.operators.expressions.fields import fields_of
+from st_common.operators.expressions.readings import Readings
+from st_common.operators.fence.dwelling import Dwells
+from st_common.operators.fence.judging import Judged
+from st_common.operators.fence.specs import FenceSet
+from st_common.operators.state.fixes import LastFixes
+from st_common.operators.turn.changes import CAUSE, TICK_RANK, change_rows
+from st_common.operators.turn.turn import Turn
+
+_EXIT = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])  # by kind of event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Lines to be told: of which object and target, when and why, and the reading that they show.
+
+    `reading` is the place of an event, or behind all events the number of an object: its last fix from before the run.
+    """
+
+    position: np.ndarray
+    event_ts: np.ndarray
+    rank: np.ndarray
+    object: np.ndarray
+    target: np.ndarray
+    sign: np.ndarray
+    cause: np.ndarray
+    value: np.ndarray
+    reading: np.ndarray
+
+
+def tell_fences(judged: Judged, turn: Turn, fixes: LastFixes) -> pa.Table:
+    """The rows of changes of a run at fences; `fixes` are the last ones before it."""
+    told = _together(
+        [
+            *_crossings(judged, turn),
+            _stays(judged, turn, "inside", judged.ran.was_in & judged.ran.is_in),
+            _stays(judged, turn, "outside", ~(judged.ran.was_in | judged.ran.is_in)),
+            _rows(judged, turn, judged.crosses, "cross", sign=0),
+            _dwells(judged.dwells, turn),
+        ]
+    )
+    return rows_of(told, turn, fixes)
+
+
+def _crossings(judged: Judged, turn: Turn) -> list[Told]:
+    """Those that enter and exit: with signs where both are told, else those that are asked for."""
+    fences, ran = turn.known.of(FenceSet), judged.ran
+    fence = fences.place[turn.numbering.targets.query[judged.target]]
+    signs = fences.has_answer[fence]
+    enters = np.flatnonzero(ran.enters & fences.wanting("enter")[fence])
+    exits = np.flatnonzero(ran.exits & fences.wanting("exit")[fence])
+    entered = _rows(judged, turn, enters, "enter", sign=signs[enters].astype(int))
+    exited = _rows(judged, turn, exits, "leave", sign=-signs[exits].astype(int))
+    ends = turn.events.ts[judged.event[exits]]
+    kind = turn.events.kind[judged.event[exits]]
+    return [
+        entered,
+        replace(exited, cause=_EXIT[kind], value=(ends - ran.since[exits]) / 1e6),
+    ]
+
+
+def _stays(judged: Judged, turn: Turn, event: str, stays: np.ndarray) -> Told:
+    """Further fixes of those that are in, or out, where that is asked for."""
+    fences = turn.known.of(FenceSet)
+    fence = fences.place[turn.numbering.targets.query[judged.target]]
+    is_fix = turn.events.kind[judged.event] == FIX
+    rows = np.flatnonzero(stays & is_fix & fences.wanting(event)[fence])
+    return _rows(judged, turn, rows, event, sign=0)
+
+
+def _rows(
+    judged: Judged, turn: Turn, rows: np.ndarray, cause: str, *, sign: int | np.ndarray
+) -> Told:
+    events, event = turn.events, judged.event[rows]
+    return Told(
+        position=events.position[event],
+        event_ts=events.ts[event],
+        rank=(events.kind[event] != EXPIRED).astype(np.int8),
+        object=events.object[event],
+        target=judged.target[rows],
+        sign=np.broadcast_to(sign, len(rows)),
+        cause=np.full(len(rows), CAUSE[cause]),
+        value=np.full(len(rows), np.nan),
+        reading=event,
+    )
+
+
+def _dwells(dwells: Dwells, turn: Turn) -> Told:
+    """Visits that have lasted long enough: they show the last fix that was known by then."""
+    target, objects = dwells.key & MASK, dwells.key >> SHIFT
+    fences = turn.known.of(FenceSet)
+    fence = fences.place[turn.numbering.targets.query[target]]
+    return Told(
+        position=dwells.position,
+        event_ts=dwells.ts,
+        rank=np.full(len(target), TICK_RANK),
+        object=objects,
+        target=target,
+        sign=np.zeros(len(target), np.int64),
+        cause=np.full(len(target), CAUSE["dwell"]),
+        value=fences.dwell_us[fence] / 1e6,
+        reading=_last_known(dwells, turn),
+    )
+
+
+def _last_known(dwells: Dwells, turn: Turn) -> np.ndarray:
+    """The last event of each object that the log has by the row at which it dwells, else its fix from before."""
+    events, objects = turn.events, dwells.key >> SHIFT
+    start = np.searchsorted(events.object, objects)
+    end = np.searchsorted(events.object, objects, side="right")
+    # Events are sorted by object and order of effect, which is that of their rows and times.
+    asked = np.stack([objects, dwells.position, dwells.ts])
+    have = np.stack([events.object, events.position, events.ts])
+    before = _count_not_above(have, asked)
+    at = np.minimum(before, end) - 1
+    return np.where(at >= start, at, len(events) + objects)
+
+
+def _count_not_above(have: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """How many columns of `have` (sorted) are not above each column of `asked`, compared row after row."""
+    both = np.concatenate([have, asked], axis=1)
+    is_asked = np.arange(both.shape[1]) >= have.shape[1]
+    order = np.lexsort((is_asked, *both[::-1]))
+    counts = np.cumsum(~is_asked[order])
+    found = np.empty(asked.shape[1], np.int64)
+    mine = order[is_asked[order]] - have.shape[1]
+    found[mine] = counts[is_asked[order]]
+    return found
+
+
+def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
+    """Rows of changes of some lines; fences show where the object was."""
+    query = turn.numbering.targets.query[told.target]
+    shown, reading = _readings(told.reading, turn, fixes)
+    fields = fields_of(
+        turn.queries,
+        turn.objects,
+        query=query,
+        reading=reading,
+        wanted=turn.known.selecting[query],
+        readings=shown,
+        space=turn.settings.space,
+    )
+    return change_rows(
+        names_of(turn),
+        position=told.position,
+        event_ts=told.event_ts,
+        fix_ts=shown.ts[reading],
+        rank=told.rank,
+        objects=told.object,
+        target=told.target,
+        sign=told.sign,
+        cause=told.cause,
+        value=told.value,
+        fields=fields,
+    )
+
+
+def _readings(
+    reading: np.ndarray, turn: Turn, fixes: LastFixes
+) -> tuple[Readings, np.ndarray]:
+    """The readings of events followed by those of objects from before the run; and which of them each line shows."""
+    count = len(turn.events)
+    old = np.unique(reading[reading >= count])
+    both = readings.joined(turn.readings, readings.of_objects(fixes, old - count))
+    at = count + np.searchsorted(old, reading)
+    return both, np.where(reading < count, reading, at)
+
+
+def _together(parts: Sequence[Told]) -> Told:
+    names = Told.__dataclass_fields__
+    return Told(
+        **{
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in names
+        }
+    )

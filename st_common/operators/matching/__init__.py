@@ -1,0 +1,1 @@
+"""Which queries a point satisfies: all regions that stand still, and layers, at once."""

@@ -1,0 +1,148 @@
+"""Layers as a step sees them: one that cannot be read matches nothing, and that is noted (SPEC S3)."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.errors import LayerError
+from st_common.geometry.borders import Segments
+from st_common.geometry.enlarged import POINT, Growth
+from st_common.operators.expressions.failures import each_alone, note
+from st_common.operators.matching.layer import Layer, LayerOf, Tags
+
+_Pairs = tuple[np.ndarray, np.ndarray]
+_Rows = np.ndarray | slice
+_ALL = slice(None)
+
+
+def guarded(layer_of: LayerOf) -> LayerOf:
+    """The same layers; what raises `LayerError` in them is noted and matches nothing. Other errors go through."""
+
+    def found(name: str, version: int) -> Layer:
+        try:
+            return _Guarded(layer_of(name, version), name, version)
+        except LayerError as error:
+            _note(name, version, error)
+            return _Nothing()
+
+    return found
+
+
+def _note(name: str, version: int, error: LayerError) -> None:
+    note(
+        ("layer", name, str(version)),
+        f"version {version} of layer {name} cannot be read: {error.message}",
+        error,
+    )
+
+
+class _Guarded:
+    """A layer whose parts are read when they are asked for: a point that needs an unreadable one meets nothing."""
+
+    __slots__ = ("_layer", "_name", "_version", "fids")
+
+    def __init__(self, layer: Layer, name: str, version: int) -> None:
+        self._layer, self._name, self._version, self.fids = (
+            layer,
+            name,
+            version,
+            layer.fids,
+        )
+
+    def match(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+        within: bool = False,
+        growth: Growth = POINT,
+    ) -> _Pairs:
+        return self._asked(
+            lambda rows: self._layer.match(
+                x[rows],
+                y[rows],
+                distance_m=distance_m,
+                kinds=kinds,
+                tags=tags,
+                within=within,
+                growth=growth,
+            ),
+            len(x),
+        )
+
+    def keyed(
+        self,
+        values: pa.Array,
+        column: str,
+        *,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+    ) -> _Pairs:
+        return self._asked(
+            lambda rows: self._layer.keyed(
+                values if isinstance(rows, slice) else values.take(pa.array(rows)),
+                column,
+                kinds=kinds,
+                tags=tags,
+            ),
+            len(values),
+        )
+
+    def crossed(
+        self, ways: Segments, *, kinds: tuple[str, ...] = (), tags: Tags = ()
+    ) -> _Pairs:
+        return self._asked(
+            lambda rows: self._layer.crossed(ways.take(rows), kinds=kinds, tags=tags),
+            len(ways),
+        )
+
+    def values(self, column: str) -> pa.Array:
+        try:
+            return self._layer.values(column)
+        except LayerError as error:
+            _note(self._name, self._version, error)
+            return pa.nulls(len(self.fids), pa.string())
+
+    def _asked(self, ask: Callable[[_Rows], _Pairs], total: int) -> _Pairs:
+        """The pairs for all points at once; when that fails those of each point that can be asked about alone."""
+        try:
+            return ask(_ALL)
+        except LayerError as error:
+            _note(self._name, self._version, error)
+        found: list[_Pairs] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+
+        def kept(rows: np.ndarray) -> np.ndarray:
+            point, feature = ask(rows)
+            found.append((rows[point], feature))
+            return np.ones(len(rows), bool)
+
+        raised: list[Exception] = []
+        each_alone(kept, total, raised)
+        for each in raised:
+            if not isinstance(each, LayerError):
+                raise each
+        point, feature = (np.concatenate([part[i] for part in found]) for i in range(2))
+        order = np.lexsort((feature, point))
+        return point[order], feature[order]
+
+
+class _Nothing:
+    """A layer without features."""
+
+    fids = np.empty(0, object)
+
+    def match(self, *_asked: object, **_options: object) -> _Pairs:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def keyed(self, *_asked: object, **_options: object) -> _Pairs:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def crossed(self, *_asked: object, **_options: object) -> _Pairs:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def values(self, _column: str) -> pa.Array:
+        return pa.nulls(0, pa.string())

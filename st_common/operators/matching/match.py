@@ -1,0 +1,273 @@
+"""Which queries a point satisfies: all queries that stand still at once, as array joins (SPEC P8)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.geometry.grid import blocks, ranges
+from st_common.operators.expressions.conditions import Truth
+from st_common.operators.expressions.filters.protocol import Features
+from st_common.operators.expressions.index import found
+from st_common.operators.expressions.screens import Asked, objects_of, passes
+from st_common.operators.matching.layer import Layer, LayerOf
+from st_common.operators.matching.query_set import Indexes, JoinGroup, QuerySet
+from st_common.operators.state.numbering import Numbering
+from st_common.operators.state.targets import NO_PARTNER
+
+Pairs = tuple[np.ndarray, np.ndarray]  # points, queries
+Triples = tuple[np.ndarray, np.ndarray, np.ndarray]  # points, queries, partners
+
+_MOST_PAIRS = 1 << 22  # of points and queries that look everywhere, tested together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """Points with what else decides: the `truth` of conditions, `keys` of joins on a key, by expression.
+
+    `asked` are the readings that they are of, for screens. `truth` is None where there are no conditions.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    truth: Truth | None
+    keys: dict[str, pa.Array]
+    asked: Asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hits:
+    """Pairs of a point (its place) and a target.
+
+    `probed` points were looked up in an index or a layer, `matched` pairs came out of that, before the predicates.
+    """
+
+    point: np.ndarray
+    target: np.ndarray
+    probed: int
+    matched: int
+
+
+def match(
+    queries: QuerySet,
+    points: Points,
+    *,
+    layer_of: LayerOf,
+    numbering: Numbering,
+    first: int = 0,
+) -> Hits:
+    """All pairs of a point and what it satisfies. Points with NaN satisfy nothing; borders are closed.
+
+    `first` is the number of the first query of the set.
+    """
+    found: list[Triples] = []
+    probed = 0
+    for unit in queries.units:
+        chosen = np.flatnonzero(
+            ~np.isnan(points.x)
+            & (
+                points.truth.of(unit.below)
+                if points.truth and unit.below >= 0
+                else True
+            )
+        )
+        probed += len(chosen)
+        found += _unit(unit, queries, points, chosen, layer_of, numbering)
+    point, number, partner = (_concat([part[i] for part in found]) for i in range(3))
+    matched = len(point)
+    if points.truth is not None and matched:
+        true = points.truth.pairs(queries.predicate[number], point)
+        point, number, partner = point[true], number[true], partner[true]
+    return Hits(
+        point=point,
+        target=numbering.targets_of(number + first, partner),
+        probed=probed,
+        matched=matched,
+    )
+
+
+def _concat(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _unit(
+    unit: Indexes,
+    queries: QuerySet,
+    points: Points,
+    chosen: np.ndarray,
+    layer_of: LayerOf,
+    numbering: Numbering,
+) -> list[Triples]:
+    whole = len(chosen) == len(points.x)
+    x, y = (points.x, points.y) if whole else (points.x[chosen], points.y[chosen])
+    out = []
+    for numbers, index in unit.parts:
+        point, row = index.probe(x, y)
+        out.append(
+            _screened(queries, points, point if whole else chosen[point], numbers[row])
+        )
+    if len(unit.everywhere):
+        out += _everywhere(unit, queries, points, chosen)
+    alone = [(point, query, np.full(len(point), NO_PARTNER)) for point, query in out]
+    return alone + [
+        _join(
+            group,
+            queries,
+            points,
+            chosen,
+            layer_of(group.join.layer, group.version),
+            numbering,
+        )
+        for group in unit.joins
+    ]
+
+
+def _screened(
+    queries: QuerySet, points: Points, point: np.ndarray, query: np.ndarray
+) -> Pairs:
+    if queries.screens.empty or not len(point):
+        return point, query
+    keep = passes(queries.screens, points.asked, point, query)
+    return point[keep], query[keep]
+
+
+def _everywhere(
+    unit: Indexes, queries: QuerySet, points: Points, chosen: np.ndarray
+) -> list[Pairs]:
+    """Queries without a region: found by their conditions, about one object each, or about all, piece by piece."""
+    numbers, out = unit.everywhere, list[Pairs]()
+    if unit.conditions is not None and points.truth is not None:
+        is_found = points.truth.found[queries.predicate]
+        point, query = found(unit.conditions, points.truth, chosen)
+        keep = is_found[query]
+        out.append(_screened(queries, points, point[keep], query[keep]))
+        by_condition = unit.conditions.queries
+        numbers = np.setdiff1d(numbers, by_condition[is_found[by_condition]])
+    wanted = np.full(len(numbers), -1)
+    if len(queries.screens.ids):
+        wanted = objects_of(queries.screens, points.asked.objects)[numbers]
+        order = np.argsort(wanted, kind="stable")
+        objects, wanted = points.asked.readings.object[chosen], wanted[order]
+        start = np.searchsorted(wanted, objects, side="left")
+        count = np.searchsorted(wanted, objects, side="right") - start
+        out.append(
+            _screened(
+                queries,
+                points,
+                np.repeat(chosen, count),
+                numbers[order[ranges(start, count)]],
+            )
+        )
+        numbers = numbers[order]
+    return out + _of_anyone(numbers[wanted == -1], queries, points, chosen)
+
+
+def _of_anyone(
+    free: np.ndarray, queries: QuerySet, points: Points, chosen: np.ndarray
+) -> list[Pairs]:
+    """Queries about all objects: found by what the database says of all points where that costs less than pairs."""
+    out = list[Pairs]()
+    predicate = queries.predicate[free]
+    asks_points = points.truth is not None and points.truth.may_ask_points(
+        predicate, len(chosen)
+    )
+    for piece in (
+        blocks(np.full(len(chosen), len(free)), _MOST_PAIRS) if len(free) else ()
+    ):
+        some = chosen[piece]
+        if asks_points and points.truth is not None:
+            point, at = points.truth.at_points(predicate, some)
+            query = free[at]
+        else:
+            point, query = np.tile(some, len(free)), np.repeat(free, len(some))
+        out.append(_screened(queries, points, point, query))
+    return out
+
+
+def _join(
+    group: JoinGroup,
+    queries: QuerySet,
+    points: Points,
+    chosen: np.ndarray,
+    layer: Layer,
+    numbering: Numbering,
+) -> Triples:
+    met = _met(group, points, chosen, layer)
+    near = np.unique(met[0])
+    found = [
+        (np.tile(near, len(group.everywhere)), np.repeat(group.everywhere, len(near)))
+    ]
+    for numbers, index in group.parts:
+        point, row = index.probe(points.x[near], points.y[near])
+        found.append((near[point], numbers[row]))
+    point, query = (_concat([part[i] for part in found]) for i in range(2))
+    return _with_features(met, queries, points, layer, numbering, point, query)
+
+
+def join_pairs(
+    group: JoinGroup,
+    queries: QuerySet,
+    points: Points,
+    layer: Layer,
+    numbering: Numbering,
+    pairs: Pairs,
+) -> Triples:
+    """Pairs of a point and a query of the group, each with the features that the point joins."""
+    met = _met(group, points, np.unique(pairs[0]), layer)
+    return _with_features(met, queries, points, layer, numbering, *pairs)
+
+
+def _with_features(  # noqa: PLR0917 - the parts of one join
+    met: Pairs,
+    queries: QuerySet,
+    points: Points,
+    layer: Layer,
+    numbering: Numbering,
+    point: np.ndarray,
+    query: np.ndarray,
+) -> Triples:
+    near, features = met
+    start = np.searchsorted(near, point)
+    count = np.searchsorted(near, point, side="right") - start
+    feature, point, query = (
+        features[ranges(start, count)],
+        np.repeat(point, count),
+        np.repeat(query, count),
+    )
+    if not queries.screens.empty and len(point):
+        keep = passes(
+            queries.screens,
+            points.asked,
+            point,
+            query,
+            Features(layer=layer, feature=feature),
+        )
+        point, query, feature = point[keep], query[keep], feature[keep]
+    used, at = np.unique(feature, return_inverse=True)
+    return (
+        point,
+        query,
+        numbering.partners_of(pa.array(layer.fids[used], pa.string()))[at],
+    )
+
+
+def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> Pairs:
+    """Pairs of a point and a feature that the join asks for, sorted by point."""
+    join = group.join
+    if join.predicate == "equals":
+        keys = points.keys[join.left or ""].take(pa.array(chosen))
+        point, feature = layer.keyed(
+            keys, join.right or "fid", kinds=join.kinds, tags=join.tags
+        )
+    else:
+        point, feature = layer.match(
+            points.x[chosen],
+            points.y[chosen],
+            kinds=join.kinds,
+            tags=join.tags,
+            growth=group.growth,
+            distance_m=join.distance_m if join.predicate == "dwithin" else None,
+            within=join.predicate == "within",
+        )
+    order = np.argsort(point, kind="stable")
+    return chosen[point[order]], feature[order]

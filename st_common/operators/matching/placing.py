@@ -1,0 +1,158 @@
+"""Where the spatial operator stands: below or above the selection, by what the fixes suggest (SPEC G10).
+
+Both orders give the same changes, so that an order may be chosen anew at any run. Where it is, and how many points are
+looked up, depends on how the log is cut into runs; what is told does not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from st_common.geometry.space import Space
+from st_common.operators.expressions import evaluation as expressions
+from st_common.operators.expressions import readings
+from st_common.operators.matching.region_index import index_of
+from st_common.operators.state.fixes import ALIVE, LastFixes
+from st_common.operators.state.intern import Interner
+from st_common.operators.state.registered import Queries
+from st_common.query.order import choose
+
+_SAMPLE = 2_000
+_MOST_PREDICATES = 256  # to estimate more costs longer than it can save
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What shares can be estimated on: the last fixes, and the fixes of a run with the reading before each.
+
+    `objects` are all that are known then.
+    """
+
+    fixes: LastFixes
+    objects: Interner
+    run: readings.Readings | None = None
+    run_fixes: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def sample(self) -> readings.Readings:
+        """Some readings: of the last fixes, or of those of the run where that has more."""
+        alive = np.flatnonzero(self.fixes.status == ALIVE)
+        if self.run is not None and len(self.run_fixes) > len(alive):
+            return self.run.take(_some(self.run_fixes))
+        return readings.of_objects(self.fixes, _some(alive))
+
+
+def _some(index: np.ndarray) -> np.ndarray:
+    return index[:: max(1, -(-len(index) // _SAMPLE))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """How many readings of a sample satisfy a query's selection, how many lie in its region, by share (0 to 1)."""
+
+    where: float
+    space: float
+    readings: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """Which queries have their selection first: those that say so (`fixed`), and those of `open` where it is cheaper.
+
+    `shares` are those by which the latter were chosen, by number, and `readings` on how many they were estimated.
+    """
+
+    fixed: frozenset[int]
+    open: tuple[int, ...]
+    shares: dict[int, Shares] = field(default_factory=dict)
+    readings: int = 0
+
+    @property
+    def below(self) -> frozenset[int]:
+        """The numbers of the queries whose selection stands below the spatial operator."""
+        chosen = {
+            n
+            for n, of in self.shares.items()
+            if choose(of.where, of.space) == "select_first"
+        }
+        return self.fixed | chosen
+
+
+def placed(
+    queries: Queries, numbers: list[int], source: Source, *, space: Space
+) -> Placed:
+    """The order of operators of the queries `numbers`; without a reading the spatial operator comes first."""
+    fixed = frozenset(
+        n
+        for n in numbers
+        if queries[n].plan.where and queries[n].plan.order == "select_first"
+    )
+    undecided = [
+        n
+        for n in numbers
+        if queries[n].plan.where
+        and queries[n].plan.order == "auto"
+        and queries[n].plan.inside is not None
+        and queries[n].plan.join is None
+    ]
+    if len({queries[n].plan.where for n in undecided}) > _MOST_PREDICATES:
+        undecided = []
+    return placed_anew(
+        queries,
+        Placed(fixed=fixed, open=tuple(undecided)),
+        source,
+        space=space,
+    )
+
+
+def placed_anew(
+    queries: Queries, before: Placed, source: Source, *, space: Space
+) -> Placed:
+    """The same choice, made on what is known now; without a reading it stays as it was."""
+    sample = source.sample() if before.open else None
+    if sample is None or not len(sample):
+        return before
+    shares = _shares(queries, before.open, sample, source.objects, space=space)
+    return replace(before, shares=shares, readings=len(sample))
+
+
+def _shares(
+    queries: Queries,
+    numbers: Sequence[int],
+    sample: readings.Readings,
+    objects: Interner,
+    *,
+    space: Space,
+) -> dict[int, Shares]:
+    texts = list(dict.fromkeys(queries[n].plan.where or "" for n in numbers))
+    masks = expressions.masks(texts, sample.table(objects.ids, space=space))
+    where = dict(zip(texts, masks.mean(axis=1).tolist(), strict=True))
+    inside = _shares_inside(queries, numbers, sample, space=space)
+    return {
+        n: Shares(
+            where=where[queries[n].plan.where or ""],
+            space=inside[n],
+            readings=len(sample),
+        )
+        for n in numbers
+    }
+
+
+def _shares_inside(
+    queries: Queries,
+    numbers: Sequence[int],
+    sample: readings.Readings,
+    *,
+    space: Space,
+) -> dict[int, float]:
+    """The share of the sample that lies in each query's region."""
+    kinds: dict[type, list[int]] = {}
+    for number in numbers:
+        kinds.setdefault(type(queries[number].plan.inside), []).append(number)
+    shares: dict[int, float] = {}
+    for of in kinds.values():
+        index = index_of([queries[n].plan.inside for n in of], space=space)
+        _, row = index.probe(sample.x, sample.y)
+        counts = np.bincount(row, minlength=len(of)) / len(sample)
+        shares |= dict(zip(of, counts.tolist(), strict=True))
+    return shares

@@ -1,0 +1,243 @@
+"""Queries compiled for matching: those that look alike share an index, a join with a layer, a condition (SPEC P8).
+
+```
+    query set
+      unit: selection below            one for each predicate that decides first, one for all other queries
+        parts      boxes | circles | areas     an index for each type of region
+        joins      by layer and predicate      the same parts below each
+        everywhere                             without a region: found by conditions, or looked at one by one
+```
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.geometry.enlarged import POINT, Growth
+from st_common.geometry.space import Space
+from st_common.operators.expressions.comparing import Steps, looked_at, steps_of
+from st_common.operators.expressions.conditions import Conditions, compile_conditions
+from st_common.operators.expressions.index import ConditionIndex, index_conditions
+from st_common.operators.expressions.screens import Screens, compile_screens
+from st_common.operators.matching.region_index import Index, has_index, index_of
+from st_common.operators.state.registered import Registered
+from st_common.query.plan import LayerJoin, Region
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinGroup:
+    """Queries that join with one version of a layer in the same way: in indexes where they have a region.
+
+    `everywhere` has those without one. `growth` is that of the boxes that must meet a feature.
+    """
+
+    join: LayerJoin
+    version: int
+    growth: Growth
+    everywhere: np.ndarray
+    parts: tuple[tuple[np.ndarray, Index], ...]
+
+    @property
+    def queries(self) -> np.ndarray:
+        """The numbers of all the queries."""
+        return np.concatenate(
+            [self.everywhere, *(numbers for numbers, _ in self.parts)]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexes:
+    """Queries of one place in the plan, in indexes by what they look at; `everywhere` has those without a region.
+
+    `below` is the predicate that decides before the spatial operator which points come to it, -1 for none. Those of
+    `everywhere` that are found by their conditions are in `conditions`.
+    """
+
+    below: int
+    everywhere: np.ndarray
+    parts: tuple[tuple[np.ndarray, Index], ...]
+    joins: tuple[JoinGroup, ...]
+    conditions: ConditionIndex | None
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of all the queries."""
+        return np.concatenate(
+            [
+                self.everywhere,
+                *(n for n, _ in self.parts),
+                *(group.queries for group in self.joins),
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySet:
+    """Queries compiled for matching: `predicate` int32 per query of the stream, its place in `conditions` or -1.
+
+    `screens` test what indexes and layers find.
+    """
+
+    units: tuple[Indexes, ...]
+    screens: Screens
+    conditions: Conditions
+    predicate: np.ndarray
+    keys: tuple[str, ...]
+    space: Space
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing can match."""
+        return not self.units
+
+
+def compile_queries(
+    queries: Sequence[Registered],
+    which: Sequence[int],
+    *,
+    space: Space,
+    below: frozenset[int] = frozenset(),
+) -> QuerySet:
+    """The queries with the numbers `which`, compiled; those in `below` have the selection below the spatial operator.
+
+    Queries whose region moves are compiled as if they looked everywhere: their kind does the rest.
+    """
+    predicates = tuple(
+        dict.fromkeys(
+            queries[n].plan.where or "" for n in which if queries[n].plan.where
+        )
+    )
+    numbered = {text: number for number, text in enumerate(predicates)}
+    predicate = np.full(len(queries), -1, np.int32)
+    by_unit: dict[int, list[int]] = {}
+    for number in which:
+        where = queries[number].plan.where
+        if where:
+            predicate[number] = numbered[where]
+        by_unit.setdefault(
+            int(predicate[number]) if number in below else -1, []
+        ).append(number)
+    joins = (queries[n].plan.join for n in which)
+    steps = {
+        n: steps_of(plan)
+        for n in which
+        if (plan := queries[n].plan).transforms or plan.compare is not None
+    }
+    looked = {n: looked_at(queries[n].plan, of, space=space) for n, of in steps.items()}
+    views = _Views(
+        queries=queries,
+        steps=steps,
+        regions={n: region for n, (region, _) in looked.items()},
+        space=space,
+    )
+    screens = compile_screens(
+        len(queries), steps, {n: left for n, (_, left) in looked.items()}
+    )
+    conditions = compile_conditions(predicates)
+    found_by = np.where(screens.key < 0, predicate, -1)
+    return QuerySet(
+        units=tuple(
+            _indexes(unit, views, numbers, conditions, found_by)
+            for unit, numbers in by_unit.items()
+        ),
+        screens=screens,
+        conditions=conditions,
+        predicate=predicate,
+        space=space,
+        keys=tuple(
+            dict.fromkeys(
+                join.left
+                for join in joins
+                if join is not None and join.left is not None
+            )
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Views:
+    """Queries as indexes see them; `steps` and `regions` of those that have steps, by number."""
+
+    queries: Sequence[Registered]
+    steps: dict[int, Steps]
+    regions: dict[int, Region | None]
+    space: Space
+
+    def region(self, number: int) -> Region | None:
+        return (
+            self.regions[number]
+            if number in self.regions
+            else self.queries[number].plan.inside
+        )
+
+    def growth(self, number: int) -> Growth:
+        return self.steps[number].growth if number in self.steps else POINT
+
+
+def _indexes(
+    below: int,
+    views: _Views,
+    numbers: list[int],
+    conditions: Conditions,
+    found_by: np.ndarray,
+) -> Indexes:
+    kinds: dict[type, list[int]] = {}
+    groups: dict[tuple[LayerJoin, int, Growth], list[int]] = {}
+    for number in numbers:
+        join, version = (
+            views.queries[number].plan.join,
+            views.queries[number].layer_version,
+        )
+        if join is None:
+            kinds.setdefault(type(views.region(number)), []).append(number)
+        elif version is not None:
+            groups.setdefault((join, version, views.growth(number)), []).append(number)
+    everywhere = _without_index(kinds)
+    return Indexes(
+        below=below,
+        parts=_parts(kinds, views),
+        everywhere=everywhere,
+        conditions=None
+        if below >= 0
+        else index_conditions(conditions, everywhere, found_by[everywhere]),
+        joins=tuple(
+            _join_group(join, version, growth, views, of)
+            for (join, version, growth), of in groups.items()
+        ),
+    )
+
+
+def _join_group(
+    join: LayerJoin, version: int, growth: Growth, views: _Views, numbers: list[int]
+) -> JoinGroup:
+    kinds: dict[type, list[int]] = {}
+    for number in numbers:
+        kinds.setdefault(type(views.region(number)), []).append(number)
+    return JoinGroup(
+        join=join,
+        version=version,
+        growth=growth,
+        everywhere=_without_index(kinds),
+        parts=_parts(kinds, views),
+    )
+
+
+def _parts(
+    kinds: dict[type, list[int]], views: _Views
+) -> tuple[tuple[np.ndarray, Index], ...]:
+    """The numbers of queries whose regions have an index, by type of region, with it."""
+    return tuple(
+        (
+            np.array(of, np.int64),
+            index_of([views.region(n) for n in of], space=views.space),
+        )
+        for kind, of in kinds.items()
+        if has_index(kind)
+    )
+
+
+def _without_index(kinds: dict[type, list[int]]) -> np.ndarray:
+    return np.array(
+        [n for kind, of in kinds.items() if not has_index(kind) for n in of], np.int64
+    )

@@ -1,0 +1,62 @@
+"""Which objects are in regions that go with an object, for all queries that join or pair them (SPEC G4, P8)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.operators.matching.match import Points
+from st_common.operators.pairs.specs import Moving
+from st_common.operators.skeleton.kinds import KINDS
+from st_common.operators.skeleton.world import Criteria, Kind, World
+from st_common.operators.turn.present import Present
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """Pairs of a query (its number) and an object in its region, never its focal one; and the queries that `moved`."""
+
+    query: np.ndarray
+    object: np.ndarray
+    moved: np.ndarray
+
+
+def inside(
+    moving: Moving, fixes: Present, world: World, few: np.ndarray, changed: np.ndarray
+) -> Inside:
+    """Who is inside: of all living objects where the region moved, of the `few` living ones where it did not."""
+    none = np.empty(0, np.int64)
+    query, objects, moved = [none], [none], [none]
+    alive = np.flatnonzero(world.alive) if moving.kinds else few
+    for name, queries in moving.kinds.items():
+        table = fixes.lookups.table(queries)
+        goes = queries.moved(fixes.lookups.focals(queries), changed)
+        moved.append(queries.numbers[goes])
+        for rows, who in ((np.flatnonzero(goes), alive), (np.flatnonzero(~goes), few)):
+            if len(rows) and len(who):
+                criteria = KINDS[name].update_criteria(world, table, rows)
+                row, found = _members(KINDS[name], world, criteria, who)
+                query.append(queries.numbers[rows[row]])
+                objects.append(found)
+    return Inside(
+        query=np.concatenate(query),
+        object=np.concatenate(objects),
+        moved=np.concatenate(moved),
+    )
+
+
+def _members(
+    kind: Kind, world: World, criteria: Criteria, who: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    row, found = kind.in_cache_area(world, criteria, who, 0.0)
+    keep = kind.satisfy(world, criteria, row, found)
+    return row[keep], found[keep]
+
+
+def selected(
+    moving: Moving, points: Points, point: np.ndarray, query: np.ndarray
+) -> np.ndarray:
+    """Which pairs of a point and a query satisfy the query's selection; bool[n]."""
+    queries = moving.screened
+    if points.truth is None:
+        return np.ones(len(query), bool)
+    return points.truth.pairs(queries.predicate[query], point)

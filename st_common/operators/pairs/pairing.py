@@ -1,0 +1,236 @@
+"""Pairs of objects of one stream: near each other, or with the same key (SPEC G9, B9).
+
+All queries at once: who comes first in a pair is a list of queries and objects, and so are the pairs. Only pairs that a
+changed object takes part in are looked for, and all of those queries whose region moved.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.geometry.circles import points_in_circles
+from st_common.geometry.grid import ranges
+from st_common.operators.expressions.screens import passes
+from st_common.operators.matching.match import match
+from st_common.operators.pairs.moving_regions import Inside, inside, selected
+from st_common.operators.pairs.specs import PairSpecs
+from st_common.operators.skeleton.scope import Scope
+from st_common.operators.skeleton.world import World
+from st_common.operators.state.targets import NO_PARTNER
+from st_common.operators.turn.course import Course
+from st_common.operators.turn.points import points_at
+from st_common.operators.turn.present import Present
+from st_common.operators.turn.turn import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Firsts:
+    """Pairs of a query and the object that comes first; `anyone`: its partner may be anyone, not only a changed one."""
+
+    query: np.ndarray
+    object: np.ndarray
+    anyone: np.ndarray
+
+
+def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
+    """Decides the pairs that a changed object takes part in; how many pairs were tested.
+
+    A shard decides those whose first object is its own, so every pair has one owner; pairs that are counted all lie in
+    the query's shard.
+    """
+    specs = turn.known.of(PairSpecs)
+    codes = [codes_of(keys, fixes, world) for keys in specs.keys]
+    changed = np.flatnonzero(world.alive & scope.changed)
+    few = np.union1d(changed, _near_changed(turn, world, codes, changed))
+    within = inside(specs.moving, fixes, world, few, scope.changed)
+    firsts = _firsts(scope, turn, fixes, few, within)
+    alive = np.flatnonzero(world.alive)
+    found = [
+        _partners(turn, world, codes, firsts, which, among)
+        for which, among in ((firsts.anyone, alive), (~firsts.anyone, changed))
+    ]
+    query, one, other = (np.concatenate([part[n] for part in found]) for n in range(3))
+    _decide(scope, turn, fixes, within.moved)
+    partner = fixes.lookups.partners(other)
+    scope.found(turn.numbering.targets_of(query, partner), one)
+    return sum(part[3] for part in found)
+
+
+def _firsts(
+    scope: Scope, turn: Turn, fixes: Present, few: np.ndarray, within: Inside
+) -> _Firsts:
+    """Who may come first: the living objects that satisfy `where` and `inside`, of this shard alone if it is spread."""
+    specs, settings = turn.known.of(PairSpecs), turn.settings
+    query, objects = (
+        _screened(turn, fixes, within)
+        if len(within.query)
+        else (within.query, within.object)
+    )
+    if not specs.still.empty and len(few):
+        points = points_at(specs.still, fixes, few, turn.objects, space=settings.space)
+        hits = match(
+            specs.still, points, layer_of=turn.layer_of, numbering=turn.numbering
+        )
+        query = np.append(query, turn.numbering.targets.query[hits.target])
+        objects = np.append(objects, few[hits.point])
+    if settings.shards > 1:
+        own = (
+            turn.objects.hashes[objects] % np.uint64(settings.shards) == settings.shard
+        )
+        keep = own | ~specs.spread[query]
+        query, objects = query[keep], objects[keep]
+    has_moved = np.zeros(len(turn.queries), bool)
+    has_moved[within.moved] = True
+    return _Firsts(
+        query=query, object=objects, anyone=scope.changed[objects] | has_moved[query]
+    )
+
+
+def _screened(
+    turn: Turn, fixes: Present, within: Inside
+) -> tuple[np.ndarray, np.ndarray]:
+    """What is inside regions that move, as far as it satisfies what else its query asks."""
+    moving = turn.known.of(PairSpecs).moving
+    who, at = np.unique(within.object, return_inverse=True)
+    points = points_at(
+        moving.screened, fixes, who, turn.objects, space=turn.settings.space
+    )
+    keep = selected(moving, points, at, within.query)
+    if not moving.screened.screens.empty:
+        keep[keep] = passes(
+            moving.screened.screens, points.asked, at[keep], within.query[keep]
+        )
+    return within.query[keep], within.object[keep]
+
+
+def _near_changed(
+    turn: Turn, world: World, codes: list[np.ndarray], changed: np.ndarray
+) -> np.ndarray:
+    """The living objects that may have a changed one as their partner."""
+    specs, alive = turn.known.of(PairSpecs), np.flatnonzero(world.alive)
+    if not len(changed):
+        return changed
+    near = [changed]
+    if not np.isnan(specs.most_m):
+        radius = np.full(len(changed), specs.most_m * world.space.growth)
+        places = world.x[changed], world.y[changed], radius
+        _, at = points_in_circles(
+            *places, world.x[alive], world.y[alive], space=world.space
+        )
+        near.append(alive[at])
+    by_key = specs.key[specs.numbers[np.isnan(specs.distance_m[specs.numbers])]]
+    near += [
+        alive[np.isin(codes[key][alive], codes[key][changed])]
+        for key in np.unique(by_key).tolist()
+        if key >= 0
+    ]
+    return np.unique(np.concatenate(near))
+
+
+def codes_of(
+    keys: tuple[str, ...], fixes: Present | Course, world: World
+) -> np.ndarray:
+    """A number for every combination of keys among the living objects, -1 where a key is null; int64[n]."""
+    alive = np.flatnonzero(world.alive)
+    code, is_null = np.zeros(len(alive), np.int64), np.zeros(len(alive), bool)
+    for number, text in enumerate(keys):
+        values, names = fixes.values.texts(text, fixes.place[alive])
+        is_null |= values < 0
+        code = code * (len(names) + 1) + values
+        if number:
+            _, code = np.unique(code, return_inverse=True)
+    codes = np.full(len(world.x), -1)
+    codes[alive] = np.where(is_null, -1, code)
+    return codes
+
+
+Found = tuple[np.ndarray, np.ndarray, np.ndarray, int]
+
+
+def _partners(
+    turn: Turn,
+    world: World,
+    codes: list[np.ndarray],
+    firsts: _Firsts,
+    which: np.ndarray,
+    among: np.ndarray,
+) -> Found:
+    """Queries, first objects and their partners among some objects; and how many were tested."""
+    specs = turn.known.of(PairSpecs)
+    query, one = firsts.query[which], firsts.object[which]
+    if not len(query):
+        return query, query, query, 0
+    far = specs.distance_m[query]
+    parts = [(query[:0], query[:0])]
+    by_distance = np.flatnonzero(~np.isnan(far))
+    row, other = _near(world, one[by_distance], far[by_distance], among)
+    parts.append((by_distance[row], other))
+    by_key = np.flatnonzero(np.isnan(far))
+    for key in np.unique(specs.key[query[by_key]]).tolist():
+        mine = by_key[specs.key[query[by_key]] == key]
+        row, other = _alike(codes[key], one[mine], among)
+        parts.append((mine[row], other))
+    row, other = (np.concatenate([part[n] for part in parts]) for n in range(2))
+    keep = one[row] != other
+    for key, code in enumerate(codes):
+        mine = specs.key[query[row]] == key
+        keep &= ~mine | ((code[one[row]] == code[other]) & (code[other] >= 0))
+    row = row[keep]
+    return query[row], one[row], other[keep], len(keep)
+
+
+def _near(
+    world: World, one: np.ndarray, far: np.ndarray, among: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places of first objects, and objects within their distance. What many queries ask alike is looked for once."""
+    order = np.lexsort((far, one))
+    circle = np.cumsum(
+        np.r_[
+            False,
+            (one[order][1:] != one[order][:-1]) | (far[order][1:] != far[order][:-1]),
+        ]
+    )
+    first = (
+        order[np.flatnonzero(np.r_[True, circle[1:] != circle[:-1]])]
+        if len(order)
+        else order
+    )
+    found, at = points_in_circles(
+        world.x[one[first]],
+        world.y[one[first]],
+        far[first],
+        world.x[among],
+        world.y[among],
+        space=world.space,
+    )
+    start = np.searchsorted(found, circle)
+    count = np.searchsorted(found, circle, side="right") - start
+    return np.repeat(order, count), among[at[ranges(start, count)]]
+
+
+def _alike(
+    codes: np.ndarray, one: np.ndarray, among: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places of first objects, and objects with the same code."""
+    ordered = among[np.argsort(codes[among], kind="stable")]
+    start = np.searchsorted(codes[ordered], codes[one], side="left")
+    count = np.searchsorted(codes[ordered], codes[one], side="right") - start
+    count[codes[one] < 0] = 0
+    return np.repeat(np.arange(len(one)), count), ordered[ranges(start, count)]
+
+
+def _decide(scope: Scope, turn: Turn, fixes: Present, moved: np.ndarray) -> None:
+    """Says what is decided anew: all of queries that moved, and all pairs that a changed object takes part in."""
+    targets = turn.numbering.targets
+    is_mine, has_moved = (
+        np.zeros(len(turn.queries), bool),
+        np.zeros(len(turn.queries), bool),
+    )
+    is_mine[turn.known.of(PairSpecs).numbers], has_moved[moved] = True, True
+    mine = np.flatnonzero(is_mine[targets.query] & (targets.partner != NO_PARTNER))
+    scope.by_object(mine)
+    objects = fixes.lookups.objects_of_partners()[
+        targets.partner[mine]
+    ]  # -1: the name of a group above the pairs
+    with_changed = (objects >= 0) & np.append(scope.changed, False)[objects]
+    scope.whole(mine[with_changed | has_moved[targets.query[mine]]])

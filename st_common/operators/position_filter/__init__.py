@@ -1,0 +1,1 @@
+"""Fixes that are filtered before any operator sees them."""

@@ -1,0 +1,287 @@
+"""How the queries of a shard are dealt out to operators and compiled, and what of that is kept (SPEC P8)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.fence.specs import FenceSet, compile_fences
+from st_common.operators.matching.placing import Placed, Source, placed, placed_anew
+from st_common.operators.matching.query_set import QuerySet, compile_queries
+from st_common.operators.pairs.specs import (
+    MovingJoins,
+    PairSpecs,
+    compile_moving_joins,
+    compile_pairs,
+)
+from st_common.operators.skeleton.kind_queries import KindQueries, kind_queries
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.state.intern import hashes_of
+from st_common.operators.state.registered import Queries
+from st_common.operators.state.settings import Settings
+from st_common.operators.travelled.specs import (
+    FrameSpecs,
+    compile_frames,
+    is_restricted,
+    who_counts,
+)
+from st_common.operators.turn.compiled import Compiled
+from st_common.operators.turn.flags import Flags, flags_of
+from st_common.query.neighbours import GroupNearest, Nearest
+from st_common.query.plan import Plan
+from st_common.query.region import MovingBox, MovingCircle
+
+_PAIRS = "pairs"
+_STILL = "still"
+
+_HOLDS = 64
+"""For how many fixes an order of operators holds, for each reading that it was estimated on."""
+_HOLDS_MOST = 1 << 17
+_KEPT = 8
+
+
+def kind_of(plan: Plan) -> str | None:
+    """The kind of the skeleton that judges a plan, or `pairs`; None where it stands still and has no neighbours."""
+    if plan.pairs is not None or (
+        plan.join is not None and isinstance(plan.inside, MovingBox | MovingCircle)
+    ):
+        return _PAIRS
+    if plan.neighbours is not None:
+        if isinstance(plan.neighbours, Nearest):
+            return "nearest"
+        return "group" if isinstance(plan.neighbours, GroupNearest) else "reverse"
+    if isinstance(plan.inside, MovingBox):
+        return "moving_box"
+    return "moving_circle" if isinstance(plan.inside, MovingCircle) else None
+
+
+def owners(queries: Queries, shards: int) -> np.ndarray:
+    """The shard that owns each query, int64: by its name, so that every number of shards deals them out evenly."""
+    if shards == 1 or not queries:
+        return np.zeros(len(queries), np.int64)
+    hashes = hashes_of(pa.array([q.name for q in queries], pa.string()))
+    return (hashes % np.uint64(shards)).astype(np.int64)
+
+
+def is_spread(plan: Plan) -> bool:
+    """Whether a plan that is judged at ticks is judged by every shard for its own objects: pairs that nobody counts.
+
+    A query that tells everything again when one of its members changed needs them all in one place (SPEC W6: RSTREAM).
+    """
+    return plan.pairs is not None and plan.aggregate is None and plan.emit != "rstream"
+
+
+@dataclass(slots=True)
+class _Entry:
+    """Compiled queries that were looked up lately; their order of operators `holds` so long, for `fixes` more."""
+
+    queries: Queries
+    settings: Settings
+    known: Compiled
+    holds: int = 0
+    fixes: int = 0
+
+    def renew(self) -> None:
+        """Lets the order hold again, longer than before."""
+        estimated_on = _HOLDS * self.known.order.readings
+        self.holds = min(max(estimated_on, 2 * self.holds), _HOLDS_MOST)
+        self.fixes = self.holds
+
+
+_seen: list[_Entry] = []
+
+
+def compiled(queries: Queries, settings: Settings, source: Source) -> Compiled:
+    """The live ones of the queries, compiled; kept for the tuples seen last, for a batch rarely changes them.
+
+    Tuples are told apart by identity: comparing ten thousand plans would cost more than a small batch. The fixes of
+    `source` only suggest which operator comes first. That is looked at again after 64 fixes for each reading that it
+    was estimated on, later and later: soon where little was known, as of a query that was there before all fixes.
+    """
+    entry = _seen_entry(queries, settings)
+    if entry is None:
+        entry = _Entry(queries, settings, compile_shard(queries, settings, source))
+        _seen.insert(0, entry)
+        del _seen[_KEPT:]
+        entry.renew()
+    elif entry.known.order.open and entry.fixes <= 0 and len(source.run_fixes):
+        entry.known = _placed_anew(entry, source)
+        entry.renew()
+    entry.fixes -= len(source.run_fixes)
+    return entry.known
+
+
+def order_now(queries: Queries, settings: Settings) -> Placed | None:
+    """The order of operators in which queries that were compiled lately run now; None for others."""
+    entry = _seen_entry(queries, settings)
+    return None if entry is None else entry.known.order
+
+
+def _seen_entry(queries: Queries, settings: Settings) -> _Entry | None:
+    for entry in _seen:
+        if entry.queries is queries and entry.settings == settings:
+            return entry
+    return None
+
+
+def _placed_anew(entry: _Entry, source: Source) -> Compiled:
+    """The same queries with the order of operators that these fixes suggest; caches at ticks go by the same kinds."""
+    known, settings = entry.known, entry.settings
+    order = placed_anew(entry.queries, known.order, source, space=settings.space)
+    if order.below == known.order.below:
+        return replace(known, order=order)
+    new = compile_shard(entry.queries, settings, source)
+    kept: dict[type, Any] = {
+        kind: known.specs[kind] for kind in (PairSpecs, MovingJoins)
+    }
+    return replace(
+        new,
+        kinds=known.kinds,
+        following=known.following,
+        specs={**new.specs, **kept},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Dealt:
+    """The numbers of queries, by what judges them; those with a frame that asks who counts are also among the others.
+
+    `kinds` are those of the skeleton, `paired` join objects with objects, `joining` a layer below a region that moves.
+    """
+
+    fixwise: list[int]
+    fences: list[int]
+    ticking: list[int]
+    windows: list[int]
+    frames: list[int]
+    still: list[int]
+    kinds: dict[str, list[int]]
+    paired: list[int]
+    joining: list[int]
+
+    @property
+    def matched(self) -> list[int]:
+        """Those whose regions stand still."""
+        return [*self.fixwise, *self.still, *self.windows, *self.fences]
+
+
+def compile_shard(
+    queries: Queries,
+    settings: Settings,
+    source: Source,
+    only: Iterable[int] | None = None,
+) -> Compiled:
+    """The live ones of the queries (of those in `only`), compiled for one shard."""
+    numbers = range(len(queries)) if only is None else sorted(only)
+    live = [n for n in numbers if queries[n].live]
+    mine = _owned(queries, settings)
+    flags = flags_of(queries)
+    dealt = _dealt(queries, live, mine, flags)
+    below = _below_frames(queries, dealt.frames)
+    space = settings.space
+    order = placed(below, dealt.matched, source, space=space)
+    frames = compile_frames(queries, dealt.frames, space=space)
+    holds_by_object = np.zeros(len(queries), bool)
+    holds_by_object[frames.numbers[frames.by_object]] = True
+
+    def matching(of: list[int]) -> QuerySet:
+        return compile_queries(below, of, space=space, below=order.below)
+
+    fences = compile_fences(below, dealt.fences, space=space, below=order.below)
+    return Compiled(
+        fixwise=matching(dealt.fixwise),
+        still=matching(dealt.still),
+        windows=matching(dealt.windows),
+        kinds=_of_kinds(below, dealt.kinds, settings),
+        following=_following(below, [*dealt.paired, *dealt.joining], settings),
+        specs={
+            FenceSet: fences,
+            FrameSpecs: frames,
+            PairSpecs: _pairs(below, dealt.paired, settings),
+            MovingJoins: compile_moving_joins(below, dealt.joining, space=space),
+        },
+        early=_early(queries, dealt.ticking, mine),
+        has_ticks=bool(dealt.ticking),
+        mine=mine,
+        holds_by_object=holds_by_object,
+        order=order,
+        **{field.name: getattr(flags, field.name) for field in fields(Flags)},
+    )
+
+
+def _dealt(queries: Queries, live: list[int], mine: np.ndarray, flags: Flags) -> _Dealt:
+    """Who judges each of the queries `live`; those at ticks that other shards judge are left out."""
+    at_ticks = flags.ticking.tolist()
+    plans = {number: queries[number].plan for number in live}
+    ticking = [n for n in live if at_ticks[n] and (mine[n] or is_spread(plans[n]))]
+    frames = [n for n in ticking if plans[n].frame is not None]
+    below = _below_frames(queries, frames)
+    kinds: dict[str, list[int]] = {}
+    for number in ticking:
+        if plans[number].window is None and _has_members(plans[number]):
+            kind = kind_of(below[number].plan) or _STILL
+            kinds.setdefault(kind, []).append(number)
+    still, joined = kinds.pop(_STILL, []), kinds.pop(_PAIRS, [])
+    fixwise = [n for n in live if not at_ticks[n]]
+    return _Dealt(
+        fixwise=[n for n in fixwise if plans[n].fence is None],
+        fences=[n for n in live if plans[n].fence is not None],
+        ticking=ticking,
+        windows=[n for n in ticking if plans[n].window is not None],
+        frames=frames,
+        still=still,
+        kinds=kinds,
+        paired=[n for n in joined if below[n].plan.pairs is not None],
+        joining=[n for n in joined if below[n].plan.pairs is None],
+    )
+
+
+def _of_kinds(
+    queries: Queries, kinds: dict[str, list[int]], settings: Settings
+) -> dict[str, KindQueries]:
+    return {
+        name: kind_queries(queries, numbers, space=settings.space)
+        for name, numbers in kinds.items()
+    }
+
+
+def _following(queries: Queries, numbers: list[int], settings: Settings) -> KindQueries:
+    """Those that go with an object."""
+    following = [n for n in sorted(numbers) if queries[n].plan.focals]
+    return kind_queries(queries, following, space=settings.space)
+
+
+def _pairs(queries: Queries, numbers: list[int], settings: Settings) -> PairSpecs:
+    spread = [n for n in numbers if is_spread(queries[n].plan)]
+    return compile_pairs(queries, numbers, spread=spread, space=settings.space)
+
+
+def _early(queries: Queries, ticking: list[int], mine: np.ndarray) -> np.ndarray:
+    """Own queries at ticks that were there before the stream had a time."""
+    return np.array(
+        [n for n in ticking if mine[n] and queries[n].since == NEVER], np.int64
+    )
+
+
+def _has_members(plan: Plan) -> bool:
+    """Whether a plan has an answer of its last fixes; a frame over all objects has none."""
+    return plan.frame is None or is_restricted(plan)
+
+
+def _below_frames(queries: Queries, frames: list[int]) -> Queries:
+    """The queries, in place of those with a frame what says which objects count in it."""
+    if not frames:
+        return queries
+    mine = frozenset(frames)
+    return tuple(
+        replace(q, plan=who_counts(q.plan)) if n in mine else q
+        for n, q in enumerate(queries)
+    )
+
+
+def _owned(queries: Queries, settings: Settings) -> np.ndarray:
+    """Which queries this shard owns."""
+    owned: np.ndarray = owners(queries, settings.shards) == settings.shard
+    return owned

@@ -1,0 +1,272 @@
+"""Control rows: queries that come, change and go, and layers that are loaded anew (SPEC X4)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, repeat
+
+import numpy as np
+
+from st_common.controls.reading import Kind, chosen
+from st_common.controls.rectangles import Rectangles
+from st_common.controls.rows import (
+    Clock,
+    ControlRow,
+    Drop,
+    End,
+    Export,
+    Fail,
+    LayerVersion,
+    Reading,
+    Register,
+    Registration,
+    Replace,
+)
+from st_common.errors import LogError
+from st_common.operators.events.agenda import Final
+from st_common.operators.events.timeline import Rows
+from st_common.operators.matching.layer import LayerOf
+from st_common.operators.runtime.evaluate import Counters, Outcome, Run, evaluate
+from st_common.operators.runtime.swap import swap
+from st_common.operators.state.delta import Delta
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.state.registered import Registered
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import SHARD_SCHEMA
+from st_common.operators.turn.swapping import Swap
+from st_common.position import position_of
+from st_common.query.control import plan_of, plans_of
+from st_common.query.lengths import in_coordinates
+from st_common.query.plan import Plan
+from st_common.uncollected import uncollected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Control rows of one kind that stand one behind the other; `position` int64[n] says where each is in the log."""
+
+    rows: Sequence[ControlRow]
+    position: np.ndarray
+
+
+def parts(segment: int, rows: Sequence[ControlRow]) -> Iterator[Part]:
+    """The rows of a segment in order, cut into what can be done at once.
+
+    Registrations, drops and failures that follow each other are done together, all else row by row:
+
+        register register drop clock clock     ->  [register register] [drop] [clock] [clock]
+    """
+    position = position_of(segment, np.arange(len(rows)))
+    if isinstance(rows, Rectangles):
+        yield Part(rows=rows, position=position)
+        return
+    for kind, group in groupby(range(len(rows)), key=lambda number: type(rows[number])):
+        numbers = list(group)
+        together = kind in (Register, Drop, Fail)
+        for some in [numbers] if together else [[number] for number in numbers]:
+            cut = slice(some[0], some[-1] + 1)
+            yield Part(rows=rows[cut], position=position[cut])
+
+
+def control(state: State, part: Part, settings: Settings, layer_of: LayerOf) -> Outcome:
+    """The outcome of one of the `parts`.
+
+    Raises:
+        LogError: a plan that this version does not know.
+    """
+    first, at = part.rows[0], int(part.position[0])
+    if isinstance(first, Clock | End):
+        run = _clock_run(state, at, first, settings)
+        return evaluate(state, run, settings, layer_of)
+    if isinstance(first, Export | Reading):
+        return _nothing(state)  # what engines and decoders do there changes no answer
+    return swap(state, _swap_of(state, part, settings), settings, layer_of)
+
+
+def _nothing(state: State) -> Outcome:
+    return Outcome(
+        delta=Delta(next_segment=state.next_segment, max_event=state.max_event),
+        changes=SHARD_SCHEMA.empty_table(),
+        counters=Counters(),
+        memo=state.memo,
+    )
+
+
+def _swap_of(state: State, part: Part, settings: Settings) -> Swap:
+    """What the rows of a part do to the queries."""
+    first, at = part.rows[0], int(part.position[0])
+    match first:
+        case Register():
+            return _register(state, part, settings)
+        case Replace():
+            return _replace(state, first, part, settings)
+        case Drop():
+            dropped = [(at, row.query) for at, row in _placed(part, Drop)]
+            return _ended(state, dropped, "dropped")
+        case Fail():
+            return _fail(state, part)
+        case LayerVersion():
+            return _layer(state, first, at)
+    raise LogError(f"the step does not know what {first.op!r} does to queries")
+
+
+def _placed(part: Part, kind: type[Kind]) -> list[tuple[int, Kind]]:
+    """The rows of a part, which are all of one kind, each with its position in the log."""
+    return [(int(part.position[at]), row) for at, row in chosen(part.rows, kind)]
+
+
+def _clock_run(
+    state: State, position: int, row: Clock | End, settings: Settings
+) -> Run:
+    """A run without fixes that moves the clock: to a time, or at the end of a replay past every fix that is held."""
+    if isinstance(row, Clock):
+        highest = row.ts_us
+    else:
+        releases = state.max_event != NEVER and settings.lateness_us > 0
+        passed = state.newest_event + settings.lateness_us + 1 if releases else NEVER
+        highest = max(state.max_event, passed)
+    ints, floats = np.empty(0, np.int64), np.empty(0)
+    rows = Rows(
+        position=ints,
+        object=ints,
+        ts=ints,
+        x=floats,
+        y=floats,
+        gone=np.empty(0, np.int8),
+        clock_position=np.array([position]),
+        clock_max=np.array([highest]),
+    )
+    final = (
+        Final(position=position, ts=state.newest_event)
+        if isinstance(row, End) and state.max_event != NEVER
+        else None
+    )
+    return Run(rows=rows, next_segment=state.next_segment, final=final)
+
+
+def _register(state: State, part: Part, settings: Settings) -> Swap:
+    start = len(state.queries)
+    with uncollected():
+        queries = state.queries + tuple(_registered(state, part, settings))
+    numbers = np.arange(start, len(queries))
+    position = np.zeros(len(queries), np.int64)
+    position[numbers] = part.position
+    return Swap(
+        queries=queries,
+        layers=state.layers,
+        before=numbers[:0],
+        after=numbers,
+        position=position,
+        minus="dropped",
+        plus="registered",
+        keeps=False,
+    )
+
+
+def _registered(state: State, part: Part, settings: Settings) -> list[Registered]:
+    """The queries that registrations begin; their plans have the unit of the coordinates, those of the log metres.
+
+    Of a layer that one joins it has the version that the log has named last, else the one that was there when it was
+    registered.
+    """
+    return [
+        Registered(
+            name=name,
+            version=version,
+            plan=in_coordinates(plan, settings.unit_m),
+            layer_version=None
+            if plan.join is None
+            else state.layers.get(plan.join.layer, layer_version),
+            since=state.max_event,
+        )
+        for name, version, layer_version, plan in _asked(part)
+    ]
+
+
+def _asked(part: Part) -> Iterator[tuple[str, int, int | None, Plan]]:
+    """Of each registration the query's name and version, the layer's version, and the plan."""
+    rows = part.rows
+    if isinstance(rows, Rectangles):
+        yield from zip(
+            rows.names, rows.versions, repeat(None), plans_of(rows), strict=False
+        )
+        return
+    for number, row in chosen(rows, Registration):
+        plan = plan_of(row, int(part.position[number]))
+        yield row.query, row.version, row.layer_version, plan
+
+
+def _live(queries: tuple[Registered, ...]) -> dict[str, int]:
+    return {query.name: number for number, query in enumerate(queries) if query.live}
+
+
+def _fail(state: State, part: Part) -> Swap:
+    """Queries that cannot be judged; one that was replaced since the row was meant for its older version goes on."""
+    live = _live(state.queries)
+    meant = [
+        (at, row.query)
+        for at, row in _placed(part, Fail)
+        if row.query in live and state.queries[live[row.query]].version == row.version
+    ]
+    return _ended(state, meant, "failed")
+
+
+def _ended(state: State, rows: list[tuple[int, str]], cause: str) -> Swap:
+    """Queries that end, by name, each at its position in the log; those that are not live are passed over."""
+    live, queries = _live(state.queries), list(state.queries)
+    gone, position = [], np.zeros(len(queries), np.int64)
+    for at, name in rows:
+        number = live.pop(name, None)
+        if number is not None:
+            queries[number] = replace(queries[number], live=False)
+            gone.append(number)
+            position[number] = at
+    return Swap(
+        queries=tuple(queries),
+        layers=state.layers,
+        before=np.array(gone, np.int64),
+        after=np.empty(0, np.int64),
+        position=position,
+        minus=cause,
+        plus="registered",
+        keeps=False,
+    )
+
+
+def _replace(state: State, row: Replace, part: Part, settings: Settings) -> Swap:
+    at = int(part.position[0])
+    dropped = _ended(state, [(at, row.query)], "dropped")
+    added = _register(state, part, settings)
+    queries = dropped.queries + added.queries[len(state.queries) :]
+    return Swap(
+        queries=queries,
+        layers=state.layers,
+        before=dropped.before,
+        after=added.after,
+        position=np.full(len(queries), at),
+        minus="replaced",
+        plus="registered",
+        keeps=False,
+    )
+
+
+def _layer(state: State, row: LayerVersion, position: int) -> Swap:
+    queries = list(state.queries)
+    on_layer = [
+        n
+        for n, q in enumerate(queries)
+        if q.live and q.plan.join is not None and q.plan.join.layer == row.layer
+    ]
+    for number in on_layer:
+        queries[number] = replace(queries[number], layer_version=row.version)
+    numbers = np.array(on_layer, np.int64)
+    return Swap(
+        queries=tuple(queries),
+        layers={**state.layers, row.layer: row.version},
+        before=numbers,
+        after=numbers,
+        position=np.full(len(queries), position),
+        minus="layer",
+        plus="layer",
+        keeps=True,
+    )

@@ -1,0 +1,58 @@
+"""Which queries cannot be judged any more, given what failed while a step ran (SPEC S3)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from st_common.operators.expressions.comparing import steps_of
+from st_common.operators.expressions.failures import Key
+from st_common.operators.expressions.fields import shown_columns
+from st_common.operators.state.registered import Queries, Registered
+from st_common.query.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A version of a query that cannot be judged any more, and why, in words for people."""
+
+    query: str
+    version: int
+    why: str
+
+
+def failed_queries(queries: Queries, noted: Mapping[Key, str]) -> tuple[Failure, ...]:
+    """The live queries that use what was noted, each once."""
+    if not noted:
+        return ()
+    found = (
+        (one, next((noted[key] for key in _keys(one) if key in noted), None))
+        for one in queries
+        if one.live
+    )
+    return tuple(
+        Failure(query=one.name, version=one.version, why=why)
+        for one, why in found
+        if why is not None
+    )
+
+
+def _keys(query: Registered) -> Iterator[Key]:
+    yield from (("expression", text) for text in _expressions(query.plan))
+    yield from (
+        ("filter", one.name, one.text or "") for one in steps_of(query.plan).filters
+    )
+    if query.plan.join is not None:
+        yield ("layer", query.plan.join.layer, str(query.layer_version))
+
+
+def _expressions(plan: Plan) -> Sequence[str]:
+    joined = (
+        plan.join.left if plan.join is not None else None,
+        *(plan.pairs.keys if plan.pairs is not None else ()),
+    )
+    above = (
+        ()
+        if plan.aggregate is None
+        else (plan.aggregate.argument, plan.aggregate.grouped_by)
+    )
+    shown = [text for _, text in shown_columns(plan)]
+    return [text for text in (plan.where, *joined, *above, *shown) if text is not None]

@@ -1,0 +1,243 @@
+"""The states of a stream's shards as one, and one as those of other shards: what a reshard does (DESIGN section 2).
+
+Everything that a shard remembers belongs to an object or to a query. With `moving` every shard gets all fixes, so the
+last fixes of objects that it has not forgotten, held fixes and what is pending are the same in all of them; answers
+that are judged fix by fix belong to the object's shard, all else to the query's (see `compiled.owners`). Without it a
+shard gets the fixes of its own objects alone. Partners and targets are numbered by each shard for itself: they go over
+by their names, and those that nothing names any more stay behind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.errors import StateError
+from st_common.operators.arrays.keys import MASK, SHIFT, packed, unique
+from st_common.operators.runtime.compiling import is_spread, owners
+from st_common.operators.runtime.reshape_objects import (
+    DAMAGED,
+    with_all_objects,
+    with_known_objects,
+    with_own_objects,
+)
+from st_common.operators.state.component import NONE, Component, Numbers
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.state.intern import Interner
+from st_common.operators.state.memories import Memories
+from st_common.operators.state.numbering import Numbering
+from st_common.operators.state.state import Pending, State
+from st_common.operators.state.targets import NO_PARTNER, Targets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answers:
+    """What a state remembers by the numbers of objects and targets."""
+
+    answer: np.ndarray
+    tick_answer: np.ndarray
+    memories: Memories
+
+
+def joined(states: Sequence[State], *, moving: bool) -> State:
+    """The one state that has everything of the states of all shards at one place of the log.
+
+    Args:
+        states: Of every shard, by its number.
+        moving: The stream's setting: whether every shard knows all objects.
+
+    Raises:
+        StateError: the states are not of one place of the log, or do not know the same.
+    """
+    live = [_without_dropped(state) for state in states]
+    _check(live)
+    whole, object_of = with_known_objects(live) if moving else with_all_objects(live)
+    numbering = Numbering(Interner.empty(), Targets.empty())
+    parts = [
+        renumbered(state, numbering, of)
+        for state, of in zip(live, object_of, strict=True)
+    ]
+    return replace(
+        whole,
+        partners=numbering.partners,
+        targets=numbering.targets,
+        memo=None,
+        answer=unique(np.concatenate([part.answer for part in parts])),
+        tick_answer=unique(np.concatenate([part.tick_answer for part in parts])),
+        memories=Memories.joined([part.memories for part in parts]),
+        pending=_pending(live, object_of),
+    )
+
+
+def split(state: State, *, shards: int, moving: bool) -> list[State]:
+    """The states of so many shards that together know what one knew; by their numbers. See `joined`."""
+    shard_of = (state.objects.hashes % np.uint64(shards)).astype(np.int64)
+    return [
+        _part(state, shard_of, shard, shards, moving=moving) for shard in range(shards)
+    ]
+
+
+def _check(states: Sequence[State]) -> None:
+    """Raises when the states are not those of the shards of one stream at one place."""
+    first = states[0]
+    for state in states[1:]:
+        if state.next_segment != first.next_segment:
+            ends = sorted({state.next_segment for state in states})
+            raise StateError(
+                f"the shards stand at different segments: {ends}", hint=DAMAGED
+            )
+        clock, first_clock = (
+            (state.max_event, state.raised_us),
+            (first.max_event, first.raised_us),
+        )
+        if not (
+            clock == first_clock
+            and state.queries == first.queries
+            and state.layers == first.layers
+            and state.limits == first.limits
+        ):
+            raise StateError(
+                "the shards do not know the same queries, layers and clock",
+                hint=DAMAGED,
+            )
+
+
+def _without_dropped(state: State) -> State:
+    """The state without queries that were dropped: shards forget them at different places (see `retire`)."""
+    return with_queries(state, used_queries(state, used_targets(state)))
+
+
+def used_targets(state: State) -> np.ndarray:
+    """The targets that answers and components name; bool[targets]."""
+    used = np.zeros(len(state.targets), bool)
+    for numbers in (
+        state.answer & MASK,
+        state.tick_answer >> SHIFT,
+        state.memories.numbers(Numbers.TARGETS),
+    ):
+        used[numbers] = True
+    return used
+
+
+def used_queries(state: State, targets: np.ndarray) -> np.ndarray:
+    """The queries that live, or that these targets (bool) or components name; bool[queries]."""
+    used = np.array([query.live for query in state.queries], bool)
+    used[state.targets.query[targets]] = True
+    used[state.memories.numbers(Numbers.QUERIES)] = True
+    return used
+
+
+def with_queries(state: State, kept: np.ndarray) -> State:
+    """The state with some of its queries (bool), numbered anew; nothing may name the others."""
+    if kept.all():
+        return state
+    query_of = np.where(kept, np.cumsum(kept) - 1, NONE)
+    queries = zip(state.queries, kept, strict=True)
+    return replace(
+        state,
+        queries=tuple(query for query, is_kept in queries if is_kept),
+        targets=Targets(query_of[state.targets.query], state.targets.partner),
+        memories=state.memories.renumbered({Numbers.QUERIES: query_of}),
+    )
+
+
+def renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _Answers:
+    """What a state remembers with the targets and partners of a numbering and with other numbers of objects."""
+    of_targets = np.flatnonzero(used_targets(state))
+    partner_of = _partners(state, numbering, of_targets)
+    target_of = np.full(len(state.targets), NONE)
+    target_of[of_targets] = numbering.targets_of(
+        state.targets.query[of_targets], partner_of[state.targets.partner[of_targets]]
+    )
+    return _Answers(
+        answer=np.sort(
+            packed(object_of[state.answer >> SHIFT], target_of[state.answer & MASK])
+        ),
+        tick_answer=np.sort(
+            packed(
+                target_of[state.tick_answer >> SHIFT],
+                object_of[state.tick_answer & MASK],
+            )
+        ),
+        memories=state.memories.renumbered(
+            {
+                Numbers.OBJECTS: object_of,
+                Numbers.TARGETS: target_of,
+                Numbers.PARTNERS: partner_of[:-1],
+            }
+        ),
+    )
+
+
+def _partners(state: State, numbering: Numbering, of_targets: np.ndarray) -> np.ndarray:
+    """The numbers that partners have in a numbering, of those that are named; the last one is for none."""
+    named = np.concatenate(
+        [state.targets.partner[of_targets], state.memories.numbers(Numbers.PARTNERS)]
+    )
+    named = np.unique(named[named != NO_PARTNER])
+    partner_of = np.full(len(state.partners) + 1, NO_PARTNER)
+    partner_of[named] = numbering.known_partners_of(
+        state.partners.ids.take(pa.array(named)), state.partners.hashes[named]
+    )
+    return partner_of
+
+
+def _part(
+    state: State, shard_of: np.ndarray, shard: int, shards: int, *, moving: bool
+) -> State:
+    """The state of one of some shards."""
+    own = shard_of == shard
+    mine = owners(state.queries, shards) == shard
+    spread = np.array([is_spread(query.plan) for query in state.queries], bool)
+    query_of = state.targets.query
+    query, who = query_of[state.tick_answer >> SHIFT], state.tick_answer & MASK
+    kept = replace(
+        state,
+        answer=state.answer[own[state.answer >> SHIFT]],
+        tick_answer=state.tick_answer[np.where(spread[query], own[who], mine[query])],
+        memories=state.memories.taken(lambda one: _goes(one, state, own, mine)),
+    )
+    numbering = Numbering(Interner.empty(), Targets.empty())
+    object_of = np.arange(len(own)) if moving else np.where(own, np.cumsum(own) - 1, -1)
+    found = renumbered(kept, numbering, object_of)
+    whole = state if moving else with_own_objects(state, own, object_of)
+    return replace(
+        whole,
+        partners=numbering.partners,
+        targets=numbering.targets,
+        memo=None,
+        answer=found.answer,
+        tick_answer=found.tick_answer,
+        memories=found.memories,
+    )
+
+
+def _goes(
+    one: Component, state: State, own: np.ndarray, mine: np.ndarray
+) -> np.ndarray:
+    """Which rows of a component belong to a shard, by its objects or by its queries (bool each); bool[rows]."""
+    if one.LAYOUT.owner is Numbers.OBJECTS:
+        return np.asarray(own[one.numbers_of_rows(Numbers.OBJECTS)])
+    return np.asarray(mine[queries_of_rows(one, state.targets)])
+
+
+def queries_of_rows(one: Component, targets: Targets) -> np.ndarray:
+    """The number of the query that each row of a component is about."""
+    if one.has_numbers(Numbers.QUERIES):
+        return one.numbers_of_rows(Numbers.QUERIES)
+    queries: np.ndarray = targets.query[one.numbers_of_rows(Numbers.TARGETS)]
+    return queries
+
+
+def _pending(states: Sequence[State], object_of: Sequence[np.ndarray]) -> Pending:
+    """What happened since the last tick; a shard without queries that are judged at ticks has not kept it."""
+    tick = max(state.pending.tick for state in states)
+    if tick == NEVER:
+        return Pending()
+    objects = [
+        of[state.pending.objects] for state, of in zip(states, object_of, strict=True)
+    ]
+    ended = [state.pending.ended for state in states]
+    found, first = np.unique(np.concatenate(objects), return_index=True)
+    return Pending(tick=tick, objects=found, ended=np.concatenate(ended)[first])

@@ -1,0 +1,152 @@
+"""The objects of a reshard: what shards know of them as one, or of some of them alone."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.errors import StateError
+from st_common.operators.state.fixes import ALIVE, Attributes, LastFixes
+from st_common.operators.state.intern import Interner
+from st_common.operators.state.state import Held, Pending, State
+
+DAMAGED = "the state of a shard is damaged, or of another time"
+"""The hint of an error that no reshard should meet."""
+
+_HELD = ("position", "object", "ts", "x", "y", "gone")
+
+
+def with_known_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]]:
+    """The first state with the objects that any of them knows, and by which numbers: each forgets for itself.
+
+    Raises:
+        StateError: what two of them know of an object that is there differs.
+    """
+    whole, object_of = states[0], [np.arange(len(states[0].objects))]
+    for state in states[1:]:
+        number = whole.objects.find(state.objects.hashes, state.objects.ids)
+        new = np.flatnonzero(number < 0)
+        fixes = _newest_fixes(whole.fixes, state.fixes, number)
+        number[new] = len(whole.objects) + np.arange(len(new))
+        object_of.append(number)
+        whole = replace(
+            whole,
+            fixes=_joined_fixes([fixes, state.fixes.take(new)]),
+            objects=whole.objects.with_new(
+                state.objects.hashes[new], state.objects.ids.take(pa.array(new))
+            ),
+        )
+    return whole, object_of
+
+
+def _newest_fixes(fixes: LastFixes, others: LastFixes, number: np.ndarray) -> LastFixes:
+    """The last fixes of objects, from another shard where it remembers of one that left what this one forgot.
+
+    `number` says which object each of the others is, -1 for none.
+    """
+    theirs = np.flatnonzero(number >= 0)
+    mine = number[theirs]
+    differs = (fixes.seen_ts[mine] != others.seen_ts[theirs]) | (
+        fixes.status[mine] != others.status[theirs]
+    )
+    is_there = (fixes.status[mine] == ALIVE) | (others.status[theirs] == ALIVE)
+    if (differs & is_there).any():
+        raise StateError("the shards do not know the same of objects", hint=DAMAGED)
+    newer = np.flatnonzero(others.seen_ts[theirs] > fixes.seen_ts[mine])
+    newer = newer[np.argsort(mine[newer])]
+    return (
+        fixes.with_rows(mine[newer], others.take(theirs[newer]), total=len(fixes))
+        if len(newer)
+        else fixes
+    )
+
+
+def with_all_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]]:
+    """The first state with the objects of all, one shard's after the other's, and their numbers."""
+    starts = np.cumsum([0, *(len(state.objects) for state in states[:-1])])
+    object_of = [
+        start + np.arange(len(state.objects))
+        for start, state in zip(starts, states, strict=True)
+    ]
+    objects = Interner.empty()
+    for state in states:
+        objects = objects.with_new(state.objects.hashes, state.objects.ids)
+    held = [
+        replace(state.held, object=of[state.held.object])
+        for state, of in zip(states, object_of, strict=True)
+    ]
+    fixes = _joined_fixes([state.fixes for state in states])
+    return replace(states[0], objects=objects, held=_held(held), fixes=fixes), object_of
+
+
+def with_own_objects(state: State, own: np.ndarray, object_of: np.ndarray) -> State:
+    """A state with some of its objects, numbered anew."""
+    numbers = np.flatnonzero(own)
+    held = _held_rows(state.held, np.flatnonzero(own[state.held.object]))
+    is_own = own[state.pending.objects]
+    pending, ended = state.pending.objects[is_own], state.pending.ended[is_own]
+    tick = state.pending.tick
+    return replace(
+        state,
+        objects=Interner(
+            state.objects.ids.take(pa.array(numbers)), state.objects.hashes[own]
+        ),
+        fixes=state.fixes.take(numbers),
+        held=replace(held, object=object_of[held.object]),
+        pending=Pending(tick=tick, objects=object_of[pending], ended=ended)
+        if len(pending)
+        else Pending(),
+    )
+
+
+def _joined_fixes(parts: Sequence[LastFixes]) -> LastFixes:
+    columns = {
+        name: np.concatenate([getattr(one, name) for one in parts])
+        for name in LastFixes().columns()
+    }
+    return LastFixes(
+        **columns, attributes=_attributes([(len(one), one.attributes) for one in parts])
+    )
+
+
+def _held(parts: Sequence[Held]) -> Held:
+    """Held fixes of different shards in log order."""
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in _HELD
+    }
+    attributes = _attributes([(len(part), part.attributes) for part in parts])
+    return _held_rows(
+        Held(**columns, attributes=attributes),
+        np.argsort(columns["position"], kind="stable"),
+    )
+
+
+def _held_rows(held: Held, rows: np.ndarray) -> Held:
+    index = pa.array(rows)
+    return Held(
+        **{name: getattr(held, name)[rows] for name in _HELD},
+        attributes={
+            name: values.take(index) for name, values in held.attributes.items()
+        },
+    )
+
+
+def _attributes(parts: Sequence[tuple[int, Attributes]]) -> Attributes:
+    """The attributes of rows that follow each other, null where a part lacks one."""
+    kinds = {
+        name: values.type
+        for _, attributes in parts
+        for name, values in attributes.items()
+    }
+    return {
+        name: pa.concat_arrays(
+            [
+                attributes[name].cast(kind, safe=False)
+                if name in attributes
+                else pa.nulls(rows, kind)
+                for rows, attributes in parts
+            ]
+        )
+        for name, kind in kinds.items()
+    }

@@ -1,0 +1,122 @@
+"""What a state need not remember: objects that left and are named by nothing, dropped queries, and their numbers.
+
+What follows is the same with and without it, wherever it is done: a fix that could be judged by the last one of a
+forgotten object is late whatever is known of it (see `timeline`), and no change depends on numbers.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.arrays.keys import MASK, SHIFT
+from st_common.operators.runtime.reshape import (
+    renumbered,
+    used_queries,
+    used_targets,
+    with_queries,
+)
+from st_common.operators.runtime.reshape_objects import with_own_objects
+from st_common.operators.state.component import NONE, Numbers
+from st_common.operators.state.fixes import ALIVE, NEVER
+from st_common.operators.state.intern import Interner, Sought
+from st_common.operators.state.numbering import Numbering
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import Pending, State
+from st_common.operators.state.targets import NO_PARTNER, Targets
+
+LEAST = 1_000  # objects, queries or targets: less is not worth the work
+_SHARE = 8  # nor is less than an eighth of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Used:
+    """Which objects, queries and targets something names, or may; bool each."""
+
+    objects: np.ndarray
+    queries: np.ndarray
+    targets: np.ndarray
+
+    def worth(self, least: int) -> bool:
+        """Whether there is enough that nothing names."""
+        spare = [
+            (int(np.count_nonzero(~used)), len(used))
+            for used in (self.objects, self.queries, self.targets)
+        ]
+        return any(
+            count > max(least, total // _SHARE if least else 0)
+            for count, total in spare
+        )
+
+
+def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
+    """The state without what nothing names; the same one when that is little (not more than `least`, or an eighth)."""
+    used = _used(state.of_key(settings.id_key), settings)
+    if not used.worth(least):
+        return state
+    object_of = np.where(used.objects, np.cumsum(used.objects) - 1, NONE)
+    kept, pending = with_queries(state, used.queries), state.pending
+    numbering = Numbering(
+        replace(Interner.empty(), key=settings.id_key), Targets.empty()
+    )
+    found = renumbered(kept, numbering, object_of)
+    return replace(
+        with_own_objects(kept, used.objects, object_of),
+        pending=Pending(
+            tick=pending.tick, objects=object_of[pending.objects], ended=pending.ended
+        ),
+        partners=numbering.partners,
+        targets=numbering.targets,
+        memo=None,
+        answer=found.answer,
+        tick_answer=found.tick_answer,
+        memories=found.memories,
+    )
+
+
+def _used(state: State, settings: Settings) -> _Used:
+    targets = used_targets(state)
+    return _Used(
+        objects=_named(state, targets) | ~_forgotten(state, settings),
+        queries=used_queries(state, targets),
+        targets=targets,
+    )
+
+
+def _forgotten(state: State, settings: Settings) -> np.ndarray:
+    """Which objects have left and lie so far back that no fix to come is judged by their last one; bool[objects]."""
+    fixes = state.fixes
+    left = fixes.status != ALIVE
+    if state.max_event == NEVER or not (
+        settings.lateness_us or settings.silence_us is not None
+    ):
+        return np.zeros(len(left), bool)
+    clock = state.max_event - settings.lateness_us
+    horizon = clock if settings.lateness_us else clock - (settings.silence_us or 0)
+    forgotten: np.ndarray = left & (fixes.seen_ts < horizon)
+    return forgotten
+
+
+def _named(state: State, targets: np.ndarray) -> np.ndarray:
+    """Which objects stand in an answer, a window, a frame, what is held or pending, or are gone with or joined."""
+    named = np.zeros(len(state.objects), bool)
+    for numbers in (
+        state.answer >> SHIFT,
+        state.tick_answer & MASK,
+        state.memories.numbers(Numbers.OBJECTS),
+        state.pending.objects,
+        state.held.object,
+    ):
+        named[numbers] = True
+    partners = np.unique(state.targets.partner[targets])
+    partners = partners[partners != NO_PARTNER]
+    focals = {
+        focal for query in state.queries if query.live for focal in query.plan.focals
+    }
+    for names in (
+        state.partners.ids.take(pa.array(partners)),
+        pa.array(sorted(focals), pa.string()),
+    ):
+        found = state.objects.places_of(Sought(names))
+        named[found[found >= 0]] = True
+    return named

@@ -1,0 +1,215 @@
+"""The one step that every engine runs: packets in log order to changes, and what the shard's state becomes."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.errors import LogError, StateError
+from st_common.operators.events.packet import Packet
+from st_common.operators.events.timeline import Rows
+from st_common.operators.expressions.failures import noting
+from st_common.operators.matching.guarded import guarded
+from st_common.operators.matching.layer import LayerOf
+from st_common.operators.position_filter.filter import Filtered
+from st_common.operators.runtime.controls import control, parts
+from st_common.operators.runtime.evaluate import (
+    Counters,
+    Outcome,
+    Run,
+    Settings,
+    evaluate,
+)
+from st_common.operators.runtime.failed import Failure, failed_queries
+from st_common.operators.skeleton.cache_counts import Caches, summed
+from st_common.operators.state.delta import Delta, apply
+from st_common.operators.state.fixes import Attributes
+from st_common.operators.state.intern import hashes_of
+from st_common.operators.state.limits import LimitSpans, spans_after
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import SHARD_SCHEMA
+from st_common.position import position_of
+from st_common.uncollected import uncollected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a batch does to a shard: the state after it, the deltas that lead there, the changes, the counters.
+
+    `caches` says by kind of query what caches cost, `filtered` which fixes were stored and change nothing.
+    `failures` are queries that cannot be judged any more: whoever owns the log writes a row `fail` for each.
+    """
+
+    state: State
+    deltas: tuple[Delta, ...]
+    changes: pa.Table
+    counters: Counters
+    failures: tuple[Failure, ...] = ()
+    caches: Caches = field(default_factory=dict)
+    filtered: tuple[Filtered, ...] = ()
+
+
+@uncollected()
+def step(
+    state: State, packets: Iterable[Packet], settings: Settings, layer_of: LayerOf
+) -> Step:
+    """Folds a batch of packets into a state.
+
+    The packets are sorted by segment first. However the log is cut into batches, the changes are the same (SPEC X1).
+
+    Raises:
+        LogError: a segment is missing or comes twice.
+        StateError: the state's ids are hashed by another key.
+    """
+    outcomes = []
+    state = _keyed(state, settings)
+    failures: dict[Failure, None] = {}
+    readable = guarded(layer_of)
+    for packet_run in _runs(_in_order(state, packets)):
+        with noting() as noted:
+            for outcome in _outcomes(state, packet_run, settings, readable):
+                outcomes.append(outcome)
+                state = replace(apply(state, outcome.delta), memo=outcome.memo)
+                failures |= dict.fromkeys(failed_queries(state.queries, noted))
+    return Step(
+        state=state,
+        deltas=tuple(outcome.delta for outcome in outcomes),
+        changes=pa.concat_tables(
+            [
+                *(o.changes for o in outcomes if len(o.changes)),
+                SHARD_SCHEMA.empty_table(),
+            ]
+        ),
+        counters=sum((outcome.counters for outcome in outcomes), Counters()),
+        failures=tuple({(one.query, one.version): one for one in failures}.values()),
+        caches=summed(outcome.caches for outcome in outcomes),
+        filtered=tuple(outcome.filtered for outcome in outcomes),
+    )
+
+
+def _keyed(state: State, settings: Settings) -> State:
+    """The state with its ids known to be hashed by the settings' key.
+
+    Raises:
+        StateError: they are hashed by another: every object would be taken for a new one.
+    """
+    key, first = settings.id_key, state.objects.hashes[:1]
+    if not np.array_equal(first, hashes_of(state.objects.ids.slice(0, 1), key)):
+        raise StateError(
+            "the ids of the state are hashed by another key than the stream's",
+            hint="restore the stream's `topology.json`: it holds the key",
+        )
+    return state.of_key(key)
+
+
+def _in_order(state: State, packets: Iterable[Packet]) -> list[Packet]:
+    ordered = sorted(packets, key=lambda packet: packet.segment)
+    expected = state.next_segment
+    for packet in ordered:
+        if packet.segment != expected:
+            what = "is missing" if packet.segment > expected else "comes twice"
+            raise LogError(
+                f"segment {min(packet.segment, expected)} {what}",
+                hint="the log must be dense and in order",
+            )
+        expected += packet.segments
+    return ordered
+
+
+def _runs(packets: list[Packet]) -> Iterator[list[Packet]]:
+    """Data packets that follow each other are one run; a control packet is one by itself."""
+    for _, group in groupby(
+        packets, key=lambda packet: packet.segment if packet.controls else -1
+    ):
+        yield list(group)
+
+
+def _outcomes(
+    state: State, packets: list[Packet], settings: Settings, layer_of: LayerOf
+) -> Iterator[Outcome]:
+    packet = packets[0]
+    if not packet.controls:
+        yield evaluate(state, _run(state, packets), settings, layer_of)
+        return
+    for part in parts(packet.segment, packet.controls):
+        outcome = control(state, part, settings, layer_of)
+        yield outcome
+        state = replace(apply(state, outcome.delta), memo=outcome.memo)
+    end = Delta(next_segment=packet.segment + 1, max_event=state.max_event)
+    yield Outcome(
+        delta=end,
+        changes=SHARD_SCHEMA.empty_table(),
+        counters=Counters(),
+        memo=state.memo,
+    )
+
+
+def _run(state: State, packets: list[Packet]) -> Run:
+    """The packets' fixes as rows in log order, their objects numbered; unknown ones from the state's number on."""
+    numbers, ids, hashes = _numbered(state, packets)
+    position, clock = (
+        [p.positions() for p in packets],
+        [p.clock_positions() for p in packets],
+    )
+    rows = Rows(
+        position=np.concatenate(position),
+        object=np.concatenate(numbers),
+        clock_position=np.concatenate(clock),
+        clock_max=np.concatenate([p.clock_max for p in packets]),
+        ts=np.concatenate([p.ts for p in packets]),
+        x=np.concatenate([p.x for p in packets]),
+        y=np.concatenate([p.y for p in packets]),
+        gone=np.concatenate([p.gone for p in packets]),
+        attributes=_attributes(packets),
+    )
+    return Run(
+        rows=rows,
+        next_segment=packets[-1].segment + packets[-1].segments,
+        object_ids=ids,
+        object_hashes=hashes,
+        limits=_spans(state.limits, packets),
+    )
+
+
+def _spans(spans: LimitSpans, packets: list[Packet]) -> LimitSpans:
+    """By which limits fixes are filtered, up to the end of these packets."""
+    for packet in packets:
+        spans = spans_after(spans, position_of(packet.segment, 0), packet.limits)
+    return spans
+
+
+def _attributes(packets: list[Packet]) -> Attributes:
+    """The packets' attributes, one after the other; null where a packet lacks one that another has."""
+    names = dict.fromkeys(name for packet in packets for name in packet.attributes)
+    out = {}
+    for name in names:
+        kind = next(p.attributes[name].type for p in packets if name in p.attributes)
+        out[name] = pa.concat_arrays(
+            [
+                p.attributes[name].cast(kind, safe=False)
+                if name in p.attributes
+                else pa.nulls(len(p.ts), kind)
+                for p in packets
+            ]
+        )
+    return out
+
+
+def _numbered(
+    state: State, packets: list[Packet]
+) -> tuple[list[np.ndarray], pa.Array, np.ndarray]:
+    """The object numbers of each packet's fixes, and the ids and hashes of the objects that are new."""
+    interner = state.objects
+    numbers = []
+    for packet in packets:
+        found = interner.find(packet.hashes, packet.objects)
+        missing = found < 0
+        found[missing] = len(interner) + np.arange(int(missing.sum()))
+        interner = interner.with_new(
+            packet.hashes[missing], packet.objects.filter(pa.array(missing))
+        )
+        numbers.append(found[packet.code])
+    start = len(state.objects)
+    return numbers, interner.ids.slice(start), interner.hashes[start:]

@@ -1,0 +1,116 @@
+"""What waits for time: the next event time at which something happens though no fix comes (SPEC S1).
+
+Whatever waits says so here, by one function in `_WAITS`. Who runs the step owns the agenda: he asks for the next time
+and, when the feed is quiet, brings it about by a clock row.
+"""
+
+import numpy as np
+
+from st_common.operators.events.timeline import Clock, Events
+from st_common.operators.expressions import readings
+from st_common.operators.fence.specs import FOREVER, FenceSet
+from st_common.operators.fence.visits import Visits
+from st_common.operators.matching.layer import Layer
+from st_common.operators.matching.placing import Source
+from st_common.operators.runtime.compiling import compiled
+from st_common.operators.state.fixes import ALIVE, NEVER
+from st_common.operators.state.numbering import Numbering
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
+from st_common.operators.travelled.frames import Frames
+from st_common.operators.travelled.specs import TIME, FrameSpecs
+from st_common.operators.turn.present import Present
+from st_common.operators.turn.turn import Turn
+from st_common.operators.window import windows
+from st_common.operators.window.entries import Entries
+
+
+def wanted_us(state: State, settings: Settings) -> int | None:
+    """The first time (us UTC) of which it is known now that something happens once the clock is past it.
+
+    It is never before the clock. None when nothing waits: then time may stand still, and nobody would notice.
+    """
+    if state.max_event == NEVER:
+        return None
+    turn = _idle_turn(state, settings)
+    times = np.concatenate([waits(state, turn) for waits in _WAITS])
+    return int(times.min()) if len(times) else None
+
+
+def _held(state: State, _turn: Turn) -> np.ndarray:
+    """Fixes that wait for the clock, because lateness is set."""
+    return state.held.ts
+
+
+def _silent(state: State, turn: Turn) -> np.ndarray:
+    """Objects that will have been silent for too long."""
+    silence_us = turn.settings.silence_us
+    if silence_us is None:
+        return state.fixes.ts[:0]
+    ends: np.ndarray = state.fixes.seen_ts[state.fixes.status == ALIVE] + silence_us
+    return ends
+
+
+def _tick(state: State, turn: Turn) -> np.ndarray:
+    """The tick that something happened in."""
+    tick = state.pending.tick
+    return np.array([tick] if tick != NEVER and turn.known.has_ticks else [], np.int64)
+
+
+def _aging(state: State, turn: Turn) -> np.ndarray:
+    """Ticks at which what windows hold is too old."""
+    return windows.aging(state.memories[Entries], turn)
+
+
+def _sliding(state: State, turn: Turn) -> np.ndarray:
+    """Ticks at which the clock moves the windows of frames."""
+    if not len(turn.known.of(FrameSpecs).numbers):
+        return state.fixes.ts[:0]
+    specs = turn.known.of(FrameSpecs)
+    timed = np.where(specs.range_by == TIME, specs.range, 0) + specs.slide
+    longest = int(timed[specs.slide_by == TIME].max(initial=0))
+    newest = max(int(state.fixes.ts.max(initial=NEVER)), int(turn.clock.value[0]))
+    return Frames(state, turn, Present(state.fixes, turn)).clock.slides(
+        newest + longest + 2 * turn.settings.tick_us
+    )
+
+
+def _dwelling(state: State, turn: Turn) -> np.ndarray:
+    """Times at which visits of fences have lasted long enough."""
+    fences, visits = turn.known.of(FenceSet), state.memories[Visits]
+    if not len(fences):
+        return visits.since[:0]
+    waiting = visits.take(visits.is_in & (visits.dwelt == 0))
+    fence = fences.place[turn.numbering.targets.query[waiting.target]]
+    dwell_us = fences.dwell_us[fence]
+    timed = dwell_us != FOREVER
+    return np.asarray(waiting.since[timed] + dwell_us[timed])
+
+
+_WAITS = (_held, _silent, _tick, _aging, _sliding, _dwelling)
+
+
+def _idle_turn(state: State, settings: Settings) -> Turn:
+    """A turn in which nothing happens."""
+    none = Events.empty()
+    return Turn(
+        events=none,
+        readings=readings.of_events(state.fixes, none, {}),
+        objects=state.objects,
+        queries=state.queries,
+        clock=Clock(
+            position=np.array([-1]),
+            value=np.array([state.max_event - settings.lateness_us]),
+        ),
+        known=compiled(
+            state.queries, settings, Source(fixes=state.fixes, objects=state.objects)
+        ),
+        settings=settings,
+        layer_of=_no_layer,
+        numbering=Numbering(state.partners, state.targets),
+    )
+
+
+def _no_layer(layer: str, version: int) -> Layer:
+    """Nothing is looked up where nothing happens."""
+    raise AssertionError(f"version {version} of layer {layer} was looked up")

@@ -1,0 +1,187 @@
+"""Q.Cache: objects near a moving query, so that it needs no look at others when it moves (paper GPAC, 3.3; SPEC G6).
+
+The cache of a query holds the objects that lay in its area, grown by a margin on each side, around an anchor: where
+the query was when the cache was filled. Objects that report enter and leave it by themselves. While the query has not
+gone farther from its anchor than the margin, all its members are in the cache. Then it is filled anew from the last
+fixes, around a new anchor: exact with any margin. The paper has no such refill, and misses members (see `unfilled`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.geometry.grid import ranges
+from st_common.operators.skeleton.world import Criteria, Kind, World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """Pairs of a query's `row` and an `object`, ordered by row and by `border`, which is what `key` says.
+
+    `border` is how far the object was from the border of the region around the anchor: below 0 inside of it. `anchor`
+    are the criteria when the caches were filled.
+    """
+
+    anchor: Criteria
+    key: np.ndarray
+    row: np.ndarray
+    object: np.ndarray
+    border: np.ndarray
+
+    def places_of(self, rows: np.ndarray) -> np.ndarray:
+        """The places of all pairs of some queries."""
+        start = np.searchsorted(self.key, rows)
+        return ranges(start, np.searchsorted(self.key, rows + 1) - start)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advanced:
+    """The caches at a tick, and the distance of each query from its anchor; what was looked at, what was refilled."""
+
+    cache: Cache
+    drift: np.ndarray
+    touched: int
+    refills: int
+
+
+def seeded(kind: Kind, world: World, criteria: Criteria, margin: float) -> Advanced:
+    """The caches of new or restarted queries, filled from the last fixes."""
+    alive = np.flatnonzero(world.alive)
+    row, found = kind.in_cache_area(world, criteria, alive, margin)
+    cache = ordered(world, criteria, row, found)
+    return Advanced(
+        cache=cache,
+        drift=np.zeros(len(criteria.query)),
+        touched=len(alive) + len(row),
+        refills=0,
+    )
+
+
+def advanced(
+    kind: Kind,
+    world: World,
+    cache: Cache,
+    criteria: Criteria,
+    *,
+    changed: np.ndarray,
+    margin: float,
+) -> Advanced:
+    """The caches after some objects changed (bool[n]) and the queries got the given criteria."""
+    drift = drift_of(world, cache.anchor, criteria)
+    moved = ~(drift <= margin)  # a focal object that came back or went has no distance
+    moved &= ~(np.isnan(cache.anchor.x) & np.isnan(criteria.x))
+    far = np.flatnonzero(moved)
+    anchor = (
+        cache.anchor.with_rows(far, criteria.take(far)) if len(far) else cache.anchor
+    )
+    drop = changed[cache.object] | moved[cache.row]
+    mine = np.flatnonzero(world.alive & changed)
+    parts = [looked(kind, world, anchor, np.flatnonzero(~moved), mine, margin)]
+    if len(far):
+        parts.append(
+            looked(kind, world, anchor, far, np.flatnonzero(world.alive), margin)
+        )
+    row, found = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return Advanced(
+        cache=exchanged(world, cache, anchor, drop, row, found),
+        drift=np.where(moved, 0.0, drift),
+        refills=len(far),
+        touched=sum(part[2] for part in parts),
+    )
+
+
+def looked(
+    kind: Kind,
+    world: World,
+    anchor: Criteria,
+    rows: np.ndarray,
+    objects: np.ndarray,
+    margin: float,
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """The cached pairs of some queries and some objects, and how much was looked at."""
+    row, found = kind.in_cache_area(world, anchor.take(rows), objects, margin)
+    return rows[row], found, len(objects) + len(row)
+
+
+def to_test(
+    cache: Cache, drift: np.ndarray, *, whole: np.ndarray, changed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The places of cached pairs that must be tested, and of those that hold without a test if the object may.
+
+    A query that went no farther than an object is from its border has not crossed it.
+    """
+    asked = changed[cache.object]
+    asked[cache.places_of(np.flatnonzero(whole))] = True
+    places = np.flatnonzero(asked)
+    row, border = cache.row[places], cache.border[places]
+    near = ~(np.abs(border) > drift[row] * (1 + 1e-9)) | changed[cache.object[places]]
+    return places[near], places[~near & (border < 0)]
+
+
+def drift_of(world: World, anchor: Criteria, criteria: Criteria) -> np.ndarray:
+    """How far queries are from their anchors, metres or the unit of the plane; NaN where one of them is nowhere."""
+    return world.space.distance(anchor.x, anchor.y, criteria.x, criteria.y)
+
+
+def ordered(
+    world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray
+) -> Cache:
+    """Pairs as caches: a query's objects by their distance from its border, or from its focal point for neighbours."""
+    border = _border(world, anchor, row, found)
+    key = _key(row, border)
+    order = np.argsort(key)
+    return Cache(
+        anchor=anchor,
+        key=key[order],
+        row=row[order],
+        object=found[order],
+        border=border[order],
+    )
+
+
+def exchanged(
+    world: World,
+    cache: Cache,
+    anchor: Criteria,
+    drop: np.ndarray,
+    row: np.ndarray,
+    found: np.ndarray,
+) -> Cache:
+    """The caches around their anchors of now, without the pairs in `drop` (bool[c]) and with more."""
+    new = ordered(world, anchor, row, found)
+    kept = np.flatnonzero(~drop)
+    place = np.searchsorted(cache.key[kept], new.key) + np.arange(len(new.key))
+    is_old = np.ones(len(kept) + len(new.key), bool)
+    is_old[place] = False
+    columns = {}
+    for name in ("key", "row", "object", "border"):
+        values = getattr(cache, name)
+        columns[name] = np.empty(len(is_old), values.dtype)
+        columns[name][is_old] = values[kept]
+        columns[name][place] = getattr(new, name)
+    return Cache(anchor=anchor, **columns)
+
+
+def _key(row: np.ndarray, border: np.ndarray) -> np.ndarray:
+    """A number that rises with the row, and within it with the distance."""
+    share = np.arctan(np.nan_to_num(border)) / np.pi + 0.5
+    key: np.ndarray = row + 0.999 * share
+    return key
+
+
+def _border(
+    world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray
+) -> np.ndarray:
+    """The distance to the border; NaN where it says nothing (boxes on the globe, whose sides change on the way)."""
+    here = world.x[found], world.y[found]
+    there = anchor.x[row], anchor.y[row]
+    if len(anchor.half_width):
+        if not world.space.is_flat:
+            return np.full(len(row), np.nan)
+        across, along = np.abs(here[0] - there[0]), np.abs(here[1] - there[1])
+        return np.asarray(
+            np.maximum(across - anchor.half_width[row], along - anchor.half_height[row])
+        )
+    if len(anchor.tie):  # nearest: by coordinates, which is quick, and an order
+        return np.asarray(np.hypot(here[0] - there[0], here[1] - there[1]))
+    return np.asarray(world.space.distance(*there, *here) - anchor.limit[row])

@@ -1,0 +1,194 @@
+"""The queries of one kind of the skeleton as columns, and the table that the kind judges (SPEC P8)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.geometry.space import Space
+from st_common.operators.expressions.comparing import steps_of
+from st_common.operators.skeleton.rules import Rule, Rules, compile_rules
+from st_common.operators.skeleton.world import Table
+from st_common.operators.state.intern import Interner, Sought
+from st_common.operators.state.registered import Queries
+from st_common.query.neighbours import GroupNearest, Nearest, Place, places_of
+from st_common.query.plan import Plan
+from st_common.query.region import MovingBox, MovingCircle
+
+_TOTALS = {"sum": 0, "max": 1, "min": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindQueries:
+    """Columns over the queries of one kind. `ids` are those of the focal objects, each once.
+
+    `focal` is the place of each query's focal object among them (-1 without); `place_row` and `place_focal` the same
+    for the places of group queries; `focal_row` and `focal_at` for everything that a query goes with. `rules` say which
+    objects are eligible, `eligible` the number of each query's rule; `moving_rules` are those with a region that goes
+    with an object, by kind, as if each were a query with the rule's number. `columns` are those of `Table` that never
+    change.
+    """
+
+    numbers: np.ndarray
+    ids: Sought
+    focal: np.ndarray
+    place_row: np.ndarray
+    place_focal: np.ndarray
+    focal_row: np.ndarray
+    focal_at: np.ndarray
+    eligible: np.ndarray
+    rules: Rules
+    moving_rules: "dict[str, KindQueries]"
+    columns: dict[str, np.ndarray]
+
+    def find(self, objects: Interner) -> np.ndarray:
+        """The object numbers of the focal objects, -1 for those that never reported."""
+        return objects.places_of(self.ids)
+
+    def table(self, found: np.ndarray) -> Table:
+        """The table, for focal objects with the given numbers."""
+        numbers = np.append(found, -1)
+        return Table(
+            focal=numbers[self.focal],
+            eligible=self.eligible,
+            place_row=self.place_row,
+            place_focal=numbers[self.place_focal],
+            **self.columns,
+        )
+
+    def moved(self, found: np.ndarray, changed: np.ndarray) -> np.ndarray:
+        """Which queries have a focal object among the changed ones (bool per object); bool[m]."""
+        moved = np.zeros(len(self.numbers), bool)
+        if len(found):
+            is_moved = np.append(changed, False)[found]  # -1: not known, not moved
+            moved[self.focal_row[is_moved[self.focal_at]]] = True
+        return moved
+
+
+def kind_queries(queries: Queries, numbers: list[int], *, space: Space) -> KindQueries:
+    """The columns of some queries of one kind."""
+    plans = [queries[n].plan for n in numbers]
+    ids = tuple(dict.fromkeys(focal for plan in plans for focal in plan.focals))
+    at = {focal: number for number, focal in enumerate(ids)}
+    goes_with = [
+        (row, at[focal]) for row, plan in enumerate(plans) for focal in plan.focals
+    ]
+    places = [
+        (row, place) for row, plan in enumerate(plans) for place in _group_places(plan)
+    ]
+    rules = tuple(
+        dict.fromkeys(rule for plan in plans if (rule := _rule(plan)) != Rule())
+    )
+    ruled = {rule: number for number, rule in enumerate(rules, 1)}
+    return KindQueries(
+        numbers=np.array(numbers, np.int64),
+        ids=Sought(pa.array(ids, pa.string())),
+        rules=compile_rules(rules, space=space),
+        moving_rules=_moving(queries, rules, space=space),
+        focal=np.array(
+            [-1 if (focal := _focal(plan)) is None else at[focal] for plan in plans],
+            np.int64,
+        ),
+        place_row=np.array([row for row, _ in places], np.int64),
+        place_focal=np.array(
+            [-1 if place.focal is None else at[place.focal] for _, place in places],
+            np.int64,
+        ),
+        focal_row=np.array([row for row, _ in goes_with], np.int64),
+        focal_at=np.array([focal for _, focal in goes_with], np.int64),
+        eligible=np.array([ruled.get(_rule(plan), 0) for plan in plans], np.int64),
+        columns=_columns(plans, [place for _, place in places]),
+    )
+
+
+def _moving(
+    queries: Queries, rules: Sequence[Rule], *, space: Space
+) -> dict[str, KindQueries]:
+    """The rules whose region goes with an object, by kind of region."""
+    kinds: dict[str, list[int]] = {}
+    for number, rule in enumerate(rules, 1):
+        if rule.moves:
+            kinds.setdefault(
+                "moving_box" if isinstance(rule.region, MovingBox) else "moving_circle",
+                [],
+            ).append(number)
+    if not kinds:
+        return {}
+    bare = [
+        replace(
+            queries[0], plan=Plan(stream=queries[0].plan.stream, inside=rule.region)
+        )
+        for rule in rules
+    ]
+    by_number = (bare[0], *bare)  # of 0 nobody asks
+    return {
+        name: kind_queries(by_number, of, space=space) for name, of in kinds.items()
+    }
+
+
+def _columns(plans: list[Plan], places: list[Place]) -> dict[str, Any]:
+    regions, neighbours = (
+        [plan.inside for plan in plans],
+        [plan.neighbours for plan in plans],
+    )
+    single = [_single(plan) for plan in plans]
+    counts = [n.k if isinstance(n, Nearest | GroupNearest) else 1 for n in neighbours]
+    totals = [
+        _TOTALS[n.total] if isinstance(n, GroupNearest) else 0 for n in neighbours
+    ]
+    return {
+        "x": _standing(single, "x"),
+        "y": _standing(single, "y"),
+        "width": np.array(
+            [r.width if isinstance(r, MovingBox) else 0.0 for r in regions]
+        ),
+        "height": np.array(
+            [r.height if isinstance(r, MovingBox) else 0.0 for r in regions]
+        ),
+        "metres": np.array(
+            [isinstance(r, MovingBox) and r.metres for r in regions], bool
+        ),
+        "radius": np.array(
+            [r.radius_m if isinstance(r, MovingCircle) else 0.0 for r in regions]
+        ),
+        "k": np.array(counts, np.int64),
+        "total": np.array(totals, np.int8),
+        "place_x": _standing(places, "x"),
+        "place_y": _standing(places, "y"),
+    }
+
+
+def _standing(places: list[Place], axis: str) -> np.ndarray:
+    """A coordinate of places that stand still; NaN of others: without their focal object they are nowhere."""
+    return np.array(
+        [
+            np.nan if place.focal is not None else getattr(place, axis)
+            for place in places
+        ],
+        float,
+    )
+
+
+def _group_places(plan: Plan) -> tuple[Place, ...]:
+    return (
+        places_of(plan.neighbours) if isinstance(plan.neighbours, GroupNearest) else ()
+    )
+
+
+def _single(plan: Plan) -> Place:
+    """The one place that a plan of another kind than group goes by."""
+    if plan.neighbours is not None:
+        return places_of(plan.neighbours)[0]
+    return Place(focal=plan.focals[0] if plan.focals else None)
+
+
+def _focal(plan: Plan) -> str | None:
+    return None if isinstance(plan.neighbours, GroupNearest) else _single(plan).focal
+
+
+def _rule(plan: Plan) -> Rule:
+    """What else an object must satisfy: the kinds of moving regions know their own."""
+    region = plan.inside if plan.neighbours is not None else None
+    return Rule(where=plan.where, region=region, steps=steps_of(plan))

@@ -1,0 +1,16 @@
+"""The kinds of queries that are judged at ticks: a new one is a module with four methods and a line here (SPEC G1)."""
+
+from st_common.operators.skeleton.kinds.group import Group
+from st_common.operators.skeleton.kinds.moving_box import MovingBoxes
+from st_common.operators.skeleton.kinds.moving_circle import MovingCircles
+from st_common.operators.skeleton.kinds.nearest import Nearest
+from st_common.operators.skeleton.kinds.reverse import Reverse
+from st_common.operators.skeleton.world import Kind
+
+KINDS: dict[str, Kind] = {
+    "moving_box": MovingBoxes(),
+    "moving_circle": MovingCircles(),
+    "nearest": Nearest(),
+    "reverse": Reverse(),
+    "group": Group(),
+}

@@ -1,0 +1,170 @@
+"""Group nearest neighbours: the k objects nearest to several places at once (GPAC section 4; SPEC G8)."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from st_common.geometry.grid import ranges
+from st_common.geometry.group import (
+    Groups,
+    grown_by,
+    kth_nearest_to_groups,
+    kth_nearest_to_groups_of,
+    near_groups,
+    totals,
+)
+from st_common.geometry.nearest import Objects
+from st_common.geometry.ranked import among_first, first_of_all
+from st_common.operators.skeleton.ways import over_lists, ways_of
+from st_common.operators.skeleton.world import (
+    Bools,
+    Criteria,
+    Floats,
+    Ints,
+    Pairs,
+    Table,
+    World,
+    admitted,
+    centres,
+    measured_where,
+    those_admitted,
+)
+
+
+class Group:
+    """Members have the least sum, maximum or minimum of distances to the places; of equal ones the first by id.
+
+    The criteria are the places, side by side, and the k-th total with its tie as `nearest` has them. A group of which
+    one focal object is not alive has no members.
+    """
+
+    is_dynamic: ClassVar[bool] = True
+    touched_by_all: ClassVar[bool] = False
+    searches: ClassVar[bool] = False
+
+    def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
+        """Finds the k-th total anew among all eligible objects."""
+        x, y, focal = _side_by_side(world, table, which)
+        eligible, limit, tie = (
+            table.eligible[which],
+            np.full(len(which), np.nan),
+            np.full(len(which), -1),
+        )
+        groups = Groups(x=x, y=y, total=table.total[which], space=world.space)
+        criteria = Criteria(
+            query=which,
+            focal=focal,
+            eligible=eligible,
+            x=x,
+            y=y,
+            limit=limit,
+            tie=tie,
+            total=groups.total,
+        )
+        ways, has_places = (
+            ways_of(world, eligible, searches=False),
+            np.asarray(~np.isnan(x).all(axis=1)),
+        )
+        for rows, numbers in ways.by_rule():
+            few, k = groups.take(rows), table.k[which[rows]]
+            limit[rows], tie[rows] = kth_nearest_to_groups(
+                few, k, focal[rows], _objects(world, numbers)
+            )
+        for rows, (row, obj) in over_lists(ways.lists, eligible, ways.listed):
+            keep = admitted(world, criteria, rows[row], obj) & has_places[rows[row]]
+            pairs = row[keep], obj[keep]
+            limit[rows], tie[rows] = kth_nearest_to_groups_of(
+                groups.take(rows), table.k[which[rows]], pairs, _objects(world, obj[:0])
+            )
+        return criteria
+
+    def asked(self, world: World, table: Table, which: Ints) -> Criteria:
+        """The places alone."""
+        x, y, focal = _side_by_side(world, table, which)
+        return Criteria(
+            query=which,
+            focal=focal,
+            eligible=table.eligible[which],
+            x=x,
+            y=y,
+            total=table.total[which],
+        )
+
+    def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
+        """The total of distances."""
+        groups = Groups(
+            x=criteria.x,
+            y=criteria.y,
+            total=criteria.total,
+            space=world.space,
+        )
+        return measured_where(
+            admitted(world, criteria, row, obj),
+            lambda keep: totals(
+                groups, row[keep], world.x[obj[keep]], world.y[obj[keep]]
+            ),
+        )
+
+    def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
+        """The k least."""
+        return first_of_all(value, table.k, at, world.ids)
+
+    def in_cache_area(
+        self, world: World, criteria: Criteria, objects: Ints, margin: float
+    ) -> Pairs:
+        """What has at most the k-th total, with each distance larger by the margin."""
+        groups = Groups(
+            x=criteria.x,
+            y=criteria.y,
+            total=criteria.total,
+            space=world.space,
+        )
+        row, at = near_groups(
+            groups,
+            grown_by(groups, criteria.limit, margin),
+            world.x[objects],
+            world.y[objects],
+        )
+        keep = admitted(world, criteria, row, objects[at])
+        return row[keep], objects[at[keep]]
+
+    def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
+        """Whether the object's total is less than the k-th, or the same and its id not after that one's."""
+        groups = Groups(
+            x=criteria.x,
+            y=criteria.y,
+            total=criteria.total,
+            space=world.space,
+        )
+        far = totals(groups, row, world.x[obj], world.y[obj])
+        keep = among_first(far, obj, criteria.limit[row], criteria.tie[row], world.ids)
+        return those_admitted(keep, world, criteria, row, obj)
+
+
+def _objects(world: World, numbers: Ints) -> Objects:
+    return Objects(
+        x=world.x, y=world.y, number=numbers, space=world.space, ids=world.ids
+    )
+
+
+def _side_by_side(
+    world: World, table: Table, which: Ints
+) -> tuple[Floats, Floats, Ints]:
+    """The places of each group in columns, and their focal objects; NaN and -1 where there is none."""
+    place_x, place_y = centres(world, table.place_focal, table.place_x, table.place_y)
+    start = np.searchsorted(table.place_row, which)
+    counts = np.searchsorted(table.place_row, which, side="right") - start
+    filled = np.arange(max(counts.max(initial=0), 1)) < counts[:, None]
+    at = ranges(start, counts)
+    x, y, focal = (
+        np.full(filled.shape, np.nan),
+        np.full(filled.shape, np.nan),
+        np.full(filled.shape, -1),
+    )
+    x[filled], y[filled], focal[filled] = (
+        place_x[at],
+        place_y[at],
+        table.place_focal[at],
+    )
+    x[(filled & np.isnan(x)).any(axis=1)] = np.nan
+    return x, y, focal

@@ -1,0 +1,168 @@
+"""The k nearest neighbours of a place or of a focal object (GPAC section 4.2; SPEC G5)."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from st_common.geometry.circles import points_in_circles
+from st_common.geometry.nearest import (
+    Objects,
+    kth_nearest,
+    kth_nearest_of,
+    kth_nearest_where,
+)
+from st_common.geometry.ranked import among_first, first_of_all
+from st_common.operators.skeleton.ways import is_short, over_lists, ways_of
+from st_common.operators.skeleton.world import (
+    Bools,
+    Criteria,
+    Floats,
+    Ints,
+    Pairs,
+    Table,
+    World,
+    admitted,
+    centres,
+    measured_where,
+    those_admitted,
+)
+
+
+class Nearest:
+    """Members lie in the circle whose radius is the distance of the k-th nearest; of equally far ones the first by id.
+
+    The criteria are the centre, that distance (`limit`, infinite with fewer than k objects) and, when more objects are
+    exactly so far than there is room for, the last of them that is a member (`tie`).
+    """
+
+    is_dynamic: ClassVar[bool] = True
+    touched_by_all: ClassVar[bool] = False
+    searches: ClassVar[bool] = True
+
+    def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
+        """Finds the k-th nearest anew among all eligible objects: what leaves is replaced by the true next one."""
+        focal, eligible = table.focal[which], table.eligible[which]
+        x, y = centres(world, focal, table.x[which], table.y[which])
+        limit, tie, k = (
+            np.full(len(which), np.nan),
+            np.full(len(which), -1),
+            table.k[which],
+        )
+        criteria = Criteria(
+            query=which,
+            focal=focal[:, None],
+            eligible=eligible,
+            x=x,
+            y=y,
+            limit=limit,
+            tie=tie,
+        )
+        ways = ways_of(world, eligible)
+        for rows, numbers in ways.by_rule():
+            limit[rows], tie[rows] = kth_nearest(
+                x[rows], y[rows], k[rows], focal[rows], _objects(world, numbers)
+            )
+        listed, rows = ways.listed, ways.searched
+        lists = ways.lists
+        if len(rows):
+            found = kth_nearest_where(
+                x[rows],
+                y[rows],
+                k[rows],
+                *ways.wanted(rows, k[rows]),
+                _objects(world, np.flatnonzero(world.alive)),
+                lambda row, number: admitted(world, criteria, rows[row], number),
+            )
+            limit[rows], tie[rows] = found[:2]
+            gave_up = rows[~found[2]]
+            listed, lists = np.append(listed, gave_up), ways.lists_of(gave_up)
+        for some, (row, obj) in over_lists(lists, eligible, listed):
+            few = self.update_from(world, table, which[some], row, obj)
+            limit[some], tie[some] = few.limit, few.tie
+        return criteria
+
+    def update_from(
+        self, world: World, table: Table, which: Ints, row: Ints, obj: Ints
+    ) -> Criteria:
+        """The criteria as if only these pairs of a row of `which` (ascending) and an object existed: from a cache."""
+        focal, eligible = table.focal[which], table.eligible[which]
+        x, y = centres(world, focal, table.x[which], table.y[which])
+        criteria = Criteria(
+            query=which, focal=focal[:, None], eligible=eligible, x=x, y=y
+        )
+        keep = admitted(world, criteria, row, obj) & ~np.isnan(x)[row]
+        limit, tie = kth_nearest_of(
+            x, y, table.k[which], (row[keep], obj[keep]), _objects(world, obj[:0])
+        )
+        return replace(criteria, limit=limit, tie=tie)
+
+    def in_cache_area(
+        self, world: World, criteria: Criteria, objects: Ints, margin: float
+    ) -> Pairs:
+        """The circle with a radius larger by the margin; only objects that can be members."""
+        radius = world.space.radius_of(criteria.limit) + margin
+        lists = world.selection.lists(objects)
+        short = is_short(lists, criteria.eligible, len(objects))
+        rest = np.flatnonzero(~short)
+        row, at = points_in_circles(
+            criteria.x[rest],
+            criteria.y[rest],
+            radius[rest],
+            world.x[objects],
+            world.y[objects],
+            space=world.space,
+            test=lambda row, at: admitted(world, criteria, rest[row], objects[at]),
+        )
+        parts = [(rest[row], objects[at])]
+        for rows, (place, obj) in over_lists(
+            lists, criteria.eligible, np.flatnonzero(short)
+        ):
+            row = rows[place]
+            near = world.space.is_within(
+                criteria.x[row],
+                criteria.y[row],
+                world.x[obj],
+                world.y[obj],
+                radius[row],
+            )
+            near[near] = admitted(world, criteria, row[near], obj[near])
+            parts.append((row[near], obj[near]))
+        return np.concatenate([part[0] for part in parts]), np.concatenate(
+            [part[1] for part in parts]
+        )
+
+    def asked(self, world: World, table: Table, which: Ints) -> Criteria:
+        """The centre alone."""
+        focal = table.focal[which]
+        x, y = centres(world, focal, table.x[which], table.y[which])
+        return Criteria(
+            query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y
+        )
+
+    def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
+        """The distance."""
+        return measured_where(
+            admitted(world, criteria, row, obj),
+            lambda keep: self._far(world, criteria, row[keep], obj[keep]),
+        )
+
+    def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
+        """The k least."""
+        return first_of_all(value, table.k, at, world.ids)
+
+    def _far(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
+        place = criteria.x[row], criteria.y[row]
+        return world.space.rank(*place, world.x[obj], world.y[obj])
+
+    def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
+        """Whether the object is nearer than the k-th one, or as far and not after it by id."""
+        far = self._far(world, criteria, row, obj)
+        keep = among_first(far, obj, criteria.limit[row], criteria.tie[row], world.ids)
+        return those_admitted(keep, world, criteria, row, obj)
+
+
+def _objects(world: World, numbers: Ints) -> Objects:
+    return Objects(
+        x=world.x, y=world.y, number=numbers, space=world.space, ids=world.ids
+    )

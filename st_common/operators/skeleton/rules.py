@@ -1,0 +1,81 @@
+"""What makes objects eligible for queries of a kind: their different rules, compiled (SPEC P8, X13)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.geometry.space import Space
+from st_common.operators.expressions.comparing import NO_STEPS, Steps
+from st_common.operators.expressions.conditions import Conditions, compile_conditions
+from st_common.operators.matching.region_index import Index, index_of
+from st_common.query.region import MovingBox, MovingCircle, Region
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What makes an object eligible: a predicate, a region, what is asked of its box."""
+
+    where: str | None = None
+    region: Region | None = None
+    steps: Steps = NO_STEPS
+
+    @property
+    def moves(self) -> bool:
+        """Whether its region goes with an object."""
+        return isinstance(self.region, MovingBox | MovingCircle)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Different rules, which are counted from 1; 0 is that of all objects.
+
+    By number of a rule: `condition`, its place in `conditions` (-1 without), and where its region stands still
+    (`stands`) or goes with an object (`moves`). `still` are indexes of regions that stand still with the rules that
+    these are of; `stepped` the rules that ask something of an object's box.
+    """
+
+    all: tuple[Rule, ...]
+    conditions: Conditions
+    condition: np.ndarray
+    stands: np.ndarray
+    moves: np.ndarray
+    still: tuple[tuple[np.ndarray, Index], ...]
+    stepped: np.ndarray
+
+
+def compile_rules(rules: Sequence[Rule], *, space: Space) -> Rules:
+    """Some different rules."""
+    texts = {
+        text: number
+        for number, text in enumerate(
+            dict.fromkeys(rule.where for rule in rules if rule.where)
+        )
+    }
+    moves = np.array([False, *(rule.moves for rule in rules)], bool)
+    stands = (
+        np.array([False, *(rule.region is not None for rule in rules)], bool) & ~moves
+    )
+    kinds: dict[type, list[int]] = {}
+    for number in np.flatnonzero(stands).tolist():
+        kinds.setdefault(type(rules[number - 1].region), []).append(number)
+    return Rules(
+        all=tuple(rules),
+        conditions=compile_conditions(tuple(texts)),
+        stands=stands,
+        moves=moves,
+        condition=np.array(
+            [-1, *(texts.get(rule.where or "", -1) for rule in rules)], np.int64
+        ),
+        still=tuple(
+            (
+                np.array(of, np.int64),
+                index_of([rules[n - 1].region for n in of], space=space),
+            )
+            for of in kinds.values()
+        ),
+        stepped=np.array(
+            [number for number, rule in enumerate(rules, 1) if rule.steps != NO_STEPS],
+            np.int64,
+        ),
+    )

@@ -1,0 +1,72 @@
+"""Caches as the paper keeps them, never filled anew (GPAC, 3.3; SPEC G6), beside answers that do not depend on them.
+
+The area goes with the query. What reports in it enters; what lies in it by the query's own way alone does not, and is
+missed. Answers are found by looking at all objects here, so that they are exact; a member that comes into one and that
+the cache does not have is a miss.
+"""
+
+import numpy as np
+
+from st_common.operators.arrays.keys import packed
+from st_common.operators.skeleton.anticipation import Cache, looked, ordered, seeded
+from st_common.operators.skeleton.world import Criteria, Kind, World
+
+
+def followed(  # noqa: PLR0917 - what the tick is about, then what it finds
+    kind: Kind,
+    world: World,
+    cache: Cache | None,
+    criteria: Criteria,
+    whole: np.ndarray,
+    changed: np.ndarray,
+    margin: float,
+) -> Cache:
+    """The caches after some objects changed (bool[n]) and the queries in `whole` (bool[m]) got new criteria.
+
+    They are filled from the last fixes where there were none, and where the focal object was away.
+    """
+    if cache is None:
+        return seeded(kind, world, criteria, margin).cache
+    back = np.isnan(cache.anchor.x) & ~np.isnan(criteria.x)
+    kept = np.flatnonzero(
+        _stays(kind, world, cache, criteria, whole, margin) & ~changed[cache.object]
+    )
+    parts = [(cache.row[kept], cache.object[kept])]
+    for rows, objects in ((~back, world.alive & changed), (back, world.alive)):
+        row, found, _ = looked(
+            kind, world, criteria, np.flatnonzero(rows), np.flatnonzero(objects), margin
+        )
+        parts.append((row, found))
+    row, found = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return ordered(world, criteria, row, found)
+
+
+def _stays(
+    kind: Kind,
+    world: World,
+    cache: Cache,
+    criteria: Criteria,
+    whole: np.ndarray,
+    margin: float,
+) -> np.ndarray:
+    """Which cached pairs lie in the areas as they are now; bool[c]."""
+    stays: np.ndarray = ~whole[cache.row]
+    asked = np.flatnonzero(~stays)
+    row, found, _ = looked(
+        kind,
+        world,
+        criteria,
+        np.flatnonzero(whole),
+        np.unique(cache.object[asked]),
+        margin,
+    )
+    stays[asked] = np.isin(
+        packed(cache.row[asked], cache.object[asked]), packed(row, found)
+    )
+    return stays
+
+
+def misses(cache: Cache, row: np.ndarray, found: np.ndarray, before: np.ndarray) -> int:
+    """How many of these members are neither in the caches nor among the members `before` (keys of row and object)."""
+    came = np.setdiff1d(packed(row, found), before)
+    return len(np.setdiff1d(came, packed(cache.row, cache.object)))

@@ -1,0 +1,130 @@
+"""The last reading of every object, and the one before it (GPAC section 3.1, SPEC G3)."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.state.taken import Attributes, taken
+
+__all__ = ["ALIVE", "ENDED", "FILLERS", "NEVER", "SILENT", "Attributes", "LastFixes"]
+
+NEVER = np.iinfo(np.int64).min  # event time of an object or a clock that saw no fix
+ENDED, ALIVE, SILENT = (
+    0,
+    1,
+    2,
+)  # status of an object: gone or never seen, alive, silent for too long
+
+FILLERS: dict[str, float] = {
+    "ts": NEVER,
+    "x": np.nan,
+    "y": np.nan,
+    "status": ENDED,
+    "before_ts": NEVER,
+    "before_x": np.nan,
+    "before_y": np.nan,
+    "seen_ts": NEVER,
+}
+
+
+def _ints() -> np.ndarray:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastFixes:
+    """Columns with a row per object; its number is its place.
+
+    `ts` int64 us, `x`, `y` f64 are of the last used fix (x and y NaN after the object left), `status` int8 is ENDED,
+    ALIVE or SILENT. `before_ts`, `before_x`, `before_y` are of the reading before it in the same stay, NEVER and NaN
+    without one; of an object that ended the place is that of its last fix, without a time. `seen_ts` is the
+    time of the newest fix that was seen, later than `ts` when that one was filtered. `attributes` are those of the last
+    used fix, Arrow arrays that may hold nulls.
+    """
+
+    ts: np.ndarray = field(default_factory=_ints)
+    x: np.ndarray = field(default_factory=lambda: np.empty(0))
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    status: np.ndarray = field(default_factory=lambda: np.empty(0, np.int8))
+    before_ts: np.ndarray = field(default_factory=_ints)
+    before_x: np.ndarray = field(default_factory=lambda: np.empty(0))
+    before_y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    seen_ts: np.ndarray = field(default_factory=_ints)
+    attributes: Attributes = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns that are NumPy arrays, by name."""
+        return {name: getattr(self, name) for name in FILLERS}
+
+    def with_rows(
+        self, objects: np.ndarray, rows: "LastFixes", *, total: int
+    ) -> "LastFixes":
+        """These fixes for `total` objects, of which `objects` (sorted, each once) have the given rows."""
+        new = total - len(self)
+        columns = {}
+        for name, filler in FILLERS.items():
+            values = getattr(self, name)
+            grown = np.concatenate([values, np.full(new, filler, values.dtype)])
+            grown[objects] = getattr(rows, name)
+            columns[name] = grown
+        return LastFixes(
+            **columns, attributes=self._attributes_with(objects, rows.attributes, total)
+        )
+
+    def with_seen(self, objects: np.ndarray, seen_ts: np.ndarray) -> "LastFixes":
+        """These fixes, where of some objects a newer one was seen than the last used."""
+        if not len(objects):
+            return self
+        seen = self.seen_ts.copy()
+        seen[objects] = seen_ts
+        return replace(self, seen_ts=seen)
+
+    def _attributes_with(
+        self, objects: np.ndarray, rows: Attributes, total: int
+    ) -> Attributes:
+        if not rows and (not self.attributes or total == len(self)):
+            return self.attributes
+        place = np.arange(total)
+        place[objects] = total + np.arange(len(objects))
+        index = pa.array(place)
+        out = {}
+        for name in {**self.attributes, **rows}:
+            kind = (rows if name in rows else self.attributes)[name].type
+            mine = self.attributes.get(name, pa.nulls(len(self), kind)).cast(
+                kind, safe=False
+            )
+            fresh = rows.get(name, pa.nulls(len(objects), kind))
+            out[name] = pa.concat_arrays(
+                [mine, pa.nulls(total - len(mine), kind), fresh]
+            ).take(index)
+        return out
+
+    @staticmethod
+    def nothing_before() -> dict[str, Any]:
+        """The columns of the reading before, without a row."""
+        return {"before_ts": _ints(), "before_x": np.empty(0), "before_y": np.empty(0)}
+
+    def before(self, objects: np.ndarray) -> dict[str, Any]:
+        """The columns of the reading before of objects (unknown ones too) that report now: their last fix of a stay."""
+        known = np.minimum(objects, len(self) - 1)
+        stays = (
+            (objects < len(self)) & (self.status[known] == ALIVE)
+            if len(self)
+            else np.zeros(len(objects), bool)
+        )
+        out = {}
+        for name, filler in (("ts", NEVER), ("x", np.nan), ("y", np.nan)):
+            values = getattr(self, name)
+            out[f"before_{name}"] = np.full(len(objects), filler, values.dtype)
+            out[f"before_{name}"][stays] = values[known[stays]]
+        return out
+
+    def take(self, objects: np.ndarray) -> "LastFixes":
+        """The rows of some objects."""
+        columns = {name: values[objects] for name, values in self.columns().items()}
+        return LastFixes(**columns, attributes=taken(self.attributes, objects))

@@ -1,0 +1,98 @@
+"""By which limits fixes are filtered, and from which place in the log on (SPEC X11)."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from st_common.operators.state.fixes import NEVER
+
+_FOR_EVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What of a stream's settings filters fixes (see `settings.PositionFilter`); None is off.
+
+    `accuracy` is the attribute that says how good a fix is, `accuracy_unit_m` how many metres one of its unit is.
+    """
+
+    accuracy: str | None = None
+    accuracy_unit_m: float = 1.0
+    max_accuracy_m: float | None = None
+    beyond_accuracy: bool = False
+    min_distance_m: float | None = None
+    max_speed_mps: float | None = None
+    accept_after_us: int | None = None
+
+
+LimitSpans = tuple[tuple[int, Limits | None], ...]
+"""From which place in the log on which limits hold, rising; before the first there are none.
+
+A fix is judged by the limits of its own row, however late it takes effect. They grow when somebody changes settings:
+by some numbers each time, so none is ever forgotten.
+"""
+
+
+def spans_after(spans: LimitSpans, position: int, limits: Limits | None) -> LimitSpans:
+    """The spans, when rows from a position on have these limits."""
+    before = spans[-1][1] if spans else None
+    return spans if limits == before else (*spans, (position, limits))
+
+
+def spans_to_json(spans: LimitSpans) -> list[Any]:
+    """The spans as JSON values."""
+    return [[at, None if limits is None else asdict(limits)] for at, limits in spans]
+
+
+def spans_from_json(values: Sequence[Any]) -> LimitSpans:
+    """The spans that `spans_to_json` gave."""
+    return tuple((int(at), limits_from_json(limits)) for at, limits in values)
+
+
+def limits_from_json(value: dict[str, Any] | None) -> Limits | None:
+    """The limits that `asdict` gave; None for none."""
+    return None if value is None else Limits(**value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitColumns:
+    """Limits of several spans as columns; what is off is a value that filters nothing. `of` are the limits."""
+
+    of: tuple[Limits, ...]
+    max_accuracy_m: np.ndarray
+    beyond_accuracy: np.ndarray
+    min_distance_m: np.ndarray
+    max_speed_mps: np.ndarray
+    accept_after_us: np.ndarray
+
+
+def limit_columns(spans: LimitSpans) -> LimitColumns:
+    """The limits of each span, and in front of them those from before the first, which filter nothing."""
+    found = (Limits(), *(limits or Limits() for _, limits in spans))
+
+    def column(name: str, off: float) -> np.ndarray:
+        values = [getattr(one, name) for one in found]
+        return np.array([off if value is None else value for value in values])
+
+    return LimitColumns(
+        of=found,
+        max_accuracy_m=column("max_accuracy_m", np.inf),
+        beyond_accuracy=column("beyond_accuracy", off=0),
+        min_distance_m=column("min_distance_m", 0.0),
+        max_speed_mps=column("max_speed_mps", np.inf),
+        accept_after_us=column("accept_after_us", _FOR_EVER),
+    )
+
+
+def span_of(spans: LimitSpans, position: np.ndarray) -> np.ndarray:
+    """The place of each row's limits in `limit_columns`; int64[n]."""
+    starts = np.array([NEVER, *(at for at, _ in spans)], np.int64)
+    return np.searchsorted(starts, position, side="right") - 1
+
+
+def may_filter(spans: LimitSpans, used: np.ndarray) -> bool:
+    """Whether one of the spans that are used, by their places in `limit_columns`, filters anything."""
+    has_limits = np.array([False, *(limits is not None for _, limits in spans)])
+    return bool(has_limits[used].any())

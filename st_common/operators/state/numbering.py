@@ -1,0 +1,57 @@
+"""Numbers for partners and targets in one run: known ones, and new ones that are numbered on."""
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.state.intern import Interner, hashes_of
+from st_common.operators.state.targets import Targets
+
+
+class Numbering:
+    """Grows while a run finds new partners and targets; what is new goes into the run's delta."""
+
+    def __init__(self, partners: Interner, targets: Targets) -> None:
+        self.partners, self.targets = partners, targets
+        self._known_partners, self._known_targets = len(partners), len(targets)
+        self._single: dict[str, int] = {}
+
+    def partners_of(self, ids: pa.Array) -> np.ndarray:
+        """The number of each id; int64[n]."""
+        encoded = ids.dictionary_encode()
+        names = encoded.dictionary.cast(pa.string())
+        found = self.known_partners_of(names, hashes_of(names, self.partners.key))
+        numbers: np.ndarray = found[encoded.indices.to_numpy(zero_copy_only=False)]
+        return numbers
+
+    def known_partners_of(self, names: pa.Array, hashes: np.ndarray) -> np.ndarray:
+        """The same for different ids whose hashes are known."""
+        found = self.partners.find(hashes, names)
+        missing = found < 0
+        if missing.any():
+            found[missing] = len(self.partners) + np.arange(int(missing.sum()))
+            self.partners = self.partners.with_new(
+                hashes[missing], names.filter(pa.array(missing))
+            )
+        return found
+
+    def partner_of(self, name: str) -> int:
+        """The number of one id; it is looked for once in a run."""
+        if name not in self._single:
+            self._single[name] = int(self.partners_of(pa.array([name]))[0])
+        return self._single[name]
+
+    def targets_of(self, query: np.ndarray, partner: np.ndarray) -> np.ndarray:
+        """The number of each pair of a query and a partner; int64[n]."""
+        found, new_query, new_partner = self.targets.number(query, partner)
+        self.targets = self.targets.with_new(new_query, new_partner)
+        return found
+
+    def new_partners(self) -> tuple[pa.Array, np.ndarray]:
+        """Ids and hashes of the partners that were unknown, in the order of their numbers."""
+        start = self._known_partners
+        return self.partners.ids.slice(start), self.partners.hashes[start:]
+
+    def new_targets(self) -> tuple[np.ndarray, np.ndarray]:
+        """Queries and partners of the targets that were unknown, in the order of their numbers."""
+        start = self._known_targets
+        return self.targets.query[start:], self.targets.partner[start:]

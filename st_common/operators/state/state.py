@@ -1,0 +1,254 @@
+"""What one shard remembers between batches."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.errors import StateError
+from st_common.operators.arrays.keys import MASK as TARGET_MASK
+from st_common.operators.arrays.keys import SHIFT as OBJECT_SHIFT
+from st_common.operators.state.codec import (
+    attributes_of,
+    flat_attributes,
+    from_blob,
+    to_blob,
+)
+from st_common.operators.state.fixes import NEVER, Attributes, LastFixes
+from st_common.operators.state.intern import Interner
+from st_common.operators.state.limits import LimitSpans, spans_from_json, spans_to_json
+from st_common.operators.state.memories import (
+    Kind,
+    Memories,
+    kinds_named,
+    memories_from_arrays,
+    memories_to_arrays,
+    names_of,
+)
+from st_common.operators.state.registered import (
+    Queries,
+    Registered,
+    queries_from_arrays,
+    queries_to_arrays,
+)
+from st_common.operators.state.targets import Targets
+
+__all__ = [
+    "NEVER",
+    "OBJECT_SHIFT",
+    "TARGET_MASK",
+    "Held",
+    "Pending",
+    "Registered",
+    "State",
+    "check_format",
+]
+
+FORMAT = 6  # of the bytes of a state; a state of another format is refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Fixes that wait until the clock has passed them (lateness > 0), in log order, with their attributes."""
+
+    position: np.ndarray
+    object: np.ndarray
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    gone: np.ndarray
+    attributes: Attributes = field(default_factory=dict)
+
+    @staticmethod
+    def empty() -> "Held":
+        """No fixes."""
+        ints = np.empty(0, np.int64)
+        return Held(
+            position=ints,
+            object=ints,
+            ts=ints,
+            x=np.empty(0),
+            y=np.empty(0),
+            gone=np.empty(0, np.int8),
+        )
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def to_arrays(self) -> dict[str, np.ndarray | pa.Array]:
+        """As arrays for a blob."""
+        attributes = {
+            f"held/{name}": values for name, values in self.attributes.items()
+        }
+        return {
+            f"held/{name}": getattr(self, name) for name in _HELD
+        } | flat_attributes(attributes)
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray | pa.Array]) -> "Held":
+        """What `to_arrays` gave."""
+        attributes = attributes_of(arrays)
+        mine = {
+            n.removeprefix("held/"): values
+            for n, values in attributes.items()
+            if n.startswith("held/")
+        }
+        return Held(**{name: arrays[f"held/{name}"] for name in _HELD}, attributes=mine)
+
+
+_HELD = ("position", "object", "ts", "x", "y", "gone")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """The tick that is not due yet (`NEVER` when nothing happened since the last one), and whom it is about.
+
+    `ended` says of each object by which kind of event its last stay ended in the tick, 0 when none did.
+    """
+
+    tick: int = NEVER
+    objects: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    ended: np.ndarray = field(default_factory=lambda: np.empty(0, np.int8))
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """Everything that a shard remembers.
+
+    `next_segment` is the segment that must come next. `max_event` is the largest event time seen in the log, `NEVER`
+    at first; an end mark raises it, so that the clock, which is behind it by the lateness, has passed every fix:
+    `raised_us` is how far it is above all event times. `fixes` has the last readings of all objects. `layers` are the
+    versions that layer rows named. `answer` holds every pair in every answer that is judged fix by fix as sorted keys
+    `object << 32 | target`; `tick_answer` those that are judged at ticks as `target << 32 | object`, so that a query's
+    members lie together. `memories` are what operators remember beside it. `limits` say by which limits fixes are
+    filtered. `memo` is what can be found anew from all this; it is not stored.
+    """
+
+    next_segment: int = 0
+    max_event: int = NEVER
+    raised_us: int = 0
+    objects: Interner = field(default_factory=Interner.empty)
+    fixes: LastFixes = field(default_factory=LastFixes)
+    queries: Queries = ()
+    layers: dict[str, int] = field(default_factory=dict)
+    partners: Interner = field(default_factory=Interner.empty)
+    targets: Targets = field(default_factory=Targets.empty)
+    answer: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    tick_answer: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    pending: Pending = field(default_factory=Pending)
+    memories: Memories = field(default_factory=Memories)
+    held: Held = field(default_factory=Held.empty)
+    limits: LimitSpans = ()
+    memo: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def newest_event(self) -> int:
+        """The largest event time in the log, `NEVER` when there is none."""
+        return int(self.max_event) - self.raised_us
+
+    def of_key(self, key: str) -> "State":
+        """The state, whose ids are said to be hashed by that key."""
+        return replace(
+            self, objects=self.objects.under(key), partners=self.partners.under(key)
+        )
+
+    def to_blob(self, *, queries: bool = True) -> bytes:
+        """The whole state as bytes: the base that later deltas build on; the queries may be stored by themselves."""
+        arrays: dict[str, np.ndarray | pa.Array] = {
+            "answer": self.answer,
+            "tick_answer": self.tick_answer,
+        }
+        for name in ("objects", "partners"):
+            interner = getattr(self, name)
+            arrays |= {f"{name}_ids": interner.ids, f"{name}_hashes": interner.hashes}
+        arrays |= {
+            f"fixes/{name}": values for name, values in self.fixes.columns().items()
+        }
+        arrays |= flat_attributes(
+            {f"fixes/{name}": values for name, values in self.fixes.attributes.items()}
+        )
+        arrays |= self.held.to_arrays() | memories_to_arrays(self.memories)
+        arrays |= {
+            "target_query": self.targets.query,
+            "target_partner": self.targets.partner,
+        }
+        arrays |= {
+            "pending_objects": self.pending.objects,
+            "pending_ended": self.pending.ended,
+        }
+        arrays |= queries_to_arrays(self.queries) if queries else {}
+        meta: dict[str, Any] = {
+            "format": FORMAT,
+            "memories": names_of(self.memories),
+            "next_segment": self.next_segment,
+            "max_event": int(self.max_event),
+        }
+        meta |= {
+            "raised_us": int(self.raised_us),
+            "limits": spans_to_json(self.limits),
+        }
+        return to_blob(
+            arrays,
+            {**meta, "pending_tick": int(self.pending.tick), "layers": self.layers},
+        )
+
+    @staticmethod
+    def from_blob(
+        blob: bytes, kinds: Sequence[Kind], queries: Queries | None = None
+    ) -> "State":
+        """The state that `to_blob` gave, with the queries if they were stored by themselves.
+
+        Raises:
+            StateError: the bytes are of another format, or hold a component that is of none of these kinds.
+        """
+        arrays, meta = from_blob(blob)
+        check_format(meta)
+        return State(
+            next_segment=meta["next_segment"],
+            max_event=meta["max_event"],
+            layers=meta["layers"],
+            raised_us=meta.get("raised_us", 0),
+            limits=spans_from_json(meta["limits"]),
+            queries=queries_from_arrays(arrays) if queries is None else queries,
+            answer=arrays["answer"],
+            tick_answer=arrays["tick_answer"],
+            objects=Interner(arrays["objects_ids"], arrays["objects_hashes"]),
+            partners=Interner(arrays["partners_ids"], arrays["partners_hashes"]),
+            targets=Targets(arrays["target_query"], arrays["target_partner"]),
+            fixes=fixes_from_arrays(arrays),
+            pending=Pending(
+                tick=meta["pending_tick"],
+                objects=arrays["pending_objects"],
+                ended=arrays["pending_ended"],
+            ),
+            held=Held.from_arrays(arrays),
+            memories=memories_from_arrays(kinds_named(meta["memories"], kinds), arrays),
+        )
+
+
+def fixes_from_arrays(arrays: Mapping[str, np.ndarray | pa.Array]) -> LastFixes:
+    """The last fixes among the arrays of a blob."""
+    attributes = {
+        name.removeprefix("fixes/"): values
+        for name, values in attributes_of(arrays).items()
+        if name.startswith("fixes/")
+    }
+    return LastFixes(
+        **{name: arrays[f"fixes/{name}"] for name in LastFixes().columns()},
+        attributes=attributes,
+    )
+
+
+def check_format(meta: dict[str, Any], wanted: int = FORMAT) -> None:
+    """Refuses bytes of another format.
+
+    Raises:
+        StateError: the format is not the `wanted` one, which this version writes.
+    """
+    if meta.get("format") != wanted:
+        raise StateError(
+            f"the state is of format {meta.get('format')}, this version reads {wanted}",
+            hint="run the stream with the version that wrote it, or start it anew from its log",
+        )

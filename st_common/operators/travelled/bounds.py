@@ -1,0 +1,214 @@
+"""When windows move, and what they hold then: d_high and d_low, t_high and t_low (CQL-S section 3.2, SPEC W4, W5)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.travelled.rows import FrameRows
+from st_common.operators.travelled.specs import NONE, ROWS, SPACE, TIME, FrameSpecs
+from st_common.operators.travelled.visits import Visits, filled
+
+
+@dataclass(slots=True, kw_only=True)
+class Bounds:
+    """Arrays [n, W]: the bounds of all windows, by slot or by visit; as in `Tracks`, NEVER before one moves first."""
+
+    high: np.ndarray
+    low: np.ndarray
+    last: np.ndarray
+    seen: np.ndarray
+
+    @staticmethod
+    def unmoved(slots: int, width: int) -> "Bounds":
+        """Windows that have not moved yet."""
+        return Bounds(
+            **{
+                name: np.full((slots, width), NEVER)
+                for name in Bounds.__dataclass_fields__
+            }
+        )
+
+    def take(self, index: np.ndarray) -> "Bounds":
+        """Those of some slots or visits."""
+        return Bounds(
+            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
+        )
+
+    def put(self, slot: np.ndarray, bounds: "Bounds") -> None:
+        """Takes on those of some slots."""
+        for name in self.__dataclass_fields__:
+            getattr(self, name)[slot] = getattr(bounds, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The n-th windows of some frames: a column of each of `FrameSpecs`' arrays."""
+
+    by: np.ndarray
+    slide: np.ndarray
+    range_by: np.ndarray
+    size: np.ndarray
+    origin: np.ndarray
+
+    @staticmethod
+    def of(specs: FrameSpecs, frame: np.ndarray, window: int) -> "Window":
+        """The windows with this number of some frames."""
+        by = specs.slide_by[frame, window]
+        return Window(
+            by=by,
+            slide=specs.slide[frame, window],
+            range_by=specs.range_by[frame, window],
+            size=specs.range[frame, window],
+            origin=np.where(by == TIME, specs.origin[frame], 0),
+        )
+
+    @property
+    def slides_by_time(self) -> np.ndarray:
+        """bool[n]: whether a window goes on by whole slides of time."""
+        found: np.ndarray = (self.by == TIME) & (self.slide > 0)
+        return found
+
+    def high(self, measure: np.ndarray) -> np.ndarray:
+        """How far windows go by whole slides, given how far they could."""
+        measure = measure - self.origin
+        return np.where(
+            self.slide > 0, measure - measure % np.maximum(self.slide, 1), measure
+        )
+
+    def highs(self, tick: np.ndarray) -> np.ndarray:
+        """The same at each of some ticks; int64[n, ticks]. It says something of windows that slide by time alone."""
+        each = np.repeat(np.arange(len(self.by)), len(tick))
+        windows = Window(
+            **{name: getattr(self, name)[each] for name in self.__dataclass_fields__}
+        )
+        return windows.high(np.tile(tick, len(self.by))).reshape(
+            len(self.by), len(tick)
+        )
+
+
+def moves(
+    bounds: Bounds,
+    specs: FrameSpecs,
+    visits: Visits,
+    frame: np.ndarray,
+    may_move: np.ndarray,
+) -> tuple[Bounds, np.ndarray]:
+    """The bounds at all visits, which are of these frames, given those before; bool[n]: whether a window moves there.
+
+    What windows go by never falls in a stay. So one moves if it could not go as far at the visit before.
+    """
+    out, moved = Bounds.unmoved(len(visits), specs.width), np.zeros(len(visits), bool)
+    measures = (visits.way, visits.tick, visits.n)
+    for number in range(specs.width):
+        window, before = Window.of(specs, frame, number), bounds.take(visits.slot)
+        old = {
+            name: np.where(visits.goes_on, getattr(before, name)[:, number], NEVER)
+            for name in _NAMES
+        }
+        can = (window.by != NONE) & visits.alive & may_move
+        high = np.maximum(window.high(_chosen(window.by, measures)), old["high"])
+        moving = can & _grows(window, visits, can, high, old["high"])
+        last = np.where(
+            window.range_by == window.by,
+            high + window.origin,
+            _chosen(window.range_by, measures),
+        )
+        low = last - window.size + (window.range_by == ROWS)
+        reached = np.where(
+            window.range_by == TIME, low >= visits.since, last >= window.size
+        )
+        last = np.where(specs.full[frame] & ~reached, NEVER, last)
+        moved_at = filled(moving, visits.stay)
+        new = {"high": high, "low": low, "last": last, "seen": visits.n}
+        for name in _NAMES:
+            getattr(out, name)[:, number] = np.where(
+                moved_at >= 0, new[name][moved_at], old[name]
+            )
+        moved |= moving
+    return out, moved
+
+
+_NAMES = tuple(Bounds.__dataclass_fields__)
+
+
+def _grows(
+    window: Window, visits: Visits, can: np.ndarray, high: np.ndarray, old: np.ndarray
+) -> np.ndarray:
+    """bool[n]: whether windows go farther than at the visit before of the same stay."""
+    before = np.append(-1, filled(can, visits.stay)[:-1])[: len(can)]
+    before = np.where(before >= visits.stay, before, -1)
+    reached = np.where(before >= 0, high[before], old)
+    reached = np.where(
+        (reached == NEVER) & (window.by != TIME),
+        np.where(window.slide > 0, 0, -1),
+        reached,
+    )
+    # Without a slide a window follows every fix, also that of an object which stands still.
+    follows = (window.slide == 0) & (window.by != TIME) & visits.touched
+    found: np.ndarray = (high > reached) | follows
+    return found
+
+
+def by_the_clock(
+    bounds: Bounds,
+    specs: FrameSpecs,
+    frame: np.ndarray,
+    slot: np.ndarray,
+    tick: np.ndarray,
+) -> np.ndarray:
+    """bool[n, ticks]: the ticks at which windows of some slots, which are of these frames, slide by the clock alone."""
+    found = np.zeros((len(slot), len(tick)), bool)
+    for number in range(specs.width if len(slot) else 0):
+        window = Window.of(specs, np.arange(len(specs.numbers)), number)
+        high = window.highs(tick)[frame]
+        before = np.concatenate([bounds.high[slot, number, None], high[:, :-1]], axis=1)
+        found |= window.slides_by_time[frame, None] & (high > before)
+    return found
+
+
+def slid(specs: FrameSpecs, tick: np.ndarray, tick_us: int) -> np.ndarray:
+    """bool[f, ticks]: where a window of a frame slides by time, whether or not the tick before was judged."""
+    found = np.zeros((len(specs.numbers), len(tick)), bool)
+    for number in range(specs.width):
+        window = Window.of(specs, np.arange(len(specs.numbers)), number)
+        found |= window.slides_by_time[:, None] & (
+            window.highs(tick) > window.highs(tick - tick_us)
+        )
+    return found
+
+
+def inside(
+    bounds: Bounds,
+    specs: FrameSpecs,
+    rows: FrameRows,
+    index: np.ndarray,
+    frame: np.ndarray,
+    slot: np.ndarray,
+) -> np.ndarray:
+    """bool[n]: which of some rows (`index`, of these frames and slots) all windows hold."""
+    held = np.ones(len(index), bool)
+    for number in range(specs.width):
+        range_by = specs.range_by[frame, number]
+        measure = measured(rows, index, range_by)
+        seen, low, last = (
+            getattr(bounds, name)[slot, number] for name in ("seen", "low", "last")
+        )
+        held &= (range_by == NONE) | (
+            (rows.n[index] <= seen) & (measure >= low) & (measure <= last)
+        )
+    return held
+
+
+def measured(rows: FrameRows, index: np.ndarray, domain: np.ndarray) -> np.ndarray:
+    """How far rows had come, in what each one's window is of."""
+    return _chosen(domain, (rows.way[index], rows.ts[index], rows.n[index]))
+
+
+def _chosen(
+    domain: np.ndarray, measures: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> np.ndarray:
+    chosen: np.ndarray = np.where(
+        domain == SPACE, measures[0], np.where(domain == TIME, measures[1], measures[2])
+    )
+    return chosen

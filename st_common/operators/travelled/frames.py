@@ -1,0 +1,342 @@
+"""CQL-S's windows over a run: fixes become rows, windows move, results change (CQL-S section 3, SPEC W2-W5).
+
+Every object has a way of its own in every query that looks at it; a slot is the pair of both. Only the slots
+that something happened to, and those whose windows the clock moves, are looked at.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from st_common.geometry.grid import ranges
+from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique
+from st_common.operators.arrays.turns import Turns
+from st_common.operators.events.agenda import cut_short
+from st_common.operators.events.timeline import LAST
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.state.memories import Changes
+from st_common.operators.state.state import State
+from st_common.operators.travelled import bounds as frame_bounds
+from st_common.operators.travelled.clock import FrameClock
+from st_common.operators.travelled.closing import Kept, closed, tracks_of
+from st_common.operators.travelled.counting import Counting
+from st_common.operators.travelled.opening import opened, resumed, run_of
+from st_common.operators.travelled.rows import FrameRows, Tracks
+from st_common.operators.travelled.specs import NONE, FrameSpecs
+from st_common.operators.travelled.spells import (
+    AskedRows,
+    Held,
+    Lives,
+    Moved,
+    Rules,
+    held_of,
+    lives_of,
+)
+from st_common.operators.travelled.touches import (
+    Advances,
+    Touches,
+    advances_of,
+    touches_of,
+)
+from st_common.operators.travelled.visits import Asked, Pairs, visits_of
+from st_common.operators.travelled.ways import Ways, ways_of
+from st_common.operators.turn.changes import CAUSE
+from st_common.operators.turn.course import BEFORE, Moment
+from st_common.operators.turn.present import Present
+from st_common.operators.turn.turn import Turn
+
+_WAYS = tuple(Ways.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """What is due in frames at some ticks: events, and pairs that the clock and who counts make.
+
+    `asked` bool[f, ticks]: the ticks at which the windows of a frame may move.
+    """
+
+    tick: np.ndarray
+    touches: Touches
+    advances: Advances
+    others: list[Pairs]
+    asked: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Every visit, those at which results are looked at, and the lives of their rows."""
+
+    every: Moved
+    look: Moved
+    lives: Lives
+
+
+class Frames:
+    """The frames of a shard in one run; its arrays change from tick to tick."""
+
+    def __init__(self, state: State, turn: Turn, present: Present) -> None:
+        self.turn, self.specs = turn, turn.known.of(FrameSpecs)
+        self._state = state
+        self.cut = 0
+        self._run = run_of(turn)
+        self.slots, self._among = self._run.objects, self._run.among
+        self.ways, self.bounds = resumed(state.memories[Tracks], self.slots, self.specs)
+        self._after = ways_of(
+            self.ways, self._run, self.specs.min_step, self.specs.outlives
+        )
+        rows, self._origin = state.memories[FrameRows].with_later(
+            opened(turn, present, self._run, self.ways, self._after)
+        )
+        self.rows = replace(rows, tick=cut_short(rows.tick, turn.final))
+        self._cut_short = self.rows.tick != rows.tick
+        self.held, self._live = (
+            self.rows.held.astype(bool),
+            np.ones(len(self.rows), bool),
+        )
+        newest = int(
+            max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER))
+        )
+        self.clock = FrameClock(turn, self.specs, self.rows, newest)
+        self._free = ~self.specs.restricted[self.slots.frame]
+        self._members = self._members_of(state.tick_answer)
+        # Without a window that slides, a result follows every event.
+        self._unbound = ~(self.specs.slide_by != NONE).any(axis=1)
+
+    def rows_of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the rows of some slots that are still remembered, and the place of each one's slot."""
+        key = packed(
+            self.specs.numbers[self.slots.frame[slots]], self.slots.number[slots]
+        )
+        first = np.searchsorted(self.rows.key, key)
+        counts = np.searchsorted(self.rows.key, key, side="right") - first
+        index, at = ranges(first, counts), np.repeat(np.arange(len(slots)), counts)
+        live = self._live[index]
+        return index[live], at[live]
+
+    def _slots_of_rows(self, index: np.ndarray) -> np.ndarray:
+        return self.slots.of(
+            self.specs.place[self.rows.queries(index)], self.rows.objects(index)
+        )
+
+    def _members_of(self, answer: np.ndarray) -> np.ndarray:
+        """How many members of the query below each slot's object is, by the answers of these."""
+        slot = self._slots_of_keys(answer)
+        return np.bincount(slot[slot >= 0], minlength=self.slots.total)
+
+    def _slots_of_keys(self, keys: np.ndarray) -> np.ndarray:
+        """The slots of members of the queries below frames, -1 for all others."""
+        frame = self.specs.place[self.turn.numbering.targets.query[keys >> SHIFT]]
+        slot, mine = np.full(len(keys), -1), np.flatnonzero(frame != NONE)
+        slot[mine] = self.slots.of(frame[mine], keys[mine] & MASK)
+        return slot
+
+    def judge(self, moments: Sequence[Moment], turns: Turns) -> Held | None:
+        """What results hold over some ticks, given what comes and goes in the answers below; None: nothing changes."""
+        tick = np.array([moment.tick for moment in moments])
+        counting = Counting(
+            self._members, self._free, self._slots_of_keys(turns.key), turns
+        )
+        touches = touches_of(moments, self.turn.events, self.slots, self._state.pending)
+        advances = advances_of(moments, self.turn.events, self.slots, self._among)
+        others = [
+            *self._by_the_clock(tick, advances),
+            Pairs(slot=counting.slot, at=counting.at),
+        ]
+        everywhere = np.ones((len(self.specs.numbers), len(tick)), bool)
+        due = Due(
+            tick=tick,
+            touches=touches,
+            advances=advances,
+            others=others,
+            asked=everywhere,
+        )
+        found = self._found(due, counting)
+        if self.clock.strict.any():
+            due = self._strict(
+                due, found, np.array([len(moment.objects) > 0 for moment in moments])
+            )
+            found = self._found(due, counting)
+        self._take(advances, found.every)
+        self.clock.forget(int(tick[-1]))
+        return (
+            self._held(found, counting, len(tick)) if len(found.lives.index) else None
+        )
+
+    def _by_the_clock(self, tick: np.ndarray, advances: Advances) -> list[Pairs]:
+        """The slots that the clock alone changes: windows slide, and rows get too old."""
+        slot = self._living(self.clock.sliding, advances)
+        place, at = np.nonzero(
+            frame_bounds.by_the_clock(
+                self.bounds, self.specs, self.slots.frame[slot], slot, tick
+            )
+        )
+        aging, _, aging_at = self.clock.aging(tick)
+        live = self._live[aging]
+        return [
+            Pairs(slot=slot[place], at=at),
+            Pairs(slot=self._slots_of_rows(aging[live]), at=aging_at[live]),
+        ]
+
+    def _living(self, frames: np.ndarray, advances: Advances) -> np.ndarray:
+        """The slots of some frames (bool[f]) of objects that are there, or come at some ticks."""
+        if not frames.any():
+            return self.slots.frame[:0]
+        is_here = self.ways.alive.copy()
+        is_here[advances.slot] = True
+        found: np.ndarray = np.flatnonzero(is_here & frames[self.slots.frame])
+        return found
+
+    def _strict(self, due: Due, found: Found, happened: np.ndarray) -> Due:
+        """The same where it counts at which ticks windows move: frames are not judged at ticks of other queries alone.
+
+        They are where something `happened` (bool[ticks]) in the stream, where a window slides by time, and where a row
+        gets too old that was there until then.
+        """
+        strict, lives = self.clock.strict, found.lives
+        asked = (
+            ~strict[:, None]
+            | happened
+            | frame_bounds.slid(self.specs, due.tick, self.turn.settings.tick_us)
+        )
+        aging, age, at = self.clock.aging(due.tick)
+        died_at = np.full(len(self.rows), -1)
+        dies = np.where(lives.dies < lives.end, lives.dies, -1)
+        died_at[lives.index] = np.append(found.look.visits.at, LAST)[dies]
+        own = np.flatnonzero((due.tick[at] == age) & (died_at[aging] >= at))
+        asked[self.specs.place[self.rows.queries(aging[own])], at[own]] = True
+        slot = self._living(strict, due.advances)
+        place, at = np.nonzero(asked[self.slots.frame[slot]])
+        return replace(
+            due, asked=asked, others=[*due.others, Pairs(slot=slot[place], at=at)]
+        )
+
+    def _moved(self, due: Due) -> Moved:
+        """Where windows are at each visit, and whether they moved there."""
+        advances, tick_us = due.advances, self.turn.settings.tick_us
+        late = self.clock.sliding[self.slots.frame[advances.slot]]
+        asked = Asked(
+            touches=due.touches,
+            advances=advances,
+            others=due.others,
+            late=Pairs(slot=advances.slot[late], at=advances.at[late]),
+        )
+        visits = visits_of(asked, due.tick, tick_us, self.ways, self._after)
+        # Not a way that began in the tick that is open.
+        is_late = np.where(
+            visits.is_first,
+            (self.bounds.high[visits.slot] != NEVER).any(axis=1),
+            visits.tick > np.append(NEVER, visits.tick[:-1])[: len(visits)],
+        )
+        frame = self.slots.frame[visits.slot]
+        may_move = np.where(visits.is_tick, due.asked[frame, visits.at], is_late)
+        bounds, moved = frame_bounds.moves(
+            self.bounds, self.specs, visits, frame, may_move
+        )
+        return Moved(visits=visits, frame=frame, bounds=bounds, moved=moved)
+
+    def _found(self, due: Due, counting: Counting) -> Found:
+        """Where windows are at each visit, and when rows are in them."""
+        every, most = self._moved(due), self.turn.settings.window_rows
+        visits, pair = every.visits, packed(every.visits.slot, every.visits.at)
+        ended = (visits.end > 0) | self._unbound[every.frame] | (visits.n > most)
+        looked = (
+            every.moved
+            | (visits.touched & ended)
+            | is_in(pair, packed(counting.slot, counting.at))
+        )
+        look = every.take(np.flatnonzero(visits.is_tick & looked))
+        slots = unique(look.visits.slot)
+        index, at = self.rows_of(slots)
+        asked = AskedRows(index=index, slot=slots[at], tick=due.tick, most=most)
+        return Found(
+            every=every, look=look, lives=lives_of(look, self.specs, self.rows, asked)
+        )
+
+    def _take(self, advances: Advances, every: Moved) -> None:
+        """Takes on ways and windows to after all visits."""
+        visits = every.visits
+        for name in _WAYS:
+            getattr(self.ways, name)[advances.slot] = getattr(self._after, name)[
+                advances.after
+            ]
+        last = np.flatnonzero(np.append(visits.is_first[1:], True)[: len(visits)])
+        self.bounds.put(visits.slot[last], every.bounds.take(last))
+
+    def _held(self, found: Found, counting: Counting, ticks: int) -> Held:
+        """What results hold, and which rows are remembered and held after that."""
+        visits, lives = found.look.visits, found.lives
+        rules = Rules(
+            counts=counting.counts(visits.slot, visits.at),
+            outlives=self.specs.outlives,
+            retelling=self.turn.known.retelling[self.specs.numbers],
+            ticks=ticks,
+        )
+        held = held_of(found.look, lives, self.held[lives.index], rules)
+        self.held[lives.index] = False
+        self.held[held.row[held.stays]] = True
+        self._live[lives.index[lives.dies < lives.end]] = False
+        self.cut += int(np.count_nonzero(lives.cut))
+        return held
+
+    def recount(self, answer: np.ndarray) -> Held:
+        """What results hold when other objects count, between two ticks: no window moves."""
+        before = self._free | (self._members > 0)
+        self._members = self._members_of(answer)
+        counts = self._free | (self._members > 0)
+        slots = np.flatnonzero(before != counts)
+        index, at = self.rows_of(slots)
+        slot, was = slots[at], self.held[index]
+        stays = self.ways.alive[slot] & (self.rows.ts[index] >= self.ways.since[slot])
+        is_in_all = frame_bounds.inside(
+            self.bounds, self.specs, self.rows, index, self.slots.frame[slot], slot
+        )
+        now = counts[slot] & ((is_in_all & stays) | was)
+        self.held[index] = now
+        changes = np.zeros(len(slots), bool)
+        changes[at[was != now]] = True
+        row, again = np.flatnonzero(was | now), index[was & now & changes[at]]
+        return Held(
+            row=index[row],
+            start=np.where(was[row], BEFORE, 0),
+            until=np.where(now[row], 1, 0),
+            cause=np.where(now[row], -1, CAUSE["leave"]),
+            again=again,
+            again_at=np.zeros(len(again), np.int64),
+            looked=index,
+            ticks=1,
+        )
+
+    def closed(self, left: np.ndarray, tick: int) -> Changes:
+        """What the run changes in the state; the events `left` belong to a tick that is not judged yet."""
+        if len(left):
+            self._go_on(left, tick)
+        kept = Kept(
+            rows=self.rows,
+            origin=self._origin,
+            held=self.held,
+            live=self._live,
+            cut_short=self._cut_short,
+        )
+        tracks = tracks_of(self.ways, self.bounds, self.slots, self.specs)
+        return closed(self.turn, self._state.memories[Tracks], tracks, kept)
+
+    def _go_on(self, left: np.ndarray, tick: int) -> None:
+        """Takes the ways on to after events of a tick that is not judged yet."""
+        nobody = left[:0]
+        moments = [
+            Moment(
+                tick=tick, position=0, events=np.sort(left), also=nobody, objects=nobody
+            )
+        ]
+        advances = advances_of(moments, self.turn.events, self.slots, self._among)
+        touches = Touches(slot=nobody, at=nobody, end=nobody.astype(np.int8))
+        nowhere = np.zeros((len(self.specs.numbers), 1), bool)
+        due = Due(
+            tick=np.array([tick]),
+            touches=touches,
+            advances=advances,
+            others=[],
+            asked=nowhere,
+        )
+        self._take(advances, self._moved(due))

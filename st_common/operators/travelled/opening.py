@@ -1,0 +1,124 @@
+"""CQL-S's windows as a run opens them: ways and bounds as the state left them, a row for each fix that qualifies."""
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.aggregate import relational
+from st_common.operators.arrays.keys import MASK, SHIFT, packed
+from st_common.operators.events.agenda import ticks_of
+from st_common.operators.events.timeline import FIX
+from st_common.operators.expressions.fields import fields_of
+from st_common.operators.expressions.readings import Readings
+from st_common.operators.matching.match import match
+from st_common.operators.matching.region_index import region_mask
+from st_common.operators.travelled.bounds import Bounds
+from st_common.operators.travelled.rows import FrameRows, Tracks
+from st_common.operators.travelled.slots import Slots, slots_of_events, slots_of_objects
+from st_common.operators.travelled.specs import NONE, FrameSpecs
+from st_common.operators.travelled.ways import Run, Ways, begins
+from st_common.operators.turn.points import points_of
+from st_common.operators.turn.present import Present
+from st_common.operators.turn.turn import Turn
+
+
+def run_of(turn: Turn) -> Run:
+    """The events of a run, with the slots of the frames that look at their objects."""
+    specs = turn.known.of(FrameSpecs)
+    number = turn.objects.places_of(specs.ids)
+    never = np.where(number < 0, -2, number)  # one that never reported: -1 means any
+    about = np.append(never, -1)[specs.about]
+    return Run(
+        events=turn.events,
+        objects=slots_of_objects(about, len(turn.objects)),
+        among=slots_of_events(about, turn.events.object),
+        space=turn.settings.space,
+    )
+
+
+def resumed(tracks: Tracks, slots: Slots, specs: FrameSpecs) -> tuple[Ways, Bounds]:
+    """Ways and bounds of all slots, from the tracks that a state has; tracks of other queries are passed over."""
+    ways, bounds = Ways.empty(slots.total), Bounds.unmoved(slots.total, specs.width)
+    frame = specs.place[tracks.key >> SHIFT]
+    tracks, frame = tracks.take(frame != NONE), frame[frame != NONE]
+    slot = slots.of(frame, tracks.key & MASK)
+    tracks, slot = tracks.take(slot >= 0), slot[slot >= 0]
+    ways.alive[slot] = True
+    for name in ("since", "n", "way", "x", "y"):
+        getattr(ways, name)[slot] = getattr(tracks, name)
+    width = min(specs.width, tracks.high.shape[1])
+    for name in Bounds.__dataclass_fields__:
+        getattr(bounds, name)[slot, :width] = getattr(tracks, name)[:, :width]
+    return ways, bounds
+
+
+def opened(turn: Turn, present: Present, run: Run, now: Ways, after: Ways) -> FrameRows:
+    """The rows that the fixes of a run make, sorted; each fix is judged at itself.
+
+    `now` are the ways before the run by the slots of objects, `after` those after each event by the slots among events.
+    """
+    specs, events = turn.known.of(FrameSpecs), turn.events
+    fixes = np.flatnonzero(events.kind == FIX)
+    if specs.rows.empty or not len(fixes):
+        return FrameRows()
+    readings = turn.readings.take(fixes)
+    point, target = _qualified(turn, readings)
+    query, event = turn.numbering.targets.query[target], fixes[point]
+    adds = relational.contributions(
+        turn, present.sample_of_events(fixes), point, target
+    )
+    frame, ts = specs.place[query], events.ts[event]
+    before, slot = turn.clock.before(events.position[event]), run.among.of(frame, event)
+    return FrameRows(
+        key=packed(query, events.object[event]),
+        ts=ts,
+        n=after.n[slot],
+        tick=ticks_of(np.maximum(ts, before), turn.settings.tick_us),
+        way=after.way[slot],
+        group=adds.group,
+        text=adds.text,
+        value=adds.value,
+        held=np.zeros(len(event), np.int8),
+        begins=begins(now, after, run, frame, event).astype(np.int8),
+        fields=_fields(turn, query, point, readings),
+    )
+
+
+def _qualified(turn: Turn, readings: Readings) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of a reading and a target below frames, inside all of its regions; sorted by query, then reading."""
+    specs, space = turn.known.of(FrameSpecs), turn.settings.space
+    points = points_of(specs.rows, readings, turn.objects, space=space)
+    hits = match(specs.rows, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    query = turn.numbering.targets.query[hits.target]
+    x, y = readings.x[hits.point], readings.y[hits.point]
+    inside = np.flatnonzero(_in_all_regions(turn, query, x, y))
+    order = inside[np.lexsort((hits.point[inside], query[inside]))]
+    return hits.point[order], hits.target[order]
+
+
+def _in_all_regions(
+    turn: Turn, query: np.ndarray, x: np.ndarray, y: np.ndarray
+) -> np.ndarray:
+    specs, space = turn.known.of(FrameSpecs), turn.settings.space
+    inside = np.ones(len(query), bool)
+    for frame, regions in enumerate(specs.regions):
+        mine = np.flatnonzero(query == specs.numbers[frame]) if regions else query[:0]
+        for region in regions:
+            inside[mine] &= region_mask(region, x[mine], y[mine], space=space)
+    return inside
+
+
+def _fields(
+    turn: Turn, query: np.ndarray, point: np.ndarray, readings: Readings
+) -> pa.Array:
+    wanted = turn.known.selecting[query]
+    if not wanted.any():
+        return pa.nulls(len(query), pa.string())
+    return fields_of(
+        turn.queries,
+        turn.objects,
+        query=query,
+        reading=point,
+        wanted=wanted,
+        readings=readings,
+        space=turn.settings.space,
+    )

@@ -1,0 +1,179 @@
+"""Frames as the queries of a shard have them: numbers for all windows at once (CQL-S section 3.2, SPEC W2-W5)."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.geometry.space import Space
+from st_common.operators.matching.query_set import QuerySet, compile_queries
+from st_common.operators.state.intern import Sought
+from st_common.operators.state.registered import Registered
+from st_common.query.comparing import Transform
+from st_common.query.frame import Extent, Frame
+from st_common.query.plan import Plan
+from st_common.query.region import Region
+
+SPACE, TIME, ROWS, NONE = 0, 1, 2, -1
+_DOMAIN = {"space": SPACE, "time": TIME, "rows": ROWS}
+_UNITS = {"space": 1e6, "time": 1e6, "rows": 1.0}  # micrometres, microseconds, fixes
+
+
+_ONE_OBJECT = re.compile(r"object = '((?:[^']|'')*)'", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameSpecs:
+    """The frames of f queries, each with at most W windows; `numbers` are the queries, `place` finds them by number.
+
+    Per window (arrays [f, W]): the domains of slide and range (NONE: there is no such window) and their sizes in
+    micrometres, microseconds or fixes, slide 0 for one that moves with every fix. Per query: `origin` in microseconds,
+    `full`, `min_step` in micrometres, `seconds` of its first range of time (NaN without), `restricted` (who counts now
+    is asked of the last fixes), `by_object` (each group is one object), `outlives` (all ranges are of time or of count:
+    fixes stay when their object is gone or silent). `rows` are the queries that say which fixes are rows, `regions`
+    what is to be met beside the first region. `about` is the place in `ids` of the one object that a query is about,
+    -1 where it is about any.
+    """
+
+    numbers: np.ndarray
+    place: np.ndarray
+    slide_by: np.ndarray
+    slide: np.ndarray
+    range_by: np.ndarray
+    range: np.ndarray
+    origin: np.ndarray
+    full: np.ndarray
+    min_step: np.ndarray
+    seconds: np.ndarray
+    restricted: np.ndarray
+    by_object: np.ndarray
+    outlives: np.ndarray
+    rows: QuerySet
+    regions: tuple[tuple[Region, ...], ...]
+    ids: Sought
+    about: np.ndarray
+
+    @property
+    def width(self) -> int:
+        """The most windows that a frame has."""
+        return int(self.slide.shape[1])
+
+
+def compile_frames(
+    queries: Sequence[Registered], numbers: Sequence[int], *, space: Space
+) -> FrameSpecs:
+    """The frames of some queries."""
+    frames = [
+        (n, frame) for n in numbers if (frame := queries[n].plan.frame) is not None
+    ]
+    width = max((len(frame.sliding) for _, frame in frames), default=0)
+    sizes = {
+        name: np.full((len(frames), width), NONE, np.int64)
+        for name in ("slide_by", "slide", "range_by", "range")
+    }
+    for row, (_, frame) in enumerate(frames):
+        for column, window in enumerate(frame.sliding):
+            sizes["range_by"][row, column], sizes["range"][row, column] = _size(
+                window.range
+            )
+            sizes["slide_by"][row, column], sizes["slide"][row, column] = (
+                (_DOMAIN[window.range.by], 0)
+                if window.slide is None
+                else _size(window.slide)
+            )
+    only = [one_object(queries[n].plan.where) for n, _ in frames]
+    ids = {
+        name: at
+        for at, name in enumerate(
+            dict.fromkeys(name for name in only if name is not None)
+        )
+    }
+    place = np.full(len(queries), NONE)
+    place[[n for n, _ in frames]] = np.arange(len(frames))
+    plans = {n: _of_rows(queries[n].plan, frame) for n, frame in frames}
+    looked_up = (
+        [
+            replace(query, plan=plans.get(n, query.plan))
+            for n, query in enumerate(queries)
+        ]
+        if frames
+        else []
+    )
+    return FrameSpecs(
+        numbers=np.array([n for n, _ in frames], np.int64),
+        place=place,
+        **sizes,
+        origin=_column(frames, lambda frame: round(frame.origin_s * 1e6)),
+        full=np.array([frame.full for _, frame in frames], bool),
+        min_step=_column(frames, lambda frame: round(frame.min_step_m * 1e6)),
+        seconds=np.array([_seconds(frame) for _, frame in frames], float),
+        restricted=np.array([is_restricted(queries[n].plan) for n, _ in frames], bool),
+        by_object=np.array([_is_by_object(queries[n].plan) for n, _ in frames], bool),
+        outlives=np.array([_outlives(frame) for _, frame in frames], bool),
+        rows=compile_queries(looked_up, [n for n, _ in frames], space=space),
+        regions=tuple(frame.regions[1:] for _, frame in frames),
+        ids=Sought(pa.array(list(ids), pa.string())),
+        about=np.array([-1 if name is None else ids[name] for name in only], np.int64),
+    )
+
+
+def one_object(where: str | None) -> str | None:
+    """The id of the object that a condition is about when it says nothing else, else None."""
+    found = _ONE_OBJECT.fullmatch(where or "")
+    return found[1].replace("''", "'") if found else None
+
+
+def is_restricted(plan: Plan) -> bool:
+    """Whether only some objects count, by where they are now."""
+    clauses = (plan.inside, plan.neighbours, plan.join, plan.compare)
+    return any(clause is not None for clause in clauses) or bool(plan.transforms)
+
+
+def who_counts(plan: Plan) -> Plan:
+    """The plan whose answer at a tick are the objects that count in a frame then."""
+    return replace(
+        plan, frame=None, where=None, aggregate=None, columns=(), emit="changes"
+    )
+
+
+def _of_rows(plan: Plan, frame: Frame) -> Plan:
+    """The plan that a fix satisfies when it is a row; what is about one object is found by its id."""
+    only, inside = one_object(plan.where), frame.regions[0] if frame.regions else None
+    if only is None:
+        return Plan(stream=plan.stream, where=plan.where, inside=inside)
+    return Plan(
+        stream=plan.stream,
+        inside=inside,
+        transforms=(Transform(kind="key", text=only),),
+    )
+
+
+def _outlives(frame: Frame) -> bool:
+    """Whether what a frame holds tells of the past alone; ways and regions end with their object (SPEC P1)."""
+    return not frame.regions and all(
+        window.range.by != "space" for window in frame.sliding
+    )
+
+
+def _size(extent: Extent) -> tuple[int, int]:
+    return _DOMAIN[extent.by], round(extent.amount * _UNITS[extent.by])
+
+
+def _column(
+    frames: list[tuple[int, Frame]], value: Callable[[Frame], int]
+) -> np.ndarray:
+    return np.array([value(frame) for _, frame in frames], np.int64)
+
+
+def _seconds(frame: Frame) -> float:
+    return next(
+        (window.range.amount for window in frame.sliding if window.range.by == "time"),
+        np.nan,
+    )
+
+
+def _is_by_object(plan: Plan) -> bool:
+    spec = plan.aggregate
+    return spec is not None and (spec.grouped_by or "").lower() == "object"

@@ -1,0 +1,277 @@
+"""From where windows are at visits to when rows are in results, for many ticks at once (CQL-S section 3, SPEC W2-W5).
+
+Bounds never go back in a stay, and the rows of an object are in the order in which they came. So a row comes into each
+window once and leaves it once, and both are found by bisection among the visits of its slot.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.geometry.grid import ranges
+from st_common.operators.arrays.keys import packed
+from st_common.operators.events.timeline import LAST
+from st_common.operators.travelled.bounds import Bounds, measured
+from st_common.operators.travelled.rows import FrameRows
+from st_common.operators.travelled.specs import NONE, FrameSpecs
+from st_common.operators.travelled.visits import Visits
+from st_common.operators.turn.changes import CAUSE
+from st_common.operators.turn.course import BEFORE
+
+_OF_END = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Visits with the frame of each and the bounds there; `moved`: windows did."""
+
+    visits: Visits
+    frame: np.ndarray
+    bounds: Bounds
+    moved: np.ndarray
+
+    def take(self, index: np.ndarray) -> "Moved":
+        """Some of the visits, by place."""
+        return Moved(
+            visits=self.visits.take(index),
+            frame=self.frame[index],
+            bounds=self.bounds.take(index),
+            moved=self.moved[index],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lives:
+    """When rows (`index`, those that are looked at) may be in results, by places of visits.
+
+    `first` is the first visit that knows of a row, `enters` the one from which on it is in all windows, `dies` the one
+    at which it is left behind for ever: `end`, where the visits of its slot end, if there is none. `cut` says that only
+    newer ones push it out. `ts` is the row's time.
+    """
+
+    index: np.ndarray
+    first: np.ndarray
+    enters: np.ndarray
+    dies: np.ndarray
+    end: np.ndarray
+    cut: np.ndarray
+    ts: np.ndarray
+
+    def stays_at(self, look: Moved, place: np.ndarray, visit: np.ndarray) -> np.ndarray:
+        """bool[n]: whether rows (by place among these) are of the stay that their object has at visits."""
+        stays: np.ndarray = look.visits.alive[visit] & (
+            self.ts[place] >= look.visits.since[visit]
+        )
+        return stays
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedRows:
+    """Rows that are asked about (`index`, ascending) with their slots, the ticks, and the `most` that a slot keeps."""
+
+    index: np.ndarray
+    slot: np.ndarray
+    tick: np.ndarray
+    most: int
+
+    def known_at(self, rows: FrameRows, index: np.ndarray) -> np.ndarray:
+        """The places of the ticks from which on rows are known."""
+        known: np.ndarray = np.searchsorted(self.tick, rows.tick[index])
+        return known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What results depend on beside windows: who counts at each visit (bool), and the number of ticks.
+
+    Of frames (bool[f]): whether rows of objects that ended stay (`outlives`), whether all is told again (`retelling`).
+    """
+
+    counts: np.ndarray
+    outlives: np.ndarray
+    retelling: np.ndarray
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What the results of frames hold over some ticks: rows from one tick (BEFORE: already) to before another.
+
+    `cause` is why each left, -1 for those that are held after all `ticks`. `again` and `again_at` are rows that stay at
+    ticks at which their results are told anew. `looked` are all rows that were looked at.
+    """
+
+    row: np.ndarray
+    start: np.ndarray
+    until: np.ndarray
+    cause: np.ndarray
+    again: np.ndarray
+    again_at: np.ndarray
+    looked: np.ndarray
+    ticks: int
+
+    @property
+    def stays(self) -> np.ndarray:
+        """bool[n]: whether a row is held after all ticks."""
+        return self.cause < 0
+
+
+def lives_of(
+    look: Moved, specs: FrameSpecs, rows: FrameRows, asked: AskedRows
+) -> Lives:
+    """The lives of some rows."""
+    visits, index = look.visits, asked.index
+    first = np.searchsorted(
+        packed(visits.slot, visits.at), packed(asked.slot, asked.known_at(rows, index))
+    )
+    end = np.searchsorted(visits.slot, asked.slot, side="right")
+    seen = first < end
+    index, first, end = index[seen], first[seen], end[seen]
+    stay_end = np.searchsorted(visits.stay, visits.stay[first], side="right")
+    stays = visits.alive[first] & (rows.ts[index] >= visits.since[first])
+    enters, dies = first, np.where(stays, stay_end, first)
+    for number in range(specs.width):
+        range_by = specs.range_by[look.frame[first], number]
+        exists, measure = range_by != NONE, measured(rows, index, range_by)
+        low, last, known = (
+            getattr(look.bounds, name)[:, number] for name in ("low", "last", "seen")
+        )
+        reached = np.maximum(
+            _first_at_least(last, first, stay_end, measure),
+            _first_at_least(known, first, stay_end, rows.n[index]),
+        )
+        enters = np.where(exists, np.maximum(enters, reached), enters)
+        passed = _first_at_least(low, first, stay_end, measure + 1)
+        dies = np.where(exists, np.minimum(dies, passed), dies)
+    cut = np.minimum(_pushed_out(look, rows, asked, index, first), end)
+    return Lives(
+        index=index,
+        first=first,
+        enters=enters,
+        dies=np.minimum(dies, cut),
+        end=end,
+        cut=cut < dies,
+        ts=rows.ts[index],
+    )
+
+
+def _pushed_out(
+    look: Moved, rows: FrameRows, asked: AskedRows, index: np.ndarray, first: np.ndarray
+) -> np.ndarray:
+    """The visits at which as many newer rows are known as a slot keeps; LAST without one."""
+    most, visits = asked.most, look.visits
+    out = np.full(len(index), LAST)
+    newer = np.minimum(index + most, len(rows) - 1)
+    full = np.flatnonzero(
+        (newer == index + most) & (rows.key[newer] == rows.key[index])
+    )
+    if not len(full):
+        return out
+    known = packed(visits.slot[first[full]], asked.known_at(rows, newer[full]))
+    reached = np.maximum(
+        np.searchsorted(packed(visits.slot, visits.at), known), first[full]
+    )
+    touched = np.append(np.flatnonzero(visits.touched), LAST)
+    out[full] = touched[np.searchsorted(touched, reached)]
+    return out
+
+
+def _first_at_least(
+    values: np.ndarray, low: np.ndarray, high: np.ndarray, wanted: np.ndarray
+) -> np.ndarray:
+    """The first place from `low` to before `high` whose value is at least as large, `high` without one.
+
+    The values of each such range are ascending.
+    """
+    while (low < high).any():
+        middle = (low + high) // 2
+        searching = low < high
+        reached = values[np.where(searching, middle, 0)] >= wanted
+        low = np.where(searching & ~reached, middle + 1, low)
+        high = np.where(searching & reached, middle, high)
+    return low
+
+
+def held_of(look: Moved, lives: Lives, before: np.ndarray, rules: Rules) -> Held:
+    """What results hold, given which of the rows they held `before` (bool)."""
+    place, start, until = _counted(look.visits, lives, rules.counts)
+    goes_on = before[place] & (start == lives.first[place])
+    at_once = np.setdiff1d(
+        np.flatnonzero(before), place[goes_on]
+    )  # they leave at the first visit
+    place, goes_on = (
+        np.append(place, at_once),
+        np.append(goes_on, np.ones(len(at_once), bool)),
+    )
+    start, until = (
+        np.append(start, lives.first[at_once]),
+        np.append(until, lives.first[at_once]),
+    )
+    at, leaves = np.append(look.visits.at, rules.ticks), until < lives.end[place]
+    cause = np.full(len(place), -1)
+    cause[leaves] = _causes(
+        look, until[leaves], rules, lives.stays_at(look, place[leaves], until[leaves])
+    )
+    changed = np.append(until[leaves], start[~goes_on])
+    again, visit = _again(look, rules, changed, (place, start + ~goes_on, until))
+    return Held(
+        row=lives.index[place],
+        start=np.where(goes_on, BEFORE, at[start]),
+        until=np.where(leaves, at[until], rules.ticks),
+        cause=cause,
+        again=lives.index[again],
+        again_at=at[visit],
+        looked=lives.index,
+        ticks=rules.ticks,
+    )
+
+
+def _counted(
+    visits: Visits, lives: Lives, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows by place among those looked at, each as often as it is held: from which visit to before which."""
+    turns = np.append(
+        True, (counts[1:] != counts[:-1]) | (visits.slot[1:] != visits.slot[:-1])
+    )[: len(counts)]
+    start = np.flatnonzero(turns)
+    end = np.append(start[1:], len(counts))[: len(start)]
+    start, end = start[counts[start]], end[counts[start]]
+    low, high = (
+        np.searchsorted(end, lives.enters, side="right"),
+        np.searchsorted(start, lives.dies),
+    )
+    times = np.where(lives.enters < lives.dies, np.maximum(high - low, 0), 0)
+    place, run = np.repeat(np.arange(len(times)), times), ranges(low, times)
+    return (
+        place,
+        np.maximum(start[run], lives.enters[place]),
+        np.minimum(end[run], lives.dies[place]),
+    )
+
+
+def _causes(
+    look: Moved, visit: np.ndarray, rules: Rules, stays: np.ndarray
+) -> np.ndarray:
+    """Why rows leave at visits: their object ended or counts no longer, else they are too old."""
+    counts, end = rules.counts[visit], look.visits.end[visit]
+    outlived = rules.outlives[look.frame[visit]] & ~counts
+    ended = np.where(stays, np.where(outlived, end, 0), np.maximum(end, 1))
+    return np.where(
+        ended > 0, _OF_END[ended], np.where(counts, CAUSE["aged"], CAUSE["leave"])
+    )
+
+
+def _again(
+    look: Moved,
+    rules: Rules,
+    changed: np.ndarray,
+    spells: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and visits at which they stay in a result that is told again: a window moved, or the result `changed`."""
+    is_told = look.moved.copy()
+    is_told[changed] = True
+    told = np.flatnonzero(is_told & rules.retelling[look.frame])
+    place, start, until = spells
+    low = np.searchsorted(told, start)
+    times = np.maximum(np.searchsorted(told, until) - low, 0)
+    return np.repeat(place, times), told[ranges(low, times)]

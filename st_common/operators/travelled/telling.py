@@ -1,0 +1,199 @@
+"""What ticks tell of frames: rows that enter and leave results, and groups over them (CQL-S, SPEC W2, W6, W7)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.operators.aggregate import relational
+from st_common.operators.aggregate.regrouping import Parts, holders_of
+from st_common.operators.aggregate.relational import Reduced
+from st_common.operators.aggregate.telling import Lines, Stretch
+from st_common.operators.arrays.keys import packed, unique
+from st_common.operators.state.intern import Interner
+from st_common.operators.state.targets import Targets
+from st_common.operators.travelled.frames import Frames
+from st_common.operators.travelled.spells import Held
+from st_common.operators.turn.changes import (
+    CAUSE,
+    SHARD_SCHEMA,
+    TICK_RANK,
+    Names,
+    change_rows,
+)
+from st_common.operators.turn.course import BEFORE
+from st_common.operators.turn.spells import Spells
+from st_common.operators.turn.turn import Turn
+
+
+def frame_lines(
+    turn: Turn, frames: Frames, held: Held, tick: np.ndarray, position: np.ndarray
+) -> Lines | None:
+    """The fixes that left and entered results, and on request (RSTREAM) those that stay, of queries that do not count.
+
+    `tick` and `position` are those of the ticks that are told of. `target` and `place` are the places of the rows of
+    frames.
+    """
+    left, came = np.flatnonzero(~held.stays), np.flatnonzero(held.start > BEFORE)
+    index = np.concatenate([held.row[left], held.row[came], held.again])
+    plain = np.flatnonzero(~turn.known.grouped[frames.rows.queries(index)])
+    if not len(plain):
+        return None
+    counts = [len(left), len(came), len(held.again)]
+    at = np.concatenate([held.until[left], held.start[came], held.again_at])[plain]
+    sign = np.repeat([-1, 1, 0], counts)[plain]
+    cause = np.concatenate(
+        [held.cause[left], np.repeat([CAUSE["enter"], CAUSE["inside"]], counts[1:])]
+    )[plain]
+    index = index[plain]
+    return Lines(
+        position=position[at],
+        event_ts=tick[at],
+        fix_ts=frames.rows.ts[index],
+        rank=np.full(len(at), TICK_RANK),
+        objects=frames.rows.objects(index),
+        target=index,
+        sign=sign,
+        cause=cause,
+        value=np.full(len(at), np.nan),
+        place=index,
+    )
+
+
+def tell_rows(turn: Turn, frames: Frames, lines: Lines | None) -> pa.Table:
+    """Rows of changes for fixes in frames; the partner is the fix's event time."""
+    if lines is None:
+        return SHARD_SCHEMA.empty_table()
+    times, code = np.unique(lines.fix_ts, return_inverse=True)
+    names = Names(
+        queries=turn.queries,
+        targets=Targets(frames.rows.queries(lines.target), code),
+        objects=turn.objects,
+        partners=Interner(times_as_text(times), np.zeros(len(times), np.uint64)),
+    )
+    fields = frames.rows.fields.take(pa.array(lines.place))
+    columns = {
+        name: getattr(lines, name)
+        for name in Lines.__dataclass_fields__
+        if name not in ("target", "place")
+    }
+    return change_rows(names, **columns, target=np.arange(len(lines)), fields=fields)
+
+
+def times_as_text(ts: np.ndarray) -> pa.Array:
+    """Times in microseconds since 1970 as `2026-11-22T07:30:50.000000Z`."""
+    text = pc.strftime(
+        pa.array(ts).cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%S"
+    )
+    return pc.binary_join_element_wise(text, pa.scalar("Z"), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameParts(Parts):
+    """What rows of frames count for while they are held: the place of each, and the frames."""
+
+    row: np.ndarray
+    frames: Frames
+
+    def reduced(
+        self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray
+    ) -> Reduced:
+        """One value per cell and group; average speeds here, all others as over members."""
+        is_speed = function == "avgspd"
+        plain, speeds = np.flatnonzero(~is_speed), np.flatnonzero(is_speed)
+        found = relational.reduced_cells(
+            function[plain],
+            cell[plain],
+            self.group[spell[plain]],
+            self.value[spell[plain]],
+        )
+        return relational.both(
+            found, _speeds(self.frames, cell[speeds], self.row[spell[speeds]])
+        )
+
+
+def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts | None:
+    """What counts in the groups over frames at some ticks; None where nothing can change."""
+    turn, rows = stretch.turn, frames.rows
+    mine = np.flatnonzero(turn.known.grouped[rows.queries(held.row)])
+    again = np.flatnonzero(turn.known.grouped[rows.queries(held.again)])
+    if not len(mine) and not len(again):
+        return None
+    row, start, until = held.row[mine], held.start[mine], held.until[mine]
+    others = _unseen(turn, frames, held, rows.queries(row))
+    row = np.concatenate([row, others])
+    start = np.concatenate([start, np.full(len(others), BEFORE)])
+    until = np.concatenate([until, np.full(len(others), held.ticks)])
+    holder = holders_of(
+        turn, turn.numbering.targets_of(rows.queries(row), rows.group[row])
+    )
+    order = np.lexsort((start, holder))
+    row = row[order]
+    return FrameParts(
+        spells=Spells(holder[order], start[order], until[order], held.ticks),
+        group=rows.group[row],
+        value=relational.amounts_of(
+            turn, rows.queries(row), rows.objects(row), rows.take(row)
+        ),
+        again=_again(turn, frames, held),
+        row=row,
+        frames=frames,
+    )
+
+
+def _unseen(turn: Turn, frames: Frames, held: Held, queries: np.ndarray) -> np.ndarray:
+    """The rows in results that were not looked at, of those queries whose groups are not of one object each."""
+    is_whole = np.zeros(len(turn.queries), bool)
+    is_whole[queries] = True
+    is_whole[frames.specs.numbers[frames.specs.by_object]] = False
+    if not is_whole.any():
+        return queries[:0]
+    is_unseen = frames.held & is_whole[frames.rows.query]
+    is_unseen[held.looked] = False
+    return np.flatnonzero(is_unseen)
+
+
+def _again(turn: Turn, frames: Frames, held: Held) -> np.ndarray:
+    """Targets and ticks, packed, at which a row of them came, left or stays: they are told again, changed or not."""
+    left, came = np.flatnonzero(~held.stays), np.flatnonzero(held.start > BEFORE)
+    row = np.concatenate([held.row[left], held.row[came], held.again])
+    at = np.concatenate([held.until[left], held.start[came], held.again_at])
+    query = frames.rows.queries(row)
+    mine = np.flatnonzero((turn.known.retelling & turn.known.grouped)[query])
+    return unique(
+        packed(
+            turn.numbering.targets_of(query[mine], frames.rows.group[row[mine]]),
+            at[mine],
+        )
+    )
+
+
+def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> Reduced:
+    """The average speed of each object: its way over the legs in the result by their time, or by the whole window's.
+
+    A leg counts when both its ends are in the result and follow each other in one stay; without one the speed is null
+    (SPEC W7).
+    """
+    if not len(row):
+        return Reduced(cell=row, group=row, value=np.empty(0))
+    order = np.lexsort((row, cell))
+    cell, row = cell[order], row[order]
+    rows, same = frames.rows, np.append(False, cell[1:] == cell[:-1])
+    starts = np.flatnonzero(~same)
+    follows = same & (np.diff(rows.n[row], prepend=0) == 1) & (rows.begins[row] == 0)
+    way = np.add.reduceat(
+        np.where(follows, np.diff(rows.way[row], prepend=0), 0), starts
+    )
+    time_us = np.add.reduceat(
+        np.where(follows, np.diff(rows.ts[row], prepend=0), 0), starts
+    )
+    legs = np.add.reduceat(follows.astype(np.int64), starts)
+    window_s = frames.specs.seconds[frames.specs.place[rows.queries(row[starts])]]
+    seconds = np.where(np.isnan(window_s), time_us / 1e6, window_s)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speed = (
+            np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan)
+            * frames.turn.settings.unit_m
+        )
+    return Reduced(cell=cell[starts], group=rows.group[row[starts]], value=speed)

@@ -1,0 +1,205 @@
+"""How far objects have come at each event of a run, since a query looks at them (CQL-S section 3.2.2, SPEC W4).
+
+A leg is rounded to whole micrometres, so that a way is the same number however its fixes are cut into runs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.geometry.space import Space
+from st_common.operators.events.timeline import FIX, Events
+from st_common.operators.travelled.slots import Slots
+
+_LONGEST = (
+    1e15  # micrometres of a leg: a million kilometres; thousands of such legs still fit
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Ways:
+    """Arrays [slots]: of frames and objects, or of frames and events; columns as `Tracks`, `alive`: there is a track.
+
+    They are changed in place, from tick to tick.
+    """
+
+    alive: np.ndarray
+    since: np.ndarray
+    n: np.ndarray
+    way: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+
+    @staticmethod
+    def empty(shape: int) -> "Ways":
+        """No tracks in so many slots."""
+        whole = {name: np.zeros(shape, np.int64) for name in ("since", "n", "way")}
+        return Ways(
+            alive=np.zeros(shape, bool),
+            **whole,
+            x=np.full(shape, np.nan),
+            y=np.full(shape, np.nan),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stays:
+    """The events of a run as stays: `start` is the first event of each one's stay, `first` says that none is before it.
+
+    A way that outlives its object is one stay: from the object's first event in the run on.
+    """
+
+    is_fix: np.ndarray
+    start: np.ndarray
+    first: np.ndarray
+
+    @property
+    def first_fix(self) -> np.ndarray:
+        """The first fix of each event's stay; any number where there is none up to the event."""
+        fixes = np.flatnonzero(self.is_fix)
+        if not len(fixes):
+            return self.start
+        found: np.ndarray = fixes[
+            np.minimum(np.searchsorted(fixes, self.start), len(fixes) - 1)
+        ]
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The events of a run, and the slots of frames among objects and among these events."""
+
+    events: Events
+    objects: Slots
+    among: Slots
+    space: Space
+
+
+def ways_of(now: Ways, run: Run, min_step: np.ndarray, outlives: np.ndarray) -> Ways:
+    """The tracks after each event, by the slots among events, from those before the run; nothing is changed.
+
+    Where a way `outlives` its object (bool[f]), the object is nowhere after its end, and no way leads to its next fix.
+    """
+    out, frame = Ways.empty(run.among.total), run.among.frame
+    if not run.among.total:
+        return out
+    for lasts in (False, True):
+        plain = np.flatnonzero((min_step[frame] == 0) & (outlives[frame] == lasts))
+        if len(plain):
+            _every_fix(out, now, run, plain, lasts=lasts)
+    stepped = np.flatnonzero(min_step[frame] > 0)
+    if len(stepped):
+        _by_steps(
+            out, now, run, stepped, min_step[frame[stepped]], outlives[frame[stepped]]
+        )
+    return out
+
+
+def begins(
+    now: Ways, after: Ways, run: Run, frame: np.ndarray, event: np.ndarray
+) -> np.ndarray:
+    """bool[n]: whether no way leads to some fixes in some frames, by the tracks before a run and after its events."""
+    who = run.events.object
+    first = (event == 0) | (who[event] != who[event - 1])
+    here, before = run.objects.of(frame, who[event]), run.among.of(frame, event - 1)
+    goes_on = np.where(first, now.alive[here], after.alive[before])
+    found: np.ndarray = ~goes_on | np.isnan(
+        np.where(first, now.x[here], after.x[before])
+    )
+    return found
+
+
+def legs(
+    x1: np.ndarray, y1: np.ndarray, x2: np.ndarray, y2: np.ndarray, *, space: Space
+) -> np.ndarray:
+    """The lengths between points in micrometres, int64; 0 where one of them is nowhere."""
+    length = space.distance(x1, y1, x2, y2)
+    return np.rint(np.minimum(np.nan_to_num(length, nan=0.0) * 1e6, _LONGEST)).astype(
+        np.int64
+    )
+
+
+def _stays(events: Events, *, lasts: bool) -> _Stays:
+    is_fix = events.kind == FIX
+    first = np.r_[True, events.object[1:] != events.object[:-1]]
+    starts = first if lasts else is_fix & (first | ~np.r_[False, is_fix[:-1]])
+    start = np.maximum.accumulate(np.where(starts, np.arange(len(first)), 0))
+    return _Stays(is_fix=is_fix, start=start, first=first)
+
+
+def _every_fix(
+    out: Ways, now: Ways, run: Run, which: np.ndarray, *, lasts: bool
+) -> None:
+    """Where every fix counts, legs are the same for all frames: they are summed once."""
+    events = run.events
+    stays = _stays(events, lasts=lasts)
+    x, y = (
+        np.where(stays.is_fix, events.x, np.nan),
+        np.where(stays.is_fix, events.y, np.nan),
+    )
+    leg = legs(np.r_[np.nan, x[:-1]], np.r_[np.nan, y[:-1]], x, y, space=run.space)
+    leg[stays.start == np.arange(len(leg))] = 0
+    way, count = np.cumsum(leg), np.cumsum(stays.is_fix)
+    at = run.among.number[which]
+    start = stays.start[at]
+    since_start, n = (
+        way[at] - way[start],
+        count[at] - count[start] + stays.is_fix[start],
+    )
+    slot = run.objects.of(run.among.frame[which], events.object[start])
+    goes_on = now.alive[slot] & stays.first[start] & (slot >= 0)
+    reach = legs(now.x[slot], now.y[slot], x[start], y[start], space=run.space)
+    out.alive[which] = (goes_on | (n > 0)) if lasts else stays.is_fix[at]
+    out.way[which] = since_start + np.where(goes_on, now.way[slot] + reach, 0)
+    out.n[which] = n + np.where(goes_on, now.n[slot], 0)
+    out.since[which] = np.where(
+        goes_on, now.since[slot], events.ts[stays.first_fix[at]]
+    )
+    out.x[which], out.y[which] = x[at], y[at]
+
+
+def _by_steps(
+    out: Ways,
+    now: Ways,
+    run: Run,
+    which: np.ndarray,
+    step: np.ndarray,
+    lasts: np.ndarray,
+) -> None:
+    """Which fix counts depends on the one that counted before: the n-th fixes of all objects, one n after the other."""
+    events, event = run.events, run.among.number[which]
+    track = {name: getattr(now, name).copy() for name in Ways.__dataclass_fields__}
+    slot = run.objects.of(run.among.frame[which], events.object[event])
+    first = np.flatnonzero(np.r_[True, events.object[1:] != events.object[:-1]])
+    rank = (
+        np.arange(len(events)) - np.repeat(first, np.diff(np.r_[first, len(events)]))
+    )[event]
+    by_rank = np.argsort(rank, kind="stable")
+    ends = np.cumsum(np.bincount(rank))
+    for part in np.split(by_rank, ends[:-1]):
+        at, who = event[part], slot[part]
+        is_fix, is_new = events.kind[at] == FIX, ~track["alive"][who]
+        leg = legs(
+            track["x"][who],
+            track["y"][who],
+            events.x[at],
+            events.y[at],
+            space=run.space,
+        )
+        leg[is_new | (leg < step[part]) | ~is_fix] = 0
+        counts = is_new | np.isnan(track["x"][who]) | (leg > 0)
+        x, y = (
+            np.where(is_fix, events.x[at], np.nan),
+            np.where(is_fix, events.y[at], np.nan),
+        )
+        fresh = {
+            "alive": is_fix | (~is_new & lasts[part]),
+            "since": np.where(is_new, events.ts[at], track["since"][who]),
+            "n": np.where(is_new, 0, track["n"][who]) + is_fix,
+            "way": np.where(is_new, 0, track["way"][who]) + leg,
+            "x": np.where(counts | ~is_fix, x, track["x"][who]),
+            "y": np.where(counts | ~is_fix, y, track["y"][who]),
+        }
+        for name, values in fresh.items():
+            track[name][who] = values
+            getattr(out, name)[which[part]] = values

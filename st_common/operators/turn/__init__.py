@@ -1,0 +1,1 @@
+"""What one run of log rows brings, as every operator sees it: events, queries, last fixes, changes."""

@@ -1,0 +1,220 @@
+"""Changes as they leave a shard, and their one order over all shards."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.operators.state.intern import Interner
+from st_common.operators.state.registered import Registered
+from st_common.operators.state.targets import NO_PARTNER, Targets
+
+CAUSES = (
+    "enter",
+    "leave",
+    "inside",
+    "gone",
+    "expired",
+    "registered",
+    "dropped",
+    "replaced",
+    "layer",
+    "aged",
+    "value",
+    "failed",
+    "outside",
+    "cross",
+    "dwell",
+)
+CAUSE = {name: number for number, name in enumerate(CAUSES)}
+TICK_RANK = (
+    2  # of what is told at ticks: after expiries and fixes of the same event time
+)
+
+_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+SHARD_SCHEMA = pa.schema(
+    [
+        ("position", pa.int64()),
+        ("event_ts", pa.int64()),
+        ("fix_ts", pa.int64()),
+        ("rank", pa.int8()),
+        ("sign", pa.int8()),
+        ("query_order", pa.int32()),
+        ("query_version", pa.int32()),
+        ("layer_version", pa.int64()),
+        ("query", _DICTIONARY),
+        ("object", _DICTIONARY),
+        ("partner", _DICTIONARY),
+        ("cause", _DICTIONARY),
+        ("value", pa.float64()),
+        ("fields", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What the numbers in change rows stand for, after the run that made them."""
+
+    queries: tuple[Registered, ...]
+    targets: Targets
+    objects: Interner
+    partners: Interner
+
+
+def change_rows(
+    names: Names,
+    *,
+    position: np.ndarray,
+    event_ts: np.ndarray,
+    fix_ts: np.ndarray,
+    rank: np.ndarray,
+    objects: np.ndarray,
+    target: np.ndarray,
+    sign: np.ndarray,
+    cause: np.ndarray,
+    value: np.ndarray | None = None,
+    fields: pa.Array | None = None,
+) -> pa.Table:
+    """Change rows of `SHARD_SCHEMA`, in any order; `rank` orders, at one time, expiry (0), fix (1) and tick (2).
+
+    A `value` that is NaN, and without values every one, is null.
+    """
+    order = names.targets.query[target]
+    numbers, query = np.unique(order, return_inverse=True)
+    used = [names.queries[n] for n in numbers]
+    layers = pa.array([q.layer_version for q in used], pa.int64())
+    version = (
+        np.array([q.version for q in used], np.int32)[query]
+        if used
+        else np.empty(0, np.int32)
+    )
+    columns = [
+        position,
+        event_ts,
+        fix_ts,
+        rank.astype(np.int8),
+        sign.astype(np.int8),
+        order.astype(np.int32),
+        version,
+        layers.take(pa.array(query)),
+        pa.DictionaryArray.from_arrays(
+            pa.array(query, pa.int32()), pa.array([q.name for q in used], pa.string())
+        ),
+        _named(objects, names.objects),
+        _named(names.targets.partner[target], names.partners),
+        pa.DictionaryArray.from_arrays(pa.array(cause, pa.int32()), pa.array(CAUSES)),
+        pa.nulls(len(sign), pa.float64())
+        if value is None
+        else pa.array(value, pa.float64(), from_pandas=True),
+        pa.nulls(len(sign), pa.string()) if fields is None else fields,
+    ]
+    return pa.Table.from_arrays(
+        [pa.array(c) if isinstance(c, np.ndarray) else c for c in columns],
+        schema=SHARD_SCHEMA,
+    )
+
+
+def _named(numbers: np.ndarray, interner: Interner) -> pa.DictionaryArray:
+    used, code = np.unique(numbers, return_inverse=True)
+    is_none = used == NO_PARTNER
+    ids = interner.ids.take(pa.array(used[~is_none]))
+    codes = code - int(is_none.any())
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes, pa.int32(), mask=codes < 0), ids
+    )
+
+
+def settled(shards: list[pa.Table]) -> pa.Table:
+    """All shards' changes in their one order, with `seq` numbering those of one position from 0.
+
+    The order is (position, event time, expiry before fix, object, - before + before 0, query, partner): it does not
+    depend on batches, on shards or on how they were cut. The result has the columns of the contract `changes`, but
+    for `event_date`; event times are timestamps.
+    """
+    table = (
+        pa.concat_tables([*shards, SHARD_SCHEMA.empty_table()])
+        .unify_dictionaries()
+        .combine_chunks()
+    )
+    position = table["position"].to_numpy()
+    order = _order(table)
+    table, position = table.take(pa.array(order)), position[order]
+    starts = (
+        np.flatnonzero(np.r_[True, position[1:] != position[:-1]])
+        if len(position)
+        else position
+    )
+    seq = np.arange(len(position)) - np.repeat(
+        starts, np.diff(np.r_[starts, len(position)])
+    )
+    return _as_contract(table, seq.astype(np.int32))
+
+
+def _order(table: pa.Table) -> np.ndarray:
+    """The places of the rows in their one order."""
+    minor = _minor(table)
+    major = [table[name].to_numpy() for name in ("rank", "event_ts", "position")]
+    if all(
+        len(key) and (key == key[0]).all() for key in major
+    ):  # one tick: there is nothing else to sort by
+        return np.argsort(minor[0]) if len(minor) == 1 else np.lexsort(minor)
+    return np.lexsort([*minor, *major])
+
+
+def _minor(table: pa.Table) -> list[np.ndarray]:
+    """Sort keys within a position, time and rank, the least important first; as one number where 63 bits are enough."""
+    sign = table["sign"].to_numpy()
+    keys = [
+        _text_rank(table["object"]),
+        np.where(sign == 0, 2, sign) + 1,
+        table["query_order"].to_numpy(),
+        _text_rank(table["partner"]),
+        table["cause"].chunk(0).indices.to_numpy() if len(table) else sign,
+    ]
+    widths = [int(key.max(initial=0)) + 1 for key in keys]
+    if math.prod(widths) >= 1 << 63:
+        return keys[::-1]
+    packed = np.zeros(len(sign), np.int64)
+    for key, width in zip(keys, widths, strict=True):
+        packed *= width
+        packed += key
+    return [packed]
+
+
+def _text_rank(column: pa.ChunkedArray) -> np.ndarray:
+    """The rank of each value among the column's texts; none comes first."""
+    if not len(column):
+        return np.empty(0, np.int64)
+    array = column.chunk(0)
+    rank = np.empty(len(array.dictionary) + 1, np.int64)
+    rank[pc.array_sort_indices(array.dictionary).to_numpy()] = np.arange(1, len(rank))
+    rank[-1] = 0
+    ranks: np.ndarray = rank[
+        array.indices.fill_null(len(rank) - 1).to_numpy(zero_copy_only=False)
+    ]
+    return ranks
+
+
+def _as_contract(table: pa.Table, seq: np.ndarray) -> pa.Table:
+    stamp = pa.timestamp("us", tz="UTC")
+    text = {
+        name: table[name].cast(pa.string())
+        for name in ("query", "object", "partner", "cause")
+    }
+    return pa.table(
+        {
+            "position": table["position"],
+            "seq": seq,
+            "event_ts": table["event_ts"].cast(stamp),
+            "fix_ts": table["fix_ts"].cast(stamp),
+            "query_version": table["query_version"],
+            "layer_version": table["layer_version"],
+            "sign": table["sign"],
+            "value": table["value"],
+            **text,
+            "fields": table["fields"],
+        }
+    )

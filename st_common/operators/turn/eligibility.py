@@ -1,0 +1,307 @@
+"""Which objects can be members of queries at all: those that satisfy their selection (SPEC G5: the nearest *free*).
+
+A simple condition is tested for the pairs that a kind asks about, and so is one that has a shape (see `shaped`).
+Regions are sorted keys of what lies in them. What else the database or a filter says is a bit for each such rule and
+object: whoever asks, it is asked of every fix, so that what fails does so at the same fixes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from st_common.geometry.grid import blocks
+from st_common.operators.arrays.bits import asked_together, bit_of
+from st_common.operators.arrays.keys import MASK, is_in, merged, packed
+from st_common.operators.expressions.conditions import hold
+from st_common.operators.expressions.general import MOST_PAIRS, General, Source
+from st_common.operators.expressions.screens import Asked, satisfied
+from st_common.operators.skeleton.kind_queries import KindQueries
+from st_common.operators.skeleton.kinds import KINDS
+from st_common.operators.skeleton.listing import list_bits, list_conditions, list_keys
+from st_common.operators.skeleton.rules import Rules
+from st_common.operators.skeleton.selection import (
+    EVERYONE,
+    Bools,
+    Ints,
+    Lists,
+    Selection,
+    shortest,
+)
+from st_common.operators.skeleton.world import World
+from st_common.operators.state.intern import Interner
+from st_common.operators.turn.course import Course
+from st_common.operators.turn.present import Present
+from st_common.operators.turn.seen_columns import SeenColumns, seen_columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What the next tick builds on: `asked`, the rules that have a bit, ascending; their `bits`, uint8[n, bytes].
+
+    `keys` (`rule << 32 | object`, sorted) say what lies in regions that stand still.
+    """
+
+    asked: np.ndarray
+    bits: np.ndarray
+    keys: np.ndarray
+
+
+def selection_of(
+    known: KindQueries,
+    fixes: Present | Course,
+    world: World,
+    objects: Interner,
+    *,
+    before: Held | None,
+    changed: np.ndarray,
+    by_pairs: bool,
+) -> tuple[Selection, Held | None]:
+    """Which objects satisfy the rules of some queries, and what the next tick can build on.
+
+    With that from the tick `before` only the `changed` objects (bool[n]) are looked at anew. With `by_pairs` few pairs
+    will be asked about: conditions that have a shape wait for these.
+    """
+    rules = known.rules
+    if not rules.all:
+        return EVERYONE, None
+    columns = seen_columns(rules.conditions, fixes, objects, space=world.space)
+    shaped, others = _by_database(rules, columns, by_pairs=by_pairs)
+    asking = _Asking(
+        rules=rules,
+        asked=_asked(rules, others),
+        condition=others,
+        fixes=fixes,
+        world=world,
+        objects=objects,
+    )
+    held = _held(asking, before, changed)
+    inside = [
+        _inside(name, of, objects, world) for name, of in known.moving_rules.items()
+    ]
+    moving = np.sort(np.concatenate([held.keys[:0], *inside]))
+    return Eligible(
+        rules=rules,
+        fixes=fixes,
+        columns=columns,
+        held=held,
+        moving=moving,
+        shaped=shaped,
+        general=General(
+            columns.tested.texts,
+            columns.tested.shapes,
+            _source(fixes, world, objects, among=len(rules.all)),
+        ),
+    ), held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eligible:
+    """The selection at a tick. `moving` are keys as those of `held`, of regions that go with an object.
+
+    `shaped` is the condition of each rule that is tested for pairs by `general`, -1 without.
+    """
+
+    rules: Rules
+    fixes: Present | Course
+    columns: SeenColumns
+    held: Held
+    moving: np.ndarray
+    shaped: np.ndarray
+    general: General
+
+    def holds(self, rule: Ints, obj: Ints) -> Bools:
+        """For each pair whether the object satisfies the rule."""
+        rules, keep = self.rules, np.ones(len(rule), np.bool_)
+        for has_region, keys in (
+            (rules.stands, self.held.keys),
+            (rules.moves, self.moving),
+        ):
+            mine = np.flatnonzero(has_region[rule])
+            keep[mine] &= is_in(packed(rule[mine], obj[mine]), keys)
+        if len(self.held.asked):
+            mine = np.flatnonzero(keep & is_in(rule, self.held.asked))
+            keep[mine] = bit_of(
+                self.held.bits, obj[mine], np.searchsorted(self.held.asked, rule[mine])
+            )
+        condition = rules.condition[rule]
+        mine = np.flatnonzero(
+            keep
+            & (condition >= 0)
+            & np.append(self.columns.tested.found, False)[condition]
+        )
+        seen, places = self.columns.at(self.fixes, obj[mine])
+        keep[mine] = hold(rules.conditions, seen, condition[mine], places)
+        shaped = self.shaped[rule]
+        mine = np.flatnonzero(keep & (shaped >= 0))
+        keep[mine] = self.general.pairs(shaped[mine], obj[mine])
+        return keep
+
+    def exact(self, rules: Ints, objects: Ints) -> Lists:
+        """For some rules the list of those of some objects that satisfy it."""
+        keys, total = [np.empty(0, np.int64)], len(objects)
+        for part in blocks(np.full(len(rules), total), MOST_PAIRS):
+            rule = np.repeat(rules[part], total)
+            obj = np.tile(objects, len(rules[part]))
+            keep = self.holds(rule, obj)
+            keys.append(packed(rule[keep], obj[keep]))
+        has_list = np.zeros(len(self.rules.all) + 1, bool)
+        has_list[rules] = True
+        return list_keys(np.sort(np.concatenate(keys)), has_list, objects)
+
+    def lists(self, objects: Ints) -> Lists:
+        """For each rule those of some objects that may satisfy it, by whatever leaves the fewest."""
+        seen, places = self.columns.at(self.fixes, objects)
+        held, count = self.held, len(self.rules.all) + 1
+        among = np.zeros(len(self.fixes), bool)
+        among[objects] = True
+        return shortest(
+            [
+                list_conditions(
+                    self.rules, self.columns.tested.found, seen, places, objects
+                ),
+                list_keys(
+                    held.keys[among[held.keys & MASK]], self.rules.stands, objects
+                ),
+                list_keys(
+                    self.moving[among[self.moving & MASK]], self.rules.moves, objects
+                ),
+                list_bits(held.asked, held.bits, objects, count),
+            ]
+        )
+
+
+def _source(
+    fixes: Present | Course, world: World, objects: Interner, *, among: int
+) -> Source:
+    """The last fixes of objects, for conditions that are asked of pairs; only of those that live."""
+
+    def dense(texts: Sequence[str]) -> np.ndarray:
+        which = np.flatnonzero(world.alive)
+        out = np.zeros((len(texts), len(world.alive)), bool)
+        out[:, which] = fixes.masks(texts, which, among=among)
+        return out
+
+    return Source(
+        readings=fixes.readings,
+        ids=objects.ids,
+        space=world.space,
+        size=len(world.alive),
+        dense=dense,
+        spent_us=fixes.values.spent_us(among),
+    )
+
+
+def _asked(rules: Rules, condition: np.ndarray) -> np.ndarray:
+    """The rules of which every fix is asked: with a `condition` of that kind, and that ask something of its box."""
+    asked = condition >= 0
+    asked[rules.stepped] = True
+    return np.flatnonzero(asked)
+
+
+def _by_database(
+    rules: Rules, columns: SeenColumns, *, by_pairs: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The condition of each rule that only the database can say, -1 without; int64[1 + rules].
+
+    First those with a shape, which are tested `by_pairs`, then those that are asked of every fix.
+    """
+    tested = columns.tested
+    is_simple = np.append(tested.simple, True)[rules.condition]
+    shape = np.append(tested.shapes.shape, -1)[rules.condition]
+    is_shaped = ~is_simple & (shape >= 0) & by_pairs
+    return (
+        np.where(is_shaped, rules.condition, -1),
+        np.where(is_simple | is_shaped, -1, rules.condition),
+    )
+
+
+def _held(of: "_Asking", before: Held | None, changed: np.ndarray) -> Held:
+    """What is known of every object, given what was known at the tick before."""
+    if before is not None and not np.array_equal(before.asked, of.asked):
+        before = None
+    alive = of.world.alive
+    which = np.flatnonzero(alive & (changed if before is not None else True))
+    return Held(
+        asked=of.asked,
+        bits=_bits(of, which, before),
+        keys=_still_keys(of.rules, of.world, which, before, changed),
+    )
+
+
+def _bits(of: "_Asking", which: np.ndarray, before: Held | None) -> np.ndarray:
+    """uint8[n, bytes]: a bit for each object and rule of those asked."""
+    bits = np.zeros((len(of.world.x), -(-len(of.asked) // 8)), np.uint8)
+    if before is not None:
+        bits[: len(before.bits)] = before.bits
+    bits[which] = asked_together(
+        len(of.asked),
+        len(which),
+        lambda start, end: _fresh(of, of.asked[start:end], which),
+    )
+    return bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asking:
+    """What fixes are asked: the rules `asked`, the condition of each rule that is the database's."""
+
+    rules: Rules
+    asked: np.ndarray
+    condition: np.ndarray
+    fixes: Present | Course
+    world: World
+    objects: Interner
+
+
+def _fresh(of: _Asking, part: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """bool[rules, w]: what conditions and steps of some rules say of some objects."""
+    rules, condition, out = (
+        of.rules,
+        of.condition[part],
+        np.ones((len(part), len(which)), bool),
+    )
+    used, row = np.unique(condition[condition >= 0], return_inverse=True)
+    texts = [rules.conditions.texts[number] for number in used.tolist()]
+    out[condition >= 0] = of.fixes.masks(texts, which, among=len(of.asked))[row]
+    for place in np.flatnonzero(np.isin(part, rules.stepped)).tolist():
+        asked = Asked(
+            readings=of.fixes.readings(which),
+            objects=of.objects,
+            space=of.world.space,
+        )
+        out[place] &= satisfied(rules.all[part[place] - 1].steps, asked)
+    return out
+
+
+def _still_keys(
+    rules: Rules,
+    world: World,
+    which: np.ndarray,
+    before: Held | None,
+    changed: np.ndarray,
+) -> np.ndarray:
+    """What lies in regions that stand still: of some objects now, of the others as it was before."""
+    x, y, fresh = world.x[which], world.y[which], [np.empty(0, np.int64)]
+    for numbers, index in rules.still:
+        point, row = index.probe(x, y)
+        fresh.append(packed(numbers[row], which[point]))
+    new = np.sort(np.concatenate(fresh))
+    if before is None:
+        return new
+    kept: np.ndarray = before.keys[~changed[before.keys & MASK]]
+    return merged(kept, new)
+
+
+def _inside(
+    name: str, queries: KindQueries, objects: Interner, world: World
+) -> np.ndarray:
+    """Keys of what lies in regions that go with an object, without that object; nothing where it does not live."""
+    kind, everyone = KINDS[name], replace(world, selection=EVERYONE)
+    table = queries.table(queries.find(objects))
+    criteria = kind.update_criteria(everyone, table, np.arange(len(queries.numbers)))
+    row, found = kind.in_cache_area(
+        everyone, criteria, np.flatnonzero(world.alive), 0.0
+    )
+    keep = kind.satisfy(everyone, criteria, row, found)
+    return packed(queries.numbers[row[keep]], found[keep])

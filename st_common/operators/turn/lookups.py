@@ -1,0 +1,67 @@
+"""What ticks of one run would look up again and again: its objects do not change."""
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.skeleton.kind_queries import KindQueries
+from st_common.operators.skeleton.world import Table
+from st_common.operators.state.intern import Interner
+from st_common.operators.state.numbering import Numbering
+from st_common.operators.state.targets import NO_PARTNER
+
+
+class Lookups:
+    """Numbers of focal objects and of targets, each found once in a run."""
+
+    def __init__(self, objects: Interner, numbering: Numbering) -> None:
+        self._objects, self._numbering = objects, numbering
+        self._focals: dict[int, np.ndarray] = {}
+        self._tables: dict[int, Table] = {}
+        self._targets: dict[int, np.ndarray] = {}
+        self._partner_of = np.full(
+            len(objects), -1
+        )  # by object, -1 as long as nobody asked
+        self._object_of = np.empty(0, np.int64)  # by partner
+
+    def focals(self, queries: KindQueries) -> np.ndarray:
+        """The object numbers of the queries' focal objects, -1 for those that never reported."""
+        if id(queries) not in self._focals:
+            self._focals[id(queries)] = queries.find(self._objects)
+        return self._focals[id(queries)]
+
+    def table(self, queries: KindQueries) -> Table:
+        """The table of the queries, for the objects of this run."""
+        if id(queries) not in self._tables:
+            self._tables[id(queries)] = queries.table(self.focals(queries))
+        return self._tables[id(queries)]
+
+    def targets(self, queries: KindQueries) -> np.ndarray:
+        """The target of each of the queries, without a partner; numbers never change."""
+        if id(queries) not in self._targets:
+            none = np.full(len(queries.numbers), NO_PARTNER)
+            self._targets[id(queries)] = self._numbering.targets_of(
+                queries.numbers, none
+            )
+        return self._targets[id(queries)]
+
+    def partners(self, objects: np.ndarray) -> np.ndarray:
+        """The numbers of objects as partners."""
+        asked = np.zeros(len(self._partner_of), bool)
+        asked[objects] = True
+        new = np.flatnonzero(asked & (self._partner_of < 0))
+        if len(new):
+            self._partner_of[new] = self._numbering.partners_of(
+                self._objects.ids.take(pa.array(new))
+            )
+        found: np.ndarray = self._partner_of[objects]
+        return found
+
+    def objects_of_partners(self) -> np.ndarray:
+        """The number of the object that each partner is, -1 for what is no object; by the partner's number."""
+        partners, known = self._numbering.partners, len(self._object_of)
+        if known < len(partners):
+            more = self._objects.find(
+                partners.hashes[known:], partners.ids.slice(known)
+            )
+            self._object_of = np.concatenate([self._object_of, more])
+        return self._object_of

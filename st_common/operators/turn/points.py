@@ -1,0 +1,88 @@
+"""Readings as points for matching: where predicates are true, and the keys of joins."""
+
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.geometry.space import Space
+from st_common.operators.expressions import evaluation as expressions
+from st_common.operators.expressions.conditions import Truth
+from st_common.operators.expressions.general import Dense, Source
+from st_common.operators.expressions.readings import Readings
+from st_common.operators.expressions.screens import Asked
+from st_common.operators.matching.match import Points
+from st_common.operators.matching.query_set import QuerySet
+from st_common.operators.state.intern import Interner
+from st_common.operators.turn.course import Course
+from st_common.operators.turn.present import Present
+
+
+def points_of(
+    queries: QuerySet, readings: Readings, objects: Interner, *, space: Space
+) -> Points:
+    """The readings as points for a set of queries; expressions are evaluated once for all of them."""
+    asked = Asked(readings=readings, objects=objects, space=space)
+    table = lru_cache(lambda: readings.table(objects.ids, space=space))
+    keys = expressions.values_as_text(queries.keys, table()) if queries.keys else []
+    return Points(
+        x=readings.x,
+        y=readings.y,
+        keys=dict(zip(queries.keys, keys, strict=True)),
+        asked=asked,
+        truth=_truth(
+            queries, asked, lambda texts: expressions.masks(texts, table()), {}
+        ),
+    )
+
+
+def points_at(
+    queries: QuerySet,
+    fixes: Present | Course,
+    of: np.ndarray,
+    objects: Interner,
+    *,
+    space: Space,
+) -> Points:
+    """The last fixes of some objects (`of`) at a tick as points for a set of queries."""
+    asked = Asked(readings=fixes.readings(of), objects=objects, space=space)
+    among = len(queries.conditions.texts)
+    return Points(
+        x=asked.readings.x,
+        y=asked.readings.y,
+        asked=asked,
+        truth=_truth(
+            queries,
+            asked,
+            lambda texts: fixes.masks(texts, of, among=among),
+            fixes.values.spent_us(among),
+        ),
+        keys={
+            text: _texts(*fixes.values.texts(text, fixes.place[of]))
+            for text in queries.keys
+        },
+    )
+
+
+def _truth(
+    queries: QuerySet, asked: Asked, dense: Dense, spent_us: dict[str, float]
+) -> Truth | None:
+    if not queries.conditions.texts:
+        return None
+    readings = asked.readings
+    return Truth(
+        queries.conditions,
+        readings,
+        Source(
+            readings=readings.take,
+            ids=asked.objects.ids,
+            space=asked.space,
+            size=len(readings),
+            dense=dense,
+            spent_us=spent_us,
+        ),
+    )
+
+
+def _texts(codes: np.ndarray, names: pa.Array) -> pa.Array:
+    return names.take(pa.array(codes, mask=codes < 0))

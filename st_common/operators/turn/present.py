@@ -1,0 +1,182 @@
+"""The last fixes of all objects at the ticks of a run: changed in place, from tick to tick."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.expressions import readings
+from st_common.operators.expressions.readings import Readings
+from st_common.operators.expressions.values import Values
+from st_common.operators.state.fixes import ALIVE, ENDED, FILLERS, SILENT, LastFixes
+from st_common.operators.state.numbering import Numbering
+from st_common.operators.state.taken import Attributes, Joined, taken
+from st_common.operators.turn.lookups import Lookups
+from st_common.operators.turn.turn import Turn
+
+_STATUS = np.array([ALIVE, ENDED, SILENT], np.int8)  # by kind of event
+_SHOWN = {name: filler for name, filler in FILLERS.items() if name != "seen_ts"}
+_READ = tuple(name for name in _SHOWN if name != "status")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Some fixes that expressions are asked about: where they stand, and whose they are."""
+
+    values: Values
+    place: np.ndarray
+    object: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def numbers(self, text: str) -> np.ndarray:
+        """The values of an expression as f64, NaN for null."""
+        return self.values.numbers(text, self.place)
+
+    def texts(self, text: str) -> tuple[np.ndarray, pa.Array]:
+        """The values of an expression as text: their numbers, -1 for null, and the texts that these count in."""
+        return self.values.texts(text, self.place)
+
+    def partners(self, text: str, numbering: Numbering, *, null: str) -> np.ndarray:
+        """The numbers, as partners, of the values of an expression as text; `null` stands for those without one."""
+        return self.values.partners(text, self.place, numbering, null=null)
+
+    def groups(self, text: str, numbering: Numbering) -> np.ndarray:
+        """The numbers, as partners, of the names of the groups that an expression makes; that of null is NULL."""
+        return self.values.partners(
+            text, self.place, numbering, null="NULL", form="group"
+        )
+
+    def known(self, text: str) -> np.ndarray:
+        """Where an expression is not null; bool[n]."""
+        return self.values.known(text, self.place)
+
+
+class Present:
+    """The last fixes as `LastFixes` has them, for all objects that a run knows; first those from before the run.
+
+    `place` is where the last fix of each object stands: its number for one from before the run, after those the events
+    of the run, -1 without one. `values` evaluates expressions over the fixes at such places, `lookups` finds numbers.
+    """
+
+    ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    status: np.ndarray
+    before_ts: np.ndarray
+    before_x: np.ndarray
+    before_y: np.ndarray
+
+    def __init__(self, fixes: LastFixes, turn: Turn) -> None:
+        known, total = len(fixes), len(turn.objects)
+        for name, filler in _SHOWN.items():
+            column = getattr(fixes, name)
+            setattr(
+                self,
+                name,
+                np.concatenate([column, np.full(total - known, filler, column.dtype)]),
+            )
+        self.alive = self.status == ALIVE
+        self.place = np.where(np.arange(total) < known, np.arange(total), -1)
+        self._turn, self._known, self._status = turn, known, _STATUS[turn.events.kind]
+        self._after = _after(turn)
+        self._attributes = Joined(
+            fixes.attributes, known, turn.readings.attributes, len(turn.events)
+        )
+        self.lookups = Lookups(turn.objects, turn.numbering)
+        before = readings.of_objects(fixes, np.arange(known))
+        self.values = Values(
+            before,
+            self._after,
+            self._attributes,
+            turn.objects,
+            space=turn.settings.space,
+        )
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def advance(self, events: np.ndarray) -> None:
+        """Takes the last fixes on to after some events of the run (their places, sorted by object and effect)."""
+        objects = self._turn.events.object[events]
+        last = (
+            events[np.r_[objects[1:] != objects[:-1], True]] if len(events) else events
+        )
+        who = self._turn.events.object[last]
+        for name in _READ:
+            getattr(self, name)[who] = getattr(self._after, name)[last]
+        self.status[who] = self._status[last]
+        self.alive[who] = self._status[last] == ALIVE
+        self.place[who] = self._known + last
+
+    @property
+    def attributes(self) -> Attributes:
+        """The attributes of the fixes at all places."""
+        return self._attributes
+
+    def columns_after(
+        self, objects: np.ndarray, events: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """The last fixes of some objects after an event of the run each, as they are now where that is -1; columns."""
+        old = np.flatnonzero(events < 0)
+        columns = {name: getattr(self._after, name) for name in _READ} | {
+            "status": self._status
+        }
+        out = {}
+        for name, column in columns.items():
+            values = (
+                column[events] if len(column) else np.empty(len(events), column.dtype)
+            )
+            values[old] = getattr(self, name)[objects[old]]
+            out[name] = values
+        place = self._known + events
+        place[old] = self.place[objects[old]]
+        return {**out, "place": place}
+
+    def at_ticks(self, objects: np.ndarray, _ticks: np.ndarray) -> np.ndarray:
+        """The row of each object, whatever tick: it is the one up to which the last fixes are known."""
+        return objects
+
+    def readings(self, objects: np.ndarray) -> Readings:
+        """The last readings of some objects."""
+        columns = {name: getattr(self, name)[objects] for name in _READ}
+        return Readings(
+            object=objects,
+            attributes=taken(self._attributes, self.place[objects]),
+            **columns,
+        )
+
+    def sample(self, objects: np.ndarray) -> Sample:
+        """The last fixes of some objects, to be asked about."""
+        return Sample(values=self.values, place=self.place[objects], object=objects)
+
+    def sample_of_events(self, events: np.ndarray) -> Sample:
+        """The fixes of some events of the run, to be asked about."""
+        return Sample(
+            values=self.values,
+            place=self._known + events,
+            object=self._turn.events.object[events],
+        )
+
+    def masks(
+        self, texts: Sequence[str], objects: np.ndarray, *, among: int
+    ) -> np.ndarray:
+        """bool[e, n]: where each expression is true of the last fixes of objects; `among` so many (see `Values`)."""
+        return self.values.masks(texts, self.place[objects], among=among)
+
+
+def _after(turn: Turn) -> Readings:
+    """The reading of its object after each event of the run."""
+    events, found = turn.events, turn.readings
+    return Readings(
+        object=events.object,
+        ts=events.fix_ts,
+        x=events.x,
+        y=events.y,
+        attributes=found.attributes,
+        before_ts=found.before_ts,
+        before_x=found.before_x,
+        before_y=found.before_y,
+    )

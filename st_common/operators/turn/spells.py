@@ -1,0 +1,137 @@
+"""What queries hold over several ticks of a run, and what of it there is at some of them (SPEC P8)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.geometry.grid import ranges
+from st_common.operators.arrays.keys import MASK, SHIFT
+from st_common.operators.arrays.turns import Turns
+from st_common.operators.turn.course import BEFORE, Course, Now
+from st_common.operators.turn.turn import Turn
+
+_MOST = 1 << 21  # pairs of a tick and a spell that are looked at together
+
+
+class Spells:
+    """Something that a `query` holds from tick `start` on (BEFORE: it did so already) to before tick `until`.
+
+    They are sorted by query and start.
+    """
+
+    def __init__(
+        self, query: np.ndarray, start: np.ndarray, until: np.ndarray, ticks: int
+    ) -> None:
+        self.query, self.start, self.until, self.ticks = query, start, until, ticks
+        self._width = ticks + 2
+        self._begins = self._packed(query, start)
+        self._reach = np.maximum.accumulate(self._packed(query, until))
+
+    def _packed(self, query: np.ndarray, tick: np.ndarray) -> np.ndarray:
+        packed: np.ndarray = query * self._width + tick + 1
+        return packed
+
+    def at(self, query: np.ndarray, tick: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The spells of queries at ticks: the place of the pair of both, and that of the spell."""
+        wanted = self._packed(query, tick)
+        low, high = (
+            np.searchsorted(self._reach, wanted, side="right"),
+            np.searchsorted(self._begins, wanted, "right"),
+        )
+        counts = np.maximum(high - low, 0)
+        spell, cell = ranges(low, counts), np.repeat(np.arange(len(query)), counts)
+        held = self.until[spell] > tick[cell]
+        return cell[held], spell[held]
+
+    def parts_at(
+        self, query: np.ndarray, tick: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The same in parts, each with all spells of its pairs, so that there are never many at once."""
+        wanted = self._packed(query, tick)
+        low, high = (
+            np.searchsorted(self._reach, wanted, side="right"),
+            np.searchsorted(self._begins, wanted, "right"),
+        )
+        part = np.cumsum(np.maximum(high - low, 0)) // _MOST
+        ends = (
+            np.flatnonzero(np.r_[part[1:] != part[:-1], True]) + 1
+            if len(part)
+            else part
+        )
+        for first, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False):
+            cell, spell = self.at(query[first:end], tick[first:end])
+            yield first + cell, spell
+
+    def decided(self) -> tuple[np.ndarray, np.ndarray]:
+        """The queries and ticks, each pair once and in their order, at which a spell begins or ends."""
+        packed = np.concatenate(
+            [
+                self._packed(self.query, self.start)[self.start >= 0],
+                self._packed(self.query, self.until)[self.until < self.ticks],
+            ]
+        )
+        found = np.unique(packed)
+        return found // self._width, found % self._width - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """Members by versions of their objects: `key` is a member from `since` on, as this `version` during `spells`."""
+
+    spells: Spells
+    key: np.ndarray
+    since: np.ndarray
+    version: np.ndarray
+
+    @property
+    def anew(self) -> np.ndarray:
+        """bool[n]: where something happened to an object that was a member already and stays one."""
+        found: np.ndarray = (self.spells.start > self.since) & (
+            self.spells.start < self.spells.until
+        )
+        return found
+
+
+def members_of(
+    turn: Turn,
+    course: Course | Now,
+    before: np.ndarray,
+    turns: Turns,
+    wanted: np.ndarray,
+) -> Members:
+    """The members of the `wanted` queries (bool[q]) over several ticks, given those before and who comes and goes."""
+    of_target = turn.numbering.targets.query
+    before = before[wanted[of_target[before >> SHIFT]]]
+    mine = wanted[of_target[turns.key >> SHIFT]]
+    key, since, until = _stays(
+        before, turns.tick[mine], turns.key[mine], turns.comes[mine], course.ticks
+    )
+    spell, version = course.versions_within(key & MASK, since, until)
+    start = np.maximum(since[spell], course.tick[version])
+    end = np.minimum(until[spell], course.until[version])
+    query = of_target[key[spell] >> SHIFT]
+    order = np.lexsort((start, query))
+    spell = spell[order]
+    return Members(
+        spells=Spells(query[order], start[order], end[order], course.ticks),
+        key=key[spell],
+        since=since[spell],
+        version=version[order],
+    )
+
+
+def _stays(
+    before: np.ndarray, tick: np.ndarray, key: np.ndarray, comes: np.ndarray, ticks: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Keys, and from which tick to before which one each is there."""
+    key, tick = (
+        np.concatenate([before, key]),
+        np.concatenate([np.full(len(before), BEFORE), tick]),
+    )
+    comes = np.concatenate([np.ones(len(before), bool), comes])
+    order = np.lexsort((tick, key))
+    key, tick, comes = key[order], tick[order], comes[order]
+    follows = np.append(key[1:] == key[:-1], False)[: len(key)]
+    until = np.where(follows, np.append(tick[1:], 0)[: len(key)], ticks)
+    return key[comes], tick[comes], until[comes]

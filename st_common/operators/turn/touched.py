@@ -1,0 +1,29 @@
+"""The last fixes that events leave behind."""
+
+import numpy as np
+
+from st_common.operators.events.timeline import Events
+from st_common.operators.expressions.readings import Readings
+from st_common.operators.state.fixes import ALIVE, ENDED, SILENT, LastFixes
+from st_common.operators.state.taken import taken
+
+_STATUS = np.array([ALIVE, ENDED, SILENT], np.int8)  # by kind of event
+
+
+def rows_after(
+    events: Events, readings: Readings, which: np.ndarray
+) -> tuple[np.ndarray, LastFixes]:
+    """The objects of some events (their places, ascending), each once, and the last fix of each after them."""
+    objects = events.object[which]
+    last = which[np.r_[objects[1:] != objects[:-1], True]] if len(which) else which
+    return events.object[last], LastFixes(
+        ts=events.fix_ts[last],
+        x=events.x[last],
+        y=events.y[last],
+        status=_STATUS[events.kind[last]],
+        before_ts=readings.before_ts[last],
+        before_x=readings.before_x[last],
+        before_y=readings.before_y[last],
+        seen_ts=events.fix_ts[last],
+        attributes=taken(readings.attributes, last),
+    )

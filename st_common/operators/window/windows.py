@@ -1,0 +1,192 @@
+"""PLACE's windows: fixes that qualified count until they are old, or until enough newer ones came (SPEC P5)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.operators.aggregate import relational
+from st_common.operators.aggregate.regrouping import Parts
+from st_common.operators.arrays.keys import packed
+from st_common.operators.arrays.turns import ByTick, of_entries
+from st_common.operators.events.agenda import cut_short, ticks_of, ticks_past
+from st_common.operators.events.timeline import FIX
+from st_common.operators.matching.match import match
+from st_common.operators.state.component import Change
+from st_common.operators.state.state import State
+from st_common.operators.turn.course import BEFORE
+from st_common.operators.turn.points import points_of
+from st_common.operators.turn.present import Present
+from st_common.operators.turn.spells import Spells
+from st_common.operators.turn.turn import Turn
+from st_common.operators.window.entries import Entries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """All entries of a run, those of before first.
+
+    `changed` (bool per entry): an end mark has cut the tick short from which it counts.
+    """
+
+    all: Entries
+    before: int
+    changed: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What windows hold at the ticks of a run that are due, entry by entry.
+
+    `amounts` are what entries add to aggregates. An entry counts from `start` on (the place of a tick, BEFORE them, or
+    after them all) to before `until`. `turns` are the keys that come and go in answers.
+    """
+
+    entries: Open
+    query: np.ndarray
+    amounts: np.ndarray
+    start: np.ndarray
+    until: np.ndarray
+    ticks: int
+    turns: ByTick
+
+    def closed(self) -> Change[Entries]:
+        """What becomes of the entries: those that left go, new ones that stay come."""
+        entries = self.entries
+        is_new, live = (
+            np.arange(len(entries.all)) >= entries.before,
+            self.until == self.ticks,
+        )
+        added = entries.all.take(live & (is_new | entries.changed))
+        return Change(
+            removed=np.flatnonzero((~live | entries.changed) & ~is_new), added=added
+        )
+
+    def parts(self, grouped: np.ndarray, first: int, end: int) -> Parts:
+        """What counts above windows at some of the ticks, from one place to before another."""
+        mine = np.flatnonzero(
+            grouped[self.query] & (self.start < end) & (self.until >= first)
+        )
+        start = np.where(self.start[mine] < first, BEFORE, self.start[mine] - first)
+        until, query = np.minimum(self.until[mine], end) - first, self.query[mine]
+        order = np.lexsort((start, query))
+        mine = mine[order]
+        spells = Spells(query[order], start[order], until[order], end - first)
+        return Parts(
+            spells=spells,
+            group=self.entries.all.group[mine],
+            value=self.amounts[mine],
+        )
+
+
+def _open(whole: Entries, before: int, turn: Turn) -> Open:
+    tick = cut_short(whole.tick, turn.final)
+    return Open(
+        all=replace(whole, tick=tick), before=before, changed=tick != whole.tick
+    )
+
+
+def opened(state: State, turn: Turn, present: Present) -> Open:
+    """The entries of before, and those that the fixes of a run make; each fix is judged at its own row."""
+    queries, events, before = turn.known.windows, turn.events, state.memories[Entries]
+    if queries.empty:
+        return _open(before, len(before), turn)
+    fixes = np.flatnonzero(events.kind == FIX)
+    readings = turn.readings.take(fixes)
+    points = points_of(queries, readings, turn.objects, space=turn.settings.space)
+    hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    event = fixes[hits.point]
+    order = np.lexsort((events.object[event], events.position[event]))
+    event, target, point = event[order], hits.target[order], hits.point[order]
+    adds = relational.contributions(
+        turn, present.sample_of_events(fixes), point, target
+    )
+    before_row = turn.clock.before(events.position[event])
+    added = Entries(
+        target=target,
+        object=events.object[event],
+        ts=events.ts[event],
+        position=events.position[event],
+        tick=ticks_of(np.maximum(events.ts[event], before_row), turn.settings.tick_us),
+        group=adds.group,
+        text=adds.text,
+        value=adds.value,
+    )
+    return _open(before.followed_by(added), len(before), turn)
+
+
+def aging(entries: Entries, turn: Turn) -> np.ndarray:
+    """The ticks at which entries are too old."""
+    seconds = (
+        turn.known.window_us[turn.numbering.targets.query[entries.target]]
+        if len(entries)
+        else entries.ts
+    )
+    timed = seconds >= 0
+    end = ticks_past(entries.ts[timed] + seconds[timed], turn.settings.tick_us)
+    return np.unique(np.maximum(end, entries.tick[timed]))
+
+
+def judged(turn: Turn, entries: Open, due: np.ndarray) -> Judged:
+    """What windows hold at the ticks (int64[ticks], ascending) that are due in a run."""
+    held = entries.all
+    query = turn.numbering.targets.query[held.target] if len(held) else held.target
+    start = np.searchsorted(due, held.tick)
+    start = np.where(held.tick < due[0], BEFORE, start) if len(due) else start
+    seconds = turn.known.window_us[query]
+    old = np.searchsorted(due, np.maximum(held.ts + seconds + 1, held.tick))
+    until = _pushed_out(
+        turn, held, query, start, np.where(seconds >= 0, old, len(due)), len(due)
+    )
+    plain = np.flatnonzero(~turn.known.grouped[query])
+    key = packed(held.target[plain], held.object[plain])
+    turns = of_entries(key, start[plain], until[plain], len(due))
+    return Judged(
+        entries=entries,
+        query=query,
+        amounts=relational.amounts_of(turn, query, held.object, held),
+        start=start,
+        until=until,
+        ticks=len(due),
+        turns=ByTick(turns, len(due)),
+    )
+
+
+def _pushed_out(
+    turn: Turn,
+    held: Entries,
+    query: np.ndarray,
+    start: np.ndarray,
+    until: np.ndarray,
+    ticks: int,
+) -> np.ndarray:
+    """Until when entries are held, given when they are too old: until as many newer ones came as their window holds.
+
+    Of those with one time that one row released, the id that comes last as text is the newest: objects are numbered as
+    they came, and order of arrival must not matter within the lateness (SPEC X2).
+    """
+    places = np.flatnonzero((turn.known.window_tuples[query] > 0) & (start < ticks))
+    if not len(places):
+        return until
+    ids = turn.objects.ids.take(pa.array(held.object[places]))
+    name = pc.rank(ids, tiebreaker="dense").to_numpy().astype(np.int64)
+    places = places[
+        np.lexsort((-name, -held.position[places], -held.ts[places], query[places]))
+    ]
+    most, since, of, end = (
+        turn.known.window_tuples[query[places]],
+        start[places],
+        query[places],
+        until[places],
+    )
+    for tick in np.unique(np.maximum(since, 0)).tolist():
+        here = np.flatnonzero((since <= tick) & (end > tick))
+        starts = np.flatnonzero(np.r_[True, of[here][1:] != of[here][:-1]])
+        rank = np.arange(len(here)) - np.repeat(
+            starts, np.diff(np.r_[starts, len(here)])
+        )
+        end[here[rank >= most[here]]] = tick
+    out = until.copy()
+    out[places] = end
+    return out
