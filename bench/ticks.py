@@ -37,11 +37,11 @@ from st_common.controls.writing import to_bytes
 from st_common.geometry.space import GLOBE
 from st_common.layers.index import LayerIndex
 from st_common.operators.events.packet import Packet, control_packet, pack
-from st_common.operators.runtime.evaluate import Counters
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
+from st_common.operators.turn.part import Counters
 from st_common.query.control import QueryRow, encoded, payloads
 from st_common.query.plan import Plan
 

@@ -28,7 +28,6 @@ from st_common.home import Home
 from st_common.layers.index import load_index
 from st_common.operators.events.packet import nulled_in
 from st_common.operators.matching.layer import LayerOf
-from st_common.operators.runtime.evaluate import Counters
 from st_common.operators.runtime.retire import LEAST, retired
 from st_common.operators.runtime.stages import step
 from st_common.operators.runtime.wanted import wanted_us
@@ -36,6 +35,7 @@ from st_common.operators.skeleton.cache_counts import Caches, summed
 from st_common.operators.state.difference import Changed
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
+from st_common.operators.turn.part import Counters
 from st_common.settings import StreamSettings
 
 APP = "engine"  # the app transaction under which an engine commits to `changes`: its version is a log position

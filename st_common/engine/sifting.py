@@ -21,10 +21,10 @@ from st_common.engine.states import States
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.operators.matching.layer import Layer
-from st_common.operators.position_filter.chain import REASONS
 from st_common.operators.position_filter.filter import Filtered, joined
 from st_common.operators.runtime.retire import LEAST, retired
 from st_common.operators.runtime.stages import step
+from st_common.operators.state.limits import REASONS
 from st_common.position import position_of, segment_of
 from st_common.settings import StreamSettings
 from st_common.storage import LocalStorage

@@ -32,11 +32,11 @@ from st_common.engine.timekeeper import Heard, Timekeeper
 from st_common.engine.topology import begin, generation_folder, topology_of
 from st_common.errors import FairwayError, StateError
 from st_common.home import Home
-from st_common.operators.runtime.evaluate import filtered_of
 from st_common.operators.runtime.failed import Failure
 from st_common.operators.skeleton.cache_counts import from_json, summed
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.turn.changes import settled
+from st_common.operators.turn.part import filtered_of
 from st_common.ops.alerts import tell
 from st_common.ops.records import read_value
 from st_common.position import position_of, segment_of

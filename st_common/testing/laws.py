@@ -13,13 +13,14 @@ import pyarrow as pa
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.events.packet import Packet, control_packet, pack
 from st_common.operators.matching.layer import LayerOf
-from st_common.operators.runtime.evaluate import Counters, Settings
 from st_common.operators.runtime.stages import step
 from st_common.operators.runtime.stored import delta_from_blob, state_from_blob
 from st_common.operators.state.delta import Delta, apply
 from st_common.operators.state.limits import Limits
+from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
+from st_common.operators.turn.part import Counters
 from st_common.testing import oracle
 from st_common.testing.oracle import Change, Control, Fix, Layers, Row, Rules
 from st_common.testing.oracle_expressions import ATTRIBUTES

@@ -17,8 +17,8 @@ from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.geometry.space import PLANE
 from st_common.home import Home
-from st_common.operators.position_filter.chain import REASONS, Chain, judged
-from st_common.operators.state.limits import Limits, limit_columns
+from st_common.operators.position_filter.chain import Chain, judged
+from st_common.operators.state.limits import REASONS, Limits, limit_columns
 from st_common.position import position_of
 from st_common.query.plan import Plan
 from st_common.query.region import Box

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from st_common.operators.events.packet import Packet, control_packet, pack
-from st_common.operators.runtime.evaluate import Counters
 from st_common.operators.runtime.stages import step
 from st_common.operators.skeleton.cache_counts import CacheCounts, summed
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
+from st_common.operators.turn.part import Counters
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Plan
 from st_common.query.region import MovingBox, MovingCircle

@@ -9,11 +9,11 @@ import pytest
 from st_common.operators.events.packet import Packet, control_packet, pack
 from st_common.operators.matching.placing import Source
 from st_common.operators.runtime.compiling import compile_shard
-from st_common.operators.runtime.evaluate import Counters
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
+from st_common.operators.turn.part import Counters
 from st_common.query.plan import Box, Plan
 
 

@@ -22,26 +22,6 @@ ALL = "*"  # the name of the one group of an aggregate without groups
 PARTNER = "partner"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class At:
-    """When and why changes are told: an event time, and a row of the log (for all, or per query).
-
-    `minus` and `plus` are causes that override what an answer says by itself.
-    """
-
-    tick: int
-    position: int | np.ndarray
-    minus: str | None = None
-    plus: str | None = None
-
-    def rows(self, query: np.ndarray) -> np.ndarray:
-        """The row of the log of changes of these queries."""
-        if isinstance(self.position, int):
-            return np.full(len(query), self.position)
-        at: np.ndarray = self.position[query]
-        return at
-
-
 def groups_of_members(
     turn: Turn, fixes: Present, answer: np.ndarray, dirty: np.ndarray
 ) -> Groups:

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from st_common.geometry.grid import ranges
 from st_common.operators.aggregate.groups import Groups
-from st_common.operators.aggregate.relational import At
 from st_common.operators.arrays.keys import MASK, SHIFT, packed
 from st_common.operators.arrays.turns import Turns
 from st_common.operators.events.agenda import ticks_of
@@ -27,6 +26,7 @@ from st_common.operators.turn.changes import (
 from st_common.operators.turn.course import Course, Now
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.spells import Members, members_of
+from st_common.operators.turn.swapping import At
 from st_common.operators.turn.turn import Turn
 from st_common.operators.turn.valid import Asked, valid_until
 
@@ -166,7 +166,7 @@ def pair_lines(stretch: Stretch) -> Lines | None:
 
 def tell_pairs(turn: Turn, fixes: Present, lines: Lines) -> pa.Table:
     """Rows for members that came, left or had a fix."""
-    return _rows(names_of(turn), lines, _fields(turn, fixes, lines))
+    return _rows(turn.names, lines, _fields(turn, fixes, lines))
 
 
 def _rows(names: Names, lines: Lines, fields: pa.Array | None) -> pa.Table:
@@ -176,16 +176,6 @@ def _rows(names: Names, lines: Lines, fields: pa.Array | None) -> pa.Table:
         if name != "place"
     }
     return change_rows(names, **columns, fields=fields)
-
-
-def names_of(turn: Turn) -> Names:
-    """The names of everything that has a number now."""
-    return Names(
-        queries=turn.queries,
-        targets=turn.numbering.targets,
-        objects=turn.objects,
-        partners=turn.numbering.partners,
-    )
 
 
 def _stays(stretch: Stretch, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -372,5 +362,5 @@ def tell_groups(turn: Turn, lines: Lines | None) -> pa.Table:
     """Rows for groups that came, went or have another value."""
     if lines is None:
         return SHARD_SCHEMA.empty_table()
-    names = names_of(turn)
+    names = turn.names
     return _rows(replace(names, objects=names.partners), lines, None)

@@ -12,6 +12,11 @@ def packed(high: np.ndarray, low: np.ndarray) -> np.ndarray:
     return keys
 
 
+def swap_halves(keys: np.ndarray) -> np.ndarray:
+    """The keys of the same pairs the other way round, not sorted."""
+    return packed(keys & MASK, keys >> SHIFT)
+
+
 def is_in(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
     """For each of the keys whether it is among the sorted others; bool[n]."""
     if not len(others):

@@ -23,12 +23,12 @@ from st_common.operators.fence.machine import (
 )
 from st_common.operators.fence.specs import FenceSet
 from st_common.operators.fence.visits import Visits
-from st_common.operators.matching.match import Hits, Points, Triples, match
+from st_common.operators.matching.match import Hits, Points, Triples
 from st_common.operators.matching.query_set import JoinGroup
 from st_common.operators.state.component import Change, joined
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.targets import NO_PARTNER
-from st_common.operators.turn.points import points_of
+from st_common.operators.turn.points import look_up, match_in, points_in
 from st_common.operators.turn.turn import Turn
 
 
@@ -56,18 +56,14 @@ class Judged:
         return np.asarray(self.keys[self.machine] & MASK)
 
 
-def judge_fences(visits: Visits, turn: Turn, own: np.ndarray | None) -> Judged:
-    """Judges the events of a run at all fences, given the visits before it; `own` as in `evaluate`."""
+def judge_fences(visits: Visits, turn: Turn) -> Judged:
+    """Judges the events of a run at all fences, given the visits before it."""
     events, fences = turn.events, turn.known.of(FenceSet)
-    mine = np.arange(len(events)) if own is None else np.flatnonzero(own[events.object])
+    mine = np.flatnonzero(turn.own(events.object))
     fixes = mine[events.kind[mine] == FIX]
     readings = turn.readings.take(fixes)
-    points = points_of(
-        fences.regions, readings, turn.objects, space=turn.settings.space
-    )
-    hits = match(
-        fences.regions, points, layer_of=turn.layer_of, numbering=turn.numbering
-    )
+    points = points_in(turn, fences.regions, readings)
+    hits = match_in(turn, fences.regions, points)
     crossed = _crossed(turn, fences, points, fixes)
     keys = _moved(turn, visits, mine, fixes, hits, crossed)
     event, machine = _rows(turn, mine, keys)
@@ -222,8 +218,7 @@ def _near_to_grown(turn: Turn, points: Points, fixes: np.ndarray) -> np.ndarray:
     if wider.empty:
         return fixes[:0]
     readings = points.asked.readings
-    around = points_of(wider, readings, turn.objects, space=turn.settings.space)
-    hits = match(wider, around, layer_of=turn.layer_of, numbering=turn.numbering)
+    hits = look_up(turn, wider, readings)
     return np.sort(packed(fixes[hits.point], hits.target))
 
 

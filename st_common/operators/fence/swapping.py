@@ -1,68 +1,52 @@
 """What becomes of fences when queries start or stop, or see another version of a layer (SPEC X3, X4)."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
-import pyarrow as pa
 
-from st_common.operators.aggregate.relational import At
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique, without
 from st_common.operators.expressions import readings
 from st_common.operators.fence.judging import areas_near
 from st_common.operators.fence.specs import FenceSet
 from st_common.operators.fence.telling import Told, rows_of
 from st_common.operators.fence.visits import Visits
-from st_common.operators.matching.match import match
 from st_common.operators.matching.query_set import QuerySet
 from st_common.operators.state.component import Change
-from st_common.operators.state.fixes import ALIVE, NEVER
+from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.registered import Queries
 from st_common.operators.state.state import State
-from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA
-from st_common.operators.turn.points import points_of
-from st_common.operators.turn.swapping import Swap
+from st_common.operators.turn.changes import CAUSE
+from st_common.operators.turn.part import Counters, Part
+from st_common.operators.turn.points import look_up
+from st_common.operators.turn.swapping import Swapping
 from st_common.operators.turn.turn import Turn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwappedFences:
-    """The rows of changes, what becomes of the visits, and how many left and came."""
-
-    changes: pa.Table = field(default_factory=SHARD_SCHEMA.empty_table)
-    visits: Change[Visits] = field(default_factory=lambda: Change(added=Visits()))
-    leaves: int = 0
-    enters: int = 0
-
-
-def swap_fences(
-    state: State, turn: Turn, change: Swap, own: np.ndarray | None, at: At
-) -> SwappedFences:
+def swap_fences(swapping: Swapping) -> Part:
     """The part of a swap about fences.
 
     Fences that stop end their visits. Objects whose last fix lies in a region that is new are in from now on. With
     another version of a layer those that are in and no longer near to anything leave, and visits that go on are kept.
     """
+    state, turn, change = swapping.state, swapping.turn, swapping.change
     visits, known = state.memories[Visits], turn.known.of(FenceSet)
     if not len(visits) and not len(known):
-        return SwappedFences()
+        return Part()
     stops = _mine(visits, turn, change.before)
-    alive = state.fixes.status == ALIVE
-    alive = np.flatnonzero(alive if own is None else alive & own)
+    alive = swapping.own_alive()
     inside = _inside(state, turn, alive, known.regions)
     gone = visits.key[stops & visits.is_in]
     if change.keeps:
         gone = without(gone, _still_near(state, turn, alive, gone, inside))
         stops = is_in(visits.key, gone)
         inside = without(inside, visits.key[visits.is_in])
-    told = _together_told(state, turn, change, gone, inside, at)
-    return SwappedFences(
-        changes=rows_of(told, turn, state.fixes),
-        visits=Change(
-            removed=visits.key[stops & ~is_in(visits.key, inside)],
-            added=_begun(inside, at.tick),
-        ),
-        leaves=len(gone),
-        enters=len(inside),
+    told = _lines(swapping, gone, inside)
+    after = Change(
+        removed=visits.key[stops & ~is_in(visits.key, inside)],
+        added=_begun(inside, swapping.at.tick),
+    )
+    return Part(
+        changes=(rows_of(told, turn, state.fixes),),
+        memories={Visits: after},
+        counters=Counters(leaves=len(gone), enters=len(inside)),
     )
 
 
@@ -79,13 +63,7 @@ def _inside(
     """Sorted keys `object << 32 | target` of the last fixes of objects in the regions of queries."""
     if queries.empty:
         return objects[:0]
-    points = points_of(
-        queries,
-        readings.of_objects(state.fixes, objects),
-        turn.objects,
-        space=turn.settings.space,
-    )
-    hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    hits = look_up(turn, queries, readings.of_objects(state.fixes, objects))
     return unique(packed(objects[hits.point], hits.target))
 
 
@@ -117,21 +95,15 @@ def _begun(keys: np.ndarray, now_us: int) -> Visits:
     )
 
 
-def _together_told(
-    state: State,
-    turn: Turn,
-    change: Swap,
-    gone: np.ndarray,
-    came: np.ndarray,
-    at: At,
-) -> Told:
+def _lines(swapping: Swapping, gone: np.ndarray, came: np.ndarray) -> Told:
     """Lines for those that leave and come: with signs where a fence has an answer; else INSIDE where that is told."""
+    change, at = swapping.change, swapping.at
     keys = np.concatenate([gone, came])
-    query = turn.numbering.targets.query[keys & MASK]
+    query = swapping.turn.numbering.targets.query[keys & MASK]
     has_answer, tells_inside = _flags(change.queries, query)
     comes = np.arange(len(keys)) >= len(gone)
     keep = has_answer | (comes & tells_inside)
-    visits = state.memories[Visits]
+    visits = swapping.state.memories[Visits]
     since = visits.since[np.searchsorted(visits.key, gone)]
     lasted = np.concatenate([(at.tick - since) / 1e6, np.full(len(came), np.nan)])
     cause = np.where(comes, CAUSE[change.plus], CAUSE[change.minus])

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.aggregate.telling import names_of
 from st_common.operators.arrays.keys import MASK, SHIFT
 from st_common.operators.events.timeline import EXPIRED, FIX
 from st_common.operators.expressions import readings
@@ -154,7 +153,7 @@ def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
         space=turn.settings.space,
     )
     return change_rows(
-        names_of(turn),
+        turn.names,
         position=told.position,
         event_ts=told.event_ts,
         fix_ts=shown.ts[reading],

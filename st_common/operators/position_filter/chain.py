@@ -14,11 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.geometry.space import Space
-from st_common.operators.state.limits import LimitColumns
-
-ACCEPTED, ACCURACY, SPEED, DISTANCE, WITHIN_ACCURACY = range(5)
-REASONS = ("accepted", "accuracy", "speed", "distance", "within_accuracy")
-"""What is said of a fix, by number."""
+from st_common.operators.state.limits import (
+    ACCEPTED,
+    ACCURACY,
+    DISTANCE,
+    SPEED,
+    WITHIN_ACCURACY,
+    LimitColumns,
+)
 
 _CELLS, _WIDEST = 4096, 64  # fixes that are looked at in one go; of one stay
 

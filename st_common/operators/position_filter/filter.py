@@ -14,15 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.operators.events.timeline import EXPIRED, FIX, Events, Ordered, padded
-from st_common.operators.position_filter.chain import (
+from st_common.operators.position_filter.chain import Chain, judged
+from st_common.operators.state.fixes import ALIVE, NEVER, Attributes
+from st_common.operators.state.limits import (
     ACCEPTED,
     ACCURACY,
     SPEED,
-    Chain,
-    judged,
-)
-from st_common.operators.state.fixes import ALIVE, NEVER, Attributes
-from st_common.operators.state.limits import (
     LimitColumns,
     LimitSpans,
     limit_columns,
@@ -39,7 +36,7 @@ def _ints() -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filtered:
-    """The fixes of a run that were filtered: rows of the log, objects, and why (int8, see `filter_chain.REASONS`).
+    """The fixes of a run that were filtered: rows of the log, objects, and why (int8, see `limits.REASONS`).
 
     `value` is what was too much or too little: metres of accuracy, metres per second, or metres that it had moved.
     """

@@ -25,7 +25,7 @@ from st_common.errors import LogError
 from st_common.operators.events.agenda import Final
 from st_common.operators.events.timeline import Rows
 from st_common.operators.matching.layer import LayerOf
-from st_common.operators.runtime.evaluate import Counters, Outcome, Run, evaluate
+from st_common.operators.runtime.evaluate import Outcome, Run, evaluate
 from st_common.operators.runtime.swap import swap
 from st_common.operators.state.delta import Delta
 from st_common.operators.state.fixes import NEVER
@@ -33,6 +33,7 @@ from st_common.operators.state.registered import Registered
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import SHARD_SCHEMA
+from st_common.operators.turn.part import Counters
 from st_common.operators.turn.swapping import Swap
 from st_common.position import position_of
 from st_common.query.control import plan_of, plans_of

@@ -1,13 +1,16 @@
-"""EVALUATE: one run of fixes against all queries of a shard (DESIGN section 2)."""
+"""EVALUATE: one run of log rows against all queries of a shard.
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+rows of the log -> order of time -> position filters -> events -> PHASES -> changes, delta of the state
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.arrays.summed import Summed
 from st_common.operators.events.agenda import Final
 from st_common.operators.events.timeline import (
     EXPIRED,
@@ -20,82 +23,31 @@ from st_common.operators.events.timeline import (
     padded,
 )
 from st_common.operators.expressions import readings
-from st_common.operators.expressions.fields import fields_of
-from st_common.operators.fence.judging import Judged, judge_fences
-from st_common.operators.fence.specs import FenceSet
-from st_common.operators.fence.telling import tell_fences
-from st_common.operators.fence.visits import Visits
+from st_common.operators.fence.phases import run_fences
 from st_common.operators.matching.layer import LayerOf
-from st_common.operators.matching.match import Hits, match
 from st_common.operators.matching.placing import Source
-from st_common.operators.position_filter.chain import ACCEPTED, REASONS
 from st_common.operators.position_filter.filter import Filtered, Sifted, sift
-from st_common.operators.runtime import gpac
 from st_common.operators.runtime.compiling import compiled
-from st_common.operators.runtime.inner import Memo
-from st_common.operators.runtime.ticks import Ticked, run_ticks
-from st_common.operators.skeleton.cache_counts import Caches
+from st_common.operators.runtime.ranges import judge_ranges
+from st_common.operators.runtime.ticks import run_ticks
+from st_common.operators.skeleton.cache_counts import Caches, summed
 from st_common.operators.state.delta import Delta
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.intern import Interner
-from st_common.operators.state.limits import LimitSpans
-from st_common.operators.state.memories import Changes
+from st_common.operators.state.limits import ACCEPTED, REASONS, LimitSpans
 from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
-from st_common.operators.turn.changes import CAUSE, Names, change_rows
-from st_common.operators.turn.points import points_of
+from st_common.operators.turn.part import Counters, Part, Phase
 from st_common.operators.turn.touched import rows_after
 from st_common.operators.turn.turn import Turn
 
-__all__ = ["Counters", "Outcome", "Run", "Settings", "evaluate"]
-
-_LEAVE_CAUSE = np.array(
-    [CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]]
-)  # by kind of event
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counters(Summed):
-    """What a step counted; sums over steps and shards mean the same.
-
-    `fixes` to `expired` are of the shard's own objects, `stays` to `enters` are GPAC's cases of queries judged fix by
-    fix. `probed` points were looked up, `matched` pairs came out of the spatial operators, before the predicates;
-    `filtered_..` fixes were stored and change nothing, by reason (`filter_chain.REASONS`). `ticks` were judged,
-    `touched` objects and pairs looked at there, `refills` caches filled anew, `misses` members that a cache did not
-    have where none is, `cut` fixes more than a frame keeps of one object.
-    """
-
-    fixes: int = 0
-    late: int = 0
-    double: int = 0
-    filtered_accuracy: int = 0
-    filtered_speed: int = 0
-    filtered_distance: int = 0
-    filtered_within_accuracy: int = 0
-    gone: int = 0
-    expired: int = 0
-    stays: int = 0
-    leaves: int = 0
-    enters: int = 0
-    probed: int = 0
-    matched: int = 0
-    ticks: int = 0
-    touched: int = 0
-    refills: int = 0
-    misses: int = 0
-    cut: int = 0
-
-    @property
-    def filtered(self) -> dict[str, int]:
-        """How many fixes were filtered, by reason; only those reasons that were met."""
-        return filtered_of(asdict(self))
-
-
-def filtered_of(counters: Mapping[str, int]) -> dict[str, int]:
-    """How many fixes were filtered, by reason, of counters as a mapping; only those reasons that were met."""
-    counts = {name: counters.get(f"filtered_{name}", 0) for name in REASONS}
-    return {name: count for name, count in counts.items() if count}
+PHASES: tuple[Phase, ...] = (
+    judge_ranges,  # regions that stand still, layers: fix by fix
+    run_ticks,  # windows, travelled ways, what moves, pairs, aggregates: at ticks of event time
+    run_fences,  # events at borders: fix by fix, and by the clock
+)
+"""Who is asked about a run, in this order. Each sees the state before the run and all events of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +60,7 @@ class Outcome:
     delta: Delta
     changes: pa.Table
     counters: Counters
-    memo: Memo | None = None
+    memo: Any = None
     caches: Caches = field(default_factory=dict)
     filtered: Filtered = field(default_factory=Filtered)
 
@@ -139,19 +91,77 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
     )
     spans = state.limits if run.limits is None else run.limits
     sifted = sift(state, ordered, spans, settings)
-    ordered = sifted.ordered
+    turn = _turn(state, run, sifted.ordered, settings, layer_of)
+    parts = [phase(state, turn) for phase in PHASES]
+    counters = _counters(run, sifted, turn)
+    delta = Delta(
+        next_segment=run.next_segment,
+        raised_us=_raised_us(state, run, sifted.ordered),
+        limits=None if spans == state.limits else spans,
+        **_clock_after(sifted.ordered),
+        **_objects_after(state, run, turn, sifted),
+        **fields_of_parts(turn, parts),
+    )
+    return outcome_of(delta, parts, counters, filtered=sifted.filtered)
+
+
+def outcome_of(
+    delta: Delta, parts: list[Part], counters: Counters, *, filtered: Filtered
+) -> Outcome:
+    """The outcome of a step of which these are the parts."""
+    tables = [table for part in parts for table in part.changes]
+    memos = [part.memo for part in parts if part.memo is not None]
+    return Outcome(
+        delta=delta,
+        changes=pa.concat_tables(tables),
+        counters=reduce(add, [part.counters for part in parts], counters),
+        memo=memos[0] if memos else None,
+        caches=summed(part.caches for part in parts),
+        filtered=filtered,
+    )
+
+
+def fields_of_parts(turn: Turn, parts: list[Part]) -> dict[str, Any]:
+    """The fields of a delta that parts of a step fill, with the partners and targets that they numbered."""
+    fields = {name: value for part in parts for name, value in part.delta.items()}
+    memories = {
+        kind: change for part in parts for kind, change in part.memories.items()
+    }
+    partner_ids, partner_hashes = turn.numbering.new_partners()
+    target_query, target_partner = turn.numbering.new_targets()
+    return {
+        **fields,
+        "memories": memories,
+        "partner_ids": partner_ids,
+        "partner_hashes": partner_hashes,
+        "target_query": target_query,
+        "target_partner": target_partner,
+    }
+
+
+def own_objects(objects: Interner, settings: Settings) -> np.ndarray | None:
+    """Which objects this shard owns, bool by number; None for all."""
+    if settings.shards == 1:
+        return None
+    own: np.ndarray = objects.hashes % np.uint64(settings.shards) == settings.shard
+    return own
+
+
+def _turn(
+    state: State, run: Run, ordered: Ordered, settings: Settings, layer_of: LayerOf
+) -> Turn:
     events = ordered.events
-    found = readings.of_events(state.fixes, events, ordered.attributes)
     objects = state.objects.with_new(run.object_hashes, run.object_ids)
+    of_events = readings.of_events(state.fixes, events, ordered.attributes)
     source = Source(
         fixes=state.fixes,
         objects=objects,
-        run=found,
+        run=of_events,
         run_fixes=np.flatnonzero(events.kind == FIX),
     )
-    turn = Turn(
+    return Turn(
         events=events,
-        readings=found,
+        readings=of_events,
         clock=ordered.clock,
         objects=objects,
         queries=state.queries,
@@ -159,41 +169,22 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
         settings=settings,
         layer_of=layer_of,
         numbering=Numbering(state.partners, state.targets),
+        is_own=own_objects(objects, settings),
         final=run.final,
     )
-    own = owned(turn.objects, settings)
-    hits = _hits(turn, own)
-    cases = gpac.judge(events.object, hits.point, hits.target, state.answer)
-    changes = [_changes(turn, cases)]
-    ticked = run_ticks(state, turn)
-    fenced = None
-    if len(turn.known.of(FenceSet)):
-        fenced = judge_fences(state.memories[Visits], turn, own)
-        changes.append(tell_fences(fenced, turn, state.fixes))
-    return Outcome(
-        delta=replace(
-            _delta(
-                run,
-                ordered,
-                turn,
-                ticked,
-                cases,
-                memories=_memories(ticked, fenced),
-                raised_us=_raised_us(state, run, ordered),
-            ),
-            limits=None if spans == state.limits else spans,
-            **_seen_after(state, turn, sifted),
-        ),
-        changes=pa.concat_tables([*changes, *ticked.changes]),
-        memo=ticked.memo,
-        caches=ticked.caches,
-        counters=_counters(run, sifted, own, cases, hits, ticked)
-        + _counted_fences(fenced),
-        filtered=sifted.filtered,
-    )
 
 
-def _seen_after(state: State, turn: Turn, sifted: Sifted) -> dict[str, Any]:
+def _clock_after(ordered: Ordered) -> dict[str, Any]:
+    return {
+        "max_event": ordered.max_event,
+        "held": ordered.held,
+        "follows": _follows(ordered.events),
+    }
+
+
+def _objects_after(
+    state: State, run: Run, turn: Turn, sifted: Sifted
+) -> dict[str, Any]:
     """The last fixes of objects with events, and until when others were seen, for all their fixes were filtered."""
     events = turn.events
     touched, fixes = rows_after(events, turn.readings, np.arange(len(events)))
@@ -202,6 +193,8 @@ def _seen_after(state: State, turn: Turn, sifted: Sifted) -> dict[str, Any]:
     if len(sifted.seen):  # then who is touched is among them
         seen_ts = np.maximum(seen_ts, sifted.seen_ts[is_touched])
     return {
+        "object_ids": run.object_ids,
+        "object_hashes": run.object_hashes,
         "touched": touched,
         "fixes": replace(fixes, seen_ts=seen_ts),
         "seen": sifted.seen[~is_touched],
@@ -217,169 +210,29 @@ def _raised_us(state: State, run: Run, ordered: Ordered) -> int:
     return ordered.max_event - newest
 
 
-def owned(objects: Interner, settings: Settings) -> np.ndarray | None:
-    """Which objects this shard owns; None for all."""
-    if settings.shards == 1:
-        return None
-    own: np.ndarray = objects.hashes % np.uint64(settings.shards) == settings.shard
-    return own
-
-
-def _hits(turn: Turn, own: np.ndarray | None) -> Hits:
-    """What the fixes of own objects satisfy; an object that is gone or expired satisfies nothing."""
-    events, queries = turn.events, turn.known.fixwise
-    is_meant = events.kind == FIX
-    fixes = np.flatnonzero(is_meant if own is None else is_meant & own[events.object])
-    if queries.empty:
-        return Hits(point=fixes[:0], target=fixes[:0], probed=0, matched=0)
-    points = points_of(
-        queries,
-        turn.readings.take(fixes),
-        turn.objects,
-        space=turn.settings.space,
-    )
-    hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
-    return replace(hits, point=fixes[hits.point])
-
-
-def _changes(turn: Turn, cases: gpac.Cases) -> pa.Table:
-    """The change rows: - where an object leaves, + where it enters, 0 on request."""
-    events, numbering = turn.events, turn.numbering
-    wanted = turn.known.every[numbering.targets.query[cases.stays[1]]]
-    stay_event, stay_target = cases.stays[0][wanted], cases.stays[1][wanted]
-    event = np.concatenate([cases.leaves[0], cases.enters[0], stay_event])
-    target = np.concatenate([cases.leaves[1], cases.enters[1], stay_target])
-    counts = [len(cases.leaves[0]), len(cases.enters[0]), len(stay_event)]
-    sign = np.repeat([-1, 1, 0], counts)
-    cause = np.repeat([-1, CAUSE["enter"], CAUSE["inside"]], counts)
-    cause[: counts[0]] = _LEAVE_CAUSE[events.kind[cases.leaves[0]]]
-    query = numbering.targets.query[target]
-    selecting = turn.known.selecting[query]
-    fields = None
-    if selecting.any():
-        fields = fields_of(
-            turn.queries,
-            turn.objects,
-            query=query,
-            reading=event,
-            wanted=selecting,
-            readings=turn.readings,
-            space=turn.settings.space,
-        )
-    names = Names(
-        queries=turn.queries,
-        targets=numbering.targets,
-        objects=turn.objects,
-        partners=numbering.partners,
-    )
-    return change_rows(
-        names,
-        position=events.position[event],
-        event_ts=events.ts[event],
-        fix_ts=events.fix_ts[event],
-        rank=(events.kind[event] != EXPIRED).astype(np.int8),
-        objects=events.object[event],
-        target=target,
-        sign=sign,
-        cause=cause,
-        fields=fields,
-    )
-
-
-def _delta(
-    run: Run,
-    ordered: Ordered,
-    turn: Turn,
-    ticked: Ticked,
-    cases: gpac.Cases,
-    *,
-    memories: Changes,
-    raised_us: int,
-) -> Delta:
-    partner_ids, partner_hashes = turn.numbering.new_partners()
-    target_query, target_partner = turn.numbering.new_targets()
-    return Delta(
-        next_segment=run.next_segment,
-        max_event=ordered.max_event,
-        raised_us=raised_us,
-        held=ordered.held,
-        object_ids=run.object_ids,
-        object_hashes=run.object_hashes,
-        partner_ids=partner_ids,
-        partner_hashes=partner_hashes,
-        target_query=target_query,
-        target_partner=target_partner,
-        answer=cases.answer,
-        tick_minus=ticked.minus,
-        tick_plus=ticked.plus,
-        tick_answer=ticked.answer,
-        follows=_follows(ordered.events),
-        memories=memories,
-        pending=ticked.pending,
-    )
-
-
-def _memories(ticked: Ticked, fenced: Judged | None) -> Changes:
-    if fenced is None:
-        return ticked.memories
-    return {**ticked.memories, Visits: fenced.visits}
-
-
-def _counted_fences(fenced: Judged | None) -> Counters:
-    if fenced is None:
-        return Counters()
-    return Counters(
-        leaves=int(np.count_nonzero(fenced.ran.exits)),
-        enters=int(np.count_nonzero(fenced.ran.enters)),
-        probed=fenced.hits.probed,
-        matched=fenced.hits.matched,
-    )
-
-
 def _follows(events: Events) -> bool:
     """Whether all events are fixes, of each object one: so the reading before each is what the state has."""
-    return not (events.object[1:] == events.object[:-1]).any() and (
-        _count(events, FIX) == len(events)
-    )
+    is_again = events.object[1:] == events.object[:-1]
+    return not is_again.any() and bool((events.kind == FIX).all())
 
 
-def _count(events: Events, kind: int) -> int:
-    return int(np.count_nonzero(events.kind == kind))
-
-
-def _counters(
-    run: Run,
-    sifted: Sifted,
-    own: np.ndarray | None,
-    cases: gpac.Cases,
-    hits: Hits,
-    ticked: Ticked,
-) -> Counters:
-    ordered, caches = sifted.ordered, ticked.caches.values()
-    events, reason = ordered.events, sifted.filtered.reason
+def _counters(run: Run, sifted: Sifted, turn: Turn) -> Counters:
+    """What became of the fixes of own objects before they were judged."""
+    ordered, filtered = sifted.ordered, sifted.filtered
+    events = ordered.events
 
     def count(objects: np.ndarray) -> int:
-        return len(objects) if own is None else int(np.count_nonzero(own[objects]))
+        return int(np.count_nonzero(turn.own(objects)))
 
     return Counters(
         fixes=count(run.rows.object),
         late=count(ordered.late),
         double=count(ordered.double),
+        gone=count(events.object[events.kind == GONE]),
+        expired=count(events.object[events.kind == EXPIRED]),
         **{
-            f"filtered_{name}": count(sifted.filtered.object[reason == number])
+            f"filtered_{name}": count(filtered.object[filtered.reason == number])
             for number, name in enumerate(REASONS)
             if number != ACCEPTED
         },
-        gone=count(events.object[events.kind == GONE]),
-        expired=count(events.object[events.kind == EXPIRED]),
-        stays=len(cases.stays[0]),
-        leaves=len(cases.leaves[0]),
-        enters=len(cases.enters[0]),
-        probed=hits.probed,
-        matched=hits.matched,
-        ticks=ticked.ticks,
-        touched=ticked.touched,
-        cut=ticked.cut,
-        refills=sum(one.refills for one in caches),
-        misses=sum(one.misses for one in caches),
     )

@@ -15,21 +15,17 @@ from st_common.operators.matching.guarded import guarded
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.position_filter.filter import Filtered
 from st_common.operators.runtime.controls import control, parts
-from st_common.operators.runtime.evaluate import (
-    Counters,
-    Outcome,
-    Run,
-    Settings,
-    evaluate,
-)
+from st_common.operators.runtime.evaluate import Outcome, Run, evaluate
 from st_common.operators.runtime.failed import Failure, failed_queries
 from st_common.operators.skeleton.cache_counts import Caches, summed
 from st_common.operators.state.delta import Delta, apply
 from st_common.operators.state.fixes import Attributes
 from st_common.operators.state.intern import hashes_of
 from st_common.operators.state.limits import LimitSpans, spans_after
+from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import SHARD_SCHEMA
+from st_common.operators.turn.part import Counters
 from st_common.position import position_of
 from st_common.uncollected import uncollected
 

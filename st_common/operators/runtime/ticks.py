@@ -1,6 +1,6 @@
 """Queries that are judged at ticks of event time: those that move, and those that count (DESIGN section 3)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,10 @@ from st_common.operators.travelled.frames import Frames
 from st_common.operators.travelled.specs import FrameSpecs
 from st_common.operators.travelled.touches import first_ends
 from st_common.operators.turn.course import Course, Moment, Now
+from st_common.operators.turn.part import Counters, Part
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.spells import members_of
+from st_common.operators.turn.swapping import At
 from st_common.operators.turn.turn import Turn
 from st_common.operators.window import windows
 from st_common.operators.window.entries import Entries
@@ -51,27 +53,10 @@ CELLS_OF_A_SLOT = 4
 """How many cells a slot of frames counts for at a tick: more is kept of it than of a query and an object."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ticked:
-    """What the ticks of a run change: keys and components as in `Delta`, the changes, how many there were."""
-
-    minus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    plus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    answer: np.ndarray | None = None
-    memories: Changes = field(default_factory=dict)
-    cut: int = 0
-    pending: Pending | None = None
-    memo: Memo | None = None
-    changes: tuple[pa.Table, ...] = ()
-    ticks: int = 0
-    touched: int = 0
-    caches: Caches = field(default_factory=dict)
-
-
-def run_ticks(state: State, turn: Turn) -> Ticked:
+def run_ticks(state: State, turn: Turn) -> Part:
     """Judges every tick that is due in a run, one after the other; what is not due yet stays pending."""
     if not turn.known.has_ticks:
-        return Ticked(pending=Pending() if state.pending.tick != NEVER else None)
+        return Part(delta={"pending": Pending()} if state.pending.tick != NEVER else {})
     present = Present(state.fixes, turn)
     entries = windows.opened(state, turn, present)
     frames = (
@@ -226,9 +211,7 @@ class _Work:
         if self._frames is not None:
             self._tell_frames(self._frames, stretch, moments)
         if not self._memo.zeros_told:
-            self._tell_zeros(
-                relational.At(tick=moments[0].tick, position=moments[0].position)
-            )
+            self._tell_zeros(At(tick=moments[0].tick, position=moments[0].position))
         self._memo = replace(self._memo, zeros_told=True)
 
     def _course(self, moments: list[Moment]) -> Course:
@@ -299,7 +282,7 @@ class _Work:
             lines, self._groups = regroup(stretch, parts, self._groups)
             self._of_groups.append(lines)
 
-    def _tell_zeros(self, at: relational.At) -> None:
+    def _tell_zeros(self, at: At) -> None:
         """At the first tick of all: counts that are 0 then, of which no member tells anything."""
         zeros = relational.untold(self._turn, self._groups)
         if len(zeros):
@@ -307,21 +290,28 @@ class _Work:
             self._of_groups.append(group_lines(self._turn, self._groups, changed, at))
             self._groups = self._groups.changed(changed)
 
-    def ticked(self, pending: Pending, later: np.ndarray) -> Ticked:
+    def ticked(self, pending: Pending, later: np.ndarray) -> Part:
         """What all ticks changed together; the events `later` belong to the one that stays pending."""
         minus, plus = self._difference()
-        return Ticked(
-            minus=minus,
-            plus=plus,
-            answer=self._answer,
-            pending=pending,
-            memo=self._memo,
-            memories=self._memories(later, pending.tick),
-            cut=self._frames.cut if self._frames else 0,
+        caches = summed(self._caches)
+        return Part(
             changes=self._told(),
-            ticks=self._ticks,
-            touched=self._touched,
-            caches=summed(self._caches),
+            delta={
+                "tick_minus": minus,
+                "tick_plus": plus,
+                "tick_answer": self._answer,
+                "pending": pending,
+            },
+            memories=self._memories(later, pending.tick),
+            memo=self._memo,
+            caches=caches,
+            counters=Counters(
+                ticks=self._ticks,
+                touched=self._touched,
+                cut=self._frames.cut if self._frames else 0,
+                refills=sum(one.refills for one in caches.values()),
+                misses=sum(one.misses for one in caches.values()),
+            ),
         )
 
     def _memories(self, later: np.ndarray, tick: int) -> Changes:

@@ -11,6 +11,11 @@ from st_common.operators.state.fixes import NEVER
 _FOR_EVER = np.iinfo(np.int64).max
 
 
+ACCEPTED, ACCURACY, SPEED, DISTANCE, WITHIN_ACCURACY = range(5)
+REASONS = ("accepted", "accuracy", "speed", "distance", "within_accuracy")
+"""What is said of a fix, by number."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What of a stream's settings filters fixes (see `settings.PositionFilter`); None is off.

@@ -9,14 +9,13 @@ from st_common.operators.events.agenda import ticks_of
 from st_common.operators.events.timeline import FIX
 from st_common.operators.expressions.fields import fields_of
 from st_common.operators.expressions.readings import Readings
-from st_common.operators.matching.match import match
 from st_common.operators.matching.region_index import region_mask
 from st_common.operators.travelled.bounds import Bounds
 from st_common.operators.travelled.rows import FrameRows, Tracks
 from st_common.operators.travelled.slots import Slots, slots_of_events, slots_of_objects
 from st_common.operators.travelled.specs import NONE, FrameSpecs
 from st_common.operators.travelled.ways import Run, Ways, begins
-from st_common.operators.turn.points import points_of
+from st_common.operators.turn.points import look_up
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.turn import Turn
 
@@ -85,9 +84,8 @@ def opened(turn: Turn, present: Present, run: Run, now: Ways, after: Ways) -> Fr
 
 def _qualified(turn: Turn, readings: Readings) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of a reading and a target below frames, inside all of its regions; sorted by query, then reading."""
-    specs, space = turn.known.of(FrameSpecs), turn.settings.space
-    points = points_of(specs.rows, readings, turn.objects, space=space)
-    hits = match(specs.rows, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    specs = turn.known.of(FrameSpecs)
+    hits = look_up(turn, specs.rows, readings)
     query = turn.numbering.targets.query[hits.target]
     x, y = readings.x[hits.point], readings.y[hits.point]
     inside = np.flatnonzero(_in_all_regions(turn, query, x, y))

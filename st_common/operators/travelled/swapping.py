@@ -7,12 +7,11 @@ import pyarrow as pa
 
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.regrouping import regroup
-from st_common.operators.aggregate.relational import At, regrouped_targets
+from st_common.operators.aggregate.relational import regrouped_targets
 from st_common.operators.aggregate.telling import group_lines, one_tick, tell_groups
 from st_common.operators.arrays.keys import SHIFT
 from st_common.operators.state.component import Change
 from st_common.operators.state.memories import Changes
-from st_common.operators.state.state import State
 from st_common.operators.travelled.frames import Frames
 from st_common.operators.travelled.rows import FrameRows, Tracks
 from st_common.operators.travelled.spells import Held
@@ -24,7 +23,7 @@ from st_common.operators.travelled.telling import (
 from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA, TICK_RANK
 from st_common.operators.turn.course import BEFORE
 from st_common.operators.turn.present import Present
-from st_common.operators.turn.swapping import Swap
+from st_common.operators.turn.swapping import At, Swapping
 from st_common.operators.turn.turn import Turn
 
 
@@ -37,27 +36,27 @@ class Swapped:
     changed: Changes = field(default_factory=dict)
 
 
-def swap_frames(
-    state: State, turn: Turn, present: Present, change: Swap, answer: np.ndarray, at: At
-) -> Swapped:
+def swap_frames(swapping: Swapping, answer: np.ndarray) -> Swapped:
     """The part of a swap about frames, given the answers below them after it.
 
     Queries that stop lose their rows and ways; groups are told elsewhere. With another version of a layer, windows stay
     as they are and objects that cease or begin to count are told.
     """
+    state, turn, present = swapping.state, swapping.turn, swapping.present
     if not len(state.memories[FrameRows]) and not len(state.memories[Tracks]):
         return Swapped()
     frames = Frames(state, turn, present)
-    if not change.keeps:
-        return _stopped(state, turn, change, frames, at)
+    if not swapping.change.keeps:
+        return _stopped(swapping, frames)
     if not len(frames.specs.numbers):
         return Swapped()
     held = frames.recount(answer)
-    groups = _regrouped(turn, present, frames, held, state.memories[Groups], at)
+    at, before = swapping.at, state.memories[Groups]
+    groups = _regrouped(turn, present, frames, held, before, at)
     closed = frames.closed(turn.events.object, at.tick)[FrameRows]
     told = [
         _told(turn, frames, held, at),
-        tell_groups(turn, group_lines(turn, state.memories[Groups], groups, at)),
+        tell_groups(turn, group_lines(turn, before, groups, at)),
     ]
     return Swapped(
         changes=pa.concat_tables(told),
@@ -97,7 +96,8 @@ def _told(turn: Turn, frames: Frames, held: Held, at: At) -> pa.Table:
     return tell_rows(turn, frames, lines)
 
 
-def _stopped(state: State, turn: Turn, change: Swap, frames: Frames, at: At) -> Swapped:
+def _stopped(swapping: Swapping, frames: Frames) -> Swapped:
+    state, change = swapping.state, swapping.change
     before = state.memories[FrameRows]
     rows = np.flatnonzero(np.isin(before.query, change.before))
     row = rows[before.held[rows] > 0]
@@ -115,7 +115,7 @@ def _stopped(state: State, turn: Turn, change: Swap, frames: Frames, at: At) -> 
     keys = state.memories[Tracks].key
     gone = keys[np.isin(keys >> SHIFT, change.before)]
     return Swapped(
-        changes=_told(turn, frames, held, at),
+        changes=_told(swapping.turn, frames, held, swapping.at),
         changed={
             FrameRows: Change(added=FrameRows(), removed=rows),
             Tracks: Change(added=Tracks(), removed=gone),

@@ -11,11 +11,12 @@ from st_common.operators.expressions.conditions import Truth
 from st_common.operators.expressions.general import Dense, Source
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.expressions.screens import Asked
-from st_common.operators.matching.match import Points
+from st_common.operators.matching.match import Hits, Points, match
 from st_common.operators.matching.query_set import QuerySet
 from st_common.operators.state.intern import Interner
 from st_common.operators.turn.course import Course
 from st_common.operators.turn.present import Present
+from st_common.operators.turn.turn import Turn
 
 
 def points_of(
@@ -34,6 +35,21 @@ def points_of(
             queries, asked, lambda texts: expressions.masks(texts, table()), {}
         ),
     )
+
+
+def points_in(turn: Turn, queries: QuerySet, readings: Readings) -> Points:
+    """The readings as points for a set of queries of a run."""
+    return points_of(queries, readings, turn.objects, space=turn.settings.space)
+
+
+def look_up(turn: Turn, queries: QuerySet, readings: Readings) -> Hits:
+    """What each of the readings satisfies of a set of queries: pairs of its place and a target."""
+    return match_in(turn, queries, points_in(turn, queries, readings))
+
+
+def match_in(turn: Turn, queries: QuerySet, points: Points) -> Hits:
+    """What each of the points satisfies of a set of queries of a run."""
+    return match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
 
 
 def points_at(

@@ -1,10 +1,21 @@
-"""Which queries start, stop or see another version of a layer at a row of the log (SPEC X4)."""
+"""Queries that start, stop or see another version of a layer at a row of the log, as operators see them (SPEC X4)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
+from st_common.operators.arrays.keys import MASK, SHIFT, without
+from st_common.operators.expressions.fields import fields_of
+from st_common.operators.state.fixes import ALIVE
 from st_common.operators.state.registered import Queries
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import CAUSE, change_rows
+from st_common.operators.turn.part import Part
+from st_common.operators.turn.present import Present
+from st_common.operators.turn.turn import Turn
+from st_common.operators.turn.valid import valid_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,3 +34,118 @@ class Swap:
     minus: str
     plus: str
     keeps: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class At:
+    """When and why changes are told: an event time, and a row of the log (for all, or per query).
+
+    `minus` and `plus` are causes that override what an answer says by itself.
+    """
+
+    tick: int
+    position: int | np.ndarray
+    minus: str | None = None
+    plus: str | None = None
+
+    def rows(self, query: np.ndarray) -> np.ndarray:
+        """The row of the log of changes of these queries."""
+        if isinstance(self.position, int):
+            return np.full(len(query), self.position)
+        at: np.ndarray = self.position[query]
+        return at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swapping:
+    """What every operator needs to swap queries: the state before it, a run without events, the last fixes."""
+
+    state: State
+    turn: Turn
+    change: Swap
+    present: Present
+    at: At
+
+    def own_alive(self) -> np.ndarray:
+        """The numbers of this shard's objects that are neither gone nor silent."""
+        is_alive = self.state.fixes.status == ALIVE
+        return np.flatnonzero(is_alive & self.turn.own(np.arange(len(is_alive))))
+
+
+SwapPhase = Callable[[Swapping], Part]
+"""A part of every swap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """The keys of an answer that are swapped: of before and of after without what stays, and what is kept."""
+
+    minus: np.ndarray
+    plus: np.ndarray
+    kept: np.ndarray
+
+
+def swapped_keys(
+    swapping: Swapping, answer: np.ndarray, target: np.ndarray, after: np.ndarray
+) -> Keys:
+    """What becomes of the keys of an `answer` with these targets, if `after` (sorted) are those that hold now.
+
+    What a window holds stays until it is old, whatever becomes of a layer.
+    """
+    turn, change = swapping.turn, swapping.change
+    is_swapped = np.zeros(len(change.queries), bool)
+    is_swapped[change.before] = True
+    if change.keeps:
+        is_swapped &= ~turn.known.windowed | turn.known.framed
+    before = answer[is_swapped[turn.numbering.targets.query[target]]]
+    if not change.keeps:
+        return Keys(minus=before, plus=after, kept=without(answer, before))
+    minus = without(before, after)
+    return Keys(minus=minus, plus=without(after, before), kept=without(answer, minus))
+
+
+def tell_swapped(swapping: Swapping, minus: np.ndarray, plus: np.ndarray) -> pa.Table:
+    """The rows of changes of members that leave and come: keys `target << 32 | object`."""
+    turn, at, present = swapping.turn, swapping.at, swapping.present
+    of_target = turn.numbering.targets.query
+    told = ~turn.known.grouped & ~turn.known.framed
+    minus, plus = (keys[told[of_target[keys >> SHIFT]]] for keys in (minus, plus))
+    counts = [len(minus), len(plus)]
+    keys = np.concatenate([minus, plus])
+    target, who = keys >> SHIFT, keys & MASK
+    query = of_target[target]
+    comes = np.arange(len(keys)) >= len(minus)
+    value = np.full(len(keys), np.nan)
+    value[comes] = valid_from(turn, present, query[comes], who[comes], at.tick)
+    return change_rows(
+        turn.names,
+        position=at.rows(query),
+        event_ts=np.full(len(keys), at.tick),
+        fix_ts=present.ts[who],
+        rank=np.ones(len(keys)),
+        objects=who,
+        target=target,
+        sign=np.where(comes, 1, -1),
+        cause=np.repeat([CAUSE[at.minus or ""], CAUSE[at.plus or ""]], counts),
+        value=value,
+        fields=_selected(swapping, query, who),
+    )
+
+
+def _selected(
+    swapping: Swapping, query: np.ndarray, who: np.ndarray
+) -> pa.Array | None:
+    """The columns that queries select, of the last fixes of objects; None where none selects any."""
+    turn, present = swapping.turn, swapping.present
+    selecting = turn.known.selecting[query]
+    if not selecting.any():
+        return None
+    return fields_of(
+        turn.queries,
+        turn.objects,
+        query=query,
+        reading=who,
+        wanted=selecting,
+        space=turn.settings.space,
+        readings=present.readings(np.arange(len(present))),
+    )

@@ -12,11 +12,10 @@ from st_common.operators.arrays.keys import packed
 from st_common.operators.arrays.turns import ByTick, of_entries
 from st_common.operators.events.agenda import cut_short, ticks_of, ticks_past
 from st_common.operators.events.timeline import FIX
-from st_common.operators.matching.match import match
 from st_common.operators.state.component import Change
 from st_common.operators.state.state import State
 from st_common.operators.turn.course import BEFORE
-from st_common.operators.turn.points import points_of
+from st_common.operators.turn.points import look_up
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.spells import Spells
 from st_common.operators.turn.turn import Turn
@@ -94,8 +93,7 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
         return _open(before, len(before), turn)
     fixes = np.flatnonzero(events.kind == FIX)
     readings = turn.readings.take(fixes)
-    points = points_of(queries, readings, turn.objects, space=turn.settings.space)
-    hits = match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    hits = look_up(turn, queries, readings)
     event = fixes[hits.point]
     order = np.lexsort((events.object[event], events.position[event]))
     event, target, point = event[order], hits.target[order], hits.point[order]

@@ -1,0 +1,114 @@
+"""What becomes of answers at ticks when queries start, stop or see another version of a layer (SPEC X4)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from st_common.operators.aggregate import relational
+from st_common.operators.aggregate.groups import Groups
+from st_common.operators.aggregate.telling import group_lines, tell_groups
+from st_common.operators.aggregate.until_notes import said_at_once
+from st_common.operators.arrays.keys import SHIFT, merged
+from st_common.operators.runtime.inner import Memo, inner_answer
+from st_common.operators.state.component import Change, joined
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.travelled.swapping import swap_frames
+from st_common.operators.turn.part import Counters, Part
+from st_common.operators.turn.swapping import (
+    Keys,
+    Swapping,
+    swapped_keys,
+    tell_swapped,
+)
+from st_common.operators.turn.turn import Turn
+from st_common.operators.window.entries import Entries
+
+
+def swap_ticks(swapping: Swapping) -> Part:
+    """Members at ticks, the groups above them, windows and frames, as they are from the swap's row on."""
+    state, turn, at = swapping.state, swapping.turn, swapping.at
+    answer = state.tick_answer
+    keys = swapped_keys(swapping, answer, answer >> SHIFT, _members(swapping))
+    groups = _groups(swapping, keys)
+    lines = group_lines(turn, state.memories[Groups], _of_aggregates(turn, groups), at)
+    said = said_at_once(turn, swapping.present, keys.plus, at.tick)
+    framed = swap_frames(swapping, merged(keys.kept, keys.plus))
+    groups_after = Change(
+        removed=np.union1d(groups.removed, framed.groups.removed),
+        added=joined([groups.added, framed.groups.added, said]),
+    )
+    return Part(
+        changes=(
+            tell_swapped(swapping, keys.minus, keys.plus),
+            tell_groups(turn, lines),
+            framed.changes,
+        ),
+        delta={"tick_minus": keys.minus, "tick_plus": keys.plus},
+        memories={
+            Entries: _entries(swapping),
+            Groups: groups_after,
+            **framed.changed,
+        },
+        counters=Counters(),
+    )
+
+
+def _members(swapping: Swapping) -> np.ndarray:
+    """The members that the queries have by the last fixes: sorted keys `target << 32 | object`."""
+    present = swapping.present
+    none = swapping.state.tick_answer[:0]
+    return inner_answer(swapping.turn, present, none, Memo(), present.alive).plus
+
+
+def _groups(swapping: Swapping, keys: Keys) -> Change[Groups]:
+    """The aggregates of the swapped queries before and after.
+
+    Before the stream has a time there are none: also counts of nothing wait for its first tick.
+    """
+    state, turn, change = swapping.state, swapping.turn, swapping.change
+    if state.max_event == NEVER:
+        return Change(added=Groups())
+    is_counted = turn.known.grouped & turn.known.mine
+    if change.keeps:
+        is_counted = is_counted & ~turn.known.windowed
+    before = change.before[is_counted[change.before]]
+    after = change.after[is_counted[change.after]]
+    fresh = relational.groups_of_members(
+        turn,
+        swapping.present,
+        merged(keys.kept, keys.plus),
+        after[~turn.known.windowed[after]],
+    )
+    held = state.memories[Groups]
+    changed = relational.regrouped(turn, held, np.union1d(before, after), fresh)
+    if change.keeps:
+        return changed
+    is_gone = np.isin(turn.numbering.targets.query[held.target], change.before)
+    return Change(
+        removed=held.target[is_gone],
+        added=_without_zeros(turn, changed.added, change.before),
+    )
+
+
+def _entries(swapping: Swapping) -> Change[Entries]:
+    """Queries that stop lose what their windows hold."""
+    change = swapping.change
+    if change.keeps:
+        return Change(added=Entries())
+    query = swapping.turn.numbering.targets.query[
+        swapping.state.memories[Entries].target
+    ]
+    gone = np.flatnonzero(np.isin(query, change.before))
+    return Change(removed=gone, added=Entries())
+
+
+def _of_aggregates(turn: Turn, groups: Change[Groups]) -> Change[Groups]:
+    """Those that are told; others are notes of what was said of members."""
+    of = turn.numbering.targets.query[groups.removed]
+    return replace(groups, removed=groups.removed[turn.known.grouped[of]])
+
+
+def _without_zeros(turn: Turn, added: Groups, gone: np.ndarray) -> Groups:
+    """A dropped query has no group, not even a count of nothing."""
+    is_kept = ~np.isin(turn.numbering.targets.query[added.target], gone)
+    return added.take(is_kept)

@@ -1,0 +1,78 @@
+"""What a part of a step brings: rows of changes, counts, and what becomes of the state."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from st_common.operators.arrays.summed import Summed
+from st_common.operators.skeleton.cache_counts import Caches
+from st_common.operators.state.limits import REASONS
+from st_common.operators.state.memories import Changes
+from st_common.operators.state.state import State
+from st_common.operators.turn.turn import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters(Summed):
+    """What a step counted; sums over steps and shards mean the same.
+
+    `fixes` to `expired` are of the shard's own objects, `stays` to `enters` are GPAC's cases of queries judged fix by
+    fix. `probed` points were looked up, `matched` pairs came out of the spatial operators, before the predicates;
+    `filtered_..` fixes were stored and change nothing, by reason (`limits.REASONS`). `ticks` were judged,
+    `touched` objects and pairs looked at there, `refills` caches filled anew, `misses` members that a cache did not
+    have where none is, `cut` fixes more than a frame keeps of one object.
+    """
+
+    fixes: int = 0
+    late: int = 0
+    double: int = 0
+    filtered_accuracy: int = 0
+    filtered_speed: int = 0
+    filtered_distance: int = 0
+    filtered_within_accuracy: int = 0
+    gone: int = 0
+    expired: int = 0
+    stays: int = 0
+    leaves: int = 0
+    enters: int = 0
+    probed: int = 0
+    matched: int = 0
+    ticks: int = 0
+    touched: int = 0
+    refills: int = 0
+    misses: int = 0
+    cut: int = 0
+
+    @property
+    def filtered(self) -> dict[str, int]:
+        """How many fixes were filtered, by reason; only those reasons that were met."""
+        return filtered_of(asdict(self))
+
+
+def filtered_of(counters: Mapping[str, int]) -> dict[str, int]:
+    """How many fixes were filtered, by reason, of counters as a mapping; only those reasons that were met."""
+    counts = {name: counters.get(f"filtered_{name}", 0) for name in REASONS}
+    return {name: count for name, count in counts.items() if count}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What one operator (or a group of them) makes of a run of log rows, or of queries that start and stop.
+
+    `changes` are rows of changes, `memories` what becomes of components, `delta` other fields of the state's delta by
+    their names, each of one part alone. `memo` is what the next run can build on, `caches` says by kind of query what
+    caches cost.
+    """
+
+    changes: tuple[pa.Table, ...] = ()
+    counters: Counters = field(default_factory=Counters)
+    memories: Changes = field(default_factory=dict)
+    delta: Mapping[str, Any] = field(default_factory=dict)
+    caches: Caches = field(default_factory=dict)
+    memo: Any = None
+
+
+Phase = Callable[[State, Turn], Part]
+"""A part of every run of log rows."""
