@@ -36,13 +36,19 @@ class Segments:
             ax=self.ax[index], ay=self.ay[index], bx=self.bx[index], by=self.by[index]
         )
 
-    def lines(self, space: Space) -> tuple[Ints, Shapes]:
-        """The segments as lines, and whose each line is: one that goes beyond 180 degrees has a second, a turn away."""
+    def lines(self, space: Space, distance_m: float = 0.0) -> tuple[Ints, Shapes]:
+        """The segments as lines, and whose each line is.
+
+        One that goes beyond 180 degrees, or reaches there by the distance, has a second, a turn away.
+        """
         way = self.bx - self.ax
         short = space.shortest(way)
         bx = np.where(short == way, self.bx, self.bx + (short - way))
-        beyond = space.reaching_across(bx, 0.0)
-        shift = turned(bx[beyond]) - bx[beyond]
+        farthest = np.where(np.abs(self.ax) > np.abs(bx), self.ax, bx)
+        latitude = np.maximum(np.abs(self.ay), np.abs(self.by))
+        reach, _ = space.reach(latitude, distance_m)
+        beyond = space.reaching_across(farthest, reach)
+        shift = turned(farthest[beyond]) - farthest[beyond]
         first = np.stack([self.ax, self.ay, bx, self.by], axis=1)
         second = first[beyond]
         second[:, 0::2] += shift[:, None]

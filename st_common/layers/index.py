@@ -90,7 +90,9 @@ class LayerIndex:
         self._grids: OrderedDict[
             tuple[Chosen, float | None, Growth], tuple[BoxIndex, Ints]
         ] = OrderedDict()
-        self._trees: OrderedDict[Chosen, tuple[shapely.STRtree, Ints]] = OrderedDict()
+        self._trees: OrderedDict[
+            tuple[Chosen, float | None], tuple[shapely.STRtree, Ints]
+        ] = OrderedDict()
         self._cache = ShapeCache(read_region, limit_bytes=cache_bytes)
         self._read_tag, self._keyed, self._values = (
             read_tag,
@@ -156,42 +158,54 @@ class LayerIndex:
         return (points, found) if len(owner) == total else each_once(points, found)
 
     def crossed(
-        self, ways: Segments, *, kinds: Sequence[str] = (), tags: Tags = ()
+        self,
+        ways: Segments,
+        *,
+        distance_m: float | None = None,
+        kinds: Sequence[str] = (),
+        tags: Tags = (),
     ) -> tuple[Ints, Ints]:
-        """All pairs of a straight way and a feature that have a point in common.
+        """All pairs of a straight way and a feature that meet, or come as near to each other as `distance_m`.
 
         Args:
             ways: float64[n] each; NaN meets nothing.
+            distance_m: None for a point in common; else as of `match`.
             kinds: features of these kinds only; none given means of every kind.
             tags: features with all of these names and values only.
 
         Returns:
             `(way_idx, feature_idx)`, int64, sorted by way, then feature; each pair once.
         """
-        tree, features = self._tree(
-            (tuple(sorted(set(kinds))), tuple(sorted(set(tags))))
-        )
-        owner, lines = ways.lines(self._space)
+        chosen = tuple(sorted(set(kinds))), tuple(sorted(set(tags)))
+        tree, features = self._tree(chosen, distance_m)
+        owner, lines = ways.lines(self._space, distance_m or 0.0)
         at, found = tree.query(lines, predicate="intersects")
         found = features[found]
         keep = np.zeros(len(found), np.bool_)
         for region, pairs in _groups(self._region[found]):
             with readable():
                 shapes = self._cache.get(self._region_ids[region])
-            keep[pairs] = shapes.cut(self._local[found[pairs]], lines[at[pairs]])
+            which, mine = self._local[found[pairs]], lines[at[pairs]]
+            keep[pairs] = (
+                shapes.cut(which, mine)
+                if distance_m is None
+                else shapes.passed(which, mine, distance_m, space=self._space)
+            )
         return each_once(owner[at[keep]], found[keep])
 
-    def _tree(self, chosen: Chosen) -> tuple[shapely.STRtree, Ints]:
-        """The boxes of features of these kinds and tags as a tree, and which they are; made once."""
-        if chosen not in self._trees:
+    def _tree(
+        self, chosen: Chosen, distance_m: float | None
+    ) -> tuple[shapely.STRtree, Ints]:
+        """The boxes around features of these kinds and tags as a tree, and which they are; made once."""
+        key = chosen, distance_m
+        if key not in self._trees:
             features = np.flatnonzero(self._meant(chosen))
-            boxes: npt.NDArray[np.object_] = np.array(
-                shapely.box(*self._boxes[features].T), object
-            )
-            self._trees[chosen] = shapely.STRtree(boxes), features
+            corners = grown(self._boxes[features], distance_m or 0.0, space=self._space)
+            boxes: npt.NDArray[np.object_] = np.array(shapely.box(*corners.T), object)
+            self._trees[key] = shapely.STRtree(boxes), features
             if len(self._trees) > _GRIDS_HELD:
                 self._trees.popitem(last=False)
-        return self._trees[chosen]
+        return self._trees[key]
 
     def _turned(
         self, x: Floats, y: Floats, distance_m: float | None, growth: Growth

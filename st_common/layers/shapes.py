@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import shapely
 
 from st_common.geometry.near import Outlines, near, outlines
+from st_common.geometry.passing import passing
 from st_common.geometry.space import Space
 
 Floats = npt.NDArray[np.float64]
@@ -77,21 +78,37 @@ class RegionShapes:
         self, which: Ints, x: Floats, y: Floats, distance_m: float, *, space: Space
     ) -> Bools:
         """For each pair of a feature and a point, whether their distance is at most `distance_m`."""
-        if self._outlines is None:
-            self._outlines = outlines(self._geometries)
         areas = np.flatnonzero(self._areas[which])
         result = np.zeros(len(which), np.bool_)
         result[areas] = self.intersect(which[areas], x[areas], y[areas])
         left = np.flatnonzero(~result)
         result[left] = near(
-            self._outlines,
-            which[left],
-            x[left],
-            y[left],
-            distance_m,
-            space=space,
+            self._lines(), which[left], x[left], y[left], distance_m, space=space
         )
         return result
+
+    def passed(
+        self,
+        which: Ints,
+        lines: npt.NDArray[np.object_],
+        distance_m: float,
+        *,
+        space: Space,
+    ) -> Bools:
+        """For each pair of a feature and a line of two places, whether their distance is at most `distance_m`."""
+        result = self.cut(which, lines)
+        left = np.flatnonzero(~result)
+        ways = shapely.get_coordinates(lines[left]).reshape(-1, 4).T
+        result[left] = passing(
+            self._lines(), which[left], ways, distance_m, space=space
+        )
+        return result
+
+    def _lines(self) -> Outlines:
+        """The outlines of all features; made when distances are first asked for."""
+        if self._outlines is None:
+            self._outlines = outlines(self._geometries)
+        return self._outlines
 
     def _ask(
         self, which: Ints, test: Callable[[npt.NDArray[np.object_], Ints], Bools]

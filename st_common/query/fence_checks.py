@@ -52,12 +52,6 @@ def _of_features(plan: Plan) -> Iterator[Complaint]:
             hint="ON ST_Intersects(stream, layer)",
         )
     events = () if plan.fence is None else plan.fence.events
-    if "cross" in events and plan.join is not None and plan.join.predicate == "dwithin":
-        yield Complaint(
-            at="detect",
-            message="CROSS of what is near to a feature is planned",
-            hint="ST_Intersects, or leave CROSS out",
-        )
     if "outside" in events:
         yield Complaint(
             at="detect",

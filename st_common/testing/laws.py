@@ -22,7 +22,8 @@ from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.operators.turn.part import Counters
 from st_common.testing import oracle
-from st_common.testing.oracle import Change, Control, Fix, Layers, Row, Rules
+from st_common.testing.layer_tables import index_of
+from st_common.testing.oracle import Change, Control, Fix, Row, Rules
 from st_common.testing.oracle_expressions import ATTRIBUTES
 from st_common.testing.shapely_layer import ShapelyLayer
 from st_common.testing.strategies import Case, Course, Segmentation
@@ -249,7 +250,7 @@ def run_steps(
     some batches (their numbers) are, so that what is kept in memory goes on in others.
     """
     segments, order = packets_of(case, segmentation, shards)
-    layer_of = _layer_of(case.layers)
+    layer_of = _layer_of(case)
     states = [State() for _ in range(shards)]
     told_changes, counters = [], Counters()
     for number, batch in enumerate(batched(segments, segmentation.batches)):
@@ -294,8 +295,15 @@ def holds(case: Case, course: Course) -> list[tuple[Any, ...]]:
     return in_row_order(changes, order)
 
 
-def _layer_of(layers: Layers) -> LayerOf:
-    return lambda layer, version: ShapelyLayer(layers[layer, version])
+def _layer_of(case: Case) -> LayerOf:
+    """Layers of the plane by shapely; those of the globe are indexes, for shapely knows no metres."""
+    if case.rules.geographic:
+        indexes = {
+            key: index_of(features, space=GLOBE)
+            for key, features in case.layers.items()
+        }
+        return lambda layer, version: indexes[layer, version]
+    return lambda layer, version: ShapelyLayer(case.layers[layer, version])
 
 
 def _rebuilt(state: State, deltas: Sequence[Delta]) -> State:

@@ -1,14 +1,18 @@
-"""The layers of a case as tables of a home folder."""
+"""The layers of a case as the tables and indexes that a home has."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.contracts import load_contract
+from st_common.geometry.space import Space
 from st_common.home import Home
 from st_common.layers.features import Features
+from st_common.layers.index import LayerIndex
 from st_common.layers.rows import layer_rows
 from st_common.partition.regions import Regions
 from st_common.testing.oracle import Feature, Fix, Layers, Row
@@ -22,6 +26,12 @@ REGIONS = Regions(
     bounds=np.array([[-_INF, -_INF, 4, _INF], [4, -_INF, _INF, 3], [4, 3, _INF, _INF]]),
 )
 """Three regions of the grid, so that features lie across borders."""
+HALVES = Regions(
+    group="default",
+    version=1,
+    region_id=["west", "east"],
+    bounds=np.array([[-_INF, -_INF, 0, _INF], [0, -_INF, _INF, _INF]]),
+)
 
 
 def store_layers(home: Home, case: Case) -> Case:
@@ -37,6 +47,17 @@ def store_layers(home: Home, case: Case) -> Case:
         rows = layer_rows(_features(case.layers[LAYER, number]), REGIONS)
         versions[number] = tables.replace(home.table("layers", LAYER), rows, contract)
     return _renumbered(case, versions)
+
+
+def index_of(found: Sequence[Feature], *, space: Space) -> LayerIndex:
+    """The features as the index that engines match with, without a table; two regions meet at the meridian."""
+    rows = layer_rows(_features(found), HALVES)
+
+    def read_region(region_id: str) -> pa.ChunkedArray:
+        mine = rows.filter((pc.field("region_id") == region_id) & pc.field("home"))
+        return mine.sort_by("fid")["geometry"]
+
+    return LayerIndex(rows.drop_columns(["geometry", "tags"]), read_region, space=space)
 
 
 def _features(found: Sequence[Feature]) -> Features:

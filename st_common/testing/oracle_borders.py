@@ -41,17 +41,36 @@ def passes(
     """
     if plan.where is not None and value_of(plan.where, reading) is not True:
         return False
-    a, b = before.at, reading.at
-    if rules.geographic and abs(b[0] - a[0]) > 180:
-        b = (b[0] + (360 if b[0] < a[0] else -360), b[1])
-    shifts = (0.0, -360.0, 360.0) if rules.geographic else (0.0,)
-    ways = [shapely.LineString([(a[0] + by, a[1]), (b[0] + by, b[1])]) for by in shifts]
+    ways = ways_between(before.at, reading.at, rules)
     if isinstance(target, Circle):
         centre, far = (target.x, target.y), target.radius_m
         return any(
             distance_m(way, *centre, geographic=rules.geographic) <= far for way in ways
         )
-    return any(way.intersects(_shape(target)) for way in ways)
+    shape, reach = _shape(target), _reach(plan.join)
+    if not reach:
+        return any(way.intersects(shape) for way in ways)
+    return any(gap_m(way, shape, rules) <= reach for way in ways)
+
+
+def ways_between(a: Point, b: Point, rules: Rules) -> list[shapely.LineString]:
+    """The straight way, on degrees the short one, there also a whole turn to either side."""
+    if rules.geographic and abs(b[0] - a[0]) > 180:
+        b = (b[0] + (360 if b[0] < a[0] else -360), b[1])
+    shifts = (0.0, -360.0, 360.0) if rules.geographic else (0.0,)
+    return [shapely.LineString([(a[0] + by, a[1]), (b[0] + by, b[1])]) for by in shifts]
+
+
+def gap_m(way: shapely.LineString, shape: BaseGeometry, rules: Rules) -> float:
+    """How far a way and a shape are from each other: on degrees as corners of the one from the other."""
+    if not rules.geographic or way.intersects(shape):
+        return way.distance(shape)
+    pairs = ((way, shape), (shape, way))
+    return min(
+        distance_m(one, x, y, geographic=True)
+        for one, other in pairs
+        for x, y in shapely.get_coordinates(other)
+    )
 
 
 def _is_in(plan: Plan, at: Point, target: Target, rules: Rules) -> bool:

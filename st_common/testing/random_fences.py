@@ -28,7 +28,7 @@ def draw_join_by_place(rng: Random) -> LayerJoin:
         return LayerJoin(
             layer=LAYER,
             predicate="dwithin",
-            distance_m=rng.choice(_HALVES),
+            distance_m=rng.choice(_ODD),
             kinds=kinds,
         )
     return LayerJoin(
@@ -45,7 +45,6 @@ def draw_fence(rng: Random, inside: Region | None, join: LayerJoin | None) -> Fe
         events |= {"enter", "exit"}
     if join is not None:
         events -= {"outside"}
-        events -= {"cross"} if join.predicate == "dwithin" else set()
     asked: tuple[Event, ...] = tuple(events) or ("enter",)
     return Fence(
         events=asked,

@@ -71,9 +71,14 @@ class ShapelyLayer:
         return found[:, 0], found[:, 1]
 
     def crossed(
-        self, ways: Segments, *, kinds: tuple[str, ...] = (), tags: Tags = ()
+        self,
+        ways: Segments,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of a straight way and a feature that it has a point in common with; planar."""
+        """Pairs of a straight way and a feature that it meets, or comes so near to; planar."""
         pairs = [
             (i, j)
             for i, (a, b, c, d) in enumerate(
@@ -81,7 +86,9 @@ class ShapelyLayer:
             )
             for j, feature in enumerate(self.features)
             if self._is_meant(feature, kinds, tags)
-            and shapely.LineString([(a, b), (c, d)]).intersects(feature.geometry)
+            and _holds(
+                shapely.LineString([(a, b), (c, d)]), feature, distance_m, within=False
+            )
         ]
         found = np.array(pairs, np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1]
@@ -102,8 +109,8 @@ class ShapelyLayer:
 
 
 def _holds(
-    box: BaseGeometry, feature: Feature, distance_m: float | None, *, within: bool
+    shape: BaseGeometry, feature: Feature, distance_m: float | None, *, within: bool
 ) -> bool:
     if within:
-        return box.within(feature.geometry)
-    return box.distance(feature.geometry) <= (distance_m or 0.0)
+        return shape.within(feature.geometry)
+    return shape.distance(feature.geometry) <= (distance_m or 0.0)

@@ -5,7 +5,7 @@ Engine and oracle differ by up to 0.01 %, so places are few and all their distan
 
 import math
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from random import Random
 
 import pytest
@@ -17,14 +17,15 @@ from st_common.query.crossing import area_across
 from st_common.query.fence import Debounce
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
-from st_common.query.plan import Aggregate, PairJoin, Plan, Window
+from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.region import Box, Circle, MovingBox, MovingCircle
 from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.globe import distances, neighbourhood, track
 from st_common.testing.laws import assert_alike, holds, run_course, told, told_by_oracle
+from st_common.testing.oracle_borders import gap_m, ways_between
 from st_common.testing.random_fences import draw_fence
-from st_common.testing.random_grid import FOCALS, STREAM
+from st_common.testing.random_grid import FOCALS, LAYER, STREAM
 from st_common.testing.strategies import case_of, courses
 
 PLACES = (
@@ -95,18 +96,25 @@ def plan_of(rng):
     )
 
 
-def on_degrees(seed, places, plan):
-    """A case of the grid with its fixes at some places, and its queries replaced by such on degrees."""
-    case, rng, rows = case_of(seed, kind="fixes"), Random(seed), []
+def on_degrees(seed, places, plan, *, kind="fixes", layers=None):
+    """A case of the grid with its fixes at some places, and its queries and layers replaced by such on degrees."""
+    case = case_of(seed, kind=kind, layers=layers is not None)
+    rng, rows = Random(seed), []
     for row in case.rows:
         if isinstance(row, oracle.Fix):
             x, y = rng.choice(places)
             rows.append(row if row.gone else replace(row, x=x, y=y))
         elif "plan" in row.row:
-            rows.append(replace(row, row={**row.row, "plan": plan(rng).to_json()}))
+            asked = {"plan": plan(rng).to_json(), "layer_version": 0}
+            rows.append(replace(row, row={**row.row, **asked}))
         else:
             rows.append(row)
-    return replace(case, rows=tuple(rows), rules=replace(case.rules, geographic=True))
+    return replace(
+        case,
+        rows=tuple(rows),
+        rules=replace(case.rules, geographic=True),
+        layers={key: layers[key[1]] for key in case.layers},
+    )
 
 
 @pytest.mark.spec("G4", "G5", "G6", "G8", "G9", "X1")
@@ -205,11 +213,7 @@ def rectangle_among(rng, here):
         if west < east
         else area_across(west, south, east, north)
     )
-    shape = (
-        shapely.box(west, south, east, north)
-        if west < east
-        else shapely.from_wkt(region.wkt)
-    )
+    shape = shape_of(region)
     far = sorted(
         min(
             oracle.distance_m(shape, x + turn, y, geographic=True)
@@ -235,6 +239,86 @@ def test_fences_on_the_globe_tell_what_brute_force_tells(seed, data):
     # Further up straight lines in longitude and latitude are nothing that a distance could be measured from.
     assume(max(abs(y) for _, y in here.places) <= 85)
     case = on_degrees(seed, here.places, lambda rng: fence_plan(rng, here))
+    holds(case, data.draw(courses(len(case.rows), shards=(1, 3))))
+
+
+def feature_among(rng, here, fid):
+    """A rectangle among the places, or a line from between some of them to between others, or such a place."""
+    ends = [between(*rng.sample(here.places, 2)) for _ in range(rng.choice((1, 2, 3)))]
+    xs = [x for x, _ in ends]
+    if rng.random() < 0.4 or max(xs) - min(xs) > 180:
+        region, _ = rectangle_among(rng, here)
+        shape = shape_of(region)
+    else:
+        shape = shapely.LineString(ends) if len(ends) > 1 else shapely.Point(ends[0])
+    return oracle.Feature(fid=fid, kind="any", geometry=shape)
+
+
+def between(one, other):
+    """A place on the way between two, nearer to the first; on their side of 180 degrees."""
+    x, other_x = one[0], other[0] + 360 * round((one[0] - other[0]) / 360)
+    x += 0.3 * (other_x - x)
+    return (x + 540) % 360 - 180, one[1] + 0.3 * (other[1] - one[1])
+
+
+def shape_of(region):
+    """What a rectangle covers."""
+    if isinstance(region, Box):
+        return shapely.box(region.minx, region.miny, region.maxx, region.maxy)
+    return shapely.from_wkt(region.wkt)
+
+
+def clear_reaches(here, features):
+    """Lengths that are clearly not the distance of a place, or of a way between two places, from any feature."""
+    rules = oracle.Rules(geographic=True)
+    far = []
+    for one, other in combinations(here.places, 2):
+        for shape in (feature.geometry for feature in features):
+            far += [gap_m(way, shape, rules) for way in ways_between(one, other, rules)]
+    for x, y in here.places:
+        for turn in (0, 360, -360):
+            far += [
+                oracle.distance_m(each.geometry, x + turn, y, geographic=True)
+                for each in features
+            ]
+    far = sorted(gap for gap in far if gap < 3 * here.reach_m)
+    return [(a + b) / 2 for a, b in pairwise(far) if b > 1.05 * a]
+
+
+def joined_fence_plan(rng, clear):
+    """A fence at features; with a distance and a hysteresis that are beyond doubt."""
+    near = rng.choice((None, *clear))
+    join = (
+        LayerJoin(layer=LAYER, predicate=rng.choice(("intersects", "within")))
+        if near is None
+        else LayerJoin(layer=LAYER, predicate="dwithin", distance_m=near)
+    )
+    wider = [reach - (near or 0.0) for reach in clear if reach > (near or 0.0)]
+    fence = replace(
+        draw_fence(rng, inside=None, join=join),
+        hysteresis_m=rng.choice((0.0, *wider)),
+        enter_after=Debounce(),
+    )
+    where = rng.choice((None, None, "NOT free"))
+    return Plan(stream=STREAM, join=join, fence=fence, where=where)
+
+
+@pytest.mark.spec("X3", "X4", "B3", "X1")
+@tries(20)
+@given(st.integers(0, (1 << 48) - 1), st.data())
+def test_fences_at_features_on_the_globe_tell_what_brute_force_tells(seed, data):
+    rng = Random(seed)
+    here = neighbourhood(rng, count=5)
+    assume(max(abs(y) for _, y in here.places) <= 85)
+    layers = [[feature_among(rng, here, fid) for fid in "fg"] for _ in range(3)]
+    clear = clear_reaches(here, [each for some in layers for each in some])
+    case = on_degrees(
+        seed,
+        here.places,
+        lambda rng: joined_fence_plan(rng, clear),
+        kind="fences",
+        layers=layers,
+    )
     holds(case, data.draw(courses(len(case.rows), shards=(1, 3))))
 
 

@@ -11,8 +11,9 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.geometry.borders import Segments
 from st_common.geometry.enlarged import POINT, Growth
-from st_common.geometry.space import PLANE
+from st_common.geometry.space import GLOBE, PLANE
 from st_common.layers.features import checked
 from st_common.layers.geojson import read_geojson
 from st_common.layers.index import LayerIndex
@@ -21,6 +22,7 @@ from st_common.layers.load import read_features
 from st_common.layers.rows import layer_rows
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions, assign, touching
+from st_common.testing.effort import tries
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 REGIONS = Regions(
@@ -127,6 +129,66 @@ def test_match_gives_every_true_pair_once_and_in_order(
     assert point.dtype == feature.dtype == np.int64
     assert list(zip(point.tolist(), feature.tolist(), strict=True)) == wanted
     assert index.fids.tolist() == features.fids.tolist()
+
+
+WAYS = st.tuples(PLACE, PLACE, PLACE, PLACE)
+
+
+@pytest.mark.spec("X3")
+@tries(200)
+@given(
+    st.lists(SHAPES, min_size=1, max_size=8),
+    st.lists(WAYS, min_size=4, max_size=12),
+    st.sampled_from([None, 0.0, 0.77, 1.31, 2.73]),
+)
+def test_ways_cross_every_feature_that_they_meet_or_come_near_to(
+    tmp_path_factory, geometries, ways, distance_m
+):
+    geometries = [shape for shape in geometries if shape.is_valid]
+    features = features_of(tmp_path_factory.mktemp("some"), geometries)
+    if not len(features.fids):
+        return
+    index, _, _ = index_of(features, space=PLANE)
+    lines = [shapely.LineString([way[:2], way[2:]]) for way in ways]
+    wanted = [
+        (i, j)
+        for i, line in enumerate(lines)
+        for j, shape in enumerate(features.geometries)
+        if line.distance(shape) <= (distance_m or 0.0)
+    ]
+    ax, ay, bx, by = np.array(ways, float).reshape(-1, 4).T
+    way, feature = index.crossed(
+        Segments(ax=ax, ay=ay, bx=bx, by=by), distance_m=distance_m
+    )
+    assert way.dtype == feature.dtype == np.int64
+    assert list(zip(way.tolist(), feature.tolist(), strict=True)) == wanted
+
+
+@pytest.mark.spec("X3", "G5")
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize(
+    ("way", "gap_m"),
+    [
+        ((179.998, 60.0, 179.997, 60.0), 111.6),  # its first end is nearest
+        ((179.997, 60.0, 179.998, 60.0), 111.6),  # its last end
+        ((179.99, 60.001, -179.99, 60.001), 111.4),  # over 180 degrees: a corner
+        ((-179.998, 59.99, -179.998, 60.01), 111.6),  # the line's end beyond 180
+        ((-179.99, 59.99, -179.998, 60.0), 111.6),  # its last end, from beyond 180
+    ],
+)
+def test_ways_come_near_to_a_line_on_the_globe_also_beyond_180_degrees(
+    tmp_path, way, gap_m, turn
+):
+    line = shapely.LineString([(turn * 180, 60), (turn * 180, 59.9999)])
+    features = features_of(tmp_path, [line])
+    index, _, _ = index_of(features, space=GLOBE)
+    ax, ay, bx, by = (np.array([part]) for part in way)
+    ways = Segments(ax=ax * turn, ay=ay, bx=bx * turn, by=by)
+    met = [
+        len(index.crossed(ways, distance_m=reach)[0])
+        for reach in (gap_m * 0.995, gap_m * 1.005)
+    ]
+    assert met == [0, 1]
 
 
 @pytest.mark.spec("B9", "B10")

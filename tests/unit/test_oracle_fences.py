@@ -218,6 +218,18 @@ def test_near_to_a_feature_is_as_far_as_the_join_and_the_hysteresis_reach():
 
 
 @pytest.mark.spec("X3")
+def test_a_way_crosses_what_is_near_to_a_feature_though_it_misses_the_feature():
+    layers = {("woods", 0): woods(left=LEFT, right=RIGHT)}
+    asked = joined("enter", "exit", "cross", predicate="dwithin", distance_m=2.0)
+    past = [fix("a", n, *at) for n, at in enumerate([(-5, 12), (15, 12), (15, 13)], 1)]
+    assert lines(asked, *past, layers=layers) == ["2 @2 0left cross"]
+    corner = [fix("a", 1, 9, 13), fix("a", 2, 13, 9)]
+    assert lines(asked, *corner, layers=layers) == ["2 @2 0left cross"]
+    farther = [fix("a", 1, 9, 13.9), fix("a", 2, 13.9, 9)]
+    assert lines(asked, *farther, layers=layers) == []
+
+
+@pytest.mark.spec("X3")
 @pytest.mark.parametrize(
     "inside",
     [Box(minx=5, miny=5, maxx=5, maxy=5), Box(minx=5, miny=2, maxx=5, maxy=8)],

@@ -136,7 +136,12 @@ def _features_met(
     """Segments and the numbers, as partners, of the features that they meet."""
     join = group.join
     layer = turn.layer_of(join.layer, group.version)
-    segment, feature = layer.crossed(segments, kinds=join.kinds, tags=join.tags)
+    segment, feature = layer.crossed(
+        segments,
+        distance_m=join.distance_m if join.predicate == "dwithin" else None,
+        kinds=join.kinds,
+        tags=join.tags,
+    )
     used, of = np.unique(feature, return_inverse=True)
     ids = pa.array(layer.fids[used], pa.string())
     return segment, turn.numbering.partners_of(ids)[of]

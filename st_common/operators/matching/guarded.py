@@ -93,10 +93,17 @@ class _Guarded:
         )
 
     def crossed(
-        self, ways: Segments, *, kinds: tuple[str, ...] = (), tags: Tags = ()
+        self,
+        ways: Segments,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
     ) -> _Pairs:
         return self._asked(
-            lambda rows: self._layer.crossed(ways.take(rows), kinds=kinds, tags=tags),
+            lambda rows: self._layer.crossed(
+                ways.take(rows), distance_m=distance_m, kinds=kinds, tags=tags
+            ),
             len(ways),
         )
 

@@ -41,9 +41,14 @@ class Layer(Protocol):
         """Pairs of a value (its place, nulls match nothing) and a feature whose `column` has it as text."""
 
     def crossed(
-        self, ways: Segments, *, kinds: tuple[str, ...] = (), tags: Tags = ()
+        self,
+        ways: Segments,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of a straight way and a feature that have a point in common, each once, sorted."""
+        """Pairs of a straight way and a feature that meet, or come so near to each other, each once, sorted."""
 
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag (by name) of every feature, as text; null for none."""
