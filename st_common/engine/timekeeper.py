@@ -20,6 +20,7 @@ from st_common.errors import LogError
 from st_common.operators.events.packet import Packet
 from st_common.operators.state.fixes import NEVER
 from st_common.position import ROW_BITS
+from st_common.runs import is_last
 from st_common.settings import StreamSettings
 
 SETTLE_US = 1_000_000  # longer than the shown delay: what was stamped may still be on its way into the log
@@ -56,7 +57,7 @@ def heard(read: Iterable[Packet]) -> list[Heard]:
 
 def _heard_fixes(packet: Packet) -> list[Heard]:
     segments = packet.clock_positions() >> ROW_BITS
-    last = np.flatnonzero(np.r_[segments[1:] != segments[:-1], len(segments) > 0])
+    last = np.flatnonzero(is_last(segments))
     found = zip(segments[last].tolist(), packet.clock_max[last].tolist(), strict=True)
     return [
         Heard(segment=segment, highest_us=highest_us) for segment, highest_us in found

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry.axis import FARTHEST, Axis, axis, reach
+from st_common.runs import ranges
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -129,14 +130,6 @@ def blocks(counts: Ints, most: int) -> list[slice]:
     cuts = np.searchsorted(ends, np.arange(most, int(ends[-1]), most), side="right")
     edges = np.unique(np.concatenate([[0], cuts, [len(counts)]])).tolist()
     return [slice(start, end) for start, end in itertools.pairwise(edges)]
-
-
-def ranges(starts: Ints, counts: Ints) -> Ints:
-    """The numbers `start, start + 1, ..` of each range, one range after the other."""
-    ends = np.cumsum(counts)
-    numbers = np.repeat(starts - ends + counts, counts)
-    numbers += np.arange(len(numbers))
-    return numbers
 
 
 def _joined(parts: list[Pairs]) -> Pairs:

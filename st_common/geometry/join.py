@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry.axis import Axis, axis, reach
-from st_common.geometry.grid import blocks, ranges
+from st_common.geometry.grid import blocks
+from st_common.runs import ranges
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import shapely
 
 from st_common.geometry.distance import metres_per_degree
-from st_common.geometry.grid import ranges
 from st_common.geometry.space import Space
+from st_common.runs import ranges
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

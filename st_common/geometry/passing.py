@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry.enlarged import grown
-from st_common.geometry.grid import ranges
 from st_common.geometry.near import Outlines, near
 from st_common.geometry.space import Space
+from st_common.runs import ranges
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

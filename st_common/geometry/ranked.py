@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.geometry.grid import ranges
+from st_common.runs import ranges
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

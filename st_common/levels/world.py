@@ -4,6 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.runs import firsts
+
 _STAMP = pa.timestamp("us", tz="UTC")
 LAST = pa.schema(
     [
@@ -40,4 +42,4 @@ def last_fixes(*parts: pa.Table) -> pa.Table:
         )
     )
     code = code[order]
-    return rows.take(pa.array(order[np.r_[True, code[1:] != code[:-1]]]))
+    return rows.take(pa.array(order[firsts(code)]))

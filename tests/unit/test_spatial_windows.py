@@ -137,6 +137,18 @@ def test_a_car_at_60_then_30_km_h_the_last_50_km_each_10_km(tell):
     }
 
 
+@pytest.mark.spec("W4")
+def test_the_drawing_in_the_operator_is_what_it_does(tell):
+    ways_km = [0, 8, 13, 21, 34]
+    rows = tell(trip(lambda minute: ways_km[minute] * KM, 4, space(20, 10)))
+    told = {}
+    for change in rows:
+        fix_name = "abcde"[int(minute_of(change.fix_us))]
+        sign = "+" if change.sign > 0 else "-"
+        told.setdefault(minute_of(change.event_us), set()).add(sign + fix_name)
+    assert told == {2: {"+a", "+b"}, 3: {"+c"}, 4: {"+d", "-a", "-b"}}
+
+
 @pytest.mark.spec("W4", "W7", "W8", "W6")
 def test_its_average_speed_is_the_way_over_the_time_that_it_took(tell):
     found = tell(trip(slowing, 120, space(50, 10, aggregate=SPEED, emit="rstream")))

@@ -18,6 +18,7 @@ from st_common.operators.turn.changes import CAUSE, TICK_RANK
 from st_common.operators.turn.present import Sample
 from st_common.operators.turn.spells import Spells
 from st_common.operators.turn.turn import Turn
+from st_common.runs import is_first, shifted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,10 +197,8 @@ def _run(
         value[order],
         is_old[order],
     )
-    follows = np.append(
-        False, (target[1:] == target[:-1]) & (cell[1:] == cell[:-1] + 1)
-    )[: len(target)]
-    other = np.append(np.nan, value[:-1])[: len(value)]
+    follows = ~is_first(target) & (cell == shifted(cell, 0) + 1)
+    other = shifted(value, np.nan)
     same = (other == value) | (np.isnan(other) & np.isnan(value))
     return _Run(
         target=target,

@@ -17,6 +17,7 @@ from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.present import Present, Sample
 from st_common.operators.turn.turn import Turn
 from st_common.query.plan import Aggregate
+from st_common.runs import firsts
 
 ALL = "*"  # the name of the one group of an aggregate without groups
 PARTNER = "partner"
@@ -203,9 +204,7 @@ def reduced_cells(
 def _reduced(
     function: str, cell: np.ndarray, group: np.ndarray, value: np.ndarray
 ) -> Reduced:
-    starts = np.flatnonzero(
-        np.r_[True, (cell[1:] != cell[:-1]) | (group[1:] != group[:-1])]
-    )
+    starts = firsts(cell, group)
     known = ~np.isnan(value)
     count = np.add.reduceat(known.astype(np.int64), starts)
     values = _REDUCE[function](value, known, starts, count)

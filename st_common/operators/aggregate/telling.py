@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.geometry.grid import ranges
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.arrays.keys import MASK, SHIFT, packed
 from st_common.operators.arrays.turns import Turns
@@ -29,6 +28,7 @@ from st_common.operators.turn.spells import Members, members_of
 from st_common.operators.turn.swapping import At
 from st_common.operators.turn.turn import Turn
 from st_common.operators.turn.valid import Asked, valid_until
+from st_common.runs import ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

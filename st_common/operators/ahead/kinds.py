@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from st_common.geometry.grid import ranges
 from st_common.operators.arrays.keys import MASK, SHIFT, packed
 from st_common.operators.arrays.turns import Turns, of_cells
 from st_common.operators.skeleton.kind_queries import KindQueries
@@ -18,6 +17,7 @@ from st_common.operators.turn.course import Course
 from st_common.operators.turn.eligibility import selection_of
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.turn import Turn
+from st_common.runs import ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

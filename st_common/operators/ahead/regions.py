@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.geometry.grid import ranges
 from st_common.operators.ahead.kinds import Asked, asked_of
 from st_common.operators.arrays.keys import SHIFT
 from st_common.operators.pairs.specs import Moving
@@ -20,6 +19,7 @@ from st_common.operators.skeleton.kinds import KINDS
 from st_common.operators.turn.course import Course
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.turn import Turn
+from st_common.runs import ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from st_common.runs import is_first
+
 SHIFT = 32
 MASK = (1 << SHIFT) - 1
 
@@ -67,4 +69,5 @@ def merged(keys: np.ndarray, more: np.ndarray) -> np.ndarray:
 def unique(keys: np.ndarray) -> np.ndarray:
     """The keys sorted, each once."""
     keys = np.sort(keys)
-    return keys if not len(keys) else keys[np.r_[True, keys[1:] != keys[:-1]]]
+    different: np.ndarray = keys[is_first(keys)]
+    return different

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.operators.arrays.keys import merged, without
+from st_common.runs import firsts, is_last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Turns:
         """What the sorted keys of before are after all ticks."""
         order = np.lexsort((self.tick, self.key))
         key, comes = self.key[order], self.comes[order]
-        last = np.append(key[1:] != key[:-1], True)[: len(key)]
+        last = is_last(key)
         return merged(without(keys, key[last]), key[last & comes])
 
 
@@ -129,10 +130,8 @@ def of_entries(
     more = np.repeat([1, -1], [len(begun), len(ended)])
     order = np.lexsort((tick, keys))
     keys, tick, held = keys[order], tick[order], np.cumsum(more[order])
-    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    first = firsts(keys)
     held -= np.repeat(np.append(0, held)[first], np.diff(np.append(first, len(keys))))
-    last = np.flatnonzero(
-        np.append((keys[1:] != keys[:-1]) | (tick[1:] != tick[:-1]), True)[: len(keys)]
-    )
+    last = is_last(keys, tick)
     keys, tick, holds = keys[last], tick[last], held[last] > 0
     return _turned(keys, tick, holds, np.zeros(len(keys), bool))

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from st_common.operators.state.fixes import ALIVE, NEVER, Attributes
 from st_common.operators.state.state import Held, State
+from st_common.runs import is_first, is_last, shifted
 
 LAST = np.iinfo(np.int64).max
 
@@ -206,15 +207,15 @@ def _previous_max(
     groups: np.ndarray, ts: np.ndarray, initial: np.ndarray
 ) -> np.ndarray:
     """For rows sorted by group: the largest time before each row in its group, `initial` counted in."""
-    first = np.r_[True, groups[1:] != groups[:-1]]
-    before = np.where(first, initial, np.r_[NEVER, ts[:-1]])
+    first = is_first(groups)
+    before = np.where(first, initial, shifted(ts, NEVER))
     if (ts > before).all():
         return before
     # Disorder: a running maximum per group is one over rank + group x n, for groups come in rising order.
     values, rank = np.unique(np.concatenate([ts, initial]), return_inverse=True)
     n, group = len(values), np.cumsum(first) - 1
     own, start = rank[: len(ts)], rank[len(ts) :]
-    seen = np.where(first, start, np.r_[0, own[:-1]])
+    seen = np.where(first, start, shifted(own, 0))
     highest = np.maximum.accumulate(np.maximum(seen, start) + group * n)
     return np.asarray(values[highest - group * n])
 
@@ -226,10 +227,8 @@ def _released(
     on_time = rows.ts >= clock.before(rows.position)
     held = _joined(state.held, rows, on_time)
     by_object = np.lexsort((held.position, held.ts, held.object))
-    same = (held.object[by_object][1:] == held.object[by_object][:-1]) & (
-        held.ts[by_object][1:] == held.ts[by_object][:-1]
-    )
-    single = by_object[np.r_[True, ~same]] if len(by_object) else by_object
+    is_new = is_first(held.object[by_object], held.ts[by_object])
+    single = by_object[is_new]
     release = clock.first_past(held.ts[single])
     due = release != LAST
     # Sorted by object and time is sorted by object and order of effect: the clock passes earlier times earlier.
@@ -242,7 +241,7 @@ def _released(
             name: values.take(index) for name, values in held.attributes.items()
         },
     )
-    double = held.object[by_object][1:][same] if len(by_object) else by_object
+    double = held.object[by_object[~is_new]]
     return events, held, still, rows.object[~on_time], double
 
 
@@ -292,13 +291,9 @@ def _with_expiries(
         is_fix[by_object],
         since[by_object],
     )
-    follows = (
-        np.r_[objects[1:] == objects[:-1], False] if len(objects) else np.empty(0, bool)
-    )
-    following = np.where(follows, np.r_[last[1:], 0], LAST) if len(objects) else last
-    following_at = (
-        np.where(follows, np.r_[since[1:], 0], LAST) if len(objects) else since
-    )
+    ends = is_last(objects)
+    following = np.where(ends, LAST, np.roll(last, -1))
+    following_at = np.where(ends, LAST, np.roll(since, -1))
     end = last + silence_us
     # A fix that comes after the row that ended its object's stay does not keep it, however old it is.
     position = np.maximum(clock.first_past(end), since)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.geometry.grid import BoxIndex, ranges
+from st_common.geometry.grid import BoxIndex
 from st_common.operators.arrays.keys import MASK, SHIFT
 from st_common.operators.expressions.conditions import Conditions, Truth
+from st_common.runs import ranges
 
 _OVERLAP = 8  # one of so many ranges with two ends is met, until somebody knows better
 

@@ -10,6 +10,7 @@ from st_common.geometry.space import Space
 from st_common.operators.events.timeline import FIX, Events
 from st_common.operators.state.fixes import ALIVE, NEVER, Attributes, LastFixes
 from st_common.operators.state.taken import Joined, taken
+from st_common.runs import is_first, last_set, shifted, starts_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,17 +174,13 @@ class _Before:
 
 def _before(fixes: LastFixes, events: Events) -> _Before:
     count, is_fix = len(events), events.kind == FIX
-    numbers = np.arange(count)
-    first = np.r_[True, events.object[1:] != events.object[:-1]][:count]
-    start = np.maximum.accumulate(np.where(first, numbers, 0))
-    newest = np.r_[-1, np.maximum.accumulate(np.where(is_fix, numbers, -1))][
-        :count
-    ]  # of any object
-    place = np.where(newest >= start, newest, -1)
+    first = is_first(events.object)
+    newest = shifted(last_set(is_fix), -1)  # of any object
+    place = np.where(newest >= starts_of(first), newest, -1)
     old = np.flatnonzero((place < 0) & (events.object < len(fixes)))
     who = events.object[old]
     lives = fixes.status[who] == ALIVE
-    alive = ~first & np.r_[False, is_fix[:-1]][:count]
+    alive = ~first & shifted(is_fix, first=False)
     alive[old] |= lives & first[old]
     columns = {}
     for name, filler in (("ts", NEVER), ("x", np.nan), ("y", np.nan)):

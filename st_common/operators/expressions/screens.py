@@ -25,6 +25,7 @@ from st_common.operators.expressions.filters import FILTERS
 from st_common.operators.expressions.filters.protocol import Features, Fixes
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.state.intern import Interner, Sought
+from st_common.runs import firsts
 
 _MOST_PAIRS = 1 << 17  # tested together: their columns stay in the processor's cache
 
@@ -205,11 +206,7 @@ def _grouped(numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """The numbers from 0 on that occur, each with its places."""
     order = np.argsort(numbers, kind="stable")
     order = order[int(np.count_nonzero(numbers < 0)) :]
-    starts = (
-        np.flatnonzero(np.r_[True, np.diff(numbers[order]) > 0])
-        if len(order)
-        else order
-    )
+    starts = firsts(numbers[order])
     for start, end in zip(starts, [*starts[1:], len(order)], strict=False):
         yield int(numbers[order[start]]), order[start:end]
 

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.geometry.borders import Areas, Segments
-from st_common.geometry.grid import ranges
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.events.timeline import FIX
 from st_common.operators.fence.dwelling import Dwells, find_dwells
@@ -30,6 +29,7 @@ from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.points import look_up, match_in, points_in
 from st_common.operators.turn.turn import Turn
+from st_common.runs import ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from st_common.geometry.grid import blocks, ranges
+from st_common.geometry.grid import blocks
 from st_common.operators.expressions.conditions import Truth
 from st_common.operators.expressions.filters.protocol import Features
 from st_common.operators.expressions.index import found
@@ -14,6 +14,7 @@ from st_common.operators.matching.layer import Layer, LayerOf
 from st_common.operators.matching.query_set import Indexes, JoinGroup, QuerySet
 from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.targets import NO_PARTNER
+from st_common.runs import ranges
 
 Pairs = tuple[np.ndarray, np.ndarray]  # points, queries
 Triples = tuple[np.ndarray, np.ndarray, np.ndarray]  # points, queries, partners

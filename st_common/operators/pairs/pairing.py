@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.geometry.circles import points_in_circles
-from st_common.geometry.grid import ranges
 from st_common.operators.expressions.screens import passes
 from st_common.operators.matching.match import match
 from st_common.operators.pairs.moving_regions import Inside, inside, selected
@@ -21,6 +20,7 @@ from st_common.operators.turn.course import Course
 from st_common.operators.turn.points import points_at
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.turn import Turn
+from st_common.runs import is_first, ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,17 +184,9 @@ def _near(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Places of first objects, and objects within their distance. What many queries ask alike is looked for once."""
     order = np.lexsort((far, one))
-    circle = np.cumsum(
-        np.r_[
-            False,
-            (one[order][1:] != one[order][:-1]) | (far[order][1:] != far[order][:-1]),
-        ]
-    )
-    first = (
-        order[np.flatnonzero(np.r_[True, circle[1:] != circle[:-1]])]
-        if len(order)
-        else order
-    )
+    begins = is_first(one[order], far[order])
+    circle = np.cumsum(begins) - 1
+    first = order[begins]
     found, at = points_in_circles(
         world.x[one[first]],
         world.y[one[first]],

@@ -22,6 +22,7 @@ from st_common.operators.state.limits import (
     WITHIN_ACCURACY,
     LimitColumns,
 )
+from st_common.runs import is_first
 
 _CELLS, _WIDEST = 4096, 64  # fixes that are looked at in one go; of one stay
 
@@ -103,7 +104,7 @@ class _Walk:
     def __init__(self, chain: Chain, at: np.ndarray) -> None:
         self._chain, self._at = chain, at
         stay = chain.stay[at]
-        first = np.r_[True, stay[1:] != stay[:-1]][: len(at)]
+        first = is_first(stay)
         follows = np.flatnonzero(~first)
         self._beside = np.zeros(len(at), np.int8)  # said beside the neighbour
         self._beside[follows] = reasons(chain, at[follows - 1], at[follows])

@@ -28,6 +28,7 @@ from st_common.operators.state.limits import (
 )
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
+from st_common.runs import is_first, shifted
 
 
 def _ints() -> np.ndarray:
@@ -110,9 +111,9 @@ class _Stays:
     """
 
     def __init__(self, state: State, events: Events) -> None:
-        count, objects = len(events), events.object
-        first = np.r_[True, objects[1:] != objects[:-1]][:count]
-        begins = first | np.r_[False, events.kind[:-1] != FIX][:count]
+        objects = events.object
+        first = is_first(objects)
+        begins = first | shifted(events.kind != FIX, first=False)
         self._events, self.of = events, np.cumsum(begins) - 1
         own = np.flatnonzero(first)
         lives = padded(state.fixes.status, objects[own], filler=-1) == ALIVE

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.operators.state.state import OBJECT_SHIFT, TARGET_MASK
+from st_common.runs import firsts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +47,7 @@ def judge(
         hit_target: see `hit_event`.
         answer: the sorted keys `object << 32 | target` of all answers before the events.
     """
-    first = (
-        np.flatnonzero(np.r_[True, objects[1:] != objects[:-1]])
-        if len(objects)
-        else np.empty(0, np.int64)
-    )
+    first = firsts(objects)
     touched = objects[first]
     group = np.zeros(len(objects), np.int64)
     group[first[1:]] = 1

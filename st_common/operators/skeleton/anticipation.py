@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.geometry.grid import ranges
 from st_common.operators.skeleton.world import Criteria, Kind, World
+from st_common.runs import ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from st_common.geometry.grid import ranges
 from st_common.operators.arrays.keys import MASK, SHIFT
 from st_common.operators.expressions.conditions import Conditions, Seen
 from st_common.operators.skeleton.rules import Rules
 from st_common.operators.skeleton.selection import Lists, no_lists
+from st_common.runs import ranges
 
 Runs = tuple[np.ndarray, np.ndarray, np.ndarray]  # owner, start, count
 

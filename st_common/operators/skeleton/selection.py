@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from st_common.geometry.grid import ranges
+from st_common.runs import ranges
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -7,7 +7,8 @@ import numpy as np
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.travelled.rows import FrameRows
 from st_common.operators.travelled.specs import NONE, ROWS, SPACE, TIME, FrameSpecs
-from st_common.operators.travelled.visits import Visits, filled
+from st_common.operators.travelled.visits import Visits
+from st_common.runs import last_set, shifted
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,6 +35,13 @@ class Bounds:
         return Bounds(
             **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
         )
+
+    def of_window(self, number: int, *, where: np.ndarray) -> dict[str, np.ndarray]:
+        """The columns of the windows with a number; those that are not `where` (bool[n]) have not moved yet."""
+        return {
+            name: np.where(where, getattr(self, name)[:, number], NEVER)
+            for name in self.__dataclass_fields__
+        }
 
     def put(self, slot: np.ndarray, bounds: "Bounds") -> None:
         """Takes on those of some slots."""
@@ -98,35 +106,36 @@ def moves(
 
     What windows go by never falls in a stay. So one moves if it could not go as far at the visit before.
     """
-    out, moved = Bounds.unmoved(len(visits), specs.width), np.zeros(len(visits), bool)
-    measures = (visits.way, visits.tick, visits.n)
+    after = Bounds.unmoved(len(visits), specs.width)
+    before = bounds.take(visits.slot)
+    moved = np.zeros(len(visits), bool)
     for number in range(specs.width):
-        window, before = Window.of(specs, frame, number), bounds.take(visits.slot)
-        old = {
-            name: np.where(visits.goes_on, getattr(before, name)[:, number], NEVER)
-            for name in _NAMES
-        }
-        can = (window.by != NONE) & visits.alive & may_move
-        high = np.maximum(window.high(_chosen(window.by, measures)), old["high"])
-        moving = can & _grows(window, visits, can, high, old["high"])
-        last = np.where(
-            window.range_by == window.by,
-            high + window.origin,
-            _chosen(window.range_by, measures),
-        )
-        low = last - window.size + (window.range_by == ROWS)
-        reached = np.where(
-            window.range_by == TIME, low >= visits.since, last >= window.size
-        )
-        last = np.where(specs.full[frame] & ~reached, NEVER, last)
-        moved_at = filled(moving, visits.stay)
-        new = {"high": high, "low": low, "last": last, "seen": visits.n}
+        window = Window.of(specs, frame, number)
+        old = before.of_window(number, where=visits.goes_on)
+        can_move = (window.by != NONE) & visits.alive & may_move
+        high = np.maximum(window.high(_measured_at(visits, window.by)), old["high"])
+        moving = can_move & _grows(window, visits, can_move, high, old["high"])
+        new = _placed(window, visits, high, full=specs.full[frame])
+        moved_at = last_set(moving, visits.stay)
         for name in _NAMES:
-            getattr(out, name)[:, number] = np.where(
-                moved_at >= 0, new[name][moved_at], old[name]
-            )
+            values = np.where(moved_at >= 0, new[name][moved_at], old[name])
+            getattr(after, name)[:, number] = values
         moved |= moving
-    return out, moved
+    return after, moved
+
+
+def _placed(
+    window: Window, visits: Visits, high: np.ndarray, *, full: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Where windows are that have moved to `high`; those that wait until they are `full` hold nothing before."""
+    own = _measured_at(visits, window.range_by)
+    last = np.where(window.range_by == window.by, high + window.origin, own)
+    low = last - window.size + (window.range_by == ROWS)
+    is_full = np.where(
+        window.range_by == TIME, low >= visits.since, last >= window.size
+    )
+    last = np.where(full & ~is_full, NEVER, last)
+    return {"high": high, "low": low, "last": last, "seen": visits.n}
 
 
 _NAMES = tuple(Bounds.__dataclass_fields__)
@@ -136,7 +145,7 @@ def _grows(
     window: Window, visits: Visits, can: np.ndarray, high: np.ndarray, old: np.ndarray
 ) -> np.ndarray:
     """bool[n]: whether windows go farther than at the visit before of the same stay."""
-    before = np.append(-1, filled(can, visits.stay)[:-1])[: len(can)]
+    before = shifted(last_set(can, visits.stay), -1)
     before = np.where(before >= visits.stay, before, -1)
     reached = np.where(before >= 0, high[before], old)
     reached = np.where(
@@ -198,6 +207,11 @@ def inside(
             (rows.n[index] <= seen) & (measure >= low) & (measure <= last)
         )
     return held
+
+
+def _measured_at(visits: Visits, domain: np.ndarray) -> np.ndarray:
+    """How far objects had come at visits, in what each one's window is of."""
+    return _chosen(domain, (visits.way, visits.tick, visits.n))
 
 
 def measured(rows: FrameRows, index: np.ndarray, domain: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ import numpy as np
 
 from st_common.operators.arrays.keys import packed
 from st_common.operators.arrays.turns import Turns
+from st_common.runs import is_first, is_last, shifted, starts_of
 
 
 class Counting:
@@ -23,19 +24,16 @@ class Counting:
         order = np.lexsort((turns.tick[mine], slot[mine]))
         slot, at = slot[mine][order], turns.tick[mine][order]
         more = np.cumsum(np.where(turns.comes[mine][order], 1, -1))
-        last = np.flatnonzero(
-            np.append((slot[1:] != slot[:-1]) | (at[1:] != at[:-1]), True)[: len(slot)]
-        )
+        last = is_last(slot, at)
         self._slot, self._at, more = slot[last], at[last], more[last]
-        first = np.append(True, self._slot[1:] != self._slot[:-1])[: len(last)]
-        start = np.maximum.accumulate(np.where(first, np.arange(len(last)), 0))
-        members_now = more - np.append(0, more)[start] + members[self._slot]
+        first = is_first(self._slot)
+        of_others = shifted(more, 0)[starts_of(first)]
+        members_now = more - of_others + members[self._slot]
         self._counts = members_now > 0
         self._before, self._free = members > 0, free
         members[self._slot] = members_now  # the last of a slot is written last
-        before = np.where(
-            first, self._before[self._slot], np.append(False, self._counts)[: len(last)]
-        )
+        counted = shifted(self._counts, first=False)
+        before = np.where(first, self._before[self._slot], counted)
         turned = np.flatnonzero((before != self._counts) & ~free[self._slot])
         self.slot, self.at = self._slot[turned], self._at[turned]
 

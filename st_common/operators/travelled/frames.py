@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from st_common.geometry.grid import ranges
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.arrays.turns import Turns
 from st_common.operators.events.agenda import cut_short
@@ -45,6 +44,7 @@ from st_common.operators.turn.changes import CAUSE
 from st_common.operators.turn.course import BEFORE, Moment
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.turn import Turn
+from st_common.runs import is_last, ranges, shifted
 
 _WAYS = tuple(Ways.__dataclass_fields__)
 
@@ -64,7 +64,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Looked:
     """Every visit, those at which results are looked at, and the lives of their rows."""
 
     every: Moved
@@ -90,14 +90,10 @@ class Frames:
         )
         self.rows = replace(rows, tick=cut_short(rows.tick, turn.final))
         self._cut_short = self.rows.tick != rows.tick
-        self.held, self._live = (
-            self.rows.held.astype(bool),
-            np.ones(len(self.rows), bool),
-        )
-        newest = int(
-            max(state.fixes.ts.max(initial=NEVER), turn.events.ts.max(initial=NEVER))
-        )
-        self.clock = FrameClock(turn, self.specs, self.rows, newest)
+        self.held = self.rows.held.astype(bool)
+        self._live = np.ones(len(self.rows), bool)
+        newest_us = np.concatenate([state.fixes.ts, turn.events.ts]).max(initial=NEVER)
+        self.clock = FrameClock(turn, self.specs, self.rows, int(newest_us))
         self._free = ~self.specs.restricted[self.slots.frame]
         self._members = self._members_of(state.tick_answer)
         # Without a window that slides, a result follows every event.
@@ -137,30 +133,33 @@ class Frames:
         counting = Counting(
             self._members, self._free, self._slots_of_keys(turns.key), turns
         )
-        touches = touches_of(moments, self.turn.events, self.slots, self._state.pending)
-        advances = advances_of(moments, self.turn.events, self.slots, self._among)
-        others = [
-            *self._by_the_clock(tick, advances),
-            Pairs(slot=counting.slot, at=counting.at),
-        ]
-        everywhere = np.ones((len(self.specs.numbers), len(tick)), bool)
-        due = Due(
-            tick=tick,
-            touches=touches,
-            advances=advances,
-            others=others,
-            asked=everywhere,
-        )
-        found = self._found(due, counting)
+        due = self._due(moments, tick, counting)
+        looked = self._look(due, counting)
         if self.clock.strict.any():
-            due = self._strict(
-                due, found, np.array([len(moment.objects) > 0 for moment in moments])
-            )
-            found = self._found(due, counting)
-        self._take(advances, found.every)
+            happened = np.array([len(moment.objects) > 0 for moment in moments])
+            due = self._strict(due, looked, happened)
+            looked = self._look(due, counting)
+        self._take(due.advances, looked.every)
         self.clock.forget(int(tick[-1]))
-        return (
-            self._held(found, counting, len(tick)) if len(found.lives.index) else None
+        if not len(looked.lives.index):
+            return None
+        return self._held(looked, counting, len(tick))
+
+    def _due(
+        self, moments: Sequence[Moment], tick: np.ndarray, counting: Counting
+    ) -> Due:
+        """What events, the clock and who counts make due; all windows may move at all ticks."""
+        events, slots = self.turn.events, self.slots
+        advances = advances_of(moments, events, slots, self._among)
+        return Due(
+            tick=tick,
+            touches=touches_of(moments, events, slots, self._state.pending),
+            advances=advances,
+            others=[
+                *self._by_the_clock(tick, advances),
+                Pairs(slot=counting.slot, at=counting.at),
+            ],
+            asked=np.ones((len(self.specs.numbers), len(tick)), bool),
         )
 
     def _by_the_clock(self, tick: np.ndarray, advances: Advances) -> list[Pairs]:
@@ -184,16 +183,15 @@ class Frames:
             return self.slots.frame[:0]
         is_here = self.ways.alive.copy()
         is_here[advances.slot] = True
-        found: np.ndarray = np.flatnonzero(is_here & frames[self.slots.frame])
-        return found
+        return np.flatnonzero(is_here & frames[self.slots.frame])
 
-    def _strict(self, due: Due, found: Found, happened: np.ndarray) -> Due:
+    def _strict(self, due: Due, looked: Looked, happened: np.ndarray) -> Due:
         """The same where it counts at which ticks windows move: frames are not judged at ticks of other queries alone.
 
         They are where something `happened` (bool[ticks]) in the stream, where a window slides by time, and where a row
         gets too old that was there until then.
         """
-        strict, lives = self.clock.strict, found.lives
+        strict, lives = self.clock.strict, looked.lives
         asked = (
             ~strict[:, None]
             | happened
@@ -202,7 +200,7 @@ class Frames:
         aging, age, at = self.clock.aging(due.tick)
         died_at = np.full(len(self.rows), -1)
         dies = np.where(lives.dies < lives.end, lives.dies, -1)
-        died_at[lives.index] = np.append(found.look.visits.at, LAST)[dies]
+        died_at[lives.index] = np.append(looked.look.visits.at, LAST)[dies]
         own = np.flatnonzero((due.tick[at] == age) & (died_at[aging] >= at))
         asked[self.specs.place[self.rows.queries(aging[own])], at[own]] = True
         slot = self._living(strict, due.advances)
@@ -226,7 +224,7 @@ class Frames:
         is_late = np.where(
             visits.is_first,
             (self.bounds.high[visits.slot] != NEVER).any(axis=1),
-            visits.tick > np.append(NEVER, visits.tick[:-1])[: len(visits)],
+            visits.tick > shifted(visits.tick, NEVER),
         )
         frame = self.slots.frame[visits.slot]
         may_move = np.where(visits.is_tick, due.asked[frame, visits.at], is_late)
@@ -235,21 +233,21 @@ class Frames:
         )
         return Moved(visits=visits, frame=frame, bounds=bounds, moved=moved)
 
-    def _found(self, due: Due, counting: Counting) -> Found:
+    def _look(self, due: Due, counting: Counting) -> Looked:
         """Where windows are at each visit, and when rows are in them."""
         every, most = self._moved(due), self.turn.settings.window_rows
         visits, pair = every.visits, packed(every.visits.slot, every.visits.at)
         ended = (visits.end > 0) | self._unbound[every.frame] | (visits.n > most)
-        looked = (
+        is_looked = (
             every.moved
             | (visits.touched & ended)
             | is_in(pair, packed(counting.slot, counting.at))
         )
-        look = every.take(np.flatnonzero(visits.is_tick & looked))
+        look = every.take(np.flatnonzero(visits.is_tick & is_looked))
         slots = unique(look.visits.slot)
         index, at = self.rows_of(slots)
         asked = AskedRows(index=index, slot=slots[at], tick=due.tick, most=most)
-        return Found(
+        return Looked(
             every=every, look=look, lives=lives_of(look, self.specs, self.rows, asked)
         )
 
@@ -260,19 +258,19 @@ class Frames:
             getattr(self.ways, name)[advances.slot] = getattr(self._after, name)[
                 advances.after
             ]
-        last = np.flatnonzero(np.append(visits.is_first[1:], True)[: len(visits)])
+        last = np.flatnonzero(is_last(visits.slot))
         self.bounds.put(visits.slot[last], every.bounds.take(last))
 
-    def _held(self, found: Found, counting: Counting, ticks: int) -> Held:
+    def _held(self, looked: Looked, counting: Counting, ticks: int) -> Held:
         """What results hold, and which rows are remembered and held after that."""
-        visits, lives = found.look.visits, found.lives
+        visits, lives = looked.look.visits, looked.lives
         rules = Rules(
             counts=counting.counts(visits.slot, visits.at),
             outlives=self.specs.outlives,
             retelling=self.turn.known.retelling[self.specs.numbers],
             ticks=ticks,
         )
-        held = held_of(found.look, lives, self.held[lives.index], rules)
+        held = held_of(looked.look, lives, self.held[lives.index], rules)
         self.held[lives.index] = False
         self.held[held.row[held.stays]] = True
         self._live[lives.index[lives.dies < lives.end]] = False

@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from st_common.geometry.grid import ranges
+from st_common.runs import ranges
 
 
 class Slots:

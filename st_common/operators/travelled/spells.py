@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.geometry.grid import ranges
 from st_common.operators.arrays.keys import packed
 from st_common.operators.events.timeline import LAST
 from st_common.operators.travelled.bounds import Bounds, measured
@@ -17,6 +16,7 @@ from st_common.operators.travelled.specs import NONE, FrameSpecs
 from st_common.operators.travelled.visits import Visits
 from st_common.operators.turn.changes import CAUSE
 from st_common.operators.turn.course import BEFORE
+from st_common.runs import firsts, ranges
 
 _OF_END = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])
 
@@ -196,18 +196,14 @@ def held_of(look: Moved, lives: Lives, before: np.ndarray, rules: Rules) -> Held
     """What results hold, given which of the rows they held `before` (bool)."""
     place, start, until = _counted(look.visits, lives, rules.counts)
     goes_on = before[place] & (start == lives.first[place])
-    at_once = np.setdiff1d(
-        np.flatnonzero(before), place[goes_on]
-    )  # they leave at the first visit
-    place, goes_on = (
-        np.append(place, at_once),
-        np.append(goes_on, np.ones(len(at_once), bool)),
-    )
-    start, until = (
-        np.append(start, lives.first[at_once]),
-        np.append(until, lives.first[at_once]),
-    )
-    at, leaves = np.append(look.visits.at, rules.ticks), until < lives.end[place]
+    # Those that are held no longer leave at the first visit.
+    at_once = np.setdiff1d(np.flatnonzero(before), place[goes_on])
+    place = np.append(place, at_once)
+    goes_on = np.append(goes_on, np.ones(len(at_once), bool))
+    start = np.append(start, lives.first[at_once])
+    until = np.append(until, lives.first[at_once])
+    at = np.append(look.visits.at, rules.ticks)
+    leaves = until < lives.end[place]
     cause = np.full(len(place), -1)
     cause[leaves] = _causes(
         look, until[leaves], rules, lives.stays_at(look, place[leaves], until[leaves])
@@ -230,10 +226,7 @@ def _counted(
     visits: Visits, lives: Lives, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows by place among those looked at, each as often as it is held: from which visit to before which."""
-    turns = np.append(
-        True, (counts[1:] != counts[:-1]) | (visits.slot[1:] != visits.slot[:-1])
-    )[: len(counts)]
-    start = np.flatnonzero(turns)
+    start = firsts(counts, visits.slot)
     end = np.append(start[1:], len(counts))[: len(start)]
     start, end = start[counts[start]], end[counts[start]]
     low, high = (

@@ -10,6 +10,7 @@ from st_common.operators.events.timeline import FIX, Events
 from st_common.operators.state.state import Pending
 from st_common.operators.travelled.slots import Slots
 from st_common.operators.turn.course import Moment
+from st_common.runs import is_last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ def advances_of(
     order = np.argsort(event)
     at, event = at[order], event[order]
     who = events.object[event]
-    last = np.append((who[1:] != who[:-1]) | (at[1:] != at[:-1]), True)[: len(who)]
+    last = is_last(who, at)
     slot, place = objects.all_of(who[last])
     after, _ = among.all_of(event[last])
     return Advances(slot=slot, at=at[last][place], after=after)

@@ -10,6 +10,7 @@ import numpy as np
 
 from st_common.operators.travelled.touches import Advances, Touches
 from st_common.operators.travelled.ways import Ways
+from st_common.runs import is_first, last_set, starts_of
 
 _READ = ("alive", "since", "n", "way")
 
@@ -57,7 +58,7 @@ class Visits:
     @property
     def is_first(self) -> np.ndarray:
         """bool[n]: whether a visit is the first of its slot."""
-        return np.append(True, self.slot[1:] != self.slot[:-1])[: len(self)]
+        return is_first(self.slot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,34 +75,26 @@ def visits_of(
     asked: Asked, tick: np.ndarray, tick_us: int, now: Ways, after: Ways
 ) -> Visits:
     """The visits at some ticks, given the ways before them and after each event."""
-    width, touches, advances = 2 * len(tick), asked.touches, asked.advances
-    at_touches, at_advances = _codes(touches, width) + 1, _codes(advances, width) + 1
-    others = [_codes(pairs, width) + 1 for pairs in asked.others]
-    code = np.unique(
-        np.concatenate([at_touches, at_advances, *others, _codes(asked.late, width)])
-    )
+    width = 2 * len(tick)
+    code = _all_codes(asked, width)
     slot, at, is_tick = code // width, code % width // 2, code % 2 == 1
-    touched, end, event = (
-        np.zeros(len(code), bool),
-        np.zeros(len(code), np.int8),
-        np.full(len(code), -1),
-    )
-    place = np.searchsorted(code, at_touches)
-    touched[place], end[place] = True, touches.end
-    event[np.searchsorted(code, at_advances)] = advances.after
-    first = np.append(True, slot[1:] != slot[:-1])[: len(code)]
-    last = filled(event >= 0, starts(first))
+    touched = np.zeros(len(code), bool)
+    end = np.zeros(len(code), np.int8)
+    place = np.searchsorted(code, _codes(asked.touches, width) + 1)
+    touched[place] = True
+    end[place] = asked.touches.end
+    event = np.full(len(code), -1)
+    advanced = np.searchsorted(code, _codes(asked.advances, width) + 1)
+    event[advanced] = asked.advances.after
+    first = is_first(slot)
+    last = last_set(event >= 0, starts_of(first))
     ways = {
         name: _taken(getattr(after, name), event, last, getattr(now, name)[slot])
         for name in _READ
     }
-    begins = np.zeros(len(code), bool)
-    for name in ("alive", "since"):
-        column = ways[name]
-        begins |= column != np.where(
-            first, getattr(now, name)[slot], np.append(column[:1], column[:-1])
-        )
-    stay = starts(first | begins)
+    begins = _is_other(ways["alive"], first, now.alive[slot])
+    begins |= _is_other(ways["since"], first, now.since[slot])
+    stay = starts_of(first | begins)
     return Visits(
         slot=slot,
         at=at,
@@ -115,24 +108,27 @@ def visits_of(
     )
 
 
+def _all_codes(asked: Asked, width: int) -> np.ndarray:
+    """Where anything makes a visit: sorted numbers, each once; those of ways that catch up are even."""
+    pairs: list[Pairs | Touches | Advances] = [
+        asked.touches,
+        asked.advances,
+        *asked.others,
+    ]
+    at_ticks = [_codes(some, width) + 1 for some in pairs]
+    return np.unique(np.concatenate([*at_ticks, _codes(asked.late, width)]))
+
+
+def _is_other(values: np.ndarray, first: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Whether each value is another than the one of the visit before, `before` at the first visit of a slot."""
+    previous = np.where(first, before, np.append(values[:1], values[:-1]))
+    return np.asarray(values != previous)
+
+
 def _codes(pairs: Pairs | Touches | Advances, width: int) -> np.ndarray:
     """A number for each pair, in their order; the next one is free for a visit after it."""
     codes: np.ndarray = pairs.slot * width + 2 * pairs.at
     return codes
-
-
-def starts(begins: np.ndarray) -> np.ndarray:
-    """The place at which the run of each place begins."""
-    found: np.ndarray = np.maximum.accumulate(
-        np.where(begins, np.arange(len(begins)), 0)
-    )
-    return found
-
-
-def filled(is_set: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """The last place up to each one that is set, -1 where none is from the start of its run on."""
-    last = np.maximum.accumulate(np.where(is_set, np.arange(len(is_set)), -1))
-    return np.where(last >= start, last, -1)
 
 
 def _taken(

@@ -10,6 +10,7 @@ import numpy as np
 from st_common.geometry.space import Space
 from st_common.operators.events.timeline import FIX, Events
 from st_common.operators.travelled.slots import Slots
+from st_common.runs import is_first, ranks_of, shifted, starts_of
 
 _LONGEST = (
     1e15  # micrometres of a leg: a million kilometres; thousands of such legs still fit
@@ -40,6 +41,17 @@ class Ways:
             x=np.full(shape, np.nan),
             y=np.full(shape, np.nan),
         )
+
+    def take(self, slot: np.ndarray) -> "Ways":
+        """Those of some slots, copied."""
+        return Ways(
+            **{name: getattr(self, name)[slot] for name in self.__dataclass_fields__}
+        )
+
+    def put(self, slot: np.ndarray, ways: "Ways") -> None:
+        """Takes on those of some slots."""
+        for name in self.__dataclass_fields__:
+            getattr(self, name)[slot] = getattr(ways, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +133,9 @@ def legs(
 
 def _stays(events: Events, *, lasts: bool) -> _Stays:
     is_fix = events.kind == FIX
-    first = np.r_[True, events.object[1:] != events.object[:-1]]
-    starts = first if lasts else is_fix & (first | ~np.r_[False, is_fix[:-1]])
-    start = np.maximum.accumulate(np.where(starts, np.arange(len(first)), 0))
+    first = is_first(events.object)
+    begins = first if lasts else is_fix & (first | ~shifted(is_fix, first=False))
+    start = np.maximum(starts_of(begins), 0)
     return _Stays(is_fix=is_fix, start=start, first=first)
 
 
@@ -133,19 +145,15 @@ def _every_fix(
     """Where every fix counts, legs are the same for all frames: they are summed once."""
     events = run.events
     stays = _stays(events, lasts=lasts)
-    x, y = (
-        np.where(stays.is_fix, events.x, np.nan),
-        np.where(stays.is_fix, events.y, np.nan),
-    )
-    leg = legs(np.r_[np.nan, x[:-1]], np.r_[np.nan, y[:-1]], x, y, space=run.space)
+    x = np.where(stays.is_fix, events.x, np.nan)
+    y = np.where(stays.is_fix, events.y, np.nan)
+    leg = legs(shifted(x, np.nan), shifted(y, np.nan), x, y, space=run.space)
     leg[stays.start == np.arange(len(leg))] = 0
     way, count = np.cumsum(leg), np.cumsum(stays.is_fix)
     at = run.among.number[which]
     start = stays.start[at]
-    since_start, n = (
-        way[at] - way[start],
-        count[at] - count[start] + stays.is_fix[start],
-    )
+    since_start = way[at] - way[start]
+    n = count[at] - count[start] + stays.is_fix[start]
     slot = run.objects.of(run.among.frame[which], events.object[start])
     goes_on = now.alive[slot] & stays.first[start] & (slot >= 0)
     reach = legs(now.x[slot], now.y[slot], x[start], y[start], space=run.space)
@@ -168,38 +176,51 @@ def _by_steps(
 ) -> None:
     """Which fix counts depends on the one that counted before: the n-th fixes of all objects, one n after the other."""
     events, event = run.events, run.among.number[which]
-    track = {name: getattr(now, name).copy() for name in Ways.__dataclass_fields__}
+    track = now.take(np.arange(len(now.n)))
     slot = run.objects.of(run.among.frame[which], events.object[event])
-    first = np.flatnonzero(np.r_[True, events.object[1:] != events.object[:-1]])
-    rank = (
-        np.arange(len(events)) - np.repeat(first, np.diff(np.r_[first, len(events)]))
-    )[event]
-    by_rank = np.argsort(rank, kind="stable")
-    ends = np.cumsum(np.bincount(rank))
-    for part in np.split(by_rank, ends[:-1]):
+    for part in _by_rank(events, event):
         at, who = event[part], slot[part]
-        is_fix, is_new = events.kind[at] == FIX, ~track["alive"][who]
-        leg = legs(
-            track["x"][who],
-            track["y"][who],
-            events.x[at],
-            events.y[at],
-            space=run.space,
+        after = _one_more(
+            track.take(who), events, at, step[part], lasts[part], space=run.space
         )
-        leg[is_new | (leg < step[part]) | ~is_fix] = 0
-        counts = is_new | np.isnan(track["x"][who]) | (leg > 0)
-        x, y = (
-            np.where(is_fix, events.x[at], np.nan),
-            np.where(is_fix, events.y[at], np.nan),
-        )
-        fresh = {
-            "alive": is_fix | (~is_new & lasts[part]),
-            "since": np.where(is_new, events.ts[at], track["since"][who]),
-            "n": np.where(is_new, 0, track["n"][who]) + is_fix,
-            "way": np.where(is_new, 0, track["way"][who]) + leg,
-            "x": np.where(counts | ~is_fix, x, track["x"][who]),
-            "y": np.where(counts | ~is_fix, y, track["y"][who]),
-        }
-        for name, values in fresh.items():
-            track[name][who] = values
-            getattr(out, name)[which[part]] = values
+        track.put(who, after)
+        out.put(which[part], after)
+
+
+def _by_rank(events: Events, event: np.ndarray) -> list[np.ndarray]:
+    """Places among `event`: those of the first events of all objects, then those of the second ones, and so on."""
+    rank = ranks_of(is_first(events.object))[event]
+    ends = np.cumsum(np.bincount(rank))
+    return np.split(np.argsort(rank, kind="stable"), ends[:-1])
+
+
+def _one_more(
+    track: Ways,
+    events: Events,
+    at: np.ndarray,
+    step: np.ndarray,
+    lasts: np.ndarray,
+    *,
+    space: Space,
+) -> Ways:
+    """The tracks after one more event each (`at`); a leg shorter than its step does not count, nor does its fix.
+
+    step 10      fix at 0    at 7    at 12    at 15
+    counts            yes      no      yes       no
+    way                 0       0       12       12
+    """
+    is_fix = events.kind[at] == FIX
+    is_new = ~track.alive
+    x = np.where(is_fix, events.x[at], np.nan)
+    y = np.where(is_fix, events.y[at], np.nan)
+    leg = legs(track.x, track.y, events.x[at], events.y[at], space=space)
+    leg[is_new | (leg < step) | ~is_fix] = 0
+    moves = is_new | np.isnan(track.x) | (leg > 0) | ~is_fix
+    return Ways(
+        alive=is_fix | (~is_new & lasts),
+        since=np.where(is_new, events.ts[at], track.since),
+        n=np.where(is_new, 0, track.n) + is_fix,
+        way=np.where(is_new, 0, track.way) + leg,
+        x=np.where(moves, x, track.x),
+        y=np.where(moves, y, track.y),
+    )

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.registered import Registered
 from st_common.operators.state.targets import NO_PARTNER, Targets
+from st_common.runs import is_first, ranks_of
 
 CAUSES = (
     "enter",
@@ -142,14 +143,7 @@ def settled(shards: list[pa.Table]) -> pa.Table:
     position = table["position"].to_numpy()
     order = _order(table)
     table, position = table.take(pa.array(order)), position[order]
-    starts = (
-        np.flatnonzero(np.r_[True, position[1:] != position[:-1]])
-        if len(position)
-        else position
-    )
-    seq = np.arange(len(position)) - np.repeat(
-        starts, np.diff(np.r_[starts, len(position)])
-    )
+    seq = ranks_of(is_first(position))
     return _as_contract(table, seq.astype(np.int32))
 
 

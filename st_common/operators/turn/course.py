@@ -11,13 +11,13 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from st_common.geometry.grid import ranges
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.skeleton.world import World
 from st_common.operators.state.fixes import ALIVE
 from st_common.operators.state.taken import taken
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.turn import Turn
+from st_common.runs import is_last, ranges
 
 BEFORE = -1  # the tick of what was there before the first one
 
@@ -69,11 +69,7 @@ class Course:
             (tick, who)
         )  # stable: of one tick, events come last, in their order
         who, tick, after = who[order], tick[order], after[order]
-        last = (
-            np.append((who[1:] != who[:-1]) | (tick[1:] != tick[:-1]), True)
-            if len(who)
-            else np.empty(0, bool)
-        )
+        last = is_last(who, tick)
         self.object, self.tick = who[last], tick[last]
         for name, column in fixes.columns_after(self.object, after[last]).items():
             setattr(self, name, column)

@@ -14,6 +14,7 @@ from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.taken import Attributes, Joined, taken
 from st_common.operators.turn.lookups import Lookups
 from st_common.operators.turn.turn import Turn
+from st_common.runs import is_last
 
 _STATUS = np.array([ALIVE, ENDED, SILENT], np.int8)  # by kind of event
 _SHOWN = {name: filler for name, filler in FILLERS.items() if name != "seen_ts"}
@@ -101,9 +102,7 @@ class Present:
     def advance(self, events: np.ndarray) -> None:
         """Takes the last fixes on to after some events of the run (their places, sorted by object and effect)."""
         objects = self._turn.events.object[events]
-        last = (
-            events[np.r_[objects[1:] != objects[:-1], True]] if len(events) else events
-        )
+        last = events[is_last(objects)]
         who = self._turn.events.object[last]
         for name in _READ:
             getattr(self, name)[who] = getattr(self._after, name)[last]

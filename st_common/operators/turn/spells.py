@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.geometry.grid import ranges
 from st_common.operators.arrays.keys import MASK, SHIFT
 from st_common.operators.arrays.turns import Turns
 from st_common.operators.turn.course import BEFORE, Course, Now
 from st_common.operators.turn.turn import Turn
+from st_common.runs import is_last, ranges
 
 _MOST = 1 << 21  # pairs of a tick and a spell that are looked at together
 
@@ -54,11 +54,7 @@ class Spells:
             np.searchsorted(self._begins, wanted, "right"),
         )
         part = np.cumsum(np.maximum(high - low, 0)) // _MOST
-        ends = (
-            np.flatnonzero(np.r_[part[1:] != part[:-1], True]) + 1
-            if len(part)
-            else part
-        )
+        ends = np.flatnonzero(is_last(part)) + 1
         for first, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False):
             cell, spell = self.at(query[first:end], tick[first:end])
             yield first + cell, spell

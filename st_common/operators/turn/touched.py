@@ -6,6 +6,7 @@ from st_common.operators.events.timeline import Events
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.state.fixes import ALIVE, ENDED, SILENT, LastFixes
 from st_common.operators.state.taken import taken
+from st_common.runs import is_last
 
 _STATUS = np.array([ALIVE, ENDED, SILENT], np.int8)  # by kind of event
 
@@ -15,7 +16,7 @@ def rows_after(
 ) -> tuple[np.ndarray, LastFixes]:
     """The objects of some events (their places, ascending), each once, and the last fix of each after them."""
     objects = events.object[which]
-    last = which[np.r_[objects[1:] != objects[:-1], True]] if len(which) else which
+    last = which[is_last(objects)]
     return events.object[last], LastFixes(
         ts=events.fix_ts[last],
         x=events.x[last],

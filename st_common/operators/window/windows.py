@@ -20,6 +20,7 @@ from st_common.operators.turn.present import Present
 from st_common.operators.turn.spells import Spells
 from st_common.operators.turn.turn import Turn
 from st_common.operators.window.entries import Entries
+from st_common.runs import is_first, ranks_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,10 +181,7 @@ def _pushed_out(
     )
     for tick in np.unique(np.maximum(since, 0)).tolist():
         here = np.flatnonzero((since <= tick) & (end > tick))
-        starts = np.flatnonzero(np.r_[True, of[here][1:] != of[here][:-1]])
-        rank = np.arange(len(here)) - np.repeat(
-            starts, np.diff(np.r_[starts, len(here)])
-        )
+        rank = ranks_of(is_first(of[here]))
         end[here[rank >= most[here]]] = tick
     out = until.copy()
     out[places] = end

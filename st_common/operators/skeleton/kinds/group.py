@@ -4,7 +4,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from st_common.geometry.grid import ranges
 from st_common.geometry.group import (
     Groups,
     grown_by,
@@ -29,6 +28,7 @@ from st_common.operators.skeleton.world import (
     measured_where,
     those_admitted,
 )
+from st_common.runs import ranges
 
 
 class Group:
