@@ -41,7 +41,7 @@ from st_common.operators.state.targets import Targets
 from st_common.operators.turn.points import points_of
 from st_common.query.comparing import Compare, Transform
 from st_common.query.plan import Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 
 ROOT = Path(__file__).resolve().parents[1]
 WEST, SOUTH, EAST, NORTH = -8.73, 41.06, -8.49, 41.24  # about 20 km each way

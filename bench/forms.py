@@ -15,7 +15,7 @@ from st_common.query.comparing import Compare
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
+from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
 
 CARS = 10_000
 SPREAD_M, ROUND_S, KMH = 100_000.0, 60.0, (30.0, 60.0)

@@ -16,7 +16,7 @@ from bench.expected import (
 from bench.oldenburg import STREAM, World
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import PairJoin, Plan
-from st_common.query.region import Box, MovingBox, MovingCircle
+from st_common.regions.registry import Box, MovingBox, MovingCircle
 
 _OTHER_FORMULA = 2e-4  # how far two formulas for metres on the ellipsoid may differ
 _NONE = np.empty(0, np.int64)

@@ -28,7 +28,7 @@ from st_common.geometry.space import PLANE
 from st_common.home import Home
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.serving.changes import stream_changes
 from st_common.testing.road_traffic import ALL_REPORT, DECIMALS
 

@@ -14,17 +14,15 @@ PLANS = frozenset(
     f"st_common.query.{name}"
     for name in (
         "plan",
-        "region",
         "neighbours",
         "comparing",
         "fence",
         "frame",
         "terms",
         "areas",
-        "record",
         "problem",
     )
-)
+) | {"st_common.record", "st_common.regions.region", "st_common.regions.registry"}
 """What says what is asked for: values without behaviour, shared by oracle and product."""
 VALUES = PLANS | {
     "st_common.settings",

@@ -90,7 +90,7 @@ def objects(
 ) -> None:
     """Show where the objects of a stream are, or were at a time."""
     from st_common.cli.output import write
-    from st_common.query.region import Box
+    from st_common.regions.registry import Box
     from st_common.serving.history import NearestTo, objects_at
 
     settings = context.stream(ctx, stream)

@@ -129,10 +129,8 @@ def write_queries(rows: "Sequence[QueryRow]") -> None:
 
 def write_areas(areas: "Sequence[NamedArea]") -> None:
     """Named areas as a table: name, who created it and when, region."""
-    from st_common.query.printed import region_text
-
     rows = [
-        (area.name, area.owner, when(area.created_us), region_text(area.region))
+        (area.name, area.owner, when(area.created_us), area.region.text())
         for area in areas
     ]
     write_columns(("area", "owner", "created", "region"), rows)

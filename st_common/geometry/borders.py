@@ -125,6 +125,14 @@ class Circles:
         shapes: Shapes = np.array(shapely.box(*boxes.T), object)
         self._tree = shapely.STRtree(shapes)
 
+    def near(self, which: Ints, x: Floats, y: Floats, distance_m: Floats) -> Bools:
+        """For each pair of a circle and a point outside it whether the point is so near to it; bool[n].
+
+        Distances are in metres, of planes in their unit, and closed; exact.
+        """
+        reach = self._radius_m[which] + distance_m
+        return self._space.is_within(self._x[which], self._y[which], x, y, reach)
+
     def met_by(self, segments: Segments) -> Pairs:
         """All pairs of a segment and a circle that have a point in common, sorted; each once.
 

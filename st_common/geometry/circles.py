@@ -101,6 +101,15 @@ def circle_boxes(
     return space.wrap(boxes)
 
 
+def box_around(cx: Floats, cy: Floats, radius_m: Floats, *, space: Space) -> Floats:
+    """One box around each circle, float64[n, 4]; across 180 degrees as wide as both of its parts together."""
+    parts, owner = circle_boxes(cx, cy, radius_m, space=space)
+    low, high = (np.full((len(cx), 2), value) for value in (np.inf, -np.inf))
+    np.minimum.at(low, owner, parts[:, :2])
+    np.maximum.at(high, owner, parts[:, 2:])
+    return np.concatenate([low, high], axis=1)
+
+
 class CircleIndex:
     """Finds the closed circles that contain points, exactly; immutable, built once for a set of circles.
 

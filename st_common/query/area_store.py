@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.query.commit import completed, registry_file
-from st_common.query.region import Area, Region, region_from_json, region_to_json
+from st_common.regions.region import Region
+from st_common.regions.registry import Area, region_from_json, region_to_json
+from st_common.regions.shapes import text_of
 
 if TYPE_CHECKING:
     from st_common.query.areas import Areas
@@ -124,7 +126,7 @@ def _surface(home: Home, layer: str, version: int, fid: str) -> Area | None:
     shape = shapely.force_2d(shapely.from_wkb(found["geometry"][0].as_py()))
     if shape.geom_type not in _SURFACES:
         return None
-    return Area(wkt=shapely.to_wkt(shapely.normalize(shape), rounding_precision=-1))
+    return Area(wkt=text_of(shape))
 
 
 def _encoded(area: NamedArea) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Protocol
 
-from st_common.query.region import Region
+from st_common.regions.registry import Region
 
 
 class Areas(Protocol):

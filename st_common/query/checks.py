@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from st_common.query.complaint import Complaint
-from st_common.query.crossing import corners_across
-from st_common.query.earth import complaints_of_named, complaints_of_places
+from st_common.query.earth import complaints_of_places
 from st_common.query.fence_checks import complaints_of_fence
 from st_common.query.frame_checks import complaints_of_frame
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
-from st_common.query.record import values_of
-from st_common.query.region import Area, MovingBox, MovingCircle, Region
 from st_common.query.transform_checks import complaints_of_transforms
+from st_common.record import values_of
+from st_common.regions.region import MovingRegion, Region
 
 if TYPE_CHECKING:
     from st_common.settings import StreamSettings
@@ -59,7 +58,8 @@ def complaints_of_area(region: Region) -> Iterator[Complaint]:
         yield Complaint(
             at="region", message="the numbers of an area are finite", hint=""
         )
-    yield from complaints_of_named(region)
+    for wrong in region.wrong_anywhere():
+        yield Complaint(at="region", message=wrong.message, hint=wrong.hint)
 
 
 def _together(plan: Plan) -> Iterator[Complaint]:
@@ -74,7 +74,7 @@ def _together(plan: Plan) -> Iterator[Complaint]:
         )
     if plan.window is not None:
         excluded = {
-            "a moving INSIDE": isinstance(plan.inside, MovingBox | MovingCircle),
+            "a moving INSIDE": isinstance(plan.inside, MovingRegion),
             "KNN": plan.neighbours is not None,
             "a JOIN of the stream with itself": plan.pairs is not None,
         }
@@ -96,9 +96,9 @@ def _valid_until(plan: Plan) -> Iterator[Complaint]:
         "JOIN": plan.join is not None or plan.pairs is not None,
         "WINDOW": plan.window is not None,
         "an aggregate": plan.aggregate is not None,
-        "CROSSING 180": isinstance(plan.inside, Area)
-        and corners_across(plan.inside) is not None,
     }
+    if plan.inside is not None and plan.inside.no_until:
+        excluded[plan.inside.no_until] = True
     for what in (name for name, given in excluded.items() if given):
         yield Complaint(
             at="emit",
@@ -113,7 +113,7 @@ def _why_ticks(plan: Plan) -> tuple[str, str]:
         (
             "inside",
             "a region that goes with an object",
-            isinstance(plan.inside, MovingBox | MovingCircle),
+            isinstance(plan.inside, MovingRegion),
         ),
         ("knn", "KNN", plan.neighbours is not None),
         ("layer", "a JOIN of the stream with itself", plan.pairs is not None),

@@ -7,8 +7,8 @@ are `compare`.
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from st_common.query.record import values_of
-from st_common.query.region import Box
+from st_common.record import values_of
+from st_common.regions.registry import Box
 
 Kind = Literal["factor", "value", "metres", "key", "box", "filter"]
 

@@ -9,7 +9,6 @@ from st_common.query.explain_steps import (
     Step,
     frame_in_words,
     frame_steps,
-    shape,
     transform_steps,
 )
 from st_common.query.neighbours import (
@@ -22,7 +21,7 @@ from st_common.query.neighbours import (
 from st_common.query.order import Chosen, choose
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.printed import number, to_text
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
+from st_common.regions.region import MovingRegion
 
 __all__ = [
     "Estimates",
@@ -158,7 +157,7 @@ def _order(
         # Of a frame the condition is on its fixes and the region on the objects; of a fence it belongs to the region.
         return None, ""
     if (
-        isinstance(plan.inside, MovingBox | MovingCircle)
+        isinstance(plan.inside, MovingRegion)
         or plan.neighbours is not None
         or plan.pairs is not None
     ):
@@ -242,7 +241,7 @@ def _below(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
     """Selection and region, the lower one first, each with the tuples that the one below it lets through."""
     operators: list[tuple[str, str, float | None]] = []
     if plan.inside is not None:
-        operators.append(("inside", shape(plan.inside), known.space))
+        operators.append(("inside", plan.inside.words(), known.space))
     if plan.where is not None and plan.frame is None:
         operators.append(("select", plan.where, known.where))
     tuples: float | None = known.objects
@@ -374,20 +373,13 @@ def _objects_in_words(plan: Plan) -> str:
         return "pairs of objects"
     if plan.join is not None:
         return "layer join" + (" inside of a region" if plan.inside is not None else "")
-    kinds = {
-        Box: "box",
-        Circle: "circle",
-        Area: "area",
-        MovingBox: "moving box",
-        MovingCircle: "moving circle",
-    }
-    found = [kinds[type(plan.inside)]] if plan.inside is not None else []
+    words = [plan.inside.noun] if plan.inside is not None else []
     if plan.compare is not None:
-        found.append(
+        words.append(
             "negative comparison with a box"
             if plan.compare.negative
             else "comparison with a box"
         )
     elif plan.transforms:
-        found.append("transformation")
-    return ", then ".join(found) or "all objects"
+        words.append("transformation")
+    return ", then ".join(words) or "all objects"

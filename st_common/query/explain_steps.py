@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from st_common.query.comparing import Transform
-from st_common.query.crossing import corners_across
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
 from st_common.query.printed import number
-from st_common.query.region import Box, Circle, MovingBox, MovingCircle, Region
 
 Stage = Literal["LOCATE", "EVALUATE", "SETTLE"]
 
@@ -32,28 +30,6 @@ class Step:
     detail: str
     tuples_in: float | None = None
     tuples_out: float | None = None
-
-
-def shape(region: Region) -> str:
-    """A region in words."""
-    if isinstance(region, Box):
-        return f"box {number(region.minx)} {number(region.miny)}, {number(region.maxx)} {number(region.maxy)}"
-    if isinstance(region, Circle):
-        return f"circle of {number(region.radius_m)} m around {number(region.x)} {number(region.y)}"
-    if isinstance(region, MovingBox):
-        unit = " m" if region.metres else ""
-        return f"box {number(region.width)}{unit} by {number(region.height)}{unit} around {region.focal}"
-    if isinstance(region, MovingCircle):
-        return f"circle of {number(region.radius_m)} m around {region.focal}"
-    across = corners_across(region)
-    if across is not None:
-        west, south, east, north = (number(value) for value in across)
-        return f"box {west} {south}, {east} {north} across 180 degrees"
-    return (
-        region.wkt
-        if len(region.wkt) <= len("POLYGON ") * 8
-        else f"{region.wkt[:60]}..."
-    )
 
 
 def frame_steps(frame: Frame, where: str | None) -> Iterator[Step]:
@@ -79,7 +55,7 @@ def frame_steps(frame: Frame, where: str | None) -> Iterator[Step]:
         )
     for region in frame.regions:
         yield Step(
-            stage="EVALUATE", operator="window", detail=f"fixes in: {shape(region)}"
+            stage="EVALUATE", operator="window", detail=f"fixes in: {region.words()}"
         )
     if where is not None:
         yield Step(stage="EVALUATE", operator="restrict", detail=f"fixes with {where}")
@@ -88,7 +64,7 @@ def frame_steps(frame: Frame, where: str | None) -> Iterator[Step]:
 def windows_in_words(frame: Frame) -> Iterator[str]:
     """Where the fixes of a frame lie, window after window."""
     yield from (_sliding(window, full=frame.full) for window in frame.sliding)
-    yield from (f"the {shape(region)}" for region in frame.regions)
+    yield from (f"the {region.words()}" for region in frame.regions)
 
 
 def frame_in_words(frame: Frame) -> str:
@@ -110,7 +86,7 @@ def transform_steps(plan: Plan) -> Iterator[Step]:
         yield Step(
             stage="EVALUATE",
             operator="compare",
-            detail=f"what is left {must} the {shape(plan.compare.box)}",
+            detail=f"what is left {must} the {plan.compare.box.words()}",
         )
 
 
@@ -131,7 +107,7 @@ def transform_in_words(transform: Transform) -> str:
     """What a step does with the box of a fix."""
     if transform.kind == "box":
         return (
-            f"only what meets the {shape(transform.box)}"
+            f"only what meets the {transform.box.words()}"
             if transform.box is not None
             else ""
         )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from st_common.query.record import values_of
+from st_common.record import values_of
 
 Event = Literal["enter", "exit", "inside", "outside", "cross", "dwell"]
 EVENTS: tuple[Event, ...] = get_args(Event)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from st_common.query.complaint import Complaint
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import Plan
-from st_common.query.region import MovingBox, MovingCircle
+from st_common.regions.region import MovingRegion
 
 _LONGEST_S = 3.2e9  # a hundred years, as of all times in a query
 
@@ -22,7 +22,7 @@ def complaints_of_fence(plan: Plan) -> Iterator[Complaint]:
 
 def _border(plan: Plan) -> Iterator[Complaint]:
     """A fence has one border: that of a region that stands still, or those of a layer's features."""
-    if isinstance(plan.inside, MovingBox | MovingCircle):
+    if isinstance(plan.inside, MovingRegion):
         yield Complaint(
             at="inside",
             message="DETECT at a region that goes with an object is planned",

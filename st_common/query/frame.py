@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from st_common.query.record import values_of
-from st_common.query.region import Region, region_from_json, region_to_json
+from st_common.record import values_of
+from st_common.regions.registry import Region, region_from_json, region_to_json
 
 Domain = Literal["space", "time", "rows"]
 

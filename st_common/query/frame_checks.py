@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from st_common.query.complaint import Complaint
 from st_common.query.frame import Extent, Frame
 from st_common.query.plan import Plan
-from st_common.query.region import MovingBox, MovingCircle
+from st_common.regions.region import MovingRegion
 
 _KM = "a length above 0, such as 50 km"
 _LIKE = {
@@ -75,7 +75,7 @@ def _of_itself(frame: Frame) -> Iterator[Complaint]:
                 unit = _NOUNS[extent.by]
                 message = f"a {name} of {extent.amount:g} {unit} is none"
                 yield Complaint(at="frame", message=message, hint=_LIKE[extent.by])
-    if any(isinstance(region, MovingBox | MovingCircle) for region in frame.regions):
+    if any(isinstance(region, MovingRegion) for region in frame.regions):
         hint = "INSIDE takes regions that go with an object"
         yield Complaint(at="frame", message="a window's region stands still", hint=hint)
     if not (math.isfinite(frame.min_step_m) and frame.min_step_m >= 0):

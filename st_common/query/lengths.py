@@ -13,7 +13,6 @@ from st_common.query.comparing import Transform
 from st_common.query.fence import Fence
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
-from st_common.query.region import Circle, MovingBox, MovingCircle, Region
 
 _SPEED = "speed_mps"
 _DUCKDB = DuckDB()
@@ -42,9 +41,7 @@ def in_coordinates(plan: Plan, unit_m: float) -> Plan:
         pairs=pairs,
         aggregate=aggregate,
         where=_expression(plan.where, unit_m),
-        inside=None
-        if plan.inside is None
-        else region_in_coordinates(plan.inside, unit_m),
+        inside=None if plan.inside is None else plan.inside.in_units(unit_m),
         frame=None if plan.frame is None else _frame(plan.frame, unit_m),
         fence=None if plan.fence is None else _fence(plan.fence, unit_m),
         transforms=tuple(_transform(step, unit_m) for step in plan.transforms),
@@ -52,17 +49,6 @@ def in_coordinates(plan: Plan, unit_m: float) -> Plan:
             (name, _expression(text, unit_m) or text) for name, text in plan.columns
         ),
     )
-
-
-def region_in_coordinates(region: Region, unit_m: float) -> Region:
-    """A region with its lengths in a unit of so many metres."""
-    if isinstance(region, Circle | MovingCircle):
-        return replace(region, radius_m=region.radius_m / unit_m)
-    if isinstance(region, MovingBox) and region.metres:
-        return replace(
-            region, width=region.width / unit_m, height=region.height / unit_m
-        )
-    return region
 
 
 def _transform(step: Transform, unit_m: float) -> Transform:
@@ -73,9 +59,7 @@ def _frame(frame: Frame, unit_m: float) -> Frame:
     return replace(
         frame,
         min_step_m=frame.min_step_m / unit_m,
-        regions=tuple(
-            region_in_coordinates(region, unit_m) for region in frame.regions
-        ),
+        regions=tuple(region.in_units(unit_m) for region in frame.regions),
         sliding=tuple(
             Sliding(
                 range=_extent(one.range, unit_m),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from st_common.query.record import values_of
+from st_common.record import values_of
 
 Total = Literal["sum", "max", "min"]
 

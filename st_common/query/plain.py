@@ -10,7 +10,7 @@ import math
 from json.encoder import encode_basestring_ascii as quoted
 
 from st_common.query.plan import VERSION, Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 
 
 def is_plain(plan: Plan) -> bool:

@@ -22,15 +22,9 @@ from st_common.query.neighbours import (
     neighbours_to_json,
     places_of,
 )
-from st_common.query.record import values_of
-from st_common.query.region import (
-    Box,
-    MovingBox,
-    MovingCircle,
-    Region,
-    region_from_json,
-    region_to_json,
-)
+from st_common.record import values_of
+from st_common.regions.region import MovingRegion, Region
+from st_common.regions.registry import Box, region_from_json, region_to_json
 
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
@@ -155,11 +149,7 @@ class Plan:
     @property
     def focals(self) -> tuple[str, ...]:
         """The objects that the query goes with, each once, in the plan's order."""
-        moving = (
-            (self.inside.focal,)
-            if isinstance(self.inside, MovingBox | MovingCircle)
-            else ()
-        )
+        moving = (self.inside.focal,) if isinstance(self.inside, MovingRegion) else ()
         places = places_of(self.neighbours) if self.neighbours else ()
         return tuple(
             dict.fromkeys(
@@ -170,10 +160,7 @@ class Plan:
     @property
     def by_ticks(self) -> bool:
         """Whether the query is judged at ticks of event time; else it is judged fix by fix (DESIGN section 3)."""
-        moves = (
-            isinstance(self.inside, MovingBox | MovingCircle)
-            or self.neighbours is not None
-        )
+        moves = isinstance(self.inside, MovingRegion) or self.neighbours is not None
         above = (
             self.window is not None
             or self.aggregate is not None

@@ -23,10 +23,9 @@ from st_common.query.printed_frame import (
     options_of,
     using_text,
 )
-from st_common.query.printed_region import region_text
 from st_common.query.problem import did_you_mean
 
-__all__ = ["number", "region_text", "to_text"]
+__all__ = ["number", "to_text"]
 
 _OWN_COLUMNS = ("fid", "kind")
 _TIGHT = (
@@ -59,7 +58,7 @@ def _clauses(plan: Plan) -> Iterator[str]:
     if conditions:
         yield f"WHERE {conditions}"
     if plan.inside is not None:
-        yield f"INSIDE {region_text(plan.inside)}"
+        yield f"INSIDE {plan.inside.text()}"
     if plan.neighbours is not None:
         yield _near(plan.neighbours)
     if plan.fence is not None:

@@ -7,7 +7,6 @@ from st_common.query.comparing import Compare, Transform
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.grammar.words import number, text_literal
 from st_common.query.plan import Plan
-from st_common.query.printed_region import box_text, region_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"space": " m", "time": " s", "rows": ""}
@@ -16,15 +15,13 @@ _UNITS = {"space": " m", "time": " s", "rows": ""}
 def frame_text(frame: Frame) -> str:
     """The windows of a frame in brackets, each behind a blank."""
     windows = [_sliding(window) for window in frame.sliding]
-    windows += [
-        f"RANGE BY {region_text(region)} RATTR SPACE" for region in frame.regions
-    ]
+    windows += [f"RANGE BY {region.text()} RATTR SPACE" for region in frame.regions]
     return "".join(f" [{window}]" for window in windows)
 
 
 def compare_text(compare: Compare) -> str:
     """COMPARE WITH and its box."""
-    return f"COMPARE WITH {'NOT ' if compare.negative else ''}{box_text(compare.box)}"
+    return f"COMPARE WITH {'NOT ' if compare.negative else ''}{compare.box.text()}"
 
 
 def using_text(transforms: tuple[Transform, ...]) -> str:
@@ -64,7 +61,7 @@ def _extent(extent: Extent, attribute: str) -> str:
 
 def _step(step: Transform) -> str:
     if step.kind == "box" and step.box is not None:
-        return f"box{box_text(step.box)}"
+        return f"box{step.box.text()}"
     if step.kind == "key":
         return f"key({text_literal(step.text or '')})"
     if step.kind == "filter":

@@ -3,6 +3,7 @@
 import inspect
 import types
 import typing
+from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import MappingProxyType
@@ -12,16 +13,13 @@ from st_common.query.lowering.options import MOST_FIXES
 from st_common.query.lowering.space import MOST_NEIGHBOURS
 from st_common.query.neighbours import GroupNearest, Nearest, ReverseNearest
 from st_common.query.plan import VERSION, Plan
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
+from st_common.regions.region import Region
+from st_common.regions.registry import REGIONS
 
 Schema = dict[str, Any]
 
 _TAGGED: dict[type[Any], str] = {
-    Box: "box",
-    Circle: "circle",
-    Area: "area",
-    MovingBox: "moving_box",
-    MovingCircle: "moving_circle",
+    **{kind: kind.kind for kind in REGIONS},
     Nearest: "nearest",
     ReverseNearest: "reverse",
     GroupNearest: "group",
@@ -37,12 +35,11 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "LayerJoin.layer": {"pattern": _NAME},
         "LayerJoin.distance_m": {"minimum": 0},
         "PairJoin.distance_m": {"minimum": 0},
-        "Circle.radius_m": {"minimum": 0},
-        "MovingCircle.radius_m": {"minimum": 0},
-        "MovingCircle.focal": {"minLength": 1},
-        "MovingBox.width": {"minimum": 0},
-        "MovingBox.height": {"minimum": 0},
-        "MovingBox.focal": {"minLength": 1},
+        **{
+            f"{kind.__name__}.{field}": limit
+            for kind in REGIONS
+            for field, limit in kind.limits.items()
+        },
         "Place.focal": {"minLength": 1},
         "Nearest.k": {"minimum": 1, "maximum": MOST_NEIGHBOURS},
         "GroupNearest.k": {"minimum": 1, "maximum": MOST_NEIGHBOURS},
@@ -151,6 +148,8 @@ def _must_be_given(field: Field[Any]) -> bool:
 
 def _schema(hint: Any, records: dict[str, Schema]) -> Schema:
     """A type as a schema; records get a definition of their own."""
+    if hint is Region:
+        return _one_of("Region", REGIONS, records)
     if is_dataclass(hint):
         return _named(typing.cast("type[Any]", hint), records)
     origin, parts = get_origin(hint), get_args(hint)
@@ -159,7 +158,13 @@ def _schema(hint: Any, records: dict[str, Schema]) -> Schema:
     if origin is tuple:
         return _array(parts, records)
     if origin in (types.UnionType, typing.Union):
-        return _union([part for part in parts if part is not type(None)], records)
+        given = [part for part in parts if part is not type(None)]
+        several = len(given) > 1
+        return (
+            _one_of("Neighbours", given, records)
+            if several
+            else _schema(given[0], records)
+        )
     return {
         "type": {str: "string", float: "number", int: "integer", bool: "boolean"}[hint]
     }
@@ -184,11 +189,10 @@ def _array(parts: tuple[Any, ...], records: dict[str, Schema]) -> Schema:
     }
 
 
-def _union(parts: list[Any], records: dict[str, Schema]) -> Schema:
-    """One type, or several records that `kind` tells apart."""
-    if len(parts) == 1:
-        return _schema(parts[0], records)
-    name = "Region" if Box in parts else "Neighbours"
+def _one_of(
+    name: str, parts: Sequence[type[Any]], records: dict[str, Schema]
+) -> Schema:
+    """Several records that `kind` tells apart, under one name."""
     records[name] = {
         "type": "object",
         "required": ["kind"],

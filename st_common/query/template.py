@@ -24,7 +24,7 @@ from st_common.query.lowering.expression import Term
 from st_common.query.lowering.space import neighbours_of, region_of
 from st_common.query.pieces import literals_of
 from st_common.query.plan import Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 
 _KEYWORDS = frozenset(word.partition(" ")[0] for word in FairwayTokenizer.KEYWORDS)
 

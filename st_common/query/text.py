@@ -35,9 +35,9 @@ from st_common.query.pieces import CutError, Piece, cut
 from st_common.query.plan import Plan
 from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source, TextError, underlined
-from st_common.query.region import Region
 from st_common.query.template import Spans
 from st_common.query.tokens import check_encoding, chunks_of, odd_in, tokens_of
+from st_common.regions.registry import Region
 from st_common.uncollected import uncollected
 
 __all__ = ["Statement", "parse", "select_of", "to_text"]

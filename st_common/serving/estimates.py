@@ -9,7 +9,6 @@ from st_common.engine.orders import read_order
 from st_common.home import Home
 from st_common.levels.stored import where_accepted
 from st_common.operators.expressions.evaluation import masks
-from st_common.operators.matching.region_index import region_mask
 from st_common.operators.runtime.compiling import kind_of
 from st_common.operators.skeleton.cache_counts import lines_of
 from st_common.ops.status import read_status
@@ -17,7 +16,8 @@ from st_common.query.explain import Estimates, Running
 from st_common.query.lengths import in_coordinates
 from st_common.query.lookup import queries
 from st_common.query.plan import Plan
-from st_common.query.region import Box, Circle, MovingBox, MovingCircle, Region
+from st_common.regions.region import MovingRegion, Region
+from st_common.regions.registry import region_mask
 from st_common.serving.sql import sql
 from st_common.settings import StreamSettings
 
@@ -120,19 +120,13 @@ def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
 
 def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region | None:
     """A region where it is now: that of a focal object stands around its last fix."""
-    if not isinstance(region, MovingBox | MovingCircle):
+    if not isinstance(region, MovingRegion):
         return region
     focal = rows.filter(pc.equal(rows["object"], region.focal))
     if not len(focal):
         return None
-    x, y = focal["x"][0].as_py(), focal["y"][0].as_py()
-    if isinstance(region, MovingCircle):
-        return Circle(x=x, y=y, radius_m=region.radius_m)
-    across = along = 1.0
-    if region.metres:
-        across, along = (float(scale[0]) for scale in stream.space.scale(np.array([y])))
-    half_x, half_y = region.width / 2 / across, region.height / 2 / along
-    return Box(minx=x - half_x, miny=y - half_y, maxx=x + half_x, maxy=y + half_y)
+    x, y = (float(focal[name][0].as_py()) for name in ("x", "y"))
+    return region.standing(x, y, space=stream.space)
 
 
 def _floats(column: pa.ChunkedArray) -> np.ndarray:

@@ -16,7 +16,7 @@ from st_common.home import Home
 from st_common.levels.snapshots import Snapshot, newest_snapshot, objects_of
 from st_common.levels.stored import FILTERED, archived_end, fixes, has_filtered, parts
 from st_common.levels.world import COLUMNS, LAST, last_fixes
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.serving.answers import Reads
 from st_common.settings import StreamSettings
 

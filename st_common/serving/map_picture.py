@@ -15,6 +15,7 @@ import shapely
 
 from st_common.geometry.space import GLOBE, Space
 from st_common.query.plan import Box
+from st_common.regions.region import Drawn
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
@@ -71,13 +72,16 @@ class Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A query as the map shows it: the box of its rectangle or circle, the objects and the partners of its answer."""
+    """A query as the map shows it: the shape of its region, the objects and the partners of its answer.
+
+    The shape is `drawn` as the rectangle or the ellipse in its bounds, or along its outline.
+    """
 
     name: str
-    area: Box | None
+    shape: shapely.Geometry | None
     objects: frozenset[str]
     partners: frozenset[str]
-    round: bool = False
+    drawn: Drawn = "rectangle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +230,13 @@ def _ellipse(name: str, corner: Floats, opposite: Floats, inner: str = "") -> st
     return f'<ellipse class="{name}" cx="{x:g}" cy="{y:g}" rx="{across:g}" ry="{along:g}">{inner}</ellipse>'
 
 
+def _outline(name: str, shape: shapely.Geometry, paper: _Paper, inner: str) -> str:
+    view = paper.view
+    cut = shapely.clip_by_rect(shape, view.minx, view.miny, view.maxx, view.maxy)
+    path = _path(np.array([cut], object), paper)
+    return f'<path class="{name}" fill-rule="evenodd" d="{path}">{inner}</path>'
+
+
 def _partners(scene: Scene, paper: _Paper) -> Iterable[str]:
     """The features that are partners in some answer, once each."""
     asking: dict[str, list[int]] = {}
@@ -282,17 +293,15 @@ def _dots(scene: Scene, paper: _Paper) -> Iterable[str]:
 
 def _areas(queries: Sequence[Asked], paper: _Paper) -> Iterable[str]:
     for number, query in enumerate(queries):
-        if query.area is None:
+        if query.shape is None:
             continue
-        box = query.area
-        low, high = paper.place(np.array([[box.minx, box.miny], [box.maxx, box.maxy]]))
-        shape = _ellipse if query.round else _rectangle
-        yield shape(
-            f"area q{number}",
-            low,
-            high,
-            _title(f"{query.name}: {len(query.objects)} objects"),
-        )
+        low, high = paper.place(shapely.bounds(query.shape).reshape(2, 2))
+        title = _title(f"{query.name}: {len(query.objects)} objects")
+        if query.drawn == "outline":
+            yield _outline(f"area q{number}", query.shape, paper, title)
+        else:
+            shape = _ellipse if query.drawn == "ellipse" else _rectangle
+            yield shape(f"area q{number}", low, high, title)
         left, top = np.maximum([min(low[0], high[0]), min(low[1], high[1])], 0.0)
         left = min(left, paper.width - _LETTER * len(query.name))
         yield f'<text class="label q{number}" x="{left + 5:g}" y="{top + 20:g}">{html.escape(query.name)}</text>'

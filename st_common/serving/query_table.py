@@ -10,21 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import shapely
 
 from st_common import tables
-from st_common.geometry.circles import circle_boxes
+from st_common.geometry.circles import box_around
 from st_common.geometry.space import Space
 from st_common.home import Home
-from st_common.operators.matching.region_index import index_of
 from st_common.operators.skeleton.kinds import KINDS
 from st_common.operators.skeleton.world import Criteria, Table, World
 from st_common.query.control import QueryRow
 from st_common.query.explain import kind_in_words
-from st_common.query.lengths import region_in_coordinates
 from st_common.query.lookup import queries
-from st_common.query.printed import region_text
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.regions.region import MovingRegion, Region
+from st_common.regions.registry import index_of, still
 from st_common.serving.history import objects_at
 from st_common.settings import StreamSettings
 
@@ -105,15 +102,12 @@ def _of_stream(home: Home, stream: StreamSettings) -> QueriesAndObjects:
     by_kind: dict[type[Region], dict[int, Region]] = {}
     for number, row in enumerate(rows):
         if row.plan is not None and row.plan.inside is not None:
-            region = region_in_coordinates(row.plan.inside, stream.unit_m)
+            region = row.plan.inside.in_units(stream.unit_m)
             by_kind.setdefault(type(region), {})[number] = region
-    for kind, of_kind in by_kind.items():
+    for of_kind in by_kind.values():
         numbers, regions = list(of_kind), list(of_kind.values())
-        found = (
-            _moving(kind, regions, world)
-            if kind in (MovingBox, MovingCircle)
-            else _standing(regions, world)
-        )
+        moving = [one for one in regions if isinstance(one, MovingRegion)]
+        found = _moving(moving, world) if moving else _standing(regions, world)
         boxes[numbers] = found.boxes
         pairs.append(_pairs(stream, world, [rows[n].name for n in numbers], found))
     return QueriesAndObjects(
@@ -157,7 +151,7 @@ def _queries(rows: Sequence[QueryRow], boxes: np.ndarray) -> pa.Table:
         "focal": [", ".join(plan.focals) or None for plan in plans],
         **bounds,
         "region": [
-            None if plan.inside is None else region_text(plan.inside) for plan in plans
+            None if plan.inside is None else plan.inside.text() for plan in plans
         ],
         "text": [row.text for row in rows],
     }
@@ -166,64 +160,28 @@ def _queries(rows: Sequence[QueryRow], boxes: np.ndarray) -> pa.Table:
 
 def _standing(regions: Sequence[Region], world: World) -> _Found:
     """Regions of one kind that stand still."""
-    point, row = index_of(regions, space=world.space).probe(world.x, world.y)
-    return _Found(boxes=_boxes(regions, world), row=row, object=point)
+    still_ones = [still(region) for region in regions]
+    point, row = index_of(still_ones, space=world.space).probe(world.x, world.y)
+    boxes = type(still_ones[0]).bounds(still_ones, space=world.space)
+    return _Found(boxes=boxes, row=row, object=point)
 
 
-def _boxes(regions: Sequence[Region], world: World) -> np.ndarray:
-    if isinstance(regions[0], Area):
-        wkts = [region.wkt for region in regions if isinstance(region, Area)]
-        return np.asarray(
-            shapely.bounds(shapely.from_wkt(np.array(wkts, dtype=object)))
-        )
-    if isinstance(regions[0], Circle):
-        x, y, radius_m = (
-            np.array([getattr(region, name) for region in regions])
-            for name in ("x", "y", "radius_m")
-        )
-        return _around(x, y, radius_m, space=world.space)
-    return np.array(
-        [
-            [getattr(region, name) for name in _BOUNDS]
-            for region in regions
-            if isinstance(region, Box)
-        ]
-    )
-
-
-def _around(
-    x: np.ndarray, y: np.ndarray, radius_m: np.ndarray, *, space: Space
-) -> np.ndarray:
-    """One box around each circle; across 180 degrees it is as wide as both of its parts together."""
-    parts, owner = circle_boxes(x, y, radius_m, space=space)
-    low, high = (np.full((len(x), 2), value) for value in (np.inf, -np.inf))
-    np.minimum.at(low, owner, parts[:, :2])
-    np.maximum.at(high, owner, parts[:, 2:])
-    return np.concatenate([low, high], axis=1)
-
-
-def _moving(kind: type[Region], regions: Sequence[Region], world: World) -> _Found:
+def _moving(regions: Sequence[MovingRegion], world: World) -> _Found:
     """Regions of one kind that go with objects, judged by the kind itself."""
-    judge, count = (
-        KINDS["moving_box" if kind is MovingBox else "moving_circle"],
-        len(regions),
-    )
-    names = pa.array(
-        [getattr(region, "focal", None) for region in regions], pa.string()
-    )
+    judge, count = KINDS[regions[0].kind], len(regions)
+    names = pa.array([region.focal for region in regions], pa.string())
     focal = (
         pc.fill_null(pc.index_in(names, world.ids), -1)
         .to_numpy(zero_copy_only=False)
         .astype(np.int64)
     )
+    sizes = [region.extents for region in regions]
     width, height, radius = (
-        np.array([getattr(region, name, 0) for region in regions], np.float64)
+        np.array([getattr(size, name) for size in sizes], np.float64)
         for name in ("width", "height", "radius_m")
     )
     nowhere, every = np.full(count, np.nan), np.arange(count)
-    metres = np.array(
-        [getattr(region, "metres", False) for region in regions], np.bool_
-    )
+    metres = np.array([size.metres for size in sizes], np.bool_)
     table = Table(
         focal=focal,
         x=nowhere,
@@ -245,7 +203,7 @@ def _moving(kind: type[Region], regions: Sequence[Region], world: World) -> _Fou
 def _boxes_of(criteria: Criteria, world: World) -> np.ndarray:
     x, y, wide, high = criteria.x, criteria.y, criteria.half_width, criteria.half_height
     if len(criteria.limit):
-        return _around(x, y, criteria.limit, space=world.space)
+        return box_around(x, y, criteria.limit, space=world.space)
     return np.stack([x - wide, y - high, x + wide, y + high], axis=1)
 
 

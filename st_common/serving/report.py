@@ -17,7 +17,8 @@ from st_common.levels.stored import where_accepted
 from st_common.ops.status import StreamStatus, read_status
 from st_common.query.control import QueryRow
 from st_common.query.lookup import layers, queries
-from st_common.query.region import Area, Box, Circle, MovingCircle
+from st_common.regions.region import Region, StillRegion
+from st_common.regions.registry import still
 from st_common.serving.answers import fold
 from st_common.serving.changes import stream_changes
 from st_common.serving.latency import latency_s
@@ -272,7 +273,7 @@ def _scene(
         view=view_of(x, y),
         features=_features(home),
         regions=np.stack(bounds, axis=1) if bounds else np.empty((0, 4)),
-        queries=tuple(_asked(row, answer, boxes[row.name]) for row in asked),
+        queries=tuple(_asked(row, answer, boxes[row.name], stream) for row in asked),
         ids=ids,
         x=x,
         y=y,
@@ -281,7 +282,9 @@ def _scene(
     )
 
 
-def _asked(row: QueryRow, answer: pa.Table, box: Mapping[str, Any]) -> Asked:
+def _asked(
+    row: QueryRow, answer: pa.Table, box: Mapping[str, Any], stream: StreamSettings
+) -> Asked:
     """What the map shows of a query; rows of windows have times as partners, which are no features."""
     mine = answer.filter(pc.equal(answer["query"], row.name))
     frame = row.plan.frame if row.plan is not None else None
@@ -291,21 +294,25 @@ def _asked(row: QueryRow, answer: pa.Table, box: Mapping[str, Any]) -> Asked:
         else frozenset()
     )
     inside = row.plan.inside if row.plan is not None else None
-    edges = {edge: box[edge] for edge in ("minx", "miny", "maxx", "maxy")}
-    drawn = not isinstance(inside, Area) and None not in edges.values()
-    framed = (
-        [region for region in frame.regions if isinstance(region, Box)]
-        if frame and inside is None
-        else []
-    )
-    area = Box(**edges) if drawn else framed[0] if len(framed) == 1 else None
+    framed = frame.regions if frame is not None and inside is None else ()
+    region = framed[0] if len(framed) == 1 else inside
     return Asked(
         name=row.name,
-        area=area,
-        round=isinstance(inside, Circle | MovingCircle),
+        shape=_shape(region, box, stream),
+        drawn="rectangle" if region is None else region.drawn,
         objects=frozenset(mine["object"].to_pylist()),
         partners=partners,
     )
+
+
+def _shape(
+    region: Region | None, box: Mapping[str, Any], stream: StreamSettings
+) -> shapely.Geometry | None:
+    """The shape of a region; of one that goes with an object the box that it has now, if it is anywhere."""
+    if isinstance(region, StillRegion):
+        return still(region.in_units(stream.unit_m)).outline(space=stream.space)
+    edges = [box[edge] for edge in ("minx", "miny", "maxx", "maxy")]
+    return None if None in edges else shapely.Polygon.from_bounds(*edges)
 
 
 def _last_fixes(home: Home, stream: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

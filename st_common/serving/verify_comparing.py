@@ -12,7 +12,7 @@ from pyproj import Geod
 from st_common.geometry.space import Space
 from st_common.query.comparing import Transform
 from st_common.query.plan import Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.serving.verify_expressions import values_of
 from st_common.serving.verify_places import DOUBT, Members, certain
 

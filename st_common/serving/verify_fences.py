@@ -12,7 +12,7 @@ import shapely
 
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
-from st_common.query.region import Area, Box, Circle
+from st_common.regions.registry import Area, Box, Circle
 from st_common.serving.verify_events import FIX
 from st_common.serving.verify_history import History
 from st_common.serving.verify_joins import features_of

@@ -21,7 +21,14 @@ from st_common.query.neighbours import (
     ReverseNearest,
     places_of,
 )
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.regions.registry import (
+    Area,
+    Box,
+    Circle,
+    MovingBox,
+    MovingCircle,
+    Region,
+)
 
 DOUBT = (
     2e-4  # of boxes in metres, whose degrees are measured here, and of ways in windows
@@ -84,6 +91,8 @@ def inside(region: Region, frame: pd.DataFrame, *, space: Space) -> Members:
     if isinstance(region, Circle):
         far = distances(frame, region.x, region.y, space=space)
         return within(far, region.radius_m, space=space)
+    if not isinstance(region, MovingBox | MovingCircle):
+        raise TypeError(f"no reference knows the region {region!r}")
     centre = point_of(Place(focal=region.focal), frame)
     if isinstance(region, MovingCircle):
         return within(

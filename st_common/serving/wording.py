@@ -7,7 +7,7 @@ from functools import singledispatch
 from st_common.query.explain_steps import transform_in_words, windows_in_words
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import LayerJoin, PairJoin, Plan, Window
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
+from st_common.regions.region import Region
 
 
 def moment(time: datetime | None) -> str:
@@ -45,7 +45,7 @@ def _parts(plan: Plan) -> Iterator[str]:
     for step in plan.transforms:
         yield transform_in_words(step)
     if plan.compare is not None:
-        yield f"{'not ' if plan.compare.negative else ''}meeting {_worded(plan.compare.box).removeprefix('inside ')}"
+        yield f"{'not ' if plan.compare.negative else ''}meeting {plan.compare.box.holds().removeprefix('inside ')}"
     if plan.frame is not None:
         yield f"in {' and in '.join(windows_in_words(plan.frame))}"
     if plan.where is not None:
@@ -70,29 +70,8 @@ def _worded(part: object) -> str:
 
 
 @_worded.register
-def _(part: Box) -> str:
-    return f"inside the rectangle ({part.minx:g}, {part.miny:g}) to ({part.maxx:g}, {part.maxy:g})"
-
-
-@_worded.register
-def _(part: Circle) -> str:
-    return f"within {part.radius_m:g} m of ({part.x:g}, {part.y:g})"
-
-
-@_worded.register
-def _(part: Area) -> str:
-    return f"inside the {part.wkt.split('(')[0].strip().lower()} of the query"
-
-
-@_worded.register
-def _(part: MovingBox) -> str:
-    unit = " m" if part.metres else ""
-    return f"inside the rectangle of {part.width:g} x {part.height:g}{unit} around {part.focal}"
-
-
-@_worded.register
-def _(part: MovingCircle) -> str:
-    return f"within {part.radius_m:g} m of {part.focal}"
+def _(part: Region) -> str:
+    return part.holds()
 
 
 @_worded.register

@@ -17,7 +17,7 @@ from st_common.errors import FencedError, LogError
 from st_common.query.control import QueryRow, encoded
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, Plan
-from st_common.query.region import Box, MovingBox
+from st_common.regions.registry import Box, MovingBox
 from st_common.testing.log_writer import settings_of
 from st_common.testing.oracle import Fix, Rules
 from st_common.testing.simulated import Actor, World

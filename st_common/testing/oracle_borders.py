@@ -6,7 +6,7 @@ import shapely
 from shapely.geometry.base import BaseGeometry
 
 from st_common.query.plan import LayerJoin, Plan
-from st_common.query.region import Area, Box, Circle, Region
+from st_common.regions.registry import Area, Box, Circle, Region
 from st_common.testing.oracle_comparing import turns
 from st_common.testing.oracle_expressions import value_of
 from st_common.testing.oracle_readings import (

@@ -8,7 +8,7 @@ from shapely.geometry.base import BaseGeometry
 
 from st_common.query.comparing import Transform
 from st_common.query.plan import Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.testing.oracle_expressions import text_of
 from st_common.testing.oracle_readings import Point, Reading, degree_m
 from st_common.testing.oracle_rows import Feature, Rules

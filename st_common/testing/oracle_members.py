@@ -14,7 +14,14 @@ from st_common.query.neighbours import (
     places_of,
 )
 from st_common.query.plan import LayerJoin, PairJoin, Plan
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.regions.registry import (
+    Area,
+    Box,
+    Circle,
+    MovingBox,
+    MovingCircle,
+    Region,
+)
 from st_common.testing.oracle_comparing import shape_of, transformed, turns
 from st_common.testing.oracle_expressions import text_of, value_of
 from st_common.testing.oracle_readings import (
@@ -133,6 +140,8 @@ def is_inside(region: Region, at: Point, known: Known, rules: Rules) -> bool:
         return is_within(
             at, (region.x, region.y), region.radius_m, geographic=rules.geographic
         )
+    if not isinstance(region, MovingBox | MovingCircle):
+        raise TypeError(f"no reference knows the region {region!r}")
     centre = known.alive[region.focal].at
     if isinstance(region, MovingCircle):
         return is_within(at, centre, region.radius_m, geographic=rules.geographic)

@@ -7,7 +7,14 @@ from typing import Any
 import shapely
 
 from st_common.query.plan import Aggregate
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.regions.registry import (
+    Area,
+    Box,
+    Circle,
+    MovingBox,
+    MovingCircle,
+    Region,
+)
 from st_common.testing.oracle_expressions import text_of, value_of
 from st_common.testing.oracle_members import half_sides
 from st_common.testing.oracle_readings import Known, Point, Reading, degree_m
@@ -115,10 +122,12 @@ def _leaves_after(
             _leaves_side(-half, half, at, by)
             for half, at, by in zip(halves, start, moves, strict=True)
         )
-    centre = (region.x, region.y) if isinstance(region, Circle) else (0.0, 0.0)
-    latitude = (
-        region.y if isinstance(region, Circle) else known.alive[region.focal].at[1]
-    )
+    if isinstance(region, Circle):
+        centre, latitude = (region.x, region.y), region.y
+    elif isinstance(region, MovingCircle):
+        centre, latitude = (0.0, 0.0), known.alive[region.focal].at[1]
+    else:
+        raise TypeError(f"no reference says until when one stays in {region!r}")
     scale = degree_m(latitude) if rules.geographic else (1.0, 1.0)
     offset = (start[0] - centre[0]) * scale[0], (start[1] - centre[1]) * scale[1]
     return _leaves_circle(

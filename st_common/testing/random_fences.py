@@ -4,7 +4,7 @@ from random import Random
 
 from st_common.query.fence import EVENTS, Debounce, Event, Fence
 from st_common.query.plan import LayerJoin
-from st_common.query.region import Box, Circle, Region
+from st_common.regions.registry import Box, Circle, Region
 from st_common.testing.random_grid import LAYER, coordinate, draw_still
 
 _ODD = (0.77, 1.31, 2.73)

@@ -3,7 +3,14 @@
 from random import Random
 
 from st_common.query.neighbours import Place
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.regions.registry import (
+    Area,
+    Box,
+    Circle,
+    MovingBox,
+    MovingCircle,
+    Region,
+)
 
 STREAM = "grid"
 LAYER = "shapes"

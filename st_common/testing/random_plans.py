@@ -9,7 +9,7 @@ from random import Random
 
 from st_common.query.comparing import Compare
 from st_common.query.plan import Aggregate, LayerJoin, Order, PairJoin, Plan, Window
-from st_common.query.region import Area
+from st_common.regions.registry import Area
 from st_common.testing.random_clauses import (
     draw_aggregate,
     draw_columns,

@@ -17,7 +17,7 @@ from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.query.comparing import Compare, Transform
 from st_common.query.plan import Aggregate, LayerJoin, Plan, Window
-from st_common.query.region import Box, MovingBox
+from st_common.regions.registry import Box, MovingBox
 from st_common.serving.verify import verify
 from st_common.testing import oracle
 from st_common.testing.effort import tries

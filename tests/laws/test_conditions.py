@@ -18,7 +18,7 @@ from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.query.neighbours import GroupNearest, Nearest, Place
 from st_common.query.plan import PairJoin, Plan
-from st_common.query.region import Box, MovingCircle
+from st_common.regions.registry import Box, MovingCircle
 from st_common.testing.asked_by import WAYS, asked_by
 from st_common.testing.effort import tries
 

@@ -13,12 +13,11 @@ import shapely
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from st_common.query.crossing import area_across
 from st_common.query.fence import Debounce
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
-from st_common.query.region import Box, Circle, MovingBox, MovingCircle
+from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
 from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.globe import distances, neighbourhood, track
@@ -71,7 +70,7 @@ def plan_of(rng):
                 height=rng.choice(SIDES_M),
                 metres=True,
             ),
-            area_across(rng.choice((170.3, 27.41)), 59.95, -178.9999, 89.92),
+            Area.across(rng.choice((170.3, 27.41)), 59.95, -178.9999, 89.92),
             Box(minx=-180, miny=50.5, maxx=100.5, maxy=90),
         )
     )
@@ -211,7 +210,7 @@ def rectangle_among(rng, here):
     region = (
         Box(minx=west, miny=south, maxx=east, maxy=north)
         if west < east
-        else area_across(west, south, east, north)
+        else Area.across(west, south, east, north)
     )
     shape = shape_of(region)
     far = sorted(

@@ -14,7 +14,7 @@ from st_common.operators.arrays import bits
 from st_common.operators.skeleton import listing, ways
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import LayerJoin, PairJoin, Plan
-from st_common.query.region import MovingBox, MovingCircle
+from st_common.regions.registry import MovingBox, MovingCircle
 from st_common.testing import oracle_expressions
 from st_common.testing.asked_by import WAYS, asked_by
 from st_common.testing.by_hand import log, register

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan
-from st_common.query.region import MovingBox, MovingCircle
+from st_common.regions.registry import MovingBox, MovingCircle
 from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.laws import holds

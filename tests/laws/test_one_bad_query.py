@@ -12,7 +12,7 @@ from st_common.operators.state.state import State
 from st_common.query.comparing import Transform
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, PairJoin, Plan
-from st_common.query.region import Box, MovingCircle
+from st_common.regions.registry import Box, MovingCircle
 from st_common.testing import oracle
 from st_common.testing.asked_by import WAYS, asked_by
 from st_common.testing.by_hand import end, log, register

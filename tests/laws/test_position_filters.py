@@ -21,7 +21,7 @@ from st_common.operators.position_filter.chain import Chain, judged
 from st_common.operators.state.limits import REASONS, Limits, limit_columns
 from st_common.position import position_of
 from st_common.query.plan import Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.serving.verify import verify
 from st_common.serving.verify_filters import wrongly_filtered
 from st_common.testing import oracle

@@ -17,7 +17,7 @@ from st_common.operators.runtime.stored import state_from_blob
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.laws import (

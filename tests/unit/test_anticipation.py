@@ -15,7 +15,7 @@ from st_common.operators.turn.changes import settled
 from st_common.operators.turn.part import Counters
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Plan
-from st_common.query.region import MovingBox, MovingCircle
+from st_common.regions.registry import MovingBox, MovingCircle
 
 SECOND = 1_000_000
 OBJECTS = 300

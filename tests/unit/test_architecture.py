@@ -28,6 +28,10 @@ PLANTED = {
         "layers",
         {"st_common/operators/planted.py": "import st_common.engine"},
     ),
+    "a region knows a query": (
+        "layers",
+        {"st_common/regions/planted.py": "import st_common.query.plan"},
+    ),
     "what a run brings knows an operator": (
         "operators",
         {

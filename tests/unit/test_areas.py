@@ -16,9 +16,9 @@ from st_common.query import commit
 from st_common.query.area_store import FILE, HomeAreas, areas
 from st_common.query.lookup import queries
 from st_common.query.problem import TextError
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 from st_common.query.registry import carry_out, check
 from st_common.query.text import parse
+from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
 from st_common.settings import Columns, StreamSettings
 
 STREAMS = {

@@ -9,7 +9,7 @@ from st_common.errors import QueryError
 from st_common.query.builder import QueryBuilder, around, box_around, circle, query
 from st_common.query.frame import Extent
 from st_common.query.problem import TextError
-from st_common.query.region import Box, MovingBox
+from st_common.regions.registry import Box, MovingBox
 
 SHIPS = query("ships")
 

@@ -22,9 +22,9 @@ from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.plan_json import plan_from_json
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
 from st_common.query.schema import plan_schema
 from st_common.query.text import parse, to_text
+from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.random_plans import plan_of
 

@@ -13,7 +13,7 @@ from st_common.operators.state.difference import Changed
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.query.plan import Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.storage import LocalStorage
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.oracle import Control, Fix, Rules

@@ -21,7 +21,7 @@ from st_common.operators.turn.points import points_of
 from st_common.query import filters
 from st_common.query.comparing import Compare, Transform
 from st_common.query.plan import LayerJoin, Plan
-from st_common.query.region import Area, Box, Circle
+from st_common.regions.registry import Area, Box, Circle
 from st_common.testing.oracle import Feature
 from st_common.testing.shapely_layer import ShapelyLayer
 

@@ -18,8 +18,8 @@ from st_common.query.plain import is_plain, plan_text
 from st_common.query.plan import Aggregate, Plan, Window
 from st_common.query.plan_json import plan_from_json
 from st_common.query.problem import TextError
-from st_common.query.region import Box
 from st_common.query.text import parse, to_text
+from st_common.regions.registry import Box
 from st_common.serving.sentence import Others, sentence
 from st_common.settings import Columns, StreamSettings
 

@@ -5,7 +5,7 @@ import shapely
 
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
-from st_common.query.region import Area, Box, Circle
+from st_common.regions.registry import Area, Box, Circle
 from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
 from st_common.testing.laws import run_steps, told
 from st_common.testing.oracle import Rules

@@ -19,7 +19,7 @@ from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.state import intern
 from st_common.operators.state.intern import Interner, Sought, hashes_of
 from st_common.query.plan import Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.settings import PUBLIC_ID_KEY
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.oracle import Control, Fix, Rules

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from st_common.geometry.space import GLOBE, PLANE
-from st_common.operators.turn.valid_until import (
+from st_common.geometry.until import (
     Motion,
     in_boxes_until,
     in_circles_until,

@@ -34,13 +34,13 @@ def scene(**more: object) -> Scene:
         "queries": (
             Asked(
                 name="a<b",
-                area=Box(minx=4, miny=0, maxx=6, maxy=2),
+                shape=shapely.box(4, 0, 6, 2),
                 objects=frozenset(["x"]),
                 partners=frozenset(),
             ),
             Asked(
                 name="near",
-                area=None,
+                shape=None,
                 objects=frozenset(["x", "y"]),
                 partners=frozenset(["w1", "n1"]),
             ),
@@ -76,10 +76,10 @@ def test_it_is_one_well_formed_picture_in_the_shape_of_the_view() -> None:
 def test_a_circle_is_an_ellipse_in_its_box() -> None:
     circle = Asked(
         name="c",
-        area=Box(minx=4, miny=0, maxx=6, maxy=4),
+        shape=shapely.box(4, 0, 6, 4),
         objects=frozenset(),
         partners=frozenset(),
-        round=True,
+        drawn="ellipse",
     )
     (drawn_circle,) = of_class(drawn(queries=(circle,)), "area")
     assert drawn_circle.tag.endswith("ellipse")

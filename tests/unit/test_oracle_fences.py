@@ -8,8 +8,8 @@ import shapely
 
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
-from st_common.query.region import Area, Box, Circle
 from st_common.query.text import parse
+from st_common.regions.registry import Area, Box, Circle
 from st_common.testing.by_hand import clock, fix, gone, layer, log, register
 from st_common.testing.oracle_rows import Feature, Rules
 from st_common.testing.telling import by_both

@@ -6,7 +6,7 @@ A line reads: position @second query +object cause. Rows stand at positions 0, 1
 import pytest
 
 from st_common.query.plan import Plan
-from st_common.query.region import Circle, MovingBox, MovingCircle
+from st_common.regions.registry import Circle, MovingBox, MovingCircle
 from st_common.testing.by_hand import clock, drop, end, fix, gone, lines, log, register
 from st_common.testing.oracle import Rules, agree, answer, fold, judge
 from st_common.testing.telling import by_both

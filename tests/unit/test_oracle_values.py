@@ -8,7 +8,7 @@ import shapely
 
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, LayerJoin, Plan, Window
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
+from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
 from st_common.testing.by_hand import (
     clock,
     drop,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.query.plan import Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.settings import load_streams
 from st_common.testing.by_hand import fix, log, register
 from st_common.testing.effort import tries

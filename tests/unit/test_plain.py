@@ -17,7 +17,7 @@ from st_common.query.derived import _of_segment
 from st_common.query.known import forget, known
 from st_common.query.plain import plan_text
 from st_common.query.plan import Aggregate, Plan
-from st_common.query.region import Box, Circle, MovingBox
+from st_common.regions.registry import Box, Circle, MovingBox
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
     [0.0, -0.0, 1e22, 5e-324, 0.1]

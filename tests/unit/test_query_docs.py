@@ -18,9 +18,9 @@ from st_common.query.lookup import queries
 from st_common.query.lowering.functions import FUNCTIONS
 from st_common.query.plan import Plan
 from st_common.query.problem import TextError
-from st_common.query.region import MovingCircle
 from st_common.query.registry import Outcome, carry_out
 from st_common.query.text import parse
+from st_common.regions.registry import MovingCircle
 from st_common.settings import Columns, StreamSettings
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "query-language.md").read_text(

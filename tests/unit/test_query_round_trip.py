@@ -17,11 +17,17 @@ from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.grammar.words import quoted
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
-from st_common.query.printed_region import region_text
 from st_common.query.problem import TextError
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
 from st_common.query.registry import check
 from st_common.query.text import parse, to_text
+from st_common.regions.registry import (
+    Area,
+    Box,
+    Circle,
+    MovingBox,
+    MovingCircle,
+    Region,
+)
 from st_common.settings import Columns, StreamSettings
 
 names = st.one_of(
@@ -366,7 +372,7 @@ def test_the_canonical_text_of_a_plan_means_the_plan(plan: Plan, name: str):
     region=boxes | circles | areas() | moving_boxes | moving_circles, name=query_names
 )
 def test_a_named_area_survives_text(region: Region, name: str):
-    (created,) = parse(f"CREATE AREA {quoted(name)} AS {region_text(region)}")
+    (created,) = parse(f"CREATE AREA {quoted(name)} AS {region.text()}")
     assert (created.name, created.region) == (name, region)
 
 

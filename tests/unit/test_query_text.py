@@ -13,8 +13,8 @@ from st_common.errors import QueryError
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import LayerJoin, Plan
 from st_common.query.problem import TextError
-from st_common.query.region import Area, Box, Region
 from st_common.query.text import parse, select_of, to_text
+from st_common.regions.registry import Area, Box, Region
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 VOCABULARY = """

@@ -18,7 +18,6 @@ from st_common.contracts import load_contract
 from st_common.engine.run import run
 from st_common.geometry.space import PLANE
 from st_common.home import Home
-from st_common.query.region import Box
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.report import Report, RuleFacts, Step, collect
@@ -106,9 +105,11 @@ def test_a_window_is_shown_by_its_fixes_and_its_region(tmp_path: Path) -> None:
         "trail": (2, 3),
         "now": (2, 4),
     }
-    assert [(one.name, one.area, one.partners) for one in found.scene.queries] == [
-        ("now", Box(minx=0, miny=0, maxx=20, maxy=20), frozenset()),
-        ("trail", Box(minx=0, miny=0, maxx=5, maxy=10), frozenset()),
+    assert [
+        (one.name, one.shape.bounds, one.partners) for one in found.scene.queries
+    ] == [
+        ("now", (0, 0, 20, 20), frozenset()),
+        ("trail", (0, 0, 5, 10), frozenset()),
     ]
     assert "RATTR SPACE" in page(found, title="cars")
 
@@ -171,17 +172,19 @@ def test_regions_that_go_with_an_object_are_drawn_around_it_and_values_are_told(
     register(home, {"cars": STREAM}, parse(text), owner="me", now_us=3_000_000)
     run(home, STREAM, until_idle=True)
     report = collect(home, STREAM)
-    drawn = {asked.name: (asked.area, asked.round) for asked in report.scene.queries}
+    drawn = {asked.name: (asked.shape, asked.drawn) for asked in report.scene.queries}
     around, _ = drawn["around"]
-    assert np.allclose(
-        [around.minx, around.miny, around.maxx, around.maxy], [2, 2, 6, 6]
-    )
-    assert (drawn["around"][1], drawn["how_many"][1], drawn["west"][1]) == (
-        True,
-        True,
-        False,
-    )
-    assert drawn["lost"] == drawn["field"] == (None, False)
+    assert np.allclose(around.bounds, [2, 2, 6, 6])
+    assert {name: how for name, (_, how) in drawn.items()} == {
+        "around": "ellipse",
+        "how_many": "ellipse",
+        "field": "outline",
+        "lost": "rectangle",
+        "parked": "rectangle",
+        "west": "rectangle",
+    }
+    assert drawn["lost"][0] is drawn["parked"][0] is None
+    assert drawn["field"][0].equals(shapely.from_wkt("POLYGON((0 0, 9 0, 0 9, 0 0))"))
     assert {query.name: query.values for query in report.queries if query.values} == {
         "how_many": (("*", 2.0),)
     }

@@ -14,7 +14,7 @@ from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
-from st_common.query.region import MovingBox
+from st_common.regions.registry import MovingBox
 from st_common.testing.log_writer import bare_log
 from st_common.testing.road_network import read_network
 from st_common.testing.road_traffic import (

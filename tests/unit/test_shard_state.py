@@ -11,7 +11,7 @@ from st_common.engine.feed import packets
 from st_common.home import Home
 from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.spark import shard
 from st_common.spark.shard import ShardProcessor, read_result
 from st_common.spark.source import Feed

@@ -12,7 +12,7 @@ import shapely
 
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, LayerJoin, Plan
-from st_common.query.region import Box
+from st_common.regions.registry import Box
 from st_common.testing.by_hand import (
     clock,
     drop,

@@ -17,7 +17,7 @@ from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.query.neighbours import Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan
-from st_common.query.region import Box, MovingCircle
+from st_common.regions.registry import Box, MovingCircle
 from st_common.testing.by_hand import end, fix, log, register
 from st_common.testing.laws import run_steps
 from st_common.testing.oracle import Feature, Rules

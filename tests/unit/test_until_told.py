@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.query.plan import Plan
-from st_common.query.region import Box, MovingCircle
+from st_common.regions.registry import Box, MovingCircle
 from st_common.testing import oracle
 from st_common.testing.by_hand import drop, end, fix, gone, log, register
 from st_common.testing.effort import tries

@@ -8,7 +8,7 @@ from st_common.geometry.enlarged import POINT, Growth, reached
 from st_common.geometry.space import Space
 from st_common.query.comparing import Transform
 from st_common.query.plan import Plan
-from st_common.query.region import Box, Region
+from st_common.regions.registry import Box, Region
 
 _NOWHERE = Box(minx=np.inf, miny=np.inf, maxx=-np.inf, maxy=-np.inf)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.geometry.borders import Areas, Segments
+from st_common.geometry.borders import Segments
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.events.timeline import FIX
 from st_common.operators.fence.dwelling import Dwells, find_dwells
@@ -212,13 +212,13 @@ def _codes(
     code[is_in(row, near)] = NEAR
     code[is_in(row, inside)] = IN
     left = np.flatnonzero(code == OUT)
-    left = left[_near_to_areas(turn, points, fixes, event[left], target[left])]
+    left = left[_near_to_regions(turn, points, fixes, event[left], target[left])]
     code[left] = NEAR
     return code
 
 
 def _near_to_grown(turn: Turn, points: Points, fixes: np.ndarray) -> np.ndarray:
-    """Sorted keys `event << 32 | target` of fixes in circles and features that are grown by their hysteresis."""
+    """Sorted keys `event << 32 | target` of fixes in features that are grown by their hysteresis."""
     wider = turn.known.of(FenceSet).wider
     if wider.empty:
         return fixes[:0]
@@ -227,32 +227,30 @@ def _near_to_grown(turn: Turn, points: Points, fixes: np.ndarray) -> np.ndarray:
     return np.sort(packed(fixes[hits.point], hits.target))
 
 
-def _near_to_areas(
+def _near_to_regions(
     turn: Turn,
     points: Points,
     fixes: np.ndarray,
     event: np.ndarray,
     target: np.ndarray,
 ) -> np.ndarray:
-    """Whether each fix is as near to its polygon as the hysteresis says, and satisfies the condition; bool[n]."""
+    """Whether each fix is as near to its region as the hysteresis says, and satisfies the condition; bool[n]."""
     query, events = turn.numbering.targets.query[target], turn.events
-    found = areas_near(turn, target, events.x[event], events.y[event])
+    found = regions_near(turn, target, events.x[event], events.y[event])
     near = np.flatnonzero(found)
     point = np.searchsorted(fixes, event[near])
     found[near] = _satisfy(turn, points, query[near], point)
     return found
 
 
-def areas_near(
+def regions_near(
     turn: Turn, target: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Whether places outside are as near to the polygons of targets as their hysteresis says; bool[n]."""
+    """Whether places outside are as near to the regions of targets as their hysteresis says; bool[n]."""
     fences = turn.known.of(FenceSet)
     fence = fences.place[turn.numbering.targets.query[target]]
     found = np.zeros(len(target), bool)
     for places, border in fences.borders:
-        if not isinstance(border, Areas):
-            continue
         row_of = np.full(len(fences), -1)
         row_of[places] = np.arange(len(places))
         asked = np.flatnonzero((fences.hysteresis_m[fence] > 0) & (row_of[fence] >= 0))

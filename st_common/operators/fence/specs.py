@@ -2,22 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
-import shapely
 
-from st_common.geometry.areas import prepared
-from st_common.geometry.borders import Areas, Circles
 from st_common.geometry.space import Space
 from st_common.operators.fence.machine import Rules
 from st_common.operators.matching.query_set import QuerySet, compile_queries
 from st_common.operators.state.registered import Registered
 from st_common.query.fence import EVENTS, Fence
 from st_common.query.plan import LayerJoin, Plan
-from st_common.query.region import Area, Box, Circle
+from st_common.regions.region import Borders
+from st_common.regions.registry import borders_of, by_kind
 
-Border = Areas | Circles
 FOREVER = np.iinfo(np.int64).max
 
 
@@ -26,7 +22,7 @@ class FenceSet:
     """Fences by their place in `numbers`, the numbers of their queries (ascending).
 
     `place` has the place of each query of the stream, -1 for what is no fence. `regions` finds what fixes lie in,
-    `wider` what they lie near to, of circles and features. `borders` are shapes by type with the places of theirs.
+    `wider` what features they lie near to. `borders` are those of regions, by kind, with the places of theirs.
     `rules` are the machines' of each fence, `hysteresis_m`, `dwell_us` (`FOREVER` without) and `max_gap_us` (likewise)
     its other numbers; `wants` (bool[events, fences]) says which events it tells, `has_answer` whether they have signs.
     """
@@ -35,7 +31,7 @@ class FenceSet:
     place: np.ndarray
     regions: QuerySet
     wider: QuerySet
-    borders: tuple[tuple[np.ndarray, Border], ...]
+    borders: tuple[tuple[np.ndarray, Borders], ...]
     rules: Rules
     hysteresis_m: np.ndarray
     dwell_us: np.ndarray
@@ -102,28 +98,17 @@ def _microseconds(seconds: Sequence[float | None]) -> np.ndarray:
 def _wider(
     queries: Sequence[Registered], numbers: Sequence[int], *, space: Space
 ) -> QuerySet:
-    """Circles and features, grown by the hysteresis of their fences."""
+    """Features, grown by the hysteresis of their fences."""
     widened = list(queries)
     grown = []
     for number in numbers:
-        plan = _grown(queries[number].plan)
-        if plan is not None:
-            widened[number] = replace(queries[number], plan=plan)
+        plan = queries[number].plan
+        by_m = plan.fence.hysteresis_m if plan.fence else 0.0
+        if by_m and plan.join is not None:
+            near = replace(plan, join=_near(plan.join, by_m))
+            widened[number] = replace(queries[number], plan=near)
             grown.append(number)
     return compile_queries(widened, grown, space=space)
-
-
-def _grown(plan: Plan) -> Plan | None:
-    """The plan of what is near to a circle or to features; None where polygons or nothing are asked for."""
-    by_m = plan.fence.hysteresis_m if plan.fence else 0.0
-    if by_m == 0:
-        return None
-    if plan.join is not None:
-        return replace(plan, join=_near(plan.join, by_m))
-    if isinstance(plan.inside, Circle):
-        radius_m = plan.inside.radius_m + by_m
-        return replace(plan, inside=replace(plan.inside, radius_m=radius_m))
-    return None
 
 
 def _near(join: LayerJoin, by_m: float) -> LayerJoin:
@@ -132,29 +117,14 @@ def _near(join: LayerJoin, by_m: float) -> LayerJoin:
 
 def _borders(
     plans: Sequence[Plan], *, space: Space
-) -> tuple[tuple[np.ndarray, Border], ...]:
-    """The shapes of fences around a region, by type, with their places."""
+) -> tuple[tuple[np.ndarray, Borders], ...]:
+    """The borders of fences around a region, by kind, with their places."""
     alone = [n for n, plan in enumerate(plans) if plan.join is None]
-    circles = [n for n in alone if isinstance(plans[n].inside, Circle)]
-    areas = [n for n in alone if isinstance(plans[n].inside, Box | Area)]
-    found: list[tuple[np.ndarray, Border]] = []
-    if circles:
-        x, y, radius_m = (
-            np.array([getattr(plans[n].inside, name) for n in circles], float)
-            for name in ("x", "y", "radius_m")
+    regions = [plans[n].inside for n in alone]
+    return tuple(
+        (
+            np.array(alone)[places],
+            borders_of([regions[at] for at in places], space=space),
         )
-        borders = Circles(x, y, radius_m, space=space)
-        found.append((np.array(circles), borders))
-    if areas:
-        shapes = np.array([_shape(plans[n].inside) for n in areas], object)
-        found.append((np.array(areas), Areas(shapes, space=space)))
-    return tuple(found)
-
-
-def _shape(region: object) -> shapely.Geometry:
-    if isinstance(region, Box):
-        return shapely.box(region.minx, region.miny, region.maxx, region.maxy)
-    if isinstance(region, Area):
-        (area,) = prepared([region.wkt])
-        return cast("shapely.Geometry", area)
-    raise TypeError(f"a fence around {region!r} is not known")
+        for places in by_kind(regions).values()
+    )

@@ -4,7 +4,7 @@ import numpy as np
 
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique, without
 from st_common.operators.expressions import readings
-from st_common.operators.fence.judging import areas_near
+from st_common.operators.fence.judging import regions_near
 from st_common.operators.fence.specs import FenceSet
 from st_common.operators.fence.telling import Told, rows_of
 from st_common.operators.fence.visits import Visits
@@ -77,11 +77,11 @@ def _still_near(
     """Those of the keys (sorted) of objects that are in a region, or so near to it that they have not left it."""
     grown = _inside(state, turn, alive, turn.known.of(FenceSet).wider)
     objects = keys >> SHIFT
-    areas = areas_near(
+    regions = regions_near(
         turn, keys & MASK, state.fixes.x[objects], state.fixes.y[objects]
     )
     # Regions of their own do not change with a layer: whoever is near to one stays near to it.
-    return np.asarray(keys[is_in(keys, inside) | is_in(keys, grown) | areas])
+    return np.asarray(keys[is_in(keys, inside) | is_in(keys, grown) | regions])
 
 
 def _begun(keys: np.ndarray, now_us: int) -> Visits:

@@ -12,11 +12,11 @@ import numpy as np
 from st_common.geometry.space import Space
 from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.expressions import readings
-from st_common.operators.matching.region_index import index_of
 from st_common.operators.state.fixes import ALIVE, LastFixes
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.registered import Queries
 from st_common.query.order import choose
+from st_common.regions.registry import index_of
 
 _SAMPLE = 2_000
 _MOST_PREDICATES = 256  # to estimate more costs longer than it can save

@@ -20,9 +20,10 @@ from st_common.operators.expressions.comparing import Steps, looked_at, steps_of
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
 from st_common.operators.expressions.index import ConditionIndex, index_conditions
 from st_common.operators.expressions.screens import Screens, compile_screens
-from st_common.operators.matching.region_index import Index, has_index, index_of
 from st_common.operators.state.registered import Registered
 from st_common.query.plan import LayerJoin, Region
+from st_common.regions.region import Index
+from st_common.regions.registry import has_index, index_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

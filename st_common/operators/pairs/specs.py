@@ -10,7 +10,7 @@ from st_common.operators.matching.query_set import QuerySet, compile_queries
 from st_common.operators.skeleton.kind_queries import KindQueries, kind_queries
 from st_common.operators.state.registered import Registered
 from st_common.query.plan import Plan
-from st_common.query.region import MovingBox, MovingCircle
+from st_common.regions.region import MovingRegion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class PairSpecs:
 
 def moves(plan: Plan) -> bool:
     """Whether the region of a plan goes with an object."""
-    return isinstance(plan.inside, MovingBox | MovingCircle)
+    return isinstance(plan.inside, MovingRegion)
 
 
 def compile_pairs(
@@ -107,9 +107,8 @@ def compile_moving(
     bare, still = list(queries), list(queries)
     for number in numbers:
         plan = queries[number].plan
-        kinds.setdefault(
-            "moving_box" if isinstance(plan.inside, MovingBox) else "moving_circle", []
-        ).append(number)
+        if isinstance(plan.inside, MovingRegion):
+            kinds.setdefault(plan.inside.kind, []).append(number)
         bare[number] = replace(
             queries[number], plan=Plan(stream=plan.stream, inside=plan.inside)
         )

@@ -31,7 +31,7 @@ from st_common.operators.turn.compiled import Compiled
 from st_common.operators.turn.flags import Flags, flags_of
 from st_common.query.neighbours import GroupNearest, Nearest
 from st_common.query.plan import Plan
-from st_common.query.region import MovingBox, MovingCircle
+from st_common.regions.region import MovingRegion
 
 _PAIRS = "pairs"
 _STILL = "still"
@@ -45,16 +45,14 @@ _KEPT = 8
 def kind_of(plan: Plan) -> str | None:
     """The kind of the skeleton that judges a plan, or `pairs`; None where it stands still and has no neighbours."""
     if plan.pairs is not None or (
-        plan.join is not None and isinstance(plan.inside, MovingBox | MovingCircle)
+        plan.join is not None and isinstance(plan.inside, MovingRegion)
     ):
         return _PAIRS
     if plan.neighbours is not None:
         if isinstance(plan.neighbours, Nearest):
             return "nearest"
         return "group" if isinstance(plan.neighbours, GroupNearest) else "reverse"
-    if isinstance(plan.inside, MovingBox):
-        return "moving_box"
-    return "moving_circle" if isinstance(plan.inside, MovingCircle) else None
+    return plan.inside.kind if isinstance(plan.inside, MovingRegion) else None
 
 
 def owners(queries: Queries, shards: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from st_common.operators.state.intern import Interner, Sought
 from st_common.operators.state.registered import Queries
 from st_common.query.neighbours import GroupNearest, Nearest, Place, places_of
 from st_common.query.plan import Plan
-from st_common.query.region import MovingBox, MovingCircle
+from st_common.regions.region import Extents, MovingRegion
 
 _TOTALS = {"sum": 0, "max": 1, "min": 2}
 
@@ -109,11 +109,8 @@ def _moving(
     """The rules whose region goes with an object, by kind of region."""
     kinds: dict[str, list[int]] = {}
     for number, rule in enumerate(rules, 1):
-        if rule.moves:
-            kinds.setdefault(
-                "moving_box" if isinstance(rule.region, MovingBox) else "moving_circle",
-                [],
-            ).append(number)
+        if isinstance(rule.region, MovingRegion):
+            kinds.setdefault(rule.region.kind, []).append(number)
     if not kinds:
         return {}
     bare = [
@@ -129,10 +126,8 @@ def _moving(
 
 
 def _columns(plans: list[Plan], places: list[Place]) -> dict[str, Any]:
-    regions, neighbours = (
-        [plan.inside for plan in plans],
-        [plan.neighbours for plan in plans],
-    )
+    neighbours = [plan.neighbours for plan in plans]
+    sizes = [_extents(plan) for plan in plans]
     single = [_single(plan) for plan in plans]
     counts = [n.k if isinstance(n, Nearest | GroupNearest) else 1 for n in neighbours]
     totals = [
@@ -141,23 +136,20 @@ def _columns(plans: list[Plan], places: list[Place]) -> dict[str, Any]:
     return {
         "x": _standing(single, "x"),
         "y": _standing(single, "y"),
-        "width": np.array(
-            [r.width if isinstance(r, MovingBox) else 0.0 for r in regions]
-        ),
-        "height": np.array(
-            [r.height if isinstance(r, MovingBox) else 0.0 for r in regions]
-        ),
-        "metres": np.array(
-            [isinstance(r, MovingBox) and r.metres for r in regions], bool
-        ),
-        "radius": np.array(
-            [r.radius_m if isinstance(r, MovingCircle) else 0.0 for r in regions]
-        ),
+        "width": np.array([size.width for size in sizes], float),
+        "height": np.array([size.height for size in sizes], float),
+        "metres": np.array([size.metres for size in sizes], bool),
+        "radius": np.array([size.radius_m for size in sizes], float),
         "k": np.array(counts, np.int64),
         "total": np.array(totals, np.int8),
         "place_x": _standing(places, "x"),
         "place_y": _standing(places, "y"),
     }
+
+
+def _extents(plan: Plan) -> Extents:
+    """How large the region around an object is; nothing where a plan has none."""
+    return plan.inside.extents if isinstance(plan.inside, MovingRegion) else Extents()
 
 
 def _standing(places: list[Place], axis: str) -> np.ndarray:

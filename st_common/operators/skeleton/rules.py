@@ -8,8 +8,8 @@ import numpy as np
 from st_common.geometry.space import Space
 from st_common.operators.expressions.comparing import NO_STEPS, Steps
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
-from st_common.operators.matching.region_index import Index, index_of
-from st_common.query.region import MovingBox, MovingCircle, Region
+from st_common.regions.region import Index, MovingRegion, Region
+from st_common.regions.registry import index_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Rule:
     @property
     def moves(self) -> bool:
         """Whether its region goes with an object."""
-        return isinstance(self.region, MovingBox | MovingCircle)
+        return isinstance(self.region, MovingRegion)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

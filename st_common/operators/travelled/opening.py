@@ -9,7 +9,6 @@ from st_common.operators.events.agenda import ticks_of
 from st_common.operators.events.timeline import FIX
 from st_common.operators.expressions.fields import fields_of
 from st_common.operators.expressions.readings import Readings
-from st_common.operators.matching.region_index import region_mask
 from st_common.operators.travelled.bounds import Bounds
 from st_common.operators.travelled.rows import FrameRows, Tracks
 from st_common.operators.travelled.slots import Slots, slots_of_events, slots_of_objects
@@ -18,6 +17,7 @@ from st_common.operators.travelled.ways import Run, Ways, begins
 from st_common.operators.turn.points import look_up
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.turn import Turn
+from st_common.regions.registry import region_mask
 
 
 def run_of(turn: Turn) -> Run:

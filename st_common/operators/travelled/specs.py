@@ -14,7 +14,7 @@ from st_common.operators.state.registered import Registered
 from st_common.query.comparing import Transform
 from st_common.query.frame import Extent, Frame
 from st_common.query.plan import Plan
-from st_common.query.region import Region
+from st_common.regions.registry import Region
 
 SPACE, TIME, ROWS, NONE = 0, 1, 2, -1
 _DOMAIN = {"space": SPACE, "time": TIME, "rows": ROWS}

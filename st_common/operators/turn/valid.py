@@ -1,21 +1,15 @@
 """Until when members stay members, from their velocities (time-parameterised queries, SPEC G8)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import shapely
 
-from st_common.geometry.areas import prepared
+from st_common.geometry.until import Motion
 from st_common.operators.state.fixes import ALIVE, NEVER
 from st_common.operators.turn.turn import Turn
-from st_common.operators.turn.valid_until import (
-    Motion,
-    in_boxes_until,
-    in_circles_until,
-)
-from st_common.query.plan import Region
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle
+from st_common.regions.region import MovingRegion
+from st_common.regions.registry import still
 
 
 class Placed(Protocol):
@@ -49,17 +43,19 @@ def valid_until(turn: Turn, fixes: Placed, asked: Asked) -> np.ndarray:
     NaN where the velocity of the member or of the focal object is not known, infinite where it stays for ever. Both set
     off at `at_us` from where they reported last.
     """
-    out = np.full(len(asked.query), np.nan)
+    out, space = np.full(len(asked.query), np.nan), turn.settings.space
     wanted = np.flatnonzero(turn.known.valid_until[asked.query])
     for number in np.unique(asked.query[wanted]).tolist():
         rows = wanted[asked.query[wanted] == number]
         region = turn.queries[number].plan.inside
         if region is not None:
-            members, focal = (
-                motion_of(fixes, asked.row[rows], turn),
-                _focal(turn, fixes, region, asked.at[rows]),
-            )
-            out[rows] = _until(region, members, focal, asked.at_us[rows] / 1e6, turn)
+            members = motion_of(fixes, asked.row[rows], turn)
+            at_s = asked.at_us[rows] / 1e6
+            if isinstance(region, MovingRegion):
+                focal = _focal(turn, fixes, region, asked.at[rows])
+                out[rows] = region.until(members, focal, at_s, space=space)
+            else:
+                out[rows] = still(region).until(members, at_s, space=space)
     return out
 
 
@@ -87,65 +83,6 @@ def motion_of(fixes: Placed, objects: np.ndarray, turn: Turn) -> Motion:
     )
 
 
-def _focal(turn: Turn, fixes: Placed, region: Region, at: np.ndarray) -> Motion:
-    if isinstance(region, MovingBox | MovingCircle):
-        return motion_of(
-            fixes,
-            fixes.at_ticks(np.full(len(at), turn.objects.number_of(region.focal)), at),
-            turn,
-        )
-    still = np.zeros(len(at))
-    return Motion(x=still, y=still, vx=still, vy=still)
-
-
-def _until(
-    region: Region, members: Motion, focal: Motion, at_s: np.ndarray, turn: Turn
-) -> np.ndarray:
-    space = turn.settings.space
-    if isinstance(region, Area):
-        return _in_area_until(region, members, at_s)
-    if isinstance(region, Circle | MovingCircle):
-        if isinstance(region, Circle):
-            focal = Motion(
-                x=focal.x + region.x, y=focal.y + region.y, vx=focal.vx, vy=focal.vy
-            )
-        radius = np.full(len(at_s), region.radius_m)
-        return in_circles_until(members, focal, radius, at_s, space=space)
-    if isinstance(region, Box):
-        edges = (region.minx, region.miny, region.maxx, region.maxy)
-        boxes = np.stack([np.full(len(at_s), edge) for edge in edges])
-    else:
-        wide, high = (
-            np.full(len(at_s), region.width / 2),
-            np.full(len(at_s), region.height / 2),
-        )
-        if region.metres:
-            across, along = space.scale(focal.y)
-            wide, high = wide / across, high / along
-        boxes = np.stack(
-            [focal.x - wide, focal.y - high, focal.x + wide, focal.y + high]
-        )
-        members = replace(members, x=focal.x + space.shortest(members.x - focal.x))
-    return in_boxes_until(members, boxes, focal.vx, focal.vy, at_s)
-
-
-def _in_area_until(region: Area, members: Motion, at_s: np.ndarray) -> np.ndarray:
-    """Where each member's way out of the polygon first crosses its border."""
-    (area,) = prepared([region.wkt])
-    minx, miny, maxx, maxy = shapely.bounds(area)
-    speed = np.hypot(members.vx, members.vy)
-    far = 2 * np.hypot(maxx - minx, maxy - miny) + 1
-    moving = np.flatnonzero(speed > 0)
-    out = np.where(speed == 0, np.inf, np.nan)
-    x, y = members.x[moving], members.y[moving]
-    ends = (
-        x + members.vx[moving] / speed[moving] * far,
-        y + members.vy[moving] / speed[moving] * far,
-    )
-    ways = shapely.linestrings(np.stack([np.stack([x, y], 1), np.stack(ends, 1)], 1))
-    parts, way = shapely.get_parts(shapely.intersection(ways, area), return_index=True)
-    near = shapely.distance(parts, np.asarray(shapely.points(x, y))[way]) <= far * 1e-12
-    length = np.zeros(len(moving))
-    np.maximum.at(length, way[near], shapely.length(parts[near]))
-    out[moving] = at_s[moving] + length / speed[moving]
-    return out
+def _focal(turn: Turn, fixes: Placed, region: MovingRegion, at: np.ndarray) -> Motion:
+    number = turn.objects.number_of(region.focal)
+    return motion_of(fixes, fixes.at_ticks(np.full(len(at), number), at), turn)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from st_common.errors import ConfigError, QueryError
 from st_common.home import checked_name
 from st_common.query.grammar.nodes import Refused
+from st_common.regions.region import ShapeError
 
 
 @contextmanager
@@ -17,7 +18,7 @@ def told_by(step: str) -> Iterator[None]:
     """
     try:
         yield
-    except Refused as refused:
+    except (Refused, ShapeError) as refused:
         raise QueryError(f"{step}: {refused.message}", hint=refused.hint) from None
 
 

@@ -1,15 +1,20 @@
 """Regions for builders: made by words, and checked whoever made them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
-
-from sqlglot import exp
 
 from st_common.query.builder.amounts import Amount, metres_of, number_of
 from st_common.query.builder.refusing import refuse_unless, text_of_user, told_by
-from st_common.query.crossing import area_across
-from st_common.query.lowering.area import area_of
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.regions.region import MovingRegion, Region
+from st_common.regions.registry import (
+    Area,
+    Box,
+    Circle,
+    MovingBox,
+    MovingCircle,
+    known,
+)
 
 Corners = tuple[float, float, float, float]
 BoxLike = Box | Corners
@@ -47,9 +52,7 @@ def box_around(focal: str, width: Amount, height: Amount) -> MovingBox:
             focal=_focal(focal, step), width=wide, height=high, metres=True
         )
     wide, high = (number_of(float(side), "a side", step) for side in (width, height))
-    return _checked_box_around(
-        MovingBox(focal=_focal(focal, step), width=wide, height=high), step
-    )
+    return MovingBox(focal=focal, width=wide, height=high).checked(Checked(step))
 
 
 def box_across(west: float, south: float, east: float, north: float) -> Area:
@@ -66,7 +69,7 @@ def box_across(west: float, south: float, east: float, north: float) -> Area:
         f"({x1:g}, {y1:g}, {x2:g}, {y2:g}) does not cross 180 degrees",
         hint,
     )
-    return area_across(x1, y1, x2, y2)
+    return Area.across(x1, y1, x2, y2)
 
 
 def box_of(value: BoxLike, step: str) -> Box:
@@ -87,42 +90,47 @@ def box_of(value: BoxLike, step: str) -> Box:
 
 def region_of(value: RegionLike, step: str, *, moving: bool = True) -> Region:
     """A region in its canonical form; with `moving` false one that stands still."""
-    if isinstance(value, str | Area):
-        wkt = value if isinstance(value, str) else value.wkt
-        with told_by(step):
-            return area_of(exp.Literal.string(text_of_user(wkt, "an area", step)))
-    if isinstance(value, Circle):
-        x, y = (number_of(part, "the centre", step) for part in (value.x, value.y))
-        return Circle(x=x, y=y, radius_m=metres_of(value.radius_m, "a radius", step))
-    if isinstance(value, MovingBox | MovingCircle):
-        refuse_unless(
-            moving,
-            step,
-            "a region of a window stands still",
-            "inside(around(..)) goes with an object",
-        )
-        return _moving_of(value, step)
-    return box_of(value, step)
-
-
-def _moving_of(value: MovingBox | MovingCircle, step: str) -> Region:
-    focal = _focal(value.focal, step)
-    if isinstance(value, MovingBox):
-        return _checked_box_around(value, step)
-    return MovingCircle(
-        focal=focal, radius_m=metres_of(value.radius_m, "a radius", step)
+    checks = Checked(step)
+    if isinstance(value, str):
+        return checks.told(Area(wkt=value))
+    if not isinstance(value, Region):
+        return box_of(value, step)
+    refuse_unless(
+        moving or not isinstance(value, MovingRegion),
+        step,
+        "a region of a window stands still",
+        "inside(around(..)) goes with an object",
     )
+    return checks.told(value)
 
 
-def _checked_box_around(box: MovingBox, step: str) -> MovingBox:
-    sides = [number_of(side, "a side", step) for side in (box.width, box.height)]
-    refuse_unless(min(sides) >= 0, step, "a side is 0 or more")
-    return MovingBox(
-        focal=_focal(box.focal, step),
-        width=sides[0],
-        height=sides[1],
-        metres=box.metres,
-    )
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Values of a step of the builder (`Checks`)."""
+
+    step: str
+
+    def told(self, region: Region) -> Region:
+        """A region in its canonical form, its mistakes as those of the step."""
+        known(type(region))
+        with told_by(self.step):
+            return region.checked(self)
+
+    def number(self, value: Any, what: str) -> float:
+        """A finite number."""
+        return number_of(value, what, self.step)
+
+    def metres(self, value: Any, what: str) -> float:
+        """A length of 0 or more, in metres."""
+        return metres_of(value, what, self.step)
+
+    def text(self, value: Any, what: str) -> str:
+        """A text that is not empty."""
+        return text_of_user(value, what, self.step)
+
+    def refuse_unless(self, fits: bool, message: str, hint: str = "") -> None:  # noqa: FBT001 - it reads as `unless x`
+        """Refuses the value unless all is well."""
+        refuse_unless(fits, self.step, message, hint)
 
 
 def _focal(focal: str, step: str) -> str:

@@ -11,6 +11,17 @@ from typing import ClassVar
 from sqlglot import parser, tokens
 from sqlglot.tokenizer_core import TokenType
 
+from st_common.written import number, text_literal
+
+__all__ = [
+    "FairwayTokenizer",
+    "always_quoted",
+    "is_plain",
+    "number",
+    "quoted",
+    "text_literal",
+]
+
 REGISTER, REPLACE, DROP = TokenType.INSTALL, TokenType.REPLACE, TokenType.DROP
 INSIDE, KNN, REVERSE_KNN, GROUP_KNN = (
     TokenType.POLICY,
@@ -115,16 +126,6 @@ def quoted(name: str) -> str:
 def always_quoted(name: str) -> str:
     """The name in double quotes."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def text_literal(value: str) -> str:
-    """The text in single quotes."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def number(value: float) -> str:
-    """A number as short as it can be."""
-    return repr(float(value)).removesuffix(".0")
 
 
 @cache

@@ -12,7 +12,7 @@ from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.options import Chosen
 from st_common.query.lowering.quantity import extent_of
 from st_common.query.lowering.space import region_of
-from st_common.query.region import MovingBox, MovingCircle, Region
+from st_common.regions.region import MovingRegion, Region
 
 
 def frame_of(
@@ -74,7 +74,7 @@ def _region(reach: Reach, slide: exp.Expr | None, areas: Areas) -> Region:
         hint = "a window of space or time may stand beside it: [RANGE BY region RATTR SPACE] [RANGE '1 hour']"
         raise Refused("a region stands still: it has no SLIDE", span_of(slide), hint)
     region = region_of(reach.this, areas)
-    if isinstance(region, MovingBox | MovingCircle):
+    if isinstance(region, MovingRegion):
         hint = "INSIDE takes a region that goes with an object"
         raise Refused("the region of a window stands still", span_of(reach), hint)
     return region

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from st_common.query.areas import Areas
-from st_common.query.region import Box, Region
+from st_common.regions.registry import Box, Region
 
 _UNKNOWN = Box(minx=0.0, miny=0.0, maxx=0.0, maxy=0.0)
 

@@ -6,9 +6,7 @@ from typing import Literal, get_args
 from sqlglot import exp
 
 from st_common.query.areas import Areas
-from st_common.query.crossing import area_across
 from st_common.query.grammar.nodes import Inside, Knn, Refused, span_of
-from st_common.query.lowering.area import area_of
 from st_common.query.lowering.quantity import (
     expect,
     is_moving,
@@ -26,7 +24,8 @@ from st_common.query.neighbours import (
     ReverseNearest,
 )
 from st_common.query.problem import did_you_mean
-from st_common.query.region import Area, Box, Circle, MovingBox, MovingCircle, Region
+from st_common.regions.region import Region, ShapeError
+from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
 
 MOST_NEIGHBOURS = 10_000
 _MOVING_BOX = 4
@@ -44,7 +43,7 @@ def region_of(inside: Inside, areas: Areas) -> Region:
     if form == "across":
         return _across(parts)
     if form == "wkt":
-        return area_of(parts[0])
+        return _area(parts[0])
     if form == "name":
         return _named(parts[0], areas)
     if form == "feature":
@@ -52,13 +51,20 @@ def region_of(inside: Inside, areas: Areas) -> Region:
     if is_moving(parts):
         return _moving(parts)
     if len(parts) == 1 and isinstance(parts[0], exp.Literal):
-        return area_of(parts[0])
+        return _area(parts[0])
     hint = (
         "INSIDE CIRCLE (x, y, radius), or two corners"
         if len(parts) == len("xyr")
         else ""
     )
     return box_of(parts, hint or "INSIDE (x1, y1, x2, y2): two corners")
+
+
+def _area(literal: exp.Expr) -> Area:
+    try:
+        return Area.of_wkt(literal.this)
+    except ShapeError as error:
+        raise Refused(error.message, span_of(literal), error.hint) from None
 
 
 def box_of(
@@ -92,7 +98,7 @@ def _across(parts: Sequence[exp.Expr]) -> Area:
         raise Refused(
             "what crosses 180 degrees has two latitudes", span_of(parts[3]), like
         )
-    return area_across(west, min(y1, y2), east, max(y1, y2))
+    return Area.across(west, min(y1, y2), east, max(y1, y2))
 
 
 def _named(name: exp.Expr, areas: Areas) -> Region:

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import shapely
 
+from st_common.geometry.areas import prepared
 from st_common.geometry.space import Space
 
 Floats = npt.NDArray[np.float64]
@@ -77,3 +79,34 @@ def in_circles_until(
     np.divide(root - turned, square, out=after, where=(square != 0) & ~(turned > 0))
     np.divide(-over, root + turned, out=after, where=(square != 0) & (turned > 0))
     return np.asarray(at_s + np.maximum(after, 0.0))
+
+
+def in_area_until(wkt: str, members: Motion, at_s: Floats) -> Floats:
+    """The last moment before each point's way out of a polygon first crosses its border.
+
+    Args:
+        wkt: the polygon or multipolygon, in the points' coordinates.
+        members: n points, as they are at `at_s`, in the polygon.
+        at_s: float64[n], seconds.
+
+    Returns:
+        As `in_boxes_until`.
+    """
+    (area,) = prepared([wkt])
+    minx, miny, maxx, maxy = shapely.bounds(area)
+    speed = np.hypot(members.vx, members.vy)
+    far = 2 * np.hypot(maxx - minx, maxy - miny) + 1
+    moving = np.flatnonzero(speed > 0)
+    out = np.where(speed == 0, np.inf, np.nan)
+    x, y = members.x[moving], members.y[moving]
+    ends = (
+        x + members.vx[moving] / speed[moving] * far,
+        y + members.vy[moving] / speed[moving] * far,
+    )
+    ways = shapely.linestrings(np.stack([np.stack([x, y], 1), np.stack(ends, 1)], 1))
+    parts, way = shapely.get_parts(shapely.intersection(ways, area), return_index=True)
+    near = shapely.distance(parts, np.asarray(shapely.points(x, y))[way]) <= far * 1e-12
+    length = np.zeros(len(moving))
+    np.maximum.at(length, way[near], shapely.length(parts[near]))
+    out[moving] = at_s[moving] + length / speed[moving]
+    return out

@@ -1,0 +1,195 @@
+"""Polygons that stand still, as canonical text: one area has one plan (SPEC G4, P4)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from st_common.regions.box import Corners, corners_text
+from st_common.regions.earth import HALF_TURN, off_earth
+from st_common.regions.region import (
+    Borders,
+    Checks,
+    Index,
+    ShapeError,
+    StillRegion,
+    Wrong,
+)
+from st_common.regions.shapes import shape_of, short, text_of
+from st_common.written import number, text_literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    import shapely
+
+    from st_common.geometry.space import Space
+    from st_common.geometry.until import Motion
+
+_LIKE = "'POLYGON ((x y, x y, x y, x y))'"
+_NUMBER = r"(-?\d+\.?\d*(?:e[+-]?\d+)?)"
+_PLACE = rf"{_NUMBER} {_NUMBER}"
+_RING = rf"\(\({_PLACE}, {_PLACE}, {_PLACE}, {_PLACE}, {_PLACE}\)\)"
+_TWO_RINGS = re.compile(rf"MULTIPOLYGON \({_RING}, {_RING}\)")
+_CORNERS = 4  # two numbers each, then the first one again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Area(StillRegion):
+    """A polygon or multipolygon as canonical WKT in the stream's CRS; its border belongs to it."""
+
+    kind = "area"
+    noun = "area"
+    drawn = "outline"
+
+    wkt: str
+
+    @staticmethod
+    def of_wkt(wkt: str) -> "Area":
+        """The area of a text: its rings in one order, numbers as short as they are.
+
+        Raises:
+            ShapeError: it is no WKT, or no valid polygon or multipolygon.
+        """
+        import shapely  # slow to import, and seldom needed
+
+        shape = shape_of(
+            wkt, ("Polygon", "MultiPolygon"), "a polygon or multipolygon", _LIKE
+        )
+        if not shapely.is_valid(shape):
+            raise ShapeError(f"the area is not valid: {shapely.is_valid_reason(shape)}")
+        return Area(wkt=text_of(shape))
+
+    @staticmethod
+    def across(west: float, south: float, east: float, north: float) -> "Area":
+        """The closed rectangle from `west` eastwards over 180 degrees to `east`, as an area of two parts.
+
+        Raises:
+            ValueError: it does not cross 180 degrees, or has no extent on one side of it.
+        """
+        import shapely
+
+        if not (-HALF_TURN < east < west < HALF_TURN and south < north):
+            raise ValueError(
+                f"({west}, {south}, {east}, {north}) has no extent on both sides of 180 degrees"
+            )
+        parts = (west, south, HALF_TURN, north), (-HALF_TURN, south, east, north)
+        both = shapely.MultiPolygon([shapely.box(*part) for part in parts])
+        return Area(wkt=text_of(both))
+
+    @property
+    def corners_across(self) -> Corners | None:
+        """West, south, east and north of the rectangle across 180 degrees that it is; None for any other area."""
+        parts = _TWO_RINGS.fullmatch(self.wkt)
+        if parts is None:
+            return None
+        numbers = [float(number) for number in parts.groups()]
+        half = 2 * (_CORNERS + 1)
+        xs, ys = sorted(set(numbers[0::2])), sorted(set(numbers[1::2]))
+        if len(xs) != _CORNERS or len(ys) != 2 or len(set(numbers[:half:2])) != 2:
+            return None
+        corners = xs[2], ys[0], xs[1], ys[1]
+        whole = xs[0] == -HALF_TURN and xs[3] == HALF_TURN
+        return corners if whole and Area.across(*corners) == self else None
+
+    def text(self) -> str:
+        """Its WKT in quotes, or its corners where it is a rectangle across 180 degrees."""
+        corners = self.corners_across
+        if corners is None:
+            return text_literal(self.wkt)
+        return f"{corners_text(corners)} CROSSING 180"
+
+    def words(self) -> str:
+        """Its WKT, shortened, or its corners where it is a rectangle across 180 degrees."""
+        if self.corners_across is None:
+            return short(self.wkt)
+        west, south, east, north = map(number, self.corners_across)
+        return f"box {west} {south}, {east} {north} across 180 degrees"
+
+    def holds(self) -> str:
+        """`inside the polygon of the query`."""
+        return f"inside the {self.wkt.split('(')[0].strip().lower()} of the query"
+
+    def checked(self, checks: Checks) -> "Area":
+        """The area of its text in canonical form."""
+        return Area.of_wkt(checks.text(self.wkt, "an area"))
+
+    def wrong_in(self, space: "Space") -> Iterator[Wrong]:
+        """Corners off the Earth and sides with two readings; on a plane a rectangle across 180 degrees."""
+        across = self.corners_across is not None
+        if space.is_flat and across:
+            hint = "it is for streams in degrees; give the plane's own coordinates"
+            yield Wrong("CROSSING 180 has no meaning on a plane", hint)
+        if space.is_flat:
+            return
+        import shapely
+
+        places = shapely.get_coordinates(shapely.from_wkt(self.wkt)).tolist()
+        yield from off_earth("area", places)
+        if not across and self._leaps():
+            hint = "split it at 180 degrees into a MULTIPOLYGON, or give long sides more corners"
+            yield Wrong(
+                "a side of the area is longer than 180 degrees: which way around?", hint
+            )
+
+    def _leaps(self) -> bool:
+        """Whether a side spans more than half a turn and less than a whole one, so that it has two readings.
+
+        A side from -180 to 180 goes along the border of the map, as at the poles.
+        """
+        import numpy as np
+        import shapely
+
+        from st_common.geometry.longitudes import has_two_readings
+
+        rings = shapely.get_rings(shapely.get_parts(shapely.from_wkt(self.wkt)))
+        places, ring = shapely.get_coordinates(rings, return_index=True)
+        sides = np.diff(places[:, 0])[np.diff(ring) == 0]
+        return bool(has_two_readings(sides).any())
+
+    @property
+    def no_until(self) -> str:
+        """A way over 180 degrees ends at the border of its part."""
+        return "" if self.corners_across is None else "CROSSING 180"
+
+    @classmethod
+    def index(cls, regions: Sequence[Self], *, space: "Space") -> Index:  # noqa: ARG003 - it has the corners that it has
+        """Boxes around areas, then prepared shapes."""
+        from st_common.geometry.areas import AreaIndex  # with shapely: slow to import
+
+        return AreaIndex([area.wkt for area in regions])
+
+    @classmethod
+    def borders(cls, regions: Sequence[Self], *, space: "Space") -> Borders:
+        """The polygons."""
+        from st_common.geometry.areas import prepared
+        from st_common.geometry.borders import Areas
+
+        return Areas(prepared([area.wkt for area in regions]), space=space)
+
+    @classmethod
+    def bounds(cls, regions: Sequence[Self], *, space: "Space") -> "np.ndarray":  # noqa: ARG003
+        """The box around all parts of each."""
+        import numpy as np
+        import shapely
+
+        from st_common.geometry.areas import prepared
+
+        return np.asarray(shapely.bounds(prepared([area.wkt for area in regions])))
+
+    def outline(self, *, space: "Space") -> "shapely.Geometry":  # noqa: ARG002
+        """The polygon."""
+        import shapely
+
+        return shapely.from_wkt(self.wkt)
+
+    def until(
+        self,
+        members: "Motion",
+        at_s: "np.ndarray",
+        *,
+        space: "Space",  # noqa: ARG002 - ways are straight in coordinates
+    ) -> "np.ndarray":
+        """Until the way of each member first crosses the border."""
+        from st_common.geometry.until import in_area_until
+
+        return in_area_until(self.wkt, members, at_s)

@@ -1,0 +1,70 @@
+"""Circles that go with an object (GPAC section 5: `('M', id, radius)`)."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from st_common.regions.circle import Circle
+from st_common.regions.region import Checks, Extents, Limits, MovingRegion
+from st_common.written import number, text_literal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from st_common.geometry.space import Space
+    from st_common.geometry.until import Motion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingCircle(MovingRegion):
+    """All points within `radius_m` of an object, closed (`('M', id, radius)`)."""
+
+    kind = "moving_circle"
+    noun = "moving circle"
+    limits: ClassVar[Limits] = {"radius_m": {"minimum": 0}, "focal": {"minLength": 1}}
+    drawn = "ellipse"
+
+    focal: str
+    radius_m: float
+
+    def text(self) -> str:
+        """`('M', 'a', 500 m)`."""
+        return f"('M', {text_literal(self.focal)}, {number(self.radius_m)} m)"
+
+    def words(self) -> str:
+        """`circle of 500 m around a`."""
+        return f"circle of {number(self.radius_m)} m around {self.focal}"
+
+    def holds(self) -> str:
+        """`within 500 m of a`."""
+        return f"within {self.radius_m:g} m of {self.focal}"
+
+    def checked(self, checks: Checks) -> "MovingCircle":
+        """The circle with its radius in metres."""
+        return MovingCircle(
+            focal=checks.text(self.focal, "the id of an object"),
+            radius_m=checks.metres(self.radius_m, "a radius"),
+        )
+
+    def in_units(self, unit_m: float) -> "MovingCircle":
+        """The circle with its radius in a unit of so many metres."""
+        return replace(self, radius_m=self.radius_m / unit_m)
+
+    @property
+    def extents(self) -> Extents:
+        """Its radius."""
+        return Extents(radius_m=self.radius_m)
+
+    def standing(self, x: float, y: float, *, space: "Space") -> Circle:  # noqa: ARG002 - the same in every space
+        """The circle around a place."""
+        return Circle(x=x, y=y, radius_m=self.radius_m)
+
+    def until(
+        self, members: "Motion", focal: "Motion", at_s: "np.ndarray", *, space: "Space"
+    ) -> "np.ndarray":
+        """Until the two are so far from each other, in the plane that touches the globe at the focal object."""
+        import numpy as np
+
+        from st_common.geometry.until import in_circles_until
+
+        radius_m = np.full(len(at_s), self.radius_m)
+        return in_circles_until(members, focal, radius_m, at_s, space=space)

@@ -1,0 +1,140 @@
+"""The regions that there are, and what is asked of a region whose kind is not known yet (docs/adr/0033)."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from st_common.errors import StateError
+from st_common.record import values_of
+from st_common.regions.area import Area
+from st_common.regions.box import Box
+from st_common.regions.circle import Circle
+from st_common.regions.moving_box import MovingBox
+from st_common.regions.moving_circle import MovingCircle
+from st_common.regions.region import Borders, Index, MovingRegion, Region, StillRegion
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from st_common.geometry.space import Space
+
+REGIONS: tuple[type[Region], ...] = (Box, Circle, Area, MovingBox, MovingCircle)
+"""All kinds of regions; who asks for one that is not among them gets an error that names it."""
+
+_BY_NAME = {kind.kind: kind for kind in REGIONS}
+
+
+def known(kind: type[Any]) -> type[Region]:
+    """The kind of a region, if it is one.
+
+    Raises:
+        StateError: there is no such region in this version.
+    """
+    if kind in REGIONS:
+        return kind
+    raise StateError(
+        f"no region of the type {kind.__name__} is known",
+        hint="a newer version of Fairway registered the query: go on with that version",
+    )
+
+
+def region_to_json(region: Region) -> dict[str, Any]:
+    """The region as JSON values with its `kind`."""
+    return {"kind": known(type(region)).kind, **values_of(region)}
+
+
+def region_from_json(value: dict[str, Any]) -> Region:
+    """The region that `region_to_json` gave; without a `kind` it is a box, as the first version of plans wrote it.
+
+    Raises:
+        KeyError: there is no region of that kind.
+        TypeError: it has other parts.
+    """
+    fields = dict(value)
+    return _BY_NAME[fields.pop("kind", "box")](**fields)
+
+
+def has_index(kind: type[Any]) -> bool:
+    """Whether regions of a type have an index.
+
+    Those that go with an object have none, for their kind finds what lies in them, nor has no region at all (the type
+    of None): whoever matches by an index looks everywhere for these.
+
+    Raises:
+        StateError: regions of this type are not known here.
+    """
+    return kind is not type(None) and issubclass(known(kind), StillRegion)
+
+
+def still(region: object) -> StillRegion:
+    """The region, which stands still.
+
+    Raises:
+        StateError: it is no region, or goes with an object.
+    """
+    kind = known(type(region))
+    if isinstance(region, StillRegion):
+        return region
+    raise StateError(f"a {kind.noun} goes with an object: it has no index nor border")
+
+
+def index_of(regions: Sequence[Any], *, space: "Space") -> Index:
+    """An index of regions of one kind that stand still."""
+    return type(still(regions[0])).index(regions, space=space)
+
+
+def borders_of(regions: Sequence[Any], *, space: "Space") -> Borders:
+    """The borders of regions of one kind that stand still."""
+    return type(still(regions[0])).borders(regions, space=space)
+
+
+def by_kind(regions: Sequence[Any]) -> dict[type[Region], list[int]]:
+    """The places of regions, by kind.
+
+    Raises:
+        StateError: one of them is no region.
+    """
+    kinds: dict[type[Region], list[int]] = {}
+    for number, region in enumerate(regions):
+        kinds.setdefault(known(type(region)), []).append(number)
+    return kinds
+
+
+def region_mask(
+    region: Region, x: "np.ndarray", y: "np.ndarray", *, space: "Space"
+) -> "np.ndarray":
+    """Which points lie in one region that stands still; bool[n]."""
+    import numpy as np  # values are also read where no kernel runs
+
+    mask = np.zeros(len(x), bool)
+    point, _ = _index_of_one(region, space=space).probe(x, y)
+    mask[point] = True
+    return mask
+
+
+@lru_cache(maxsize=256)
+def _index_of_one(region: Region, *, space: "Space") -> Index:
+    """The index of a single region: ticks ask for the same ones again and again."""
+    return index_of([region], space=space)
+
+
+__all__ = [
+    "REGIONS",
+    "Area",
+    "Box",
+    "Circle",
+    "MovingBox",
+    "MovingCircle",
+    "MovingRegion",
+    "Region",
+    "StillRegion",
+    "borders_of",
+    "by_kind",
+    "has_index",
+    "index_of",
+    "known",
+    "region_from_json",
+    "region_mask",
+    "region_to_json",
+    "still",
+]
