@@ -15,21 +15,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.operators.state.state import OBJECT_SHIFT, TARGET_MASK
-from st_common.runs import firsts
+from st_common.runs import is_first, is_last, ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cases:
     """Pairs of an event (its place among the events) and a target, per case; and the answer after the events.
 
-    `answer` holds the sorted keys of exactly the `touched` objects.
+    `answer` holds the sorted keys of exactly the objects with events.
     """
 
     stays: tuple[np.ndarray, np.ndarray]
     leaves: tuple[np.ndarray, np.ndarray]
     enters: tuple[np.ndarray, np.ndarray]
-    touched: np.ndarray
-    last_event: np.ndarray
     answer: np.ndarray
 
 
@@ -41,92 +39,92 @@ def judge(
 ) -> Cases:
     """The four cases for events sorted by object and order of effect.
 
+    Each object has a slot for what it satisfied before, then one for each of its events. What is in a slot and not in
+    the one before it comes there; what is not in the slot after it goes there:
+
+        object           7                    9
+        slot             0      1      2      3      4
+        event            .      0      1      .      2
+        satisfied       A      A B     B     C      C D
+        comes                   B                     D       enters
+        goes                    A                             leaves, at the event of the next slot
+
     Args:
         objects: the object of each event, int64, sorted.
         hit_event: with `hit_target`, the pairs that are satisfied; int64, in any order, each once.
         hit_target: see `hit_event`.
         answer: the sorted keys `object << 32 | target` of all answers before the events.
     """
-    first = firsts(objects)
-    touched = objects[first]
-    group = np.zeros(len(objects), np.int64)
-    group[first[1:]] = 1
-    group = np.cumsum(group)
-    slot_of_event = np.arange(len(objects)) + group + 1
-    before_slot, before_target = _answers_of(
-        touched, first + np.arange(len(first)), answer
-    )
-    slots = len(objects) + len(touched)
-    event_of_slot = np.full(slots + 1, -1, np.int64)
-    event_of_slot[slot_of_event] = np.arange(len(objects))
+    slots = _slots_of(objects)
+    before_slot, before_target = _answers_of(slots, answer)
     width = 1 + int(max(hit_target.max(initial=0), before_target.max(initial=0)))
-    key = np.concatenate(
-        [
-            before_slot * width + before_target,
-            slot_of_event[hit_event] * width + hit_target,
-        ]
+    before = before_slot * width + before_target
+    after = slots.of_event[hit_event] * width + hit_target
+    return _cases(slots, np.sort(np.concatenate([before, after])), width)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Slots:
+    """The slots of events: `of_event` int64[events]; the `event` of each slot, -1 before an object's first one.
+
+    `before` is the first slot of each of the `touched` objects, `last` its last event. One slot follows all others.
+    """
+
+    touched: np.ndarray
+    before: np.ndarray
+    last: np.ndarray
+    of_event: np.ndarray
+    event: np.ndarray
+
+
+def _slots_of(objects: np.ndarray) -> _Slots:
+    begins = is_first(objects)
+    first = np.flatnonzero(begins)
+    places = np.arange(len(objects))
+    of_event = places + np.cumsum(begins)
+    event = np.full(len(objects) + len(first) + 1, -1, np.int64)
+    event[of_event] = places
+    return _Slots(
+        touched=objects[first],
+        before=first + np.arange(len(first)),
+        last=np.flatnonzero(is_last(objects)),
+        of_event=of_event,
+        event=event,
     )
-    key.sort()
+
+
+def _answers_of(slots: _Slots, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The targets of the touched objects' answers, each with the slot before its object's first event."""
+    start = np.searchsorted(answer, slots.touched << OBJECT_SHIFT)
+    end = np.searchsorted(answer, (slots.touched + 1) << OBJECT_SHIFT)
+    count = end - start
+    return np.repeat(slots.before, count), answer[ranges(start, count)] & TARGET_MASK
+
+
+def _cases(slots: _Slots, key: np.ndarray, width: int) -> Cases:
+    """The cases of sorted keys `slot * width + target`."""
     slot, target = np.divmod(key, width)
     comes, goes = _alone(key, width)
-    return _cases(
-        slot,
-        target,
-        comes,
-        goes,
-        event_of_slot,
-        touched,
-        np.r_[first, len(objects)][1:] - 1,
+    event, next_event = slots.event[slot], slots.event[slot + 1]
+    is_event = event >= 0
+    is_after_all = next_event < 0  # the next slot is another object's, or there is none
+    leaves = goes & ~is_after_all
+    enters, stays = is_event & comes, is_event & ~comes
+    group = np.searchsorted(slots.last, event[is_after_all])
+    return Cases(
+        stays=(event[stays], target[stays]),
+        leaves=(next_event[leaves], target[leaves]),
+        enters=(event[enters], target[enters]),
+        answer=(slots.touched[group] << OBJECT_SHIFT) | target[is_after_all],
     )
-
-
-def _answers_of(
-    touched: np.ndarray, slot: np.ndarray, answer: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The targets of the touched objects' answers, each with the slot before its object's first event."""
-    start = np.searchsorted(answer, touched << OBJECT_SHIFT)
-    count = np.searchsorted(answer, (touched + 1) << OBJECT_SHIFT) - start
-    if not count.any():
-        return slot[:0], slot[:0]
-    offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    return np.repeat(slot, count), answer[
-        np.repeat(start, count) + offset
-    ] & TARGET_MASK
 
 
 def _alone(key: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     """For sorted keys: whether the same target is absent one slot before, and one slot after."""
     if not len(key):
         return np.empty(0, bool), np.empty(0, bool)
-    at = np.minimum(np.searchsorted(key, key + width), len(key) - 1)
-    found = key[at] == key + width
+    after = np.minimum(np.searchsorted(key, key + width), len(key) - 1)
+    goes_on = key[after] == key + width
     comes = np.ones(len(key), bool)
-    comes[at[found]] = False
-    return comes, ~found
-
-
-def _cases(  # noqa: PLR0917 - arrays of one table, used here alone
-    slot: np.ndarray,
-    target: np.ndarray,
-    comes: np.ndarray,
-    goes: np.ndarray,
-    event_of_slot: np.ndarray,
-    touched: np.ndarray,
-    last_event: np.ndarray,
-) -> Cases:
-    event = event_of_slot[slot]
-    is_event = event >= 0
-    is_last = (
-        event_of_slot[slot + 1] < 0
-    )  # the next slot is another object's, or there is none
-    leaves = goes & ~is_last
-    enters, stays = is_event & comes, is_event & ~comes
-    group = np.searchsorted(last_event, event[is_last])
-    return Cases(
-        stays=(event[stays], target[stays]),
-        leaves=(event_of_slot[slot[leaves] + 1], target[leaves]),
-        enters=(event[enters], target[enters]),
-        touched=touched,
-        last_event=last_event,
-        answer=(touched[group] << OBJECT_SHIFT) | target[is_last],
-    )
+    comes[after[goes_on]] = False
+    return comes, ~goes_on
