@@ -161,6 +161,7 @@ def write_explained(ctx: typer.Context, name: str, plan: "Plan") -> None:
         estimates=known,
         running=running,
         caches=caches,
+        stream=stream,
     )
     for line in lines(explained):
         typer.echo(line)

@@ -21,7 +21,10 @@ from st_common.query.neighbours import (
 from st_common.query.order import Chosen, choose
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.printed import number, to_text
+from st_common.query.tree.growing import tree_of
+from st_common.query.tree.words import columns_in_words, rows_in_words
 from st_common.regions.region import MovingRegion
+from st_common.settings import StreamSettings
 
 __all__ = [
     "Estimates",
@@ -50,11 +53,16 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """How a plan is carried out; `steps` from the bottom to the top, `caches` what those of its kind cost so far."""
+    """How a plan is carried out; `steps` from the bottom to the top, `caches` what those of its kind cost so far.
+
+    `rows` says what a row of the answer is, `columns` what of it is selected or counted, with types and units.
+    """
 
     text: str
     judged: str
     kind: str
+    rows: str
+    columns: str
     focals: tuple[str, ...]
     order: Chosen | None
     why: str
@@ -80,6 +88,7 @@ def explain(
     estimates: Estimates | None = None,
     running: Running | None = None,
     caches: str | None = None,
+    stream: StreamSettings | None = None,
 ) -> Explanation:
     """How `plan` is carried out on a stream with this `tick_s`; `order` is None where there is nothing to choose.
 
@@ -88,12 +97,15 @@ def explain(
     """
     known = estimates or Estimates()
     order, why = _order(plan, known, running)
+    tree = tree_of(plan, stream)
     return Explanation(
         text=to_text(plan, name)
         if name
         else to_text(plan, _NO_NAME).removeprefix(f"REGISTER QUERY {_NO_NAME} AS "),
         judged=_judged(plan, tick_s),
         kind=kind_in_words(plan),
+        rows=rows_in_words(tree),
+        columns=columns_in_words(tree) if plan.columns or plan.aggregate else "",
         focals=plan.focals,
         order=order,
         why=why,
@@ -116,7 +128,10 @@ def lines(explanation: Explanation) -> list[str]:
         f"query     {explanation.text}",
         f"judged    {explanation.judged}",
         f"kind      {explanation.kind}",
+        f"rows      {explanation.rows}",
     ]
+    if explanation.columns:
+        shown.append(f"columns   {explanation.columns}")
     if explanation.focals:
         shown.append(f"goes with {', '.join(explanation.focals)}")
     if explanation.order is not None:

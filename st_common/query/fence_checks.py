@@ -69,7 +69,6 @@ def _together(plan: Plan) -> Iterator[Complaint]:
         "an aggregate": ("select", plan.aggregate is not None),
         "USING": ("using", bool(plan.transforms)),
         "COMPARE WITH": ("compare", plan.compare is not None),
-        "WITH VALID UNTIL": ("emit", plan.valid_until),
         "EMIT EVERY": ("emit", plan.emit == "every"),
         plan.emit.upper(): ("emit", plan.emit not in ("changes", "every")),
         "the option plan": ("options", plan.order != "auto"),

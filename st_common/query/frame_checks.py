@@ -1,4 +1,4 @@
-"""What a window in brackets cannot be, and what it cannot stand beside (CQL-S)."""
+"""What a window in brackets cannot be (CQL-S); what it cannot stand beside is said by its node."""
 
 import math
 from collections.abc import Iterator
@@ -28,27 +28,6 @@ def complaints_of_frame(plan: Plan) -> Iterator[Complaint]:
         yield from _average_speed(plan)
     if plan.frame is None:
         return
-    excluded = {
-        "WINDOW": ("window", plan.window is not None),
-        "a JOIN of the stream with itself": ("layer", plan.pairs is not None),
-        "WITH VALID UNTIL": ("emit", plan.valid_until),
-        "EMIT EVERY": ("emit", plan.emit == "every"),
-        "GROUP BY a feature": (
-            "group",
-            plan.aggregate is not None and plan.aggregate.group == "partner",
-        ),
-    }
-    for what, at in ((what, at) for what, (at, given) in excluded.items() if given):
-        hint = (
-            "RSTREAM tells what stays"
-            if what == "EMIT EVERY"
-            else "register one query for each"
-        )
-        yield Complaint(
-            at=at,
-            message=f"{what} and a window in brackets exclude each other",
-            hint=hint,
-        )
     yield from _of_itself(plan.frame)
 
 

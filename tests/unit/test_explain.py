@@ -179,14 +179,34 @@ def test_the_tree_has_the_changes_at_the_top():
     text = f"SELECT * FROM taxis WHERE state = 'free' {BOX}"
     shown = lines(explained(text, Estimates(objects=1000, where=0.05, space=0.2)))
     assert (
-        shown[3]
+        shown[4]
         == "order     space_first: cheaper by the estimates (the selection keeps 5.0%, the region 20.0%)"
     )
-    assert shown[5:] == [
+    assert shown[3] == "rows      one for each object"
+    assert shown[6:] == [
         "SETTLE    changes of all shards in one order: + and -",
         "EVALUATE    select state = 'free'                           200 in, 10 out",
         "EVALUATE      inside box 0 0, 10 10                         1,000 in, 200 out",
         "LOCATE          fixes of taxis: every fix that is not late  1,000 objects",
+    ]
+
+
+def test_what_is_selected_is_told_with_types_and_units():
+    (statement,) = parse("REGISTER QUERY q AS SELECT object, speed_mps FROM taxis")
+    assert statement.plan is not None
+    shown = lines(explain(statement.plan, "", stream=STREAM))
+    assert shown[3:5] == [
+        "rows      one for each object",
+        "columns   object (text), speed_mps (number in m/s, or null)",
+    ]
+    (statement,) = parse(
+        "REGISTER QUERY q AS SELECT state, COUNT(*) FROM taxis GROUP BY state"
+    )
+    assert statement.plan is not None
+    shown = lines(explain(statement.plan, "", stream=STREAM))
+    assert shown[3:5] == [
+        "rows      one for each state",
+        "columns   state (text, or null), count (number)",
     ]
 
 

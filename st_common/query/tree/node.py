@@ -1,0 +1,99 @@
+"""What every operator of a query says of itself: its inputs, what its rows are, when they change, what it refuses."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from st_common.query.complaint import Complaint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a node's rows: its type in DuckDB, its unit ("" for none), and whether it may be null."""
+
+    name: str
+    type: str
+    unit: str = ""
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node(ABC):
+    """An operator. `at` is the clause that errors about it point at."""
+
+    at: ClassVar[str]
+    only_selects: ClassVar[bool] = False
+    """Whether its rows are objects by their last fix: those of its input, or some of them."""
+
+    @property
+    @abstractmethod
+    def noun(self) -> str:
+        """What the operator is called in errors, as in `KNN and JOIN exclude each other`."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> "tuple[Node, ...]":
+        """The operators whose rows it takes, two at most; the first is the one that it hands on."""
+
+    @property
+    @abstractmethod
+    def key(self) -> tuple[str, ...]:
+        """What tells a row from all others: columns, or expressions over those of its input; empty for one row."""
+
+    @abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of its rows."""
+
+    @property
+    def ticks_itself(self) -> bool:
+        """Whether its answer changes at ticks though no fix comes, or needs several objects at one time."""
+        return False
+
+    @property
+    def by_ticks(self) -> bool:
+        """Whether its rows change at ticks of event time; else fix by fix."""
+        return self.ticks_itself or any(node.by_ticks for node in self.inputs)
+
+    def fields(self) -> dict[str, Any]:
+        """What of a plan the node says, by the plan's fields."""
+        return {}
+
+    def refused(self) -> Iterator[Complaint]:
+        """Why it cannot stand where it does; nothing where it can."""
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Above(Node):
+    """An operator above one other, whose key and columns it hands on."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """See `Node`."""
+        return (self.input,)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """See `Node`."""
+        return self.input.key
+
+    def columns(self) -> tuple[Column, ...]:
+        """See `Node`."""
+        return self.input.columns()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The nodes of a tree from the bottom up, inputs before what stands above them, the first input first."""
+    for below in node.inputs:
+        yield from walk(below)
+    yield node
+
+
+def excluded(node: Node, others: Iterable[Node], hint: str) -> Iterator[Complaint]:
+    """That a node and each of the others exclude each other."""
+    for other in others:
+        message = f"{node.noun} and {other.noun} exclude each other"
+        yield Complaint(at=node.at, message=message, hint=hint)

@@ -1,0 +1,186 @@
+"""Operators as every database has them: source, selection, groups, columns; and what of the answer is told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from st_common.query.binding import PARTNER, bound
+from st_common.query.complaint import Complaint
+from st_common.query.plan import Aggregate, Emit, Order
+from st_common.query.tree.node import Above, Column, Node, walk
+
+_UNIT = {"avgspd": "m/s"}
+_OF_ARGUMENT = ("sum", "avg", "min", "max")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source(Node):
+    """The last fix of every object of a stream; `fields_of_fixes` are the columns that every fix has."""
+
+    at: ClassVar[str] = "stream"
+    only_selects: ClassVar[bool] = True
+    stream: str
+    fix_columns: tuple[Column, ...] = ()
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "FROM"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """None: the stream's log stands below."""
+        return ()
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """See `Node`."""
+        return ("object",)
+
+    def columns(self) -> tuple[Column, ...]:
+        """See `Node`."""
+        return self.fix_columns
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"stream": self.stream}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select(Above):
+    """The rows that satisfy a condition."""
+
+    at: ClassVar[str] = "where"
+    only_selects: ClassVar[bool] = True
+    where: str
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "WHERE"
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"where": self.where}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group(Above):
+    """One value for each group of rows, found anew when one of its rows changed, came or left."""
+
+    at: ClassVar[str] = "select"
+    aggregate: Aggregate
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "an aggregate"
+
+    @property
+    def ticks_itself(self) -> bool:
+        """A value is of all rows at one time."""
+        return True
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The expression that names the groups; empty where there is one group."""
+        by = self.aggregate.grouped_by
+        return () if by is None else (by,)
+
+    def columns(self) -> tuple[Column, ...]:
+        """The group and its value; distinct values have no other."""
+        group = [Column(name=name, type="VARCHAR") for name in self.key]
+        function = self.aggregate.function
+        if function == "distinct":
+            return tuple(group)
+        counts = function in ("count", "count_distinct")
+        value = Column(
+            name=function, type="DOUBLE", unit=self._unit(), nullable=not counts
+        )
+        return (*group, value)
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"aggregate": self.aggregate}
+
+    def refused(self) -> Iterator[Complaint]:
+        """Features are of rows that are joined with a layer: fixes in windows are not."""
+        is_of_fixes = "fix" in self.input.key
+        if is_of_fixes and self.aggregate.group == PARTNER:
+            message = "GROUP BY a feature and a window in brackets exclude each other"
+            hint = "register one query for each"
+            yield Complaint(at="group", message=message, hint=hint)
+
+    def _unit(self) -> str:
+        """The unit of the value: that of the column that is summed, if it is a column."""
+        if self.aggregate.function in _OF_ARGUMENT:
+            units = {one.name: one.unit for one in self.input.columns()}
+            return units.get(self.aggregate.argument or "", "")
+        return _UNIT.get(self.aggregate.function, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project(Above):
+    """The columns that a query selects: names and expressions, beside the key of its rows."""
+
+    at: ClassVar[str] = "select"
+    only_selects: ClassVar[bool] = True
+    selected: tuple[tuple[str, str], ...]
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "columns"
+
+    def columns(self) -> tuple[Column, ...]:
+        """The selected ones, with the types that DuckDB gives to them."""
+        below = {one.name: one for one in self.input.columns()}
+        types = bound(
+            [text for _, text in self.selected],
+            tuple((one.name, one.type) for one in below.values()),
+        )
+        out = []
+        for (name, text), type_ in zip(self.selected, types, strict=True):
+            same = below.get(text)
+            unit, nullable = (same.unit, same.nullable) if same else ("", True)
+            out.append(Column(name=name, type=type_.type, unit=unit, nullable=nullable))
+        return tuple(out)
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"columns": self.selected}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told(Above):
+    """The answer as it is told: its changes, or one of CQL's streams; `order` is the option `plan` of the query."""
+
+    at: ClassVar[str] = "emit"
+    emit: Emit = "changes"
+    order: Order = "auto"
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return self.emit.upper()
+
+    @property
+    def ticks_itself(self) -> bool:
+        """RSTREAM tells all rows again at one time."""
+        return self.emit == "rstream"
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"emit": self.emit, "order": self.order}
+
+    def refused(self) -> Iterator[Complaint]:
+        """Further fixes of members are told where rows are members, not fixes."""
+        if self.emit == "every" and "fix" in _keys_below(self):
+            message = "EMIT EVERY and a window in brackets exclude each other"
+            hint = "RSTREAM tells what stays"
+            yield Complaint(at=self.at, message=message, hint=hint)
+
+
+def _keys_below(node: Node) -> set[str]:
+    """What tells rows apart anywhere below a node."""
+    return {name for below in walk(node) for name in below.key}

@@ -1,0 +1,215 @@
+"""Operators about where objects are: regions, neighbours, joins, events at borders."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from st_common.query.comparing import Compare, Transform
+from st_common.query.complaint import Complaint
+from st_common.query.fence import Fence
+from st_common.query.neighbours import Neighbours
+from st_common.query.plan import LayerJoin, PairJoin
+from st_common.query.tree.node import Above, Column, Node, excluded, walk
+from st_common.regions.region import MovingRegion, Region
+
+OBJECT = ("object",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inside(Above):
+    """The objects inside a region, which stands still or goes with an object."""
+
+    at: ClassVar[str] = "inside"
+    only_selects: ClassVar[bool] = True
+    region: Region
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "a moving INSIDE" if self.ticks_itself else "INSIDE"
+
+    @property
+    def ticks_itself(self) -> bool:
+        """A region that goes with an object moves when that object reports."""
+        return isinstance(self.region, MovingRegion)
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"inside": self.region}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transformed(Above):
+    """Fixes whose boxes go through BBoxDB's transformations, with the comparison of what is left with a box."""
+
+    at: ClassVar[str] = "using"
+    only_selects: ClassVar[bool] = True
+    transforms: tuple[Transform, ...] = ()
+    compare: Compare | None = None
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "USING" if self.transforms else "COMPARE WITH"
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"transforms": self.transforms, "compare": self.compare}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithLayer(Above):
+    """Pairs of an object and a feature of a layer."""
+
+    at: ClassVar[str] = "layer"
+    join: LayerJoin
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "JOIN"
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """See `Node`."""
+        return (*self.input.key, "feature")
+
+    def columns(self) -> tuple[Column, ...]:
+        """Those of the object, and the feature's name."""
+        feature = Column(name="feature", type="VARCHAR", nullable=False)
+        return (*self.input.columns(), feature)
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"join": self.join}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithObjects(Above):
+    """Pairs of two objects of one stream; the conditions so far are on the first of them."""
+
+    at: ClassVar[str] = "layer"
+    other: Node
+    join: PairJoin
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "a JOIN of the stream with itself"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The first objects, and the others."""
+        return self.input, self.other
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """See `Node`."""
+        return (*self.input.key, "other object")
+
+    @property
+    def ticks_itself(self) -> bool:
+        """Pairs are of last fixes at one time."""
+        return True
+
+    def columns(self) -> tuple[Column, ...]:
+        """Those of the first object, and the other's id."""
+        other = Column(name="other object", type="VARCHAR", nullable=False)
+        return (*self.input.columns(), other)
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"pairs": self.join}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near(Above):
+    """The nearest objects to a place, to an object, or to several of these; or those to which one is the nearest."""
+
+    at: ClassVar[str] = "knn"
+    neighbours: Neighbours
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "KNN"
+
+    @property
+    def ticks_itself(self) -> bool:
+        """Who is nearest depends on all others at that time."""
+        return True
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"neighbours": self.neighbours}
+
+    def refused(self) -> Iterator[Complaint]:
+        """Neighbours are objects: pairs have no place of their own."""
+        if self.input.key != OBJECT:
+            message = "KNN and JOIN exclude each other"
+            hint = "register one query for each"
+            yield Complaint(at=self.at, message=message, hint=hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detected(Above):
+    """Events at the border of a region, or at those of features."""
+
+    at: ClassVar[str] = "detect"
+    fence: Fence
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "DETECT"
+
+    def columns(self) -> tuple[Column, ...]:
+        """Those of the object, what happened, and how long the visit was (with EXIT and DWELL)."""
+        return (
+            *self.input.columns(),
+            Column(name="event", type="VARCHAR", nullable=False),
+            Column(name="inside_s", type="DOUBLE", unit="s"),
+        )
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"fence": self.fence}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Until(Above):
+    """Members, each with the event time until which it stays one if both go on as they do."""
+
+    at: ClassVar[str] = "emit"
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "WITH VALID UNTIL"
+
+    @property
+    def ticks_itself(self) -> bool:
+        """The time is told again when it becomes another one."""
+        return True
+
+    def columns(self) -> tuple[Column, ...]:
+        """Those of the member, and the time."""
+        until = Column(name="valid_until", type="TIMESTAMP")
+        return (*self.input.columns(), until)
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"valid_until": True}
+
+    def refused(self) -> Iterator[Complaint]:
+        """It needs a region whose border can be reached, and members that are objects at their last fix."""
+        hint = "it says until when an object stays in the region of INSIDE"
+        below = list(walk(self.input))
+        regions = [node.region for node in below if isinstance(node, Inside)]
+        if not regions:
+            message = "WITH VALID UNTIL needs INSIDE"
+            yield Complaint(at=self.at, message=message, hint=hint)
+        yield from excluded(self, [one for one in below if not one.only_selects], hint)
+        for why in (region.no_until for region in regions if region.no_until):
+            message = f"WITH VALID UNTIL and {why} exclude each other"
+            yield Complaint(at=self.at, message=message, hint=hint)

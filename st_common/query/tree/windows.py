@@ -1,0 +1,97 @@
+"""Operators about time and ways: windows of time and of count (PLACE), windows along a way (CQL-S)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from st_common.query.complaint import Complaint
+from st_common.query.frame import Frame
+from st_common.query.plan import Window
+from st_common.query.tree.node import Above, Column, Node, excluded, walk
+from st_common.query.tree.spatial import WithObjects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recent(Above):
+    """Objects as long as one of their fixes that qualified is in the window."""
+
+    at: ClassVar[str] = "window"
+    window: Window
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "WINDOW"
+
+    @property
+    def ticks_itself(self) -> bool:
+        """Fixes grow old by the clock."""
+        return True
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"window": self.window}
+
+    def refused(self) -> Iterator[Complaint]:
+        """Its fixes qualified at their own time: what is judged at ticks says nothing of one fix."""
+        hint = "a window counts fixes that qualified at their own time"
+        others = [one for one in walk(self.input) if one.ticks_itself]
+        yield from excluded(self, others, hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Travelled(Above):
+    """The fixes of each object in its windows along its way, by time or by count, and in regions."""
+
+    at: ClassVar[str] = "frame"
+    frame: Frame
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "a window in brackets"
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Its rows are fixes, not objects."""
+        return ("object", "fix")
+
+    @property
+    def ticks_itself(self) -> bool:
+        """Windows move at ticks."""
+        return True
+
+    def columns(self) -> tuple[Column, ...]:
+        """Those of a fix, and its time, which names it."""
+        fix = Column(name="fix", type="TIMESTAMP", nullable=False)
+        return (*self.input.columns(), fix)
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"frame": self.frame}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting(Above):
+    """The rows of those objects that are in an answer now (`who`): fixes in windows of objects that count."""
+
+    at: ClassVar[str] = "inside"
+    only_selects: ClassVar[bool] = True
+    who: Node
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "who counts"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The rows, and who counts."""
+        return self.input, self.who
+
+    def refused(self) -> Iterator[Complaint]:
+        """Whether an object counts is asked of it alone, not of pairs of objects."""
+        for one in (one for one in walk(self.who) if isinstance(one, WithObjects)):
+            message = f"{one.noun} and a window in brackets exclude each other"
+            hint = "register one query for each"
+            yield Complaint(at=one.at, message=message, hint=hint)
