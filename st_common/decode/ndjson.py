@@ -23,6 +23,10 @@ from st_common.settings import StreamSettings
 _HEAD = 1024  # bytes in which the first object of an array begins
 _BRACE, _NUL = ord("{"), 0
 _INDEX = re.compile(r"\[(\d+)\]")
+_NO_JSON = (
+    duckdb.InvalidInputException,
+    UnicodeDecodeError,  # its message quotes the text, and may cut it inside a character
+)
 _local = threading.local()
 
 
@@ -43,7 +47,7 @@ def read_ndjson(payload: bytes, stream: StreamSettings) -> Records:
     names = columns_read(stream)
     try:
         fields = _extract(texts, names)
-    except duckdb.InvalidInputException:
+    except _NO_JSON:
         valid = _valid(texts)
         fault[good[~valid]] = Reason.BAD_JSON
         fields = _extract(texts.filter(pa.array(valid)), names)
@@ -78,7 +82,7 @@ def _extract(texts: pa.Array, names: tuple[str, ...]) -> dict[str, pa.Array]:
     """The values at paths as texts.
 
     Raises:
-        duckdb.InvalidInputException: a text is no JSON.
+        duckdb.InvalidInputException, UnicodeDecodeError: a text is no JSON.
     """
     if not len(texts):
         return {name: pa.array([], pa.string()) for name in names}
