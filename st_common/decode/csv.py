@@ -55,7 +55,7 @@ def read_csv(payload: bytes, stream: StreamSettings) -> Records:
 
 
 def read_in_shape(payload: bytes, stream: StreamSettings) -> Records | None:
-    """The records, as `read_csv`, when every line is one; None where something is out of shape."""
+    """The records, as `read_csv`, when every line is one; None where that is in doubt."""
     body, wanted = _body(payload, stream), columns_read(stream)
     if body.names is not None and not set(wanted) <= set(body.names):
         return None
@@ -97,7 +97,10 @@ def _names(header: bytes, dialect: Dialect) -> tuple[str, ...]:
 
 
 def _read_whole(body: _Body, wanted: tuple[str, ...]) -> Records | None:
-    """The records when every line is one, in shape: one pass of Arrow's reader. None when it is not so."""
+    """The records when every line is one: one pass of Arrow's reader, which tells the ragged ones. None when in doubt.
+
+    Without a header ragged ones are a doubt: the first line may be one of them.
+    """
     buffer, payload = body.buffer, body.payload
     if (
         not len(buffer)
@@ -109,18 +112,30 @@ def _read_whole(body: _Body, wanted: tuple[str, ...]) -> Records | None:
         return None
     if b"\r" in payload and payload.count(b"\r") != payload.count(b"\r\n"):
         return None
-    if body.quoted and odd_lines(buffer, ord(body.dialect.quote)).any():
+    if body.quoted and _has_open_quote(body):
         return None
     names = body.names or _numbered(payload, body.dialect)
-    fields = _arrow(pa.py_buffer(buffer), names, wanted, body.dialect)
+    ragged: list[int] = []
+    fields = _arrow(pa.py_buffer(buffer), names, wanted, body.dialect, ragged=ragged)
     count = count_lines(buffer, blank=b"\n\n" in payload or b"\n\r\n" in payload)
-    if fields is None or len(next(iter(fields.values()))) != count:
+    if fields is None or len(next(iter(fields.values()))) + len(ragged) != count:
         return None
+    if ragged and body.names is None:
+        return None
+    fault = np.zeros(count, np.int8)
+    fault[ragged] = Reason.RAGGED
     return Records(
-        fault=np.zeros(count, np.int8),
-        fields=fields,
-        raw=lambda rows: _raw(lines(buffer), rows),
+        fault=fault, fields=fields, raw=lambda rows: _raw(lines(buffer), rows)
     )
+
+
+def _has_open_quote(body: _Body) -> bool:
+    """Whether a line has an odd number of quotes, or the last leaves one open, which Arrow closes where data ends."""
+    if odd_lines(body.buffer, ord(body.dialect.quote)).any():
+        return True
+    end = len(body.payload.rstrip(b"\r\n"))
+    last = body.payload[body.payload.rfind(b"\n", 0, end) + 1 : end]
+    return not is_closed(lines(np.frombuffer(last, np.uint8)), body.dialect).all()
 
 
 def _read_sorted_out(body: _Body, wanted: tuple[str, ...]) -> Records:
@@ -203,9 +218,24 @@ def _readable(
 
 
 def _arrow(
-    data: pa.Buffer, names: tuple[str, ...], wanted: tuple[str, ...], dialect: Dialect
+    data: pa.Buffer,
+    names: tuple[str, ...],
+    wanted: tuple[str, ...],
+    dialect: Dialect,
+    *,
+    ragged: list[int] | None = None,
 ) -> dict[str, pa.Array] | None:
-    """The wanted columns as texts, null where empty; None when a row is out of shape or there is none."""
+    """The wanted columns as texts, null where empty; None when a row is out of shape or there is none.
+
+    With a list `ragged` rows with more or fewer fields than names are left out, and their numbers, from 0, put there.
+    """
+
+    def skip(row: arrow_csv.InvalidRow) -> str:
+        if ragged is None:
+            return "error"
+        ragged.append(row.number - 1)
+        return "skip"
+
     places = {name: str(names.index(name)) for name in wanted if name in names}
     try:
         table = arrow_csv.read_csv(
@@ -219,6 +249,7 @@ def _arrow(
                 delimiter=dialect.delimiter,
                 quote_char=dialect.quote or False,
                 newlines_in_values=True,
+                invalid_row_handler=skip,
             ),
             convert_options=arrow_csv.ConvertOptions(
                 check_utf8=False,

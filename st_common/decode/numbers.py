@@ -60,7 +60,7 @@ def longs(texts: pa.Array) -> Parsed:
             pass
         else:
             return Parsed(
-                _long_values(numbers), mask(texts.is_null()), np.zeros(len(texts), bool)
+                long_values(numbers), mask(texts.is_null()), np.zeros(len(texts), bool)
             )
     return _longs_one_by_one(texts)
 
@@ -93,10 +93,10 @@ def _doubles_one_by_one(texts: pa.Array) -> Parsed:
 def _longs_one_by_one(texts: pa.Array) -> Parsed:
     """The same for texts of which a cast refuses some."""
     short = pc.match_substring_regex(texts, _WHOLE)
-    values = _long_values(pc.if_else(short, texts, None).cast(pa.int64()))
+    values = long_values(pc.if_else(short, texts, None).cast(pa.int64()))
     rest, others, missing = _rest(texts, mask(short))
     fits = _fits_int64(others)
-    values[rest] = _long_values(pc.if_else(fits, others, None).cast(pa.int64()))
+    values[rest] = long_values(pc.if_else(fits, others, None).cast(pa.int64()))
     decimals = doubles(others).values
     exact = np.abs(decimals) < 2.0**53
     exact[exact] = decimals[exact] == np.floor(decimals[exact])
@@ -134,7 +134,8 @@ def _float_values(numbers: pa.Array) -> NDArray[np.float64]:
     )
 
 
-def _long_values(numbers: pa.Array) -> NDArray[np.int64]:
+def long_values(numbers: pa.Array) -> NDArray[np.int64]:
+    """Whole numbers as NumPy; null is 0."""
     return np.array(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False), np.int64)
 
 

@@ -17,7 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import st_common.decode.csv as csv_reader
 from st_common.decode import FORMATS, Decoded, decode, fixes_schema
+from st_common.decode.decoded import columns_read
 from st_common.settings import Columns, StreamSettings
 
 NOW = 1_700_000_000_000_000
@@ -431,6 +433,13 @@ def test_any_bytes_become_records_that_are_fixes_or_rejects_once(payload: bytes)
         check_whole(decode(payload, settings, arrival_us=NOW), settings)
 
 
+def test_no_json_is_a_reject_wherever_the_database_cuts_it_to_show_it():
+    for blanks in range(8):
+        line = b'{"id":"a"} %b"%b"' % (b" " * blanks, "\u20ac".encode() * 30)
+        decoded = decode(line, stream("ndjson"), arrival_us=NOW)
+        assert reasons(decoded) == [(0, "bad_json")]
+
+
 @given(mutated(JSON_LINES, b""))
 def test_ndjson_has_a_record_for_each_line_that_is_not_blank(payload: bytes):
     if re.match(
@@ -469,6 +478,31 @@ def test_what_becomes_of_a_record_does_not_depend_on_its_neighbours(lines: list[
         ]
 
     assert outcomes(*lines) == [outcome for line in lines for outcome in outcomes(line)]
+
+
+@pytest.mark.parametrize("last", [b"", b"a,1,2,3\n"])
+def test_a_quote_that_stays_open_spoils_its_line_also_where_it_is_the_last(last: bytes):
+    payload = b'id,ts,x,y\na"b,1,2,"3\n' + last
+    decoded = decode(payload.removesuffix(b"\n"), stream(), arrival_us=NOW)
+    assert reasons(decoded) == [(0, "unbalanced_quote")]
+
+
+@given(st.one_of(ANY_BYTES), st.sampled_from(['"', ""]), st.booleans())
+def test_one_pass_finds_what_sorting_out_finds(
+    payload: bytes, quote: str, header: bool
+):
+    named = COLUMNS if header else Columns(object="1", event_ts="2", x="3", y="4")
+    settings = stream(quote=quote, header=header, columns=named)
+    body, wanted = csv_reader._body(payload, settings), columns_read(settings)
+    once = csv_reader._read_whole(body, wanted)
+    if once is None:
+        return
+    sorted_out = csv_reader._read_sorted_out(body, wanted)
+    assert once.fault.tolist() == sorted_out.fault.tolist()
+    rows = np.arange(len(once.fault))
+    assert once.raw(rows).equals(sorted_out.raw(rows))
+    for name in wanted if sorted_out.fields else ():
+        assert once.fields[name].equals(sorted_out.fields[name])
 
 
 # --- against Python's own readers ---

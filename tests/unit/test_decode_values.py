@@ -244,6 +244,48 @@ def test_single_iso_times(text: str, expected: object, beside: list[str]):
     )
 
 
+@pytest.mark.parametrize("ending", ["T23:59:59.123456789Z", " 00:00:00", ""])
+def test_the_days_of_iso_times_are_those_of_the_calendar(ending: str):
+    years = (1969, 1970, 1999, 2000, 2023, 2024, 2100, 2199, 2200)
+    days = [
+        f"{year}-{month:02d}-{day:02d}"
+        for year in years
+        for month in range(14)
+        for day in range(33)
+    ]
+    parsed = instants(texts([day + ending for day in days]), "iso")
+    for text, us, bad in zip(days, parsed.values.tolist(), parsed.bad, strict=True):
+        expected = None
+        with contextlib.suppress(ValueError):
+            read = datetime.fromisoformat((text + ending).replace("789Z", "Z"))
+            expected = micros(read.replace(tzinfo=UTC))
+        in_range = expected is not None and 0 <= expected < 7_258_118_400_000_000
+        assert (None if bad else us) == (expected if in_range else None), text
+
+
+@given(
+    st.lists(
+        st.builds(
+            "".join,
+            st.tuples(
+                st.sampled_from(["2018-10-09", "2024-02-29", "2023-02-29", "1970-1-1"]),
+                st.sampled_from(["T", "t", " ", ""]),
+                st.sampled_from(["04:32:52", "0432", "043252", "24:00:00", "04", ""]),
+                st.sampled_from([".5", ",5", ".123456789", ".1234567890", ".", ""]),
+                st.sampled_from(["Z", "z", " +02", "+0200", "+02:60", "+99:99", ""]),
+            ),
+        ),
+        max_size=8,
+    )
+)
+def test_an_iso_time_does_not_depend_on_its_neighbours(values: list[str]):
+    together = instants(texts(values), "iso")
+    for place, value in enumerate(values):
+        alone = instants(texts([value]), "iso")
+        assert together.bad[place] == alone.bad[0]
+        assert together.values[place] == alone.values[0]
+
+
 FORMATS = [
     "%d/%m/%Y %H:%M:%S",
     "%Y%m%d%H%M%S",
