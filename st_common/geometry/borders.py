@@ -77,26 +77,7 @@ class Areas:
 
         Distances are in metres, of planes in their unit, and closed; right as those of `near.near`.
         """
-        found = np.zeros(len(which), bool)
-        for distance in np.unique(distance_m).tolist():  # as many as fences differ in
-            mine = np.flatnonzero(distance_m == distance)
-            found[mine] = self._near(which[mine], x[mine], y[mine], distance)
-        return found
-
-    def _near(self, which: Ints, x: Floats, y: Floats, distance: float) -> Bools:
-        found = near(self._outlines, which, x, y, distance, space=self._space)
-        reach, _ = self._space.reach(y, distance)
-        beyond = self._space.reaching_across(x, reach)
-        if len(beyond):
-            found[beyond] |= near(
-                self._outlines,
-                which[beyond],
-                turned(x[beyond]),
-                y[beyond],
-                distance,
-                space=self._space,
-            )
-        return found
+        return near_around(self._outlines, which, x, y, distance_m, space=self._space)
 
     def met_by(self, segments: Segments) -> Pairs:
         """All pairs of a segment and a polygon that have a point in common, sorted; each once."""
@@ -152,6 +133,27 @@ class Circles:
         way = (ends[0] + ends[2]) / 2 - x
         x = x + (way - self._space.shortest(way))  # a turn away where that is nearer
         return squared_gaps(ends, x, y, *self._space.scale(y))
+
+
+def near_around(
+    shapes: Outlines,
+    which: Ints,
+    x: Floats,
+    y: Floats,
+    distance_m: Floats,
+    *,
+    space: Space,
+) -> Bools:
+    """As `near.near`, also across 180 degrees; each pair has a distance."""
+    is_near = near(shapes, which, x, y, distance_m, space=space)
+    reach, _ = space.reach(y, distance_m)
+    beyond = space.reaching_across(x, reach)
+    if len(beyond):
+        far, there = distance_m[beyond], turned(x[beyond])
+        is_near[beyond] |= near(
+            shapes, which[beyond], there, y[beyond], far, space=space
+        )
+    return is_near
 
 
 def each_once(one: Ints, other: Ints) -> Pairs:

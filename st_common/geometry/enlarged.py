@@ -122,8 +122,8 @@ def reached(boxes: Floats, growth: Growth, *, space: Space) -> Floats:
     return grown
 
 
-def grown(boxes: Floats, distance: float, *, space: Space) -> Floats:
-    """Boxes (float64[n, 4]) that hold every place within a distance of the given ones, and some more."""
+def grown(boxes: Floats, distance: Floats | float, *, space: Space) -> Floats:
+    """Boxes (float64[n, 4]) that hold every place within a distance, or its own, of each, and some more."""
     farthest = np.abs(boxes[:, 1::2]).max(axis=1, initial=0.0)
     across, along = space.reach(farthest, distance)
     growth: Floats = np.stack([-across, -along, across, along], axis=1)

@@ -13,6 +13,8 @@ from st_common.runs import ranges
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Distance = Floats | float
+"""One for all pairs, or one for each."""
 
 _PIECE = 4  # segments that share a box: most are ruled out by it
 _MOST_CANDIDATES = (
@@ -113,7 +115,7 @@ def near(
     which: Ints,
     x: Floats,
     y: Floats,
-    distance_m: float,
+    distance_m: Distance,
     *,
     space: Space,
 ) -> Bools:
@@ -129,7 +131,7 @@ def near(
         which: int64[n], the geometry of each pair.
         x: float64[n], longitude in degrees or a planar coordinate.
         y: float64[n].
-        distance_m: metres; for planar coordinates, their unit.
+        distance_m: metres; for planar coordinates, their unit. One for all pairs, or float64[n].
         space: what coordinates mean.
     """
     result = np.zeros(len(which), np.bool_)
@@ -143,9 +145,8 @@ def near(
             start + 1,
         )
         part = slice(start, end)
-        result[part] = _near(
-            shapes, which[part], x[part], y[part], distance_m, space=space
-        )
+        far = of_pairs(distance_m, part)
+        result[part] = _near(shapes, which[part], x[part], y[part], far, space=space)
         start = end
     return result
 
@@ -155,7 +156,7 @@ def _near(
     which: Ints,
     x: Floats,
     y: Floats,
-    distance_m: float,
+    distance_m: Distance,
     *,
     space: Space,
 ) -> Bools:
@@ -164,7 +165,8 @@ def _near(
     sizes = shapes.start[piece + 1] - shapes.start[piece]
     segment = ranges(shapes.start[piece], sizes)
     pair = np.repeat(pair, sizes)
-    hit = _hits(shapes.ends[:, segment], pair, x, y, distance_m, space=space)
+    far = of_pairs(distance_m, pair)
+    hit = _hits(shapes.ends[:, segment], pair, x, y, far, space=space)
     result[pair[hit]] = True
     return result
 
@@ -174,7 +176,7 @@ def _pieces_within_reach(
     which: Ints,
     x: Floats,
     y: Floats,
-    distance_m: float,
+    distance_m: Distance,
     *,
     space: Space,
 ) -> tuple[Ints, Ints]:
@@ -196,27 +198,30 @@ def _hits(
     pair: Ints,
     x: Floats,
     y: Floats,
-    distance_m: float,
+    distance_m: Distance,
     *,
     space: Space,
 ) -> Bools:
-    """Whether the point of each pair is within the distance of its segment."""
+    """Whether the point of each pair is within the distance, that of all pairs or its own, of its segment."""
     if space.is_flat:
         return squared_gaps(ends, x[pair], y[pair], *np.ones((2, 1))) <= distance_m**2
     across, along = space.scale(y)
     gap2 = squared_gaps(ends, x[pair], y[pair], across[pair], along[pair])
     hit = gap2 <= distance_m**2
-    if distance_m <= _SHORT_M:
-        low, high = (distance_m * (1 - _CLEAR)) ** 2, (distance_m * (1 + _CLEAR)) ** 2
-        unclear = ((gap2 >= low) & (gap2 <= high)) | (np.abs(y) > _TEMPERATE)[pair]
-        left = np.flatnonzero(unclear)
-    else:
-        left = np.arange(len(pair))
-    at = pair[left]
-    hit[left] = space.is_within(
-        x[at], y[at], *_nearest_places(ends[:, left], x[at], y[at]), distance_m
+    low, high = (distance_m * (1 - _CLEAR)) ** 2, (distance_m * (1 + _CLEAR)) ** 2
+    unclear = ((gap2 >= low) & (gap2 <= high)) | (np.abs(y) > _TEMPERATE)[pair]
+    left = np.flatnonzero(unclear | (distance_m > _SHORT_M))
+    at, places = (
+        pair[left],
+        _nearest_places(ends[:, left], x[pair[left]], y[pair[left]]),
     )
+    hit[left] = space.is_within(x[at], y[at], *places, of_pairs(distance_m, left))
     return hit
+
+
+def of_pairs(distance_m: Distance, which: Ints | slice) -> Distance:
+    """The distances of some pairs."""
+    return distance_m if np.ndim(distance_m) == 0 else np.asarray(distance_m)[which]
 
 
 def squared_gaps(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry.enlarged import grown
-from st_common.geometry.near import Outlines, near
+from st_common.geometry.near import Distance, Outlines, near, of_pairs
 from st_common.geometry.space import Space
 from st_common.runs import ranges
 
@@ -24,7 +24,7 @@ _MOST_PIECES = 1 << 17  # of outlines looked at together: some megabytes
 
 
 def passing(
-    shapes: Outlines, which: Ints, ways: Floats, distance_m: float, *, space: Space
+    shapes: Outlines, which: Ints, ways: Floats, distance_m: Distance, *, space: Space
 ) -> Bools:
     """For each pair of a geometry and a way that does not cross its outline, whether they are so near; bool[n].
 
@@ -35,7 +35,7 @@ def passing(
         shapes: the outlines.
         which: int64[n], the geometry of each pair.
         ways: float64[4, n], straight in the coordinates: ax, ay, bx, by.
-        distance_m: metres; for planar coordinates, their unit.
+        distance_m: metres; for planar coordinates, their unit. One for all pairs, or float64[n].
         space: what coordinates mean.
     """
     ax, ay, bx, by = ways
@@ -46,14 +46,15 @@ def passing(
     share = np.cumsum(pieces) // _MOST_PIECES
     for part in np.unique(share).tolist():
         mine = left[share == part]
+        far = of_pairs(distance_m, mine)
         passes[mine] = _corners_near(
-            shapes, which[mine], ways[:, mine], distance_m, space=space
+            shapes, which[mine], ways[:, mine], far, space=space
         )
     return passes
 
 
 def _corners_near(
-    shapes: Outlines, which: Ints, ways: Floats, distance_m: float, *, space: Space
+    shapes: Outlines, which: Ints, ways: Floats, distance_m: Distance, *, space: Space
 ) -> Bools:
     """For each pair whether an end or a corner of the outline is so near to the way."""
     way, piece = _pieces_around(shapes, which, ways, distance_m, space=space)
@@ -61,14 +62,15 @@ def _corners_near(
     ends = shapes.ends[:, ranges(shapes.start[piece], sizes)]
     at = np.tile(np.repeat(way, sizes), 2)
     x, y = np.concatenate([ends[:2], ends[2:]], axis=1)
-    hit = near(_alone(ways), at, x, y, distance_m, space=space)
+    far = of_pairs(distance_m, at)
+    hit = near(_alone(ways), at, x, y, far, space=space)
     passes = np.zeros(len(which), np.bool_)
     passes[at[hit]] = True
     return passes
 
 
 def _pieces_around(
-    shapes: Outlines, which: Ints, ways: Floats, distance_m: float, *, space: Space
+    shapes: Outlines, which: Ints, ways: Floats, distance_m: Distance, *, space: Space
 ) -> tuple[Ints, Ints]:
     """Pairs of a way's number and a piece of its geometry whose box the distance can reach."""
     first = shapes.piece_start[which]

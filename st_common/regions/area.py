@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from st_common.regions.box import Corners, corners_text
-from st_common.regions.earth import HALF_TURN, off_earth
+from st_common.regions.earth import HALF_TURN, leaps, off_earth
 from st_common.regions.region import (
     Borders,
     Checks,
@@ -123,28 +123,13 @@ class Area(StillRegion):
             return
         import shapely
 
-        places = shapely.get_coordinates(shapely.from_wkt(self.wkt)).tolist()
-        yield from off_earth("area", places)
-        if not across and self._leaps():
+        shape = shapely.from_wkt(self.wkt)
+        yield from off_earth("area", shapely.get_coordinates(shape).tolist())
+        if not across and leaps(shapely.get_rings(shapely.get_parts(shape))):
             hint = "split it at 180 degrees into a MULTIPOLYGON, or give long sides more corners"
             yield Wrong(
                 "a side of the area is longer than 180 degrees: which way around?", hint
             )
-
-    def _leaps(self) -> bool:
-        """Whether a side spans more than half a turn and less than a whole one, so that it has two readings.
-
-        A side from -180 to 180 goes along the border of the map, as at the poles.
-        """
-        import numpy as np
-        import shapely
-
-        from st_common.geometry.longitudes import has_two_readings
-
-        rings = shapely.get_rings(shapely.get_parts(shapely.from_wkt(self.wkt)))
-        places, ring = shapely.get_coordinates(rings, return_index=True)
-        sides = np.diff(places[:, 0])[np.diff(ring) == 0]
-        return bool(has_two_readings(sides).any())
 
     @property
     def no_until(self) -> str:

@@ -1,8 +1,12 @@
-"""Coordinates that are no places on Earth, in words."""
+"""Coordinates that are no places on Earth, in words, and sides that can be read the other way around."""
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from st_common.regions.region import Wrong
+
+if TYPE_CHECKING:
+    import numpy as np
 
 HALF_TURN, POLE = 180.0, 90.0
 _ORDER = "longitude first: -180 to 180, then latitude: -90 to 90"
@@ -20,3 +24,18 @@ def off_earth(what: str, places: Iterable[tuple[float, float]]) -> Iterator[Wron
                     f"the {what} lies off the Earth: {name} {value:.15g}", _ORDER
                 )
                 return
+
+
+def leaps(lines: "np.ndarray") -> bool:
+    """Whether a side of lines or rings spans more than half a turn and less than a whole one: it has two readings.
+
+    A side from -180 to 180 goes along the border of the map, as at the poles.
+    """
+    import numpy as np
+    import shapely  # slow to import, and seldom needed
+
+    from st_common.geometry.longitudes import has_two_readings
+
+    places, line = shapely.get_coordinates(lines, return_index=True)
+    sides = np.diff(places[:, 0])[np.diff(line) == 0]
+    return bool(has_two_readings(sides).any())

@@ -9,6 +9,7 @@ from st_common.record import values_of
 from st_common.regions.area import Area
 from st_common.regions.box import Box
 from st_common.regions.circle import Circle
+from st_common.regions.corridor import Corridor
 from st_common.regions.moving_box import MovingBox
 from st_common.regions.moving_circle import MovingCircle
 from st_common.regions.region import Borders, Index, MovingRegion, Region, StillRegion
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
 
     from st_common.geometry.space import Space
 
-REGIONS: tuple[type[Region], ...] = (Box, Circle, Area, MovingBox, MovingCircle)
+REGIONS: tuple[type[Region], ...] = (
+    Box,
+    Circle,
+    Area,
+    Corridor,
+    MovingBox,
+    MovingCircle,
+)
 """All kinds of regions; who asks for one that is not among them gets an error that names it."""
 
 _BY_NAME = {kind.kind: kind for kind in REGIONS}
@@ -123,6 +131,7 @@ __all__ = [
     "Area",
     "Box",
     "Circle",
+    "Corridor",
     "MovingBox",
     "MovingCircle",
     "MovingRegion",

@@ -12,7 +12,7 @@ import shapely
 
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
-from st_common.regions.registry import Area, Box, Circle
+from st_common.regions.registry import Area, Box, Circle, Corridor
 from st_common.serving.verify_events import FIX
 from st_common.serving.verify_history import History
 from st_common.serving.verify_joins import features_of
@@ -117,6 +117,9 @@ def _near(
     if isinstance(plan.inside, Circle):
         circle = replace(plan.inside, radius_m=plan.inside.radius_m + by_m)
         return _found(replace(plan, inside=circle), fixes, features, history)
+    if isinstance(plan.inside, Corridor):
+        wide = replace(plan.inside, width_m=plan.inside.width_m + by_m)
+        return _found(replace(plan, inside=wide), fixes, features, history)
     around = LayerJoin(layer="", predicate="dwithin", distance_m=by_m)
     border = pd.DataFrame({"fid": [""], "geometry": [shapely.to_wkb(_shape(plan))]})
     beside = replace(plan, inside=None, join=around)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import shapely
 from pyproj import Geod
+from shapely import affinity
 
 from st_common.geometry.space import Space
 from st_common.query.neighbours import (
@@ -25,6 +26,7 @@ from st_common.regions.registry import (
     Area,
     Box,
     Circle,
+    Corridor,
     MovingBox,
     MovingCircle,
     Region,
@@ -34,6 +36,7 @@ DOUBT = (
     2e-4  # of boxes in metres, whose degrees are measured here, and of ways in windows
 )
 _MEASURED = 1e-9
+_NEAR, _NEAR_M, _FAR = 1e-4, 1_000.0, 5e-3  # of distances from lines, by how far
 _GEOD = Geod(ellps="WGS84")
 
 
@@ -91,6 +94,8 @@ def inside(region: Region, frame: pd.DataFrame, *, space: Space) -> Members:
     if isinstance(region, Circle):
         far = distances(frame, region.x, region.y, space=space)
         return within(far, region.radius_m, space=space)
+    if isinstance(region, Corridor):
+        return _inside_corridor(region, x, y, space=space)
     if not isinstance(region, MovingBox | MovingCircle):
         raise TypeError(f"no reference knows the region {region!r}")
     centre = point_of(Place(focal=region.focal), frame)
@@ -104,6 +109,28 @@ def inside(region: Region, frame: pd.DataFrame, *, space: Space) -> Members:
     if not space.is_flat:
         turn = np.minimum(np.abs(turn), 360 - np.abs(turn))
     return _inside_box(region, turn, y - centre[1], centre[1], space=space)
+
+
+def _inside_corridor(
+    region: Corridor, x: np.ndarray, y: np.ndarray, *, space: Space
+) -> Members:
+    line = shapely.from_wkt(region.wkt)
+    if space.is_flat:
+        far = np.asarray(shapely.distance(line, shapely.points(x, y)))
+        return certain(far <= region.width_m)
+    turns = [_metres_from(line, x + turn, y) for turn in (0.0, -360.0, 360.0)]
+    far, limit = np.min(turns, axis=0), region.width_m
+    slack = limit * (_NEAR if limit <= _NEAR_M else _FAR) + 1e-6
+    return Members(sure=far <= limit - slack, maybe=far <= limit + slack)
+
+
+def _metres_from(line: shapely.Geometry, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """How far places are from a line: to its nearest place in coordinates stretched by their latitude."""
+    across = np.cos(np.radians(np.clip(y, -89.9, 89.9)))
+    lines = [affinity.scale(line, k, 1.0, origin=(0, 0)) for k in across]
+    ways = shapely.shortest_line(shapely.points(x * across, y), np.array(lines, object))
+    ends = shapely.get_coordinates(shapely.get_point(ways, 1)).reshape(-1, 2)
+    return np.asarray(_GEOD.inv(x, y, ends[:, 0] / across, ends[:, 1])[2])
 
 
 def _inside_box(

@@ -6,7 +6,7 @@ import shapely
 from shapely.geometry.base import BaseGeometry
 
 from st_common.query.plan import LayerJoin, Plan
-from st_common.regions.registry import Area, Box, Circle, Region
+from st_common.regions.registry import Area, Box, Circle, Corridor, Region
 from st_common.testing.oracle_comparing import turns
 from st_common.testing.oracle_expressions import value_of
 from st_common.testing.oracle_readings import (
@@ -47,7 +47,7 @@ def passes(
         return any(
             distance_m(way, *centre, geographic=rules.geographic) <= far for way in ways
         )
-    shape, reach = _shape(target), _reach(plan.join)
+    shape, reach = _shape(target), _reach(plan.join, target)
     if not reach:
         return any(way.intersects(shape) for way in ways)
     return any(gap_m(way, shape, rules) <= reach for way in ways)
@@ -78,6 +78,8 @@ def _is_in(plan: Plan, at: Point, target: Target, rules: Rules) -> bool:
         centre = target.x, target.y
         return is_within(at, centre, target.radius_m, geographic=rules.geographic)
     shape, join = _shape(target), plan.join
+    if isinstance(target, Corridor):
+        return _distance(shape, at, rules) <= target.width_m
     places = [shapely.Point(turn) for turn in turns(at, 180.0, rules)]
     if join is not None and join.predicate == "within":
         return any(place.within(shape) for place in places)
@@ -88,15 +90,19 @@ def _is_in(plan: Plan, at: Point, target: Target, rules: Rules) -> bool:
 
 def _is_near(plan: Plan, at: Point, target: Target, rules: Rules) -> bool:
     """Whether a place that is not in the target is at most the hysteresis away from it."""
-    margin = _reach(plan.join) + (plan.fence.hysteresis_m if plan.fence else 0.0)
+    margin = _reach(plan.join, target) + (
+        plan.fence.hysteresis_m if plan.fence else 0.0
+    )
     if isinstance(target, Circle):
         centre, far = (target.x, target.y), target.radius_m + margin
         return is_within(at, centre, far, geographic=rules.geographic)
     return _distance(_shape(target), at, rules) <= margin
 
 
-def _reach(join: LayerJoin | None) -> float:
-    """How far around a feature its border is: with ST_DWithin the distance, else nothing."""
+def _reach(join: LayerJoin | None, target: Target) -> float:
+    """How far around a shape its border is: of a corridor its width, with ST_DWithin the distance, else nothing."""
+    if isinstance(target, Corridor):
+        return target.width_m
     is_wide = join is not None and join.predicate == "dwithin"
     return join.distance_m if join is not None and is_wide else 0.0
 
@@ -111,7 +117,7 @@ def _distance(shape: BaseGeometry, at: Point, rules: Rules) -> float:
 def _shape(target: Target) -> BaseGeometry:
     if isinstance(target, Feature):
         return target.geometry
-    if isinstance(target, Area):
+    if isinstance(target, Area | Corridor):
         return shapely.from_wkt(target.wkt)
     if isinstance(target, Box):
         return _box(target)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 import shapely
+from shapely.geometry.base import BaseGeometry
 
 from st_common.query.neighbours import (
     GroupNearest,
@@ -18,6 +19,7 @@ from st_common.regions.registry import (
     Area,
     Box,
     Circle,
+    Corridor,
     MovingBox,
     MovingCircle,
     Region,
@@ -140,6 +142,9 @@ def is_inside(region: Region, at: Point, known: Known, rules: Rules) -> bool:
         return is_within(
             at, (region.x, region.y), region.radius_m, geographic=rules.geographic
         )
+    if isinstance(region, Corridor):
+        line = shapely.from_wkt(region.wkt)
+        return far_m(line, at, rules) <= region.width_m
     if not isinstance(region, MovingBox | MovingCircle):
         raise TypeError(f"no reference knows the region {region!r}")
     centre = known.alive[region.focal].at
@@ -150,6 +155,14 @@ def is_inside(region: Region, at: Point, known: Known, rules: Rules) -> bool:
     if rules.geographic:
         turn = min(turn, 360 - turn)
     return turn <= across and abs(at[1] - centre[1]) <= along
+
+
+def far_m(shape: BaseGeometry, at: Point, rules: Rules) -> float:
+    """How far a place is from a shape, on degrees also across 180 of them."""
+    return min(
+        distance_m(shape, *turn, geographic=rules.geographic)
+        for turn in turns(at, 180.0, rules)
+    )
 
 
 def half_sides(region: MovingBox, centre: Point, rules: Rules) -> Point:

@@ -1,14 +1,13 @@
 """Random fences on the small grid: amounts by which no fix and no way is in doubt by a rounded distance."""
 
+from dataclasses import replace
 from random import Random
 
 from st_common.query.fence import EVENTS, Debounce, Event, Fence
 from st_common.query.plan import LayerJoin
-from st_common.regions.registry import Box, Circle, Region
-from st_common.testing.random_grid import LAYER, coordinate, draw_still
+from st_common.regions.registry import Box, Circle, Corridor, Region
+from st_common.testing.random_grid import LAYER, ODD, coordinate, draw_still
 
-_ODD = (0.77, 1.31, 2.73)
-"""Lengths that no point or line of the grid has from another: ways are often slanted, and their distances rounded."""
 _HALVES = (0.5, 1.0, 2.5)
 
 
@@ -16,7 +15,9 @@ def draw_border(rng: Random) -> Region:
     """A region that stands still; some rectangles are lines or points."""
     region = draw_still(rng)
     if isinstance(region, Circle):
-        return Circle(x=coordinate(rng), y=coordinate(rng), radius_m=rng.choice(_ODD))
+        return Circle(x=coordinate(rng), y=coordinate(rng), radius_m=rng.choice(ODD))
+    if isinstance(region, Corridor):
+        return replace(region, width_m=rng.choice(ODD))
     return region
 
 
@@ -28,7 +29,7 @@ def draw_join_by_place(rng: Random) -> LayerJoin:
         return LayerJoin(
             layer=LAYER,
             predicate="dwithin",
-            distance_m=rng.choice(_ODD),
+            distance_m=rng.choice(ODD),
             kinds=kinds,
         )
     return LayerJoin(
@@ -74,4 +75,4 @@ def _draw_debounce(rng: Random) -> Debounce:
 def _draw_hysteresis(rng: Random, inside: Region | None) -> float:
     """Some sides of areas are slanted, and circles odd: there no distance is a half."""
     exact = isinstance(inside, Box) or inside is None
-    return rng.choice((0.0, 0.0, *(_HALVES if exact else _ODD)))
+    return rng.choice((0.0, 0.0, *(_HALVES if exact else ODD)))

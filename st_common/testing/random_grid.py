@@ -7,6 +7,7 @@ from st_common.regions.registry import (
     Area,
     Box,
     Circle,
+    Corridor,
     MovingBox,
     MovingCircle,
     Region,
@@ -34,6 +35,18 @@ AREAS = (
     "POLYGON ((0 0, 8 0, 8 8, 0 8, 0 0), (2 2, 6 2, 6 6, 2 6, 2 2))",
     "MULTIPOLYGON (((0 0, 2 0, 2 8, 0 8, 0 0)), ((4 0, 8 0, 8 3, 4 0)))",
 )
+STREETS = (
+    "LINESTRING (1 1, 6 1, 6 6)",
+    "LINESTRING (0 4, 8 4)",
+    "MULTILINESTRING ((0 7, 3 7), (5 2, 5 8, 7 8))",
+)
+SLOPES = (
+    "LINESTRING (0 0, 8 5)",
+    "LINESTRING (0 8, 3 3, 4 7, 8 0, 7 8)",
+    "MULTILINESTRING ((0 1, 7 2), (2 8, 8 3))",
+)
+ODD = (0.77, 1.31, 2.73)
+"""Lengths that no point or line of the grid has from another: ways are often slanted, and their distances rounded."""
 CLEAR_AREA = "POLYGON ((0.25 0.25, 7.75 0.25, 4.25 4.5, 0.25 0.25))"
 """No point of the grid lies on its border, so none moves along it: there, rounding decides when it leaves."""
 
@@ -57,16 +70,25 @@ def box(rng: Random) -> Box:
 
 
 def draw_still(rng: Random) -> Region:
-    """A region that stands still: a rectangle, a circle or an area."""
-    match rng.randrange(3):
+    """A region that stands still: a rectangle, a circle, a corridor or an area."""
+    match rng.randrange(4):
         case 0:
             return box(rng)
         case 1:
             return Circle(
                 x=coordinate(rng), y=coordinate(rng), radius_m=rng.choice(RADII)
             )
+        case 2:
+            return draw_corridor(rng)
         case _:
             return Area(wkt=rng.choice(AREAS))
+
+
+def draw_corridor(rng: Random) -> Corridor:
+    """A corridor along sides of the grid, where distances are exact, or along slanted ones, of an odd width."""
+    if rng.random() < 0.5:
+        return Corridor(wkt=rng.choice(STREETS), width_m=rng.choice(RADII))
+    return Corridor(wkt=rng.choice(SLOPES), width_m=rng.choice(ODD))
 
 
 def draw_moving(rng: Random) -> Region:

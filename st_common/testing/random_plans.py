@@ -72,6 +72,8 @@ def _moves(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
 
 def _until(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
     inside = draw_still(rng) if rng.random() < 0.5 else draw_moving(rng)
+    while inside.no_until:
+        inside = draw_still(rng)
     if isinstance(inside, Area):
         inside = Area(wkt=CLEAR_AREA)
     return Plan(stream=STREAM, inside=inside, where=draw_where(rng), valid_until=True)

@@ -29,6 +29,7 @@ SAMPLES = {
     "STRING": ("'free'", "'it''s'", "''", "'M'"),
     "EXTENT": ("'50 km'", "'60 minutes'", "'1.5e3m'"),
     "WKT": ("'POLYGON((0 0, 1 0, 1 1, 0 0))'",),
+    "LINE": ("'LINESTRING(0 0, 1 0)'", "'MultiLineString((0 0, 1 0), (2 1, 3 1))'"),
 }
 DEPTH = 16
 

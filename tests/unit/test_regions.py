@@ -24,6 +24,7 @@ from st_common.regions.registry import (
     Area,
     Box,
     Circle,
+    Corridor,
     MovingBox,
     MovingCircle,
     borders_of,
@@ -41,6 +42,7 @@ EXAMPLES: dict[type[Region], Region] = {
     Box: Box(minx=0, miny=0, maxx=4, maxy=3),
     Circle: Circle(x=2, y=2, radius_m=1.5),
     Area: Area.of_wkt("POLYGON ((0 0, 4 0, 4 3, 0 0))"),
+    Corridor: Corridor.along("LINESTRING (0 0, 4 0, 4 3)", 0.75),
     MovingBox: MovingBox(focal="it's", width=4, height=2, metres=True),
     MovingCircle: MovingCircle(focal="a", radius_m=2.5),
 }
@@ -96,7 +98,7 @@ def test_a_builder_takes_it_as_it_is(region):
 @every
 def test_lengths_become_those_of_the_plane_and_coordinates_stay(region):
     values, shorter = region_to_json(region), region_to_json(region.in_units(0.5))
-    lengths = {"radius_m", "width", "height"} & set(values)
+    lengths = {"radius_m", "width", "height", "width_m"} & set(values)
     changed = {name for name in values if values[name] != shorter[name]}
     assert changed == lengths
     assert all(shorter[name] == 2 * values[name] for name in changed)

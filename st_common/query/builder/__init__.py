@@ -27,7 +27,13 @@ from st_common.query.builder.joining import Joining, JoinSteps
 from st_common.query.builder.placing import PlaceSteps
 from st_common.query.builder.ranging import RangeSteps
 from st_common.query.builder.refusing import name_of
-from st_common.query.builder.regions import around, box_across, box_around, circle
+from st_common.query.builder.regions import (
+    around,
+    box_across,
+    box_around,
+    circle,
+    corridor,
+)
 from st_common.query.plan import Plan
 
 __all__ = [
@@ -37,6 +43,7 @@ __all__ = [
     "box_across",
     "box_around",
     "circle",
+    "corridor",
     "query",
 ]
 

@@ -11,6 +11,7 @@ from st_common.regions.registry import (
     Area,
     Box,
     Circle,
+    Corridor,
     MovingBox,
     MovingCircle,
     known,
@@ -29,6 +30,14 @@ def circle(x: float, y: float, radius: Amount) -> Circle:
     return Circle(
         x=centre[0], y=centre[1], radius_m=metres_of(radius, "a radius", step)
     )
+
+
+def corridor(line: str, width: Amount) -> Corridor:
+    """All points within a width of a line (its WKT), on either side; the width is metres, or a text with its unit."""
+    checks = Checked("corridor(..)")
+    width_m = checks.metres(width, "a width")
+    with told_by(checks.step):
+        return Corridor.along(checks.text(line, "a line"), width_m)
 
 
 def around(focal: str, radius: Amount) -> MovingCircle:

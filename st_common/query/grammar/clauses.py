@@ -87,7 +87,7 @@ class ClauseParser(parser.Parser):
         return self._parse_region()
 
     def _parse_region(self) -> exp.Expr:
-        """(x1, y1, x2, y2), CIRCLE (x, y, radius), ('M', id, ...), FEATURE (layer, 'fid'), 'WKT' or a name."""
+        """(x1, y1, x2, y2), CIRCLE (..), CORRIDOR (..), ('M', id, ...), FEATURE (layer, 'fid'), 'WKT' or a name."""
         if self._curr.token_type == TokenType.STRING:
             return self._region("wkt", [self._parse_part(1)])
         if self._curr.token_type == TokenType.L_PAREN:
@@ -102,8 +102,13 @@ class ClauseParser(parser.Parser):
             )
         if self._match_text_seq("CIRCLE"):
             return self._region("circle", self._parse_parts("(x, y, radius)"))
+        if self._match_text_seq("CORRIDOR"):
+            return self._region(
+                "corridor", self._parse_parts("('LINESTRING(..)', 50 m)")
+            )
         if not self._match_text_seq("FEATURE"):
-            self._expected("(x1, y1, x2, y2), CIRCLE or FEATURE", ("CIRCLE", "FEATURE"))
+            words = ("CIRCLE", "CORRIDOR", "FEATURE")
+            self._expected("(x1, y1, x2, y2), CIRCLE, CORRIDOR or FEATURE", words)
         return self._region("feature", self._parse_parts("(layer, 'fid')"))
 
     def _match_crossing(self) -> bool:

@@ -20,6 +20,7 @@ KINDS: Mapping[str, str] = {
     "STRING": "any characters in single quotes: `'free'`; a quote in it is doubled",
     "EXTENT": "a number and its unit in single quotes: `'50 km'`, `'60 minutes'`",
     "WKT": "a polygon or multipolygon as well-known text in single quotes: `'POLYGON((0 0, 1 0, 1 1, 0 0))'`",
+    "LINE": "a line or multiline as well-known text in single quotes: `'LINESTRING(0 0, 1 0, 1 1)'`",
 }
 
 
@@ -93,9 +94,10 @@ in_a_row ::= fixes ( NUMBER time )? | NUMBER time fixes?
 fixes ::= NUMBER ( 'fix' | 'fixes' )
 """,
     "Regions": """
-region ::= box ( 'CROSSING' '180' )? | circle | WKT | area | 'FEATURE' '(' layer ',' STRING ')'
+region ::= box ( 'CROSSING' '180' )? | circle | corridor | WKT | area | 'FEATURE' '(' layer ',' STRING ')'
 box ::= '(' number ',' number ',' number ',' number ')'
 circle ::= 'CIRCLE' '(' point ',' NUMBER length? ')'
+corridor ::= 'CORRIDOR' '(' LINE ',' NUMBER length? ')'
 moving ::= '(' moves ',' object ',' NUMBER length? ( ',' NUMBER length? )? ')'
 moves ::= "'M'" | 'M'
 point ::= number ',' number

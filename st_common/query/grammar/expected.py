@@ -23,8 +23,11 @@ _LEX = re.compile(
     |(?P<open>['"].*)|(?P<sign><>|!=|<=|>=|\|\||::|.)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_EXTENT = re.compile(r"'\s*[+-]?[\d.]+(e[+-]?\d+)?\s*[a-z]+\s*'", re.IGNORECASE)
-_WKT = re.compile(r"'\s*(multi)?polygon\b.*", re.IGNORECASE | re.DOTALL)
+_TEXTS = {
+    "EXTENT": re.compile(r"'\s*[+-]?[\d.]+(e[+-]?\d+)?\s*[a-z]+\s*'", re.IGNORECASE),
+    "WKT": re.compile(r"'\s*(multi)?polygon\b.*", re.IGNORECASE | re.DOTALL),
+    "LINE": re.compile(r"'\s*(multi)?linestring\b.*", re.IGNORECASE | re.DOTALL),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +148,9 @@ def _fits(symbol: Symbol, token: _Token) -> bool:
         return False
     if symbol.name == "WORD":
         return token.kind == "word" and token.text.upper() not in _reserved()
-    if symbol.name in ("EXTENT", "WKT"):
+    if symbol.name in _TEXTS:
         return token.kind == "STRING" and bool(
-            (_EXTENT if symbol.name == "EXTENT" else _WKT).fullmatch(token.text)
+            _TEXTS[symbol.name].fullmatch(token.text)
         )
     return token.kind == symbol.name
 

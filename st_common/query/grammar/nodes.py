@@ -83,7 +83,7 @@ class Reach(exp.Expression):
 
 
 class Inside(exp.Expression):
-    """A region: (expressions), CIRCLE (expressions), FEATURE (expressions), 'WKT', or a name; `form` says which."""
+    """A region: (expressions), CIRCLE (..), CORRIDOR (..), FEATURE (..), 'WKT', or a name; `form` says which."""
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "form": True}
 

@@ -1,6 +1,6 @@
 """INSIDE and KNN: where a query looks, and which objects are near (SPEC G4, G5, G8)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, get_args
 
 from sqlglot import exp
@@ -25,7 +25,14 @@ from st_common.query.neighbours import (
 )
 from st_common.query.problem import did_you_mean
 from st_common.regions.region import Region, ShapeError
-from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
+from st_common.regions.registry import (
+    Area,
+    Box,
+    Circle,
+    Corridor,
+    MovingBox,
+    MovingCircle,
+)
 
 MOST_NEIGHBOURS = 10_000
 _MOVING_BOX = 4
@@ -35,15 +42,8 @@ _Total = Literal["sum", "max", "min"]
 def region_of(inside: Inside, areas: Areas) -> Region:
     """A region as it is written; named areas and features are those of now."""
     parts, form = inside.expressions, inside.args["form"].name
-    if form == "circle":
-        expect(parts, 3, "CIRCLE (x, y, 500 m)")
-        return Circle(
-            x=plain(parts[0]), y=plain(parts[1]), radius_m=metres(parts[2], "a radius")
-        )
-    if form == "across":
-        return _across(parts)
-    if form == "wkt":
-        return _area(parts[0])
+    if form in _FORMS:
+        return _FORMS[form](parts)
     if form == "name":
         return _named(parts[0], areas)
     if form == "feature":
@@ -51,7 +51,7 @@ def region_of(inside: Inside, areas: Areas) -> Region:
     if is_moving(parts):
         return _moving(parts)
     if len(parts) == 1 and isinstance(parts[0], exp.Literal):
-        return _area(parts[0])
+        return _area(parts)
     hint = (
         "INSIDE CIRCLE (x, y, radius), or two corners"
         if len(parts) == len("xyr")
@@ -60,11 +60,30 @@ def region_of(inside: Inside, areas: Areas) -> Region:
     return box_of(parts, hint or "INSIDE (x1, y1, x2, y2): two corners")
 
 
-def _area(literal: exp.Expr) -> Area:
+def _area(parts: Sequence[exp.Expr]) -> Area:
     try:
-        return Area.of_wkt(literal.this)
+        return Area.of_wkt(parts[0].this)
     except ShapeError as error:
-        raise Refused(error.message, span_of(literal), error.hint) from None
+        raise Refused(error.message, span_of(parts[0]), error.hint) from None
+
+
+def _circle(parts: Sequence[exp.Expr]) -> Circle:
+    expect(parts, 3, "CIRCLE (x, y, 500 m)")
+    x, y = plain(parts[0]), plain(parts[1])
+    return Circle(x=x, y=y, radius_m=metres(parts[2], "a radius"))
+
+
+def _corridor(parts: Sequence[exp.Expr]) -> Corridor:
+    like = "CORRIDOR ('LINESTRING (x y, x y)', 50 m)"
+    expect(parts, 2, like)
+    line, width = parts
+    if not isinstance(line, exp.Literal):
+        raise Refused("expected a line in single quotes", span_of(line), like)
+    width_m = metres(width, "a width")
+    try:
+        return Corridor.along(line.this, width_m)
+    except ShapeError as error:
+        raise Refused(error.message, span_of(line), error.hint) from None
 
 
 def box_of(
@@ -99,6 +118,15 @@ def _across(parts: Sequence[exp.Expr]) -> Area:
             "what crosses 180 degrees has two latitudes", span_of(parts[3]), like
         )
     return Area.across(west, min(y1, y2), east, max(y1, y2))
+
+
+_FORMS: Mapping[str, Callable[[Sequence[exp.Expr]], Region]] = {
+    "circle": _circle,
+    "corridor": _corridor,
+    "across": _across,
+    "wkt": _area,
+}
+"""Regions that say themselves where they are, by the form in which they are written."""
 
 
 def _named(name: exp.Expr, areas: Areas) -> Region:
