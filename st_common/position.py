@@ -1,27 +1,78 @@
-"""A place in a stream's log: the number of a segment and a row in it, as one int64 that orders like the log."""
+"""A place in a stream's log: one int64 that orders like the log. How it is made of a segment and a row is known here.
 
-from typing import overload
+segment 5, row 17   ->   83886097   ->   5.17 in words
+"""
+
+import re
+from typing import NewType, overload
 
 import numpy as np
 
-ROW_BITS = 24  # a segment is below 16 MiB, so it has fewer than 2^24 rows
-ROW_MASK = (1 << ROW_BITS) - 1
+from st_common.errors import ConfigError
+
+Position = NewType("Position", int)
+"""Ordered; what else it says is asked of this module, so that it can become a place in several logs (docs/adr/0036)."""
+
+_ROW_BITS = 24  # a segment is below 16 MiB, so it has fewer than 2^24 rows
+_ROW_MASK = (1 << _ROW_BITS) - 1
+_WRITTEN = re.compile(r"(\d+)\.(\d+)|(\d+)")
+
+SQL_SEGMENT = f"({{0}} >> {_ROW_BITS})"
+"""The segment of the position in a column, as SQL; to be formatted with the column."""
+SQL_ROW = f"({{0}} & {_ROW_MASK})"
+"""The row, likewise."""
 
 
 @overload
-def position_of(segment: int, row: int) -> int: ...
+def position_of(segment: int, row: int) -> Position: ...
 @overload
 def position_of(segment: int | np.ndarray, row: np.ndarray) -> np.ndarray: ...
-def position_of(segment: int | np.ndarray, row: int | np.ndarray) -> int | np.ndarray:
+def position_of(
+    segment: int | np.ndarray, row: int | np.ndarray
+) -> Position | np.ndarray:
     """The position of a row, or those of an int64 array of rows."""
-    return (segment << ROW_BITS) | row
+    position = (segment << _ROW_BITS) | row
+    return position if isinstance(position, np.ndarray) else Position(position)
+
+
+def start_of(segment: int) -> Position:
+    """The position at which a segment begins: that of its first row."""
+    return position_of(segment, 0)
 
 
 def segment_of(position: int) -> int:
     """The number of the segment of a position."""
-    return position >> ROW_BITS
+    return position >> _ROW_BITS
+
+
+def segments_of(positions: np.ndarray) -> np.ndarray:
+    """The numbers of the segments of positions; int64[n]."""
+    segments: np.ndarray = positions >> _ROW_BITS
+    return segments
 
 
 def row_of(position: int) -> int:
     """The row of a position in its segment."""
-    return position & ROW_MASK
+    return position & _ROW_MASK
+
+
+def printed(position: int) -> str:
+    """A position for people: `5.17` is row 17 of segment 5. Tables and ids have the number."""
+    return f"{segment_of(position)}.{row_of(position)}"
+
+
+def parsed(text: str) -> Position:
+    """The position that somebody wrote, as a number or as `segment.row`.
+
+    Raises:
+        ConfigError: it is neither, or no segment has such a row.
+    """
+    match = _WRITTEN.fullmatch(text.strip())
+    if match is None or int(match[2] or 0) > _ROW_MASK:
+        raise ConfigError(
+            f"{text!r} is no position in a log",
+            hint="a number as in the column position, or segment.row, such as 5.17",
+        )
+    if match[3] is not None:
+        return Position(int(match[3]))
+    return position_of(int(match[1]), int(match[2]))

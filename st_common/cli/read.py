@@ -47,12 +47,12 @@ def changes(
         str | None, typer.Option(metavar="S", help="Only queries on this stream.")
     ] = None,
     since_position: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--since",
             "--since-position",
-            metavar="N",
-            help="Only changes after this position of the log.",
+            metavar="POSITION",
+            help="Only changes after this position of the log: a number, or segment.row.",
         ),
     ] = None,
     limit: Annotated[
@@ -84,15 +84,17 @@ def changes(
 ) -> None:
     """Show the changes of answers in their order: + enters (1), - leaves (-1), a new value of a member (0)."""
     from st_common.cli.output import shown, write, write_growing
+    from st_common.position import parsed
     from st_common.serving.changes import passed_changes
     from st_common.serving.follow import follow as follow_of
 
     home, form = context.home(ctx, must_exist=True), "jsonl" if json_lines else form
+    since = None if since_position is None else parsed(since_position)
     if stream is not None:
         _check_stream(ctx, stream)
     if follow:
         parts = follow_of(
-            home, stream, query, since_position, seconds=seconds, until_idle=until_idle
+            home, stream, query, since, seconds=seconds, until_idle=until_idle
         )
         write_growing((part.select(_ROW) for part in parts), form, limit=limit)
         return
@@ -100,7 +102,7 @@ def changes(
         raise ConfigError(
             "--for and --until-idle say when --follow ends", hint="add --follow"
         )
-    found = passed_changes(home, query, stream=stream, since=since_position)
+    found = passed_changes(home, query, stream=stream, since=since)
     write(shown(found.select(_ROW).slice(0, limit), form), form)
 
 

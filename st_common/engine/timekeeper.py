@@ -19,7 +19,7 @@ from st_common.engine.feed import packets_of
 from st_common.errors import LogError
 from st_common.operators.events.packet import Packet
 from st_common.operators.state.fixes import NEVER
-from st_common.position import ROW_BITS
+from st_common.position import segments_of
 from st_common.runs import is_last
 from st_common.settings import StreamSettings
 
@@ -56,7 +56,7 @@ def heard(read: Iterable[Packet]) -> list[Heard]:
 
 
 def _heard_fixes(packet: Packet) -> list[Heard]:
-    segments = packet.clock_positions() >> ROW_BITS
+    segments = segments_of(packet.clock_positions())
     last = np.flatnonzero(is_last(segments))
     found = zip(segments[last].tolist(), packet.clock_max[last].tolist(), strict=True)
     return [

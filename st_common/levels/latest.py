@@ -17,7 +17,7 @@ from st_common.controls.rows import ControlRow, Fail, Registration
 from st_common.home import Home
 from st_common.levels.stored import archived_end, fixes, parts
 from st_common.levels.world import COLUMNS
-from st_common.position import position_of, segment_of
+from st_common.position import SQL_ROW, SQL_SEGMENT, position_of, segment_of
 from st_common.query.control import note_versions, numbered, plan_of
 from st_common.settings import StreamSettings
 
@@ -47,12 +47,14 @@ WITH newer AS (
     SELECT m.object, m.newest_ts, m.readings, f.position, f.event_ts, f.x, f.y, f.gone
     FROM moved m LEFT JOIN fixes f ON f.position = m.kept
 )
-SELECT coalesce(k.position >> 24, s.segment) AS segment, coalesce(k.position & 16777215, s.row)::INT AS "row",
+SELECT coalesce({segment}, s.segment) AS segment, coalesce({row}, s.row)::INT AS "row",
        coalesce(k.event_ts, s.event_ts) AS event_ts,
        CASE WHEN k.position IS NULL THEN s.x ELSE k.x END AS x, CASE WHEN k.position IS NULL THEN s.y ELSE k.y END AS y,
        coalesce(k.gone, s.gone) AS gone, coalesce(k.readings, s.readings) AS readings,
        coalesce(k.newest_ts, s.newest_ts) AS newest_ts, object
-FROM state s FULL JOIN kept k USING (object) ORDER BY object"""
+FROM state s FULL JOIN kept k USING (object) ORDER BY object""".format(  # noqa: S608 - expressions of our own
+    segment=SQL_SEGMENT.format("k.position"), row=SQL_ROW.format("k.position")
+)
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
-from st_common.position import ROW_BITS, position_of, segment_of
+from st_common.position import position_of, segment_of, start_of
 from st_common.tables.handle import newest
 
 ROWS = 2_000_000  # of a part
@@ -104,7 +104,7 @@ def parts(
     count = min(max(-(-_rows_from(path, start) // rows), 1), last - first)
     edges = np.unique(np.linspace(first, last, count + 1).astype(np.int64)).tolist()
     for low, high in pairwise(edges):
-        yield max(start, low << ROW_BITS), min(end, high << ROW_BITS)
+        yield max(start, start_of(low)), min(end, start_of(high))
 
 
 def _rows_from(path: Path, start: int) -> int:

@@ -9,6 +9,8 @@ from st_common.query.explain_steps import (
     Step,
     frame_in_words,
     frame_steps,
+    layer_in_words,
+    pairs_in_words,
     transform_steps,
 )
 from st_common.query.neighbours import (
@@ -19,7 +21,7 @@ from st_common.query.neighbours import (
     ReverseNearest,
 )
 from st_common.query.order import Chosen, choose
-from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
+from st_common.query.plan import Aggregate, Plan, Window
 from st_common.query.printed import number, to_text
 from st_common.query.tree.growing import tree_of
 from st_common.query.tree.words import columns_in_words, rows_in_words
@@ -209,9 +211,11 @@ def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
     yield from below
     yield from transform_steps(plan)
     if plan.join is not None:
-        yield Step(stage="EVALUATE", operator="join", detail=_layer(plan.join))
+        yield Step(stage="EVALUATE", operator="join", detail=layer_in_words(plan.join))
     if plan.pairs is not None:
-        yield Step(stage="EVALUATE", operator="pairs", detail=_pairs(plan.pairs))
+        yield Step(
+            stage="EVALUATE", operator="pairs", detail=pairs_in_words(plan.pairs)
+        )
     if plan.fence is not None:
         yield fence_step(plan.fence)
     if plan.neighbours is not None:
@@ -272,25 +276,6 @@ def _below(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
             tuples_out=out,
         )
         tuples = out
-
-
-def _layer(join: LayerJoin) -> str:
-    how = {
-        "intersects": "in it",
-        "within": "in it and not on its border",
-        "dwithin": f"within {number(join.distance_m)} m",
-        "equals": f"{join.left} = {join.right}",
-    }[join.predicate]
-    kinds = f" of kind {', '.join(join.kinds)}" if join.kinds else ""
-    tags = "".join(f", {name} = {value}" for name, value in join.tags)
-    return f"layer {join.layer}{kinds}{tags}: {how}"
-
-
-def _pairs(pairs: PairJoin) -> str:
-    conditions = [f"equal {key}" for key in pairs.keys]
-    if pairs.distance_m is not None:
-        conditions.insert(0, f"within {number(pairs.distance_m)} m")
-    return f"with the other objects: {', '.join(conditions)}"
 
 
 def _near(neighbours: Neighbours, candidates: float | None) -> Step:

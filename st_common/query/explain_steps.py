@@ -6,7 +6,7 @@ from typing import Literal
 
 from st_common.query.comparing import Transform
 from st_common.query.frame import Extent, Frame, Sliding
-from st_common.query.plan import Plan
+from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.query.printed import number
 
 Stage = Literal["LOCATE", "EVALUATE", "SETTLE"]
@@ -119,3 +119,24 @@ def transform_in_words(transform: Transform) -> str:
         "metres": f"boxes grow by {number(transform.amount)} m",
         "key": f"only {transform.text}",
     }[transform.kind]
+
+
+def layer_in_words(join: LayerJoin) -> str:
+    """Which features of a layer an object is joined with."""
+    how = {
+        "intersects": "in it",
+        "within": "in it and not on its border",
+        "dwithin": f"within {number(join.distance_m)} m",
+        "equals": f"{join.left} = {join.right}",
+    }[join.predicate]
+    kinds = f" of kind {', '.join(join.kinds)}" if join.kinds else ""
+    tags = "".join(f", {name} = {value}" for name, value in join.tags)
+    return f"layer {join.layer}{kinds}{tags}: {how}"
+
+
+def pairs_in_words(pairs: PairJoin) -> str:
+    """Which other objects an object is paired with."""
+    conditions = [f"equal {key}" for key in pairs.keys]
+    if pairs.distance_m is not None:
+        conditions.insert(0, f"within {number(pairs.distance_m)} m")
+    return f"with the other objects: {', '.join(conditions)}"

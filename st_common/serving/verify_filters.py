@@ -17,7 +17,7 @@ from st_common.capture.reading import record_of, with_reading
 from st_common.controls.rows import Reading
 from st_common.home import Home
 from st_common.levels.stored import FILTERED, archived_end, has_filtered
-from st_common.position import position_of, segment_of
+from st_common.position import position_of, row_of, segment_of
 from st_common.serving.verify_events import FIX, clock_of, seen_events, stays_of
 from st_common.serving.verify_history import marks_of, times_of
 from st_common.serving.verify_registered import Controls, controls_of
@@ -52,7 +52,7 @@ def wrongly_filtered(home: Home, stream: StreamSettings) -> tuple[int, list[str]
 
 def _in_words(row: Any) -> str:
     told, should = row.said or "accepted", row.should or "accepted"
-    return f"segment {segment_of(row.position)}, row {row.position & 0xFFFFFF}: {told}, not {should}"
+    return f"segment {segment_of(row.position)}, row {row_of(row.position)}: {told}, not {should}"
 
 
 def _spans(

@@ -21,6 +21,7 @@ from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.operators.turn.part import Counters
+from st_common.position import position_of
 from st_common.testing import oracle
 from st_common.testing.layer_tables import index_of
 from st_common.testing.oracle import Change, Control, Fix, Row, Rules
@@ -178,7 +179,9 @@ def packets_of(
     segments: list[list[Packet]] = []
     order: dict[int, int] = {}
     for segment, part in enumerate(parts):
-        order |= {(segment << 24) | at: number for at, (number, _) in enumerate(part)}
+        order |= {
+            position_of(segment, at): number for at, (number, _) in enumerate(part)
+        }
         fixes = [row for _, row in part if isinstance(row, Fix)]
         if fixes:
             segments.append(

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -151,6 +152,25 @@ def test_every_contract_has_a_planted_violation():
 )
 def test_the_top_level_names_the_parts_of_the_pipeline(name: str):
     assert (ROOT / name).exists()
+
+
+BITS_OF_POSITIONS = re.compile(
+    r">> ?24\b|<< ?24\b|16777215|0xFFFFFF\b|ROW_BITS|ROW_MASK"
+)
+NO_POSITIONS = {
+    "st_common/position.py",
+    "st_common/capture/segment.py",  # how large a segment may be
+    "st_common/operators/expressions/values.py",  # how many truth values are kept
+}
+
+
+def test_how_a_position_is_made_is_known_in_one_place():
+    known = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "st_common").rglob("*.py")
+        if BITS_OF_POSITIONS.search(path.read_text(encoding="utf-8"))
+    }
+    assert known <= NO_POSITIONS
 
 
 # Where the word is no row of a log: the column of a table, and what `fairway why --json` shows.
