@@ -64,6 +64,7 @@ def write_outcome(ctx: typer.Context, done: "Outcome") -> None:
     for op, verb in (
         ("register", "registered"),
         ("replace", "replaced"),
+        ("follow", "gave another area to"),
         ("drop", "dropped"),
     ):
         names = [
@@ -73,12 +74,13 @@ def write_outcome(ctx: typer.Context, done: "Outcome") -> None:
             typer.echo(f"{verb} {_few(names, 'queries')}")
     for verb, names in (
         ("created area", list(done.created)),
+        ("replaced area", list(done.replaced)),
         ("dropped area", list(done.removed)),
     ):
         if names:
             typer.echo(f"{verb}{'s' if len(names) > 1 else ''} {_few(names, 'areas')}")
     for number, shown in enumerate(done.shown):
-        if number or done.rows or done.created or done.removed:
+        if number or done.rows or done.created or done.replaced or done.removed:
             typer.echo("")
         write_shown(ctx, shown)
 

@@ -122,6 +122,9 @@ def _lines(found: "Why") -> list[tuple[str, str]]:
     return lines + _query(found)
 
 
+_HOW = {"register": "registered", "follow": "follows an area that was replaced"}
+
+
 def _query(found: "Why") -> list[tuple[str, str]]:
     from st_common.query.printed import to_text
 
@@ -133,7 +136,7 @@ def _query(found: "Why") -> list[tuple[str, str]]:
                 f"{name}, version {found.change['query_version']}: no log knows its registration",
             )
         ]
-    how = "registered" if row.op == "register" else "replaced an older one"
+    how = _HOW.get(row.op, "replaced an older one")
     newest = (
         "" if found.newest == row.version else f"; the newest is version {found.newest}"
     )

@@ -19,6 +19,7 @@ from st_common.controls.rows import (
     End,
     Export,
     Fail,
+    Follow,
     LayerVersion,
     Reading,
     Register,
@@ -193,8 +194,8 @@ def _shown(value: Any) -> str:
 
 
 def _registration(
-    kind: type[Register | Replace], value: dict[str, Any]
-) -> Register | Replace:
+    kind: type[Register | Replace | Follow], value: dict[str, Any]
+) -> Register | Replace | Follow:
     plan = value["plan"]
     version = plan.get("v")
     if type(version) is not int or version not in PLAN_VERSIONS:
@@ -213,15 +214,30 @@ def _registration(
         text=value.get("text"),
         owner=value.get("owner"),
         layer_version=value.get("layer_version"),
+        areas=_areas(value),
     )
 
 
-def _register(value: dict[str, Any]) -> Register | Replace:
+def _areas(value: dict[str, Any]) -> tuple[str, ...]:
+    areas = value.get("areas")
+    if areas is None:
+        return ()
+    if not all(type(name) is str for name in areas):
+        what = f"the 'areas' of {value['op']!r} is {_shown(areas)}; it must be names"
+        raise _RefusedError(what, _DAMAGED)
+    return tuple(areas)
+
+
+def _register(value: dict[str, Any]) -> ControlRow:
     return _registration(Register, value)
 
 
-def _replace(value: dict[str, Any]) -> Register | Replace:
+def _replace(value: dict[str, Any]) -> ControlRow:
     return _registration(Replace, value)
+
+
+def _follow(value: dict[str, Any]) -> ControlRow:
+    return _registration(Follow, value)
 
 
 def _drop(value: dict[str, Any]) -> Drop:
@@ -244,12 +260,18 @@ def _reading(value: dict[str, Any]) -> Reading:
     return Reading(reading=value["reading"])
 
 
-_WORDS: dict[type, str] = {str: "a text", int: "a whole number", dict: "a JSON object"}
+_WORDS: dict[type, str] = {
+    str: "a text",
+    int: "a whole number",
+    dict: "a JSON object",
+    list: "a list",
+}
 _QUERY = {"query": str, "version": int, "plan": dict}
-_ASKED = {"text": str, "owner": str, "layer_version": int}
+_ASKED = {"text": str, "owner": str, "layer_version": int, "areas": list}
 _FORMS: dict[str, _Form] = {
     Register.op: _form(_register, _QUERY, _ASKED),
     Replace.op: _form(_replace, _QUERY, _ASKED),
+    Follow.op: _form(_follow, _QUERY, _ASKED),
     Drop.op: _form(_drop, {"query": str}),
     Fail.op: _form(_fail, {"query": str, "version": int}, {"why": str}),
     LayerVersion.op: _form(_layer, {"layer": str, "version": int}),

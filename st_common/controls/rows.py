@@ -41,7 +41,7 @@ PLAN_FIELDS = frozenset(
 )
 """What a plan as JSON may say in any of these versions."""
 
-QueryOp = Literal["register", "replace", "drop", "fail"]
+QueryOp = Literal["register", "replace", "follow", "drop", "fail"]
 """The names of the kinds that are about a query, as they stand in the log."""
 
 
@@ -55,7 +55,7 @@ class AboutQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration(AboutQuery):
-    """What `Register` and `Replace` say: from here on a version of a query is judged.
+    """What `Register`, `Replace` and `Follow` say: from here on a version of a query is judged by this plan.
 
     Attributes:
         version: the number of the query's version, from 1 on; it counts on when a name is dropped and registered again.
@@ -64,6 +64,7 @@ class Registration(AboutQuery):
         owner: who registered it, None where nobody said so.
         layer_version: of the layer that it joins, the version (of its Delta table) that it begins with, unless the log
             has named a newer one; None without a join.
+        areas: the named areas that its text calls; its plan has their regions.
     """
 
     version: int
@@ -71,6 +72,7 @@ class Registration(AboutQuery):
     text: str | None = None
     owner: str | None = None
     layer_version: int | None = None
+    areas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,16 @@ class Replace(Registration):
     """A query takes the place of the version before it. Written by the registry, for a statement or a client."""
 
     op: ClassVar[QueryOp] = "replace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follow(Registration):
+    """An area that a query names has another region from here on: the same version goes on with this plan.
+
+    Written by the registry, for CREATE OR REPLACE AREA. What leaves and comes by it has the cause `area`.
+    """
+
+    op: ClassVar[QueryOp] = "follow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,5 +169,14 @@ class Reading:
 
 
 ControlRow = (
-    Register | Replace | Drop | Fail | LayerVersion | Clock | End | Export | Reading
+    Register
+    | Replace
+    | Follow
+    | Drop
+    | Fail
+    | LayerVersion
+    | Clock
+    | End
+    | Export
+    | Reading
 )

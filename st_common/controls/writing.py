@@ -4,7 +4,7 @@ The form of each kind is that of the first version that had it, so that a log is
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from json.encoder import encode_basestring_ascii as quoted
 
 from st_common.controls.rows import (
@@ -12,6 +12,7 @@ from st_common.controls.rows import (
     ControlRow,
     Drop,
     Fail,
+    Follow,
     LayerVersion,
     Reading,
     Register,
@@ -36,6 +37,7 @@ def to_bytes(row: ControlRow) -> bytes:
             text=row.text,
             owner=row.owner,
             layer_version=row.layer_version,
+            areas=row.areas,
         )
     return f"{_text_of(row)}\n".encode()
 
@@ -46,7 +48,7 @@ def payload_of(rows: Iterable[ControlRow]) -> bytes:
 
 
 def registration_to_bytes(
-    kind: type[Register | Replace],
+    kind: type[Register | Replace | Follow],
     *,
     query: str,
     version: int,
@@ -54,12 +56,14 @@ def registration_to_bytes(
     text: str | None,
     owner: str | None,
     layer_version: int | None,
+    areas: Sequence[str] = (),
 ) -> bytes:
-    """A row `Register` or `Replace` as a line, of a plan that is JSON text already: so are those of a million."""
+    """A registration as a line, of a plan that is JSON text already: so are those of a million."""
     layer = "" if layer_version is None else f',"layer_version":{layer_version}'
+    named = f',"areas":{json.dumps(list(areas))}' if areas else ""
     return (
         f'{{"op":"{kind.op}","query":{quoted(query)},"version":{version},"plan":{plan_json},'
-        f'"text":{_text_or_null(text)},"owner":{_text_or_null(owner)}{layer}}}\n'
+        f'"text":{_text_or_null(text)},"owner":{_text_or_null(owner)}{layer}{named}}}\n'
     ).encode()
 
 

@@ -1,6 +1,6 @@
 """The named areas of a home: one file of JSON lines in its registry, changed as a whole under the registry's lock.
 
-An area is a word of the text alone: a query that names it keeps the region that the name had then (SPEC P4).
+A query that names an area has the region of then in its plan (SPEC P4); `area_change` says when it gets another one.
 """
 
 import json

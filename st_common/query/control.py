@@ -14,6 +14,7 @@ from st_common.controls.rows import (
     ControlRow,
     Drop,
     Fail,
+    Follow,
     QueryOp,
     Register,
     Registration,
@@ -28,7 +29,9 @@ from st_common.query.plan import Box, Plan
 from st_common.query.plan_words import check_words
 
 Op = QueryOp
-_KINDS: dict[Op, type[Register | Replace]] = {"register": Register, "replace": Replace}
+_KINDS: dict[Op, type[Register | Replace | Follow]] = {
+    kind.op: kind for kind in (Register, Replace, Follow)
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +41,8 @@ class QueryRow:
     `version` of a drop is the version that it dropped; its plan, text and owner are None. `arrival_us` is when the row
     was written (UTC microseconds). `layer_version` is the version of the joined layer that the query starts with.
     A row `fail` says that the query is judged no more, and `why`; its plan, text and owner are None. What is registered
-    by a name has the `why` of the row `fail` after it.
+    by a name has the `why` of the row `fail` after it. `areas` are those that its text names; after a row `follow` its
+    plan has another region of one of them.
     """
 
     name: str
@@ -52,6 +56,7 @@ class QueryRow:
     owner: str | None = None
     layer_version: int | None = None
     why: str | None = None
+    areas: tuple[str, ...] = ()
 
     def at(self, position: int) -> "QueryRow":
         """The same row at its place in the log."""
@@ -67,6 +72,7 @@ class QueryRow:
             owner=self.owner,
             layer_version=self.layer_version,
             why=self.why,
+            areas=self.areas,
         )
 
     @property
@@ -106,6 +112,7 @@ def encoded(row: QueryRow) -> bytes:
         text=row.text,
         owner=row.owner,
         layer_version=row.layer_version,
+        areas=row.areas,
     )
 
 
@@ -218,6 +225,7 @@ def query_row(
         text=row.text,
         owner=row.owner,
         layer_version=row.layer_version,
+        areas=row.areas,
     )
 
 

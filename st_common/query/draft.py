@@ -8,10 +8,11 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from st_common.query.area_change import following
 from st_common.query.area_store import NamedArea
 from st_common.query.checks import complaints, complaints_of_area
 from st_common.query.complaint import Complaint
@@ -44,7 +45,7 @@ class Draft:
 
     `latest` is the newest control row of every name, and `areas` the named areas by their names in small letters,
     before and then after the statements. Rows that are only drafted have position -1 and no version of their layer.
-    `created` and `removed` are the names of areas; `shown` is what SHOW and EXPLAIN ask for, each at its place.
+    `created`, `replaced` and `removed` are names of areas; `shown` is what SHOW and EXPLAIN ask for, each at its place.
     """
 
     streams: "Mapping[str, StreamSettings]"
@@ -56,6 +57,7 @@ class Draft:
     areas: dict[str, NamedArea] = field(default_factory=dict)
     rows: list[QueryRow] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     shown: list[ToShow] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -137,6 +139,7 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
         plan=statement.plan,
         text=statement.text if statement.plan else None,
         owner=draft.owner if statement.plan else None,
+        areas=statement.areas if statement.plan else (),
     )
     draft.places[name] = statement.line
     draft.add(row)
@@ -145,14 +148,30 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
 def _create_area(draft: Draft, statement: "Statement") -> None:
     if statement.region is None:
         return
+    before = draft.areas.get(statement.name.casefold())
     area = NamedArea(
-        name=statement.name,
+        name=statement.name if before is None else before.name,
         region=statement.region,
         owner=draft.owner,
         created_us=draft.arrival_us,
     )
     draft.areas[statement.name.casefold()] = area
-    draft.created.append(statement.name)
+    (draft.created if before is None else draft.replaced).append(area.name)
+
+
+def _replace_area(draft: Draft, statement: "Statement") -> None:
+    """The area is another one from here on, and queries that have its region by its name follow."""
+    for row in _following(draft, statement):
+        draft.add(row)
+    _create_area(draft, statement)
+
+
+def _following(draft: Draft, statement: "Statement") -> list[QueryRow]:
+    old = draft.areas.get(statement.name.casefold())
+    if old is None or statement.region is None:
+        return []
+    rows = following(draft.latest.values(), old, statement.region)
+    return [replace(row, arrival_us=draft.arrival_us) for row in rows]
 
 
 def _drop_area(draft: Draft, statement: "Statement") -> None:
@@ -222,7 +241,7 @@ def _check_query(draft: Draft, statement: "Statement") -> None:
 def _check_area(draft: Draft, statement: "Statement") -> None:
     before = draft.areas.get(statement.name.casefold())
     if statement.op == "create_area" and before is not None:
-        hint = f"DROP AREA {before.name} first; queries keep the region that they have"
+        hint = f"CREATE OR REPLACE AREA {before.name}: queries that name it follow"
         draft.problems.append(
             statement.problem(f"area {before.name!r} exists already", hint=hint)
         )
@@ -241,6 +260,22 @@ def _check_area(draft: Draft, statement: "Statement") -> None:
         draft.problems.append(
             statement.problem(each.message, at=each.at, hint=each.hint)
         )
+
+
+def _check_replaced_area(draft: Draft, statement: "Statement") -> None:
+    """Whether the region is right for itself, and for each query that would follow."""
+    _check_area(draft, statement)
+    for row in _following(draft, statement):
+        stream = draft.streams.get(row.stream)
+        if stream is None or row.plan is None:
+            message = f"query {row.name!r} is on stream {row.stream!r}, which has no right settings"
+            draft.problems.append(statement.problem(message, at="region"))
+            continue
+        for each in _complaints(row.plan, stream):
+            message = f"query {row.name!r} cannot follow: {each.message}"
+            draft.problems.append(
+                statement.problem(message, at="region", hint=each.hint)
+            )
 
 
 def _check_nothing(draft: Draft, statement: "Statement") -> None:
@@ -313,6 +348,7 @@ _CHECKS: dict[str, _Step] = {
     "drop": _check_query,
     "explain": _check_query,
     "create_area": _check_area,
+    "replace_area": _check_replaced_area,
     "drop_area": _check_area,
     "show": _check_nothing,
 }
@@ -322,6 +358,7 @@ _ACTIONS: dict[str, _Step] = {
     "drop": _carry_out,
     "explain": _explain,
     "create_area": _create_area,
+    "replace_area": _replace_area,
     "drop_area": _drop_area,
     "show": _show,
 }

@@ -100,7 +100,9 @@ def latest_rows(rows: Iterable[QueryRow]) -> dict[str, QueryRow]:
             if before is not None and before.live and before.version == row.version:
                 latest[row.name] = replace(before, why=row.why)
             continue
-        if before is None or (row.version, not row.live) > (
+        if row.op == "follow" and before is not None and before.version == row.version:
+            latest[row.name] = replace(row, why=before.why)
+        elif before is None or (row.version, not row.live) > (
             before.version,
             not before.live,
         ):

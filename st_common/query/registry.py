@@ -53,6 +53,7 @@ class Outcome:
 
     rows: tuple[QueryRow, ...]
     created: tuple[str, ...]
+    replaced: tuple[str, ...]
     removed: tuple[str, ...]
     shown: tuple[ToShow, ...]
     notices: tuple[Problem, ...]
@@ -80,12 +81,13 @@ def carry_out(
         draft = _drafted(
             home, streams, statements, owner=owner, arrival_us=arrival_us, store=True
         )
-        changed = draft.created or draft.removed
+        changed = draft.created or draft.replaced or draft.removed
         files = {AREAS: areas_file(draft.areas.values())} if changed else {}
         rows = _written(home, draft.rows, arrival_us, files)
     return Outcome(
         rows=tuple(rows),
         created=tuple(draft.created),
+        replaced=tuple(draft.replaced),
         removed=tuple(draft.removed),
         shown=tuple(draft.shown),
         notices=tuple(draft.notices),
@@ -241,11 +243,14 @@ def _drafted(
 def _registered(
     home: Home, statements: "Sequence[Statement]", *, store: bool
 ) -> MutableMapping[str, QueryRow]:
-    """The newest row of every name; without plans and texts where no statement asks to see them."""
-    if any(one.op in ("show", "explain") and one.plan is None for one in statements):
+    """The newest row of every name; without plans and texts where no statement looks at them."""
+    if any(one.op in _SEES_PLANS and one.plan is None for one in statements):
         return latest_rows(history(home))
     completed(home)
     return known(home, logged_streams(home), store=store).latest()
+
+
+_SEES_PLANS = ("show", "explain", "replace_area")
 
 
 def _draft(

@@ -50,9 +50,10 @@ class Statement:
     """One statement: what it does (`op`), with which query or area (`name`), and where it stands.
 
     `plan` is what a query means: of a registration, a replacement and an EXPLAIN of a SELECT, which has no name.
-    `region` is of CREATE AREA, `what` of SHOW: "queries", "areas" or "streams". `text` is the statement's own text
-    without the semicolon; `line` and `column` count from 1. `terms` are the expressions in it, which only who knows the
-    stream can check. `spans` has the offsets in `text` of the words `name`, `stream` and `layer`, and of the clauses.
+    `region` is of CREATE AREA, `what` of SHOW: "queries", "areas" or "streams". `areas` are the names by which it calls
+    some. `text` is the statement's own text without the semicolon; `line` and `column` count from 1. `terms` are the
+    expressions in it, which only who knows the stream can check. `spans` has the offsets in `text` of the words `name`,
+    `stream` and `layer`, and of the clauses.
     """
 
     op: Op
@@ -63,6 +64,7 @@ class Statement:
     column: int
     region: Region | None = None
     what: str | None = None
+    areas: tuple[str, ...] = ()
     file: str | None = field(default=None, compare=False)
     terms: tuple[Term, ...] = field(default=(), compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
@@ -200,6 +202,7 @@ def _filled(reader: _Reader, piece: Piece) -> Statement | None:
     if alike is None:
         return None
     template, literals = alike
+    reader.known.take_called()
     filled = template.filled(literals, reader.known)
     if filled is None:
         return None
@@ -215,6 +218,7 @@ def _filled(reader: _Reader, piece: Piece) -> Statement | None:
         text=text,
         line=line,
         column=column,
+        areas=reader.known.take_called(),
         file=reader.source.file,
         terms=terms,
         spans=Spans(template, text),
@@ -249,6 +253,7 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
         gathered.found.extend(reader.parser.refusals)
     assert tree is not None  # noqa: S101 - the dialect refuses what is no statement
     known = reader.known
+    known.take_called()
     select = (
         tree.args.get("expression") if isinstance(tree, Register | Explain) else None
     )
@@ -270,7 +275,8 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
         )
     if select is not None and found is None:
         return None
-    return _statement(reader.source, tree, chunk, found, region)
+    said = _statement(reader.source, tree, chunk, found, region)
+    return replace(said, areas=known.take_called())
 
 
 def _area(tree: exp.Expr, known: KnownAreas, gathered: Gathered) -> Region | None:
@@ -300,7 +306,7 @@ def _statement(
     if region is not None:
         spans["region"] = span_of(tree.expression)
     return Statement(
-        op="replace" if tree.args.get("replace") else _OPS[type(tree)],
+        op=_op(tree),
         name="" if shown else tree.name,
         plan=found.plan if found else None,
         text=source.text[start:end],
@@ -314,6 +320,12 @@ def _statement(
             what: (span[0] - start, span[1] - start) for what, span in spans.items()
         },
     )
+
+
+def _op(tree: exp.Expr) -> Op:
+    if tree.args.get("replaces"):
+        return "replace_area"
+    return "replace" if tree.args.get("replace") else _OPS[type(tree)]
 
 
 _OPS: dict[type[exp.Expr], Op] = {

@@ -236,6 +236,14 @@ def _replaced(case: _Case) -> str:
     return f"{case.who} left the answer because {case.query} was replaced by a newer version at {case.when}."
 
 
+def _area(case: _Case) -> str:
+    now = "satisfies" if case.change["sign"] >= 0 else "does not satisfy"
+    return (
+        f"the area that {case.query} names became another region at {case.when}: with {case.last} {case.who} now "
+        f"{now} it{case.criteria}."
+    )
+
+
 def _layer(case: _Case) -> str:
     layer = (
         case.plan.join.layer
@@ -284,4 +292,5 @@ _SENTENCES: dict[str, Callable[[_Case], str]] = {
     "failed": _failed,
     "replaced": _replaced,
     "layer": _layer,
+    "area": _area,
 }

@@ -270,20 +270,15 @@ def _entries(query: Registered, history: History) -> pd.DataFrame:
     last = int(due["tick"].max()) if len(due) else 0
     events = events[(events["effect"] > query.position) & (events["kind"] == FIX)]
     events = events[events["due"] != LATER].assign(judged=last, sure=True)
-    mask = qualified(query.plan, events, history.of)
-    events = events.assign(sure=mask.sure)[mask.maybe]
     starts = [at for at, _ in query.layers] or [query.position]
-    parts = [
-        partnered(
-            query.plan,
-            events[(events["effect"] > start) & (events["effect"] < stop)],
-            _features(query, history, number),
-            history.of,
-        )
-        for number, (start, stop) in enumerate(
-            zip(starts, [*starts[1:], LATER], strict=True)
-        )
-    ]
+    parts = []
+    for era, (start, stop) in enumerate(zip(starts, [*starts[1:], LATER], strict=True)):
+        plan = query.plan_in(era)
+        some = events[(events["effect"] > start) & (events["effect"] < stop)]
+        mask = qualified(plan, some, history.of)
+        some = some.assign(sure=mask.sure)[mask.maybe]
+        features = _features(query, history, era)
+        parts.append(partnered(plan, some, features, history.of))
     window = query.plan.window
     assert window is not None  # noqa: S101 - for the type: only windows have entries
     return counting(pd.concat(parts), window, history.clock, history.times.tick_us)

@@ -33,11 +33,12 @@ class _Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Period:
-    """Rows of the log over which the features are the same: what was there at its beginning, and what came then."""
+    """Rows of the log over which plan and features stay the same: what was there before it, and what came then."""
 
     before: pd.DataFrame
     events: pd.DataFrame
     features: Features
+    plan: Plan
 
 
 def who_is_in(query: Registered, fence: Fence, history: History) -> pd.DataFrame:
@@ -45,8 +46,8 @@ def who_is_in(query: Registered, fence: Fence, history: History) -> pd.DataFrame
     machines: dict[_Pair, _Machine] = {}
     for number, period in enumerate(_periods(query, history)):
         fixes = pd.concat([period.before, period.events[period.events["kind"] == FIX]])
-        inside = _found(query.plan, fixes, period.features, history)
-        near = _near(query.plan, fence, fixes, period.features, history)
+        inside = _found(period.plan, fixes, period.features, history)
+        near = _near(period.plan, fence, fixes, period.features, history)
         _begin(machines, period.before, inside, near, anew=number == 0)
         columns = (period.events[name].tolist() for name in ("object", "kind", "ts"))
         rows = period.events.index.tolist()
@@ -68,12 +69,14 @@ def _periods(query: Registered, history: History) -> Iterator[_Period]:
     effect = events["effect"].to_numpy()
     versions = query.layers or ((query.position, 0),)
     ends = [*(at for at, _ in versions[1:]), np.iinfo(np.int64).max]
-    for (start, version), end in zip(versions, ends, strict=True):
+    spans = zip(versions, ends, strict=True)
+    for era, ((start, version), end) in enumerate(spans):
         last = events[effect < start].groupby("object", sort=False).tail(1)
         yield _Period(
             before=last[last["kind"] == FIX],
             events=events[(effect > start) & (effect < end)],
             features=_features(query.plan.join, history, version),
+            plan=query.plan_in(era),
         )
 
 

@@ -9,6 +9,7 @@ from st_common.controls.rows import (
     ControlRow,
     Drop,
     Fail,
+    Follow,
     LayerVersion,
     Registration,
 )
@@ -23,13 +24,31 @@ Controls = list[tuple[int, ControlRow]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """A registered query, and the versions of its layer from row to row."""
+    """A registered query: its newest plan, and how its layer and its area changed.
+
+    `layers` says from which row on it had which version of its layer (0 without one), `plans` with which plan; both
+    are empty where nothing but the plan has to be known.
+    """
 
     name: str
     version: int
     plan: Plan
     position: int
-    layers: tuple[tuple[int, int], ...]  # from which row on, which version
+    layers: tuple[tuple[int, int], ...] = ()
+    plans: tuple[Plan, ...] = ()
+
+    def changed(self, at: int, *, version: int | None, plan: Plan) -> "Registered":
+        """The same from a row on with another version of its layer, or another plan."""
+        layers = self.layers or ((self.position, 0),)
+        plans = self.plans or (self.plan,)
+        now = layers[-1][1] if version is None else version
+        return replace(
+            self, plan=plan, layers=(*layers, (at, now)), plans=(*plans, plan)
+        )
+
+    def plan_in(self, era: int) -> Plan:
+        """Its plan by the number of the row in `layers`."""
+        return self.plans[era] if self.plans else self.plan
 
 
 def controls_of(log: Log, end: int) -> Controls:
@@ -47,7 +66,12 @@ def registered_by(controls: Controls, unit_m: float) -> dict[str, Registered]:
     found: dict[str, Registered] = {}
     layers: dict[str, int] = {}
     for at, row in controls:
-        if isinstance(row, Registration):
+        if isinstance(row, Follow):
+            if _is_meant(found, row):
+                plan = in_coordinates(plan_of(row, at), unit_m)
+                before = found[row.query]
+                found[row.query] = before.changed(at, version=None, plan=plan)
+        elif isinstance(row, Registration):
             found.pop(row.query, None)
             found[row.query] = _registered(row, at, layers, unit_m)
         elif isinstance(row, Drop) or (isinstance(row, Fail) and _is_meant(found, row)):
@@ -77,9 +101,9 @@ def _registered(
 def _reloaded(query: Registered, at: int, row: LayerVersion) -> Registered:
     if query.plan.join is None or query.plan.join.layer != row.layer:
         return query
-    return replace(query, layers=(*query.layers, (at, row.version)))
+    return query.changed(at, version=row.version, plan=query.plan)
 
 
-def _is_meant(found: Mapping[str, Registered], row: Fail) -> bool:
-    """Whether a row `fail` is about the version that is registered."""
+def _is_meant(found: Mapping[str, Registered], row: Fail | Follow) -> bool:
+    """Whether a row is about the version that is registered."""
     return row.query in found and found[row.query].version == row.version

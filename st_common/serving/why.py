@@ -1,6 +1,7 @@
 """Why a change happened: fix, query, layer, tick and batch behind one row of `changes` (SPEC X5)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from typing import Any
@@ -29,6 +30,7 @@ _AT_ONCE = (
     "dropped",
     "replaced",
     "layer",
+    "area",
     "failed",
 )  # judged at a control row, not at a tick
 
@@ -133,14 +135,7 @@ def why(
     of, change = _change(
         home, sorted({row.stream for row in rows}), query, name, at, partner
     )
-    registered = next(
-        (
-            r
-            for r in rows
-            if r.live and (r.stream, r.version) == (of, change["query_version"])
-        ),
-        None,
-    )
+    registered = _judged(rows, of, change)
     plan = registered.plan if registered else None
     late_us = _late_us(stream)
     by_ticks = plan is not None and plan.by_ticks
@@ -172,6 +167,20 @@ def why(
         ),
         filtered=filtered_since(home, of, name, after=change["event_ts"], at=at),
     )
+
+
+def _judged(
+    rows: Sequence[QueryRow], stream: str, change: dict[str, Any]
+) -> QueryRow | None:
+    """The registration by which a change was judged: of its version the last one before it; None: no log has it."""
+    version = stream, change["query_version"]
+    made = [
+        row
+        for row in rows
+        if row.plan is not None and (row.stream, row.version) == version
+    ]
+    before = [row for row in made if row.position <= change["position"]]
+    return next(reversed(before), None)
 
 
 def _late_us(stream: StreamSettings | None) -> int | None:

@@ -30,6 +30,8 @@ def control(world: World, row: Mapping[str, Any]) -> None:
             judge_ticks(world, at_end=True)
         case "register" | "replace":
             _register(world, row)
+        case "follow":
+            _follow(world, row)
         case "drop" | "fail":
             _end(world, row)
         case "layer":
@@ -126,7 +128,20 @@ def _reload(world: World, layer: str, version: int) -> None:
     for query in world.queries.values():
         if query.plan.join is not None and query.plan.join.layer == layer:
             query.layer_version = version
-            if query.plan.fence is not None:
-                reload(world, query, time_of(world))
-            elif query.plan.window is None:  # what is in a window stays there
-                _judge_now(world, query, "layer")
+            _judge_again(world, query, "layer")
+
+
+def _follow(world: World, row: Mapping[str, Any]) -> None:
+    """The area of a version of a query has another region; a row about another version means nothing."""
+    query = world.queries.get(row["query"])
+    if query is not None and row["version"] == query.version:
+        query.plan = Plan.from_json(row["plan"])
+        _judge_again(world, query, "area")
+
+
+def _judge_again(world: World, query: Query, cause: str) -> None:
+    """- for those who are no longer in the answer, + for those who are now; what is in a window stays there."""
+    if query.plan.fence is not None:
+        reload(world, query, cause, time_of(world))
+    elif query.plan.window is None:
+        _judge_now(world, query, cause)

@@ -128,14 +128,14 @@ def end_query(world: World, query: Query, cause: str, now: int) -> None:
             end_visit(world, query, pair, cause, now)
 
 
-def reload(world: World, query: Query, now: int) -> None:
-    """Another version of the layer: who is in or not is judged by the last fixes; rows of fixes go on."""
+def reload(world: World, query: Query, cause: str, now: int) -> None:
+    """Another version of the layer, or another area: the last fixes judge who is in; rows of fixes go on."""
     known, own = world.known.alive, targets(world, query)
     for pair, machine in list(query.machines.items()):
         side = _side(world, query, known[pair[0]], own.get(pair[1]))
         if machine.since_us is not None and side == "out":
-            end_visit(world, query, pair, "layer", now)
-    _come_in(world, query, "layer", now)
+            end_visit(world, query, pair, cause, now)
+    _come_in(world, query, cause, now)
 
 
 def _come_in(world: World, query: Query, cause: str, now: int) -> None:

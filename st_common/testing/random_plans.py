@@ -9,6 +9,7 @@ from random import Random
 
 from st_common.query.comparing import Compare
 from st_common.query.plan import Aggregate, LayerJoin, Order, PairJoin, Plan, Window
+from st_common.regions.region import MovingRegion
 from st_common.regions.registry import Area
 from st_common.testing.random_clauses import (
     draw_aggregate,
@@ -42,6 +43,19 @@ ORDERS: tuple[Order, ...] = ("auto", "space_first", "select_first")
 def plan_of(rng: Random, kind: str | None = None, *, layers: bool = False) -> Plan:
     """A plan of one of the `KINDS`, None for any; with `layers` it may join the layer `shapes`."""
     return _MAKE[kind or rng.choice(KINDS)](rng, layers)
+
+
+def elsewhere(rng: Random, plan: Plan) -> Plan | None:
+    """The plan with another region in the place of its own, as an area that changes brings it about.
+
+    None where it has none, or where a region is told of with more than members: such queries begin anew.
+    """
+    if plan.inside is None or plan.valid_until:
+        return None
+    if plan.fence is not None:
+        return replace(plan, inside=draw_border(rng))
+    is_moving = isinstance(plan.inside, MovingRegion)
+    return replace(plan, inside=(draw_moving if is_moving else draw_still)(rng))
 
 
 def _fixes(rng: Random, layers: bool) -> Plan:  # noqa: FBT001 - one signature for all kinds

@@ -12,9 +12,10 @@ from typing import Any
 import shapely
 from hypothesis import strategies as st
 
+from st_common.query.plan import Plan
 from st_common.testing.oracle import Control, Feature, Filter, Fix, Layers, Row, Rules
 from st_common.testing.random_grid import LAYER, OBJECTS, STREAM, coordinate
-from st_common.testing.random_plans import plan_of
+from st_common.testing.random_plans import elsewhere, plan_of
 
 __all__ = [
     "LAYER",
@@ -48,7 +49,9 @@ READINGS: tuple[Mapping[str, Any], ...] = (
 """The attributes of fixes: few, with nulls, so that groups and keys meet; sums of them are exact in any order."""
 LEAPS = (1, 2, 1, 1, 2, 0, 3, 4, 0, 0, 1, 2, 1, 1, -1, -2, -4, -5, -10, 8, 11, 21)
 """How far a time is from the largest so far, in halves of a second: mostly a little ahead, at times behind or far."""
-OPS = ("fix",) * 14 + ("again", "gone", "clock", "query", "query", "drop", "fail")
+OPS = ("fix",) * 14 + (
+    *("again", "gone", "clock", "query", "query", "drop", "fail", "follow"),
+)
 
 _SECONDS = SECOND_US.__mul__
 
@@ -182,6 +185,7 @@ def _step(rng: Random, kind: str | None, names: Sequence[str], *, layers: bool) 
         "clock": ("clock", leap),
         "drop": ("drop", rng.choice(names)),
         "fail": ("fail", rng.choice(names), rng.choice((0, 0, 1))),
+        "follow": ("follow", rng.choice(names), Random(rng.random())),
         "layer": ("layer",),
     }[op]
 
@@ -259,7 +263,7 @@ def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[R
     """The rows of drawn steps; a step that a registry would refuse becomes the nearest one that it would take."""
     rows: list[Row] = []
     versions: dict[str, int] = {}
-    alive: dict[str, None] = {}
+    alive: dict[str, Plan] = {}
     fixes: list[Fix] = []
     ahead, seen = (
         layer_versions.copy(),
@@ -329,7 +333,7 @@ def _query(
     position: int,
     step: Step,
     versions: dict[str, int],
-    alive: dict[str, None],
+    alive: dict[str, Plan],
     layer_version: int,
 ) -> Control | None:
     if step[0] == "drop":
@@ -347,10 +351,12 @@ def _query(
             "why": "it raises",
         }
         return Control(position=position, row=row)
+    if step[0] == "follow":
+        return _follow(position, step, versions, alive)
     _, name, plan = step
     op = "replace" if name in alive else "register"
     versions[name] = versions.get(name, 0) + 1
-    alive[name] = None
+    alive[name] = plan
     row = {
         "op": op,
         "query": name,
@@ -361,4 +367,26 @@ def _query(
     }
     if plan.join is not None:
         row["layer_version"] = layer_version
+    return Control(position=position, row=row)
+
+
+def _follow(
+    position: int,
+    step: Step,
+    versions: dict[str, int],
+    alive: dict[str, Plan],
+) -> Control | None:
+    """The query's region is another one of its kind; None where no area could be it."""
+    _, name, rng = step
+    plan = elsewhere(rng, alive[name]) if name in alive else None
+    if plan is None:
+        return None
+    alive[name] = plan
+    row = {
+        "op": "follow",
+        "query": name,
+        "version": versions[name],
+        "plan": plan.to_json(),
+        "areas": ["somewhere"],
+    }
     return Control(position=position, row=row)

@@ -104,7 +104,7 @@ def test_an_area_is_found_in_any_case_and_a_query_keeps_the_region_that_it_had(
         (
             "CREATE AREA MYAREA AS (0, 0, 1, 1)",
             "MYAREA",
-            "area 'MyArea' exists already (DROP AREA MyArea first",
+            "area 'MyArea' exists already (CREATE OR REPLACE AREA MyArea: queries that name it follow",
         ),
         (
             "CREATE AREA b AS (0, 0, 1, 1); CREATE AREA B AS (0, 0, 2, 2)",

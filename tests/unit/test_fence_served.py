@@ -1,8 +1,12 @@
 """What people and programs see of fences: changes, answers, why, verify, the audit, feeds (SPEC X3, X5)."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
+import duckdb
+import pyarrow as pa
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from st_common.cli import app
@@ -19,6 +23,7 @@ from st_common.serving.why import why
 from st_common.settings import load_streams
 from st_common.testing.log_writer import bare_log
 
+CONTRACTS = Path(__file__).resolve().parents[2] / "data_contracts"
 T0 = round(datetime(2026, 5, 1, 12, tzinfo=UTC).timestamp())
 CONF = """
 [streams.trucks]
@@ -158,3 +163,15 @@ def test_the_command_says_what_it_did_not_check(home, monkeypatch):
     assert lines["depot"].endswith("holds; not checked: CROSS, DWELL")
     assert lines["steady"].endswith(": holds")
     assert result.exit_code == 0
+
+
+@pytest.mark.spec("X3")
+def test_events_without_an_answer_keep_to_the_contract_of_changes(home):
+    contract = yaml.safe_load((CONTRACTS / "changes.odcs.yaml").read_text())
+    rules = {rule["name"]: rule["query"] for rule in contract["schema"][0]["quality"]}
+    told = pa.concat_tables(
+        stream_changes(home, "trucks", query) for query in ("depot", "leaving")
+    )
+    assert 0 in told["sign"].to_pylist()
+    rule = rules["sign_fits_cause"].replace("${table}", "told")
+    assert duckdb.sql(rule).fetchall() == [(0,)]

@@ -106,7 +106,7 @@ def _crossed(
     for segment, fence, partner in _met(turn, fences, segments):
         keep = wants[fence] & (gap_us[segment] <= fences.max_gap_us[fence])
         point, query = moved[segment[keep]], fences.numbers[fence[keep]]
-        true = _satisfy(turn, points, query, point)
+        true = satisfy(turn, points, query, point)
         target = turn.numbering.targets_of(query[true], partner[keep][true])
         found.append(packed(fixes[point[true]], target))
     return unique(np.concatenate(found))
@@ -147,7 +147,7 @@ def _features_met(
     return segment, turn.numbering.partners_of(ids)[of]
 
 
-def _satisfy(
+def satisfy(
     turn: Turn, points: Points, query: np.ndarray, point: np.ndarray
 ) -> np.ndarray:
     """Whether each fix (its place among the points) satisfies the condition of a query; bool[n]."""
@@ -239,7 +239,7 @@ def _near_to_regions(
     found = regions_near(turn, target, events.x[event], events.y[event])
     near = np.flatnonzero(found)
     point = np.searchsorted(fixes, event[near])
-    found[near] = _satisfy(turn, points, query[near], point)
+    found[near] = satisfy(turn, points, query[near], point)
     return found
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique, without
 from st_common.operators.expressions import readings
-from st_common.operators.fence.judging import regions_near
+from st_common.operators.fence.judging import regions_near, satisfy
 from st_common.operators.fence.specs import FenceSet
 from st_common.operators.fence.telling import Told, rows_of
 from st_common.operators.fence.visits import Visits
@@ -15,7 +15,7 @@ from st_common.operators.state.registered import Queries
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import CAUSE
 from st_common.operators.turn.part import Counters, Part
-from st_common.operators.turn.points import look_up
+from st_common.operators.turn.points import look_up, points_in
 from st_common.operators.turn.swapping import Swapping
 from st_common.operators.turn.turn import Turn
 
@@ -76,12 +76,13 @@ def _still_near(
 ) -> np.ndarray:
     """Those of the keys (sorted) of objects that are in a region, or so near to it that they have not left it."""
     grown = _inside(state, turn, alive, turn.known.of(FenceSet).wider)
-    objects = keys >> SHIFT
-    regions = regions_near(
-        turn, keys & MASK, state.fixes.x[objects], state.fixes.y[objects]
-    )
-    # Regions of their own do not change with a layer: whoever is near to one stays near to it.
-    return np.asarray(keys[is_in(keys, inside) | is_in(keys, grown) | regions])
+    last = readings.of_objects(state.fixes, keys >> SHIFT)
+    is_near = regions_near(turn, keys & MASK, last.x, last.y)
+    at = np.flatnonzero(is_near)
+    points = points_in(turn, turn.known.of(FenceSet).regions, last)
+    query = turn.numbering.targets.query[keys[at] & MASK]
+    is_near[at] = satisfy(turn, points, query, at)
+    return np.asarray(keys[is_in(keys, inside) | is_in(keys, grown) | is_near])
 
 
 def _begun(keys: np.ndarray, now_us: int) -> Visits:

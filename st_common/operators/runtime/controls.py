@@ -9,12 +9,14 @@ import numpy as np
 from st_common.controls.reading import Kind, chosen
 from st_common.controls.rectangles import Rectangles
 from st_common.controls.rows import (
+    AboutQuery,
     Clock,
     ControlRow,
     Drop,
     End,
     Export,
     Fail,
+    Follow,
     LayerVersion,
     Reading,
     Register,
@@ -53,7 +55,7 @@ class Part:
 def parts(segment: int, rows: Sequence[ControlRow]) -> Iterator[Part]:
     """The rows of a segment in order, cut into what can be done at once.
 
-    Registrations, drops and failures that follow each other are done together, all else row by row:
+    Registrations, other areas, drops and failures that stand behind each other are done together, all else row by row:
 
         register register drop clock clock     ->  [register register] [drop] [clock] [clock]
     """
@@ -63,10 +65,23 @@ def parts(segment: int, rows: Sequence[ControlRow]) -> Iterator[Part]:
         return
     for kind, group in groupby(range(len(rows)), key=lambda number: type(rows[number])):
         numbers = list(group)
-        together = kind in (Register, Drop, Fail)
-        for some in [numbers] if together else [[number] for number in numbers]:
+        together = kind in (Register, Follow, Drop, Fail)
+        for some in _each_once(rows, numbers) if together else [[n] for n in numbers]:
             cut = slice(some[0], some[-1] + 1)
             yield Part(rows=rows[cut], position=position[cut])
+
+
+def _each_once(
+    rows: Sequence[ControlRow], numbers: Sequence[int]
+) -> Iterator[list[int]]:
+    """Rows about queries in as few runs as name no query twice: what the first row did is there for the second."""
+    some: dict[str, int] = {}
+    for number, row in chosen(rows[numbers[0] : numbers[-1] + 1], AboutQuery):
+        if row.query in some:
+            yield list(some.values())
+            some = {}
+        some[row.query] = numbers[0] + number
+    yield list(some.values())
 
 
 def control(state: State, part: Part, settings: Settings, layer_of: LayerOf) -> Outcome:
@@ -101,6 +116,8 @@ def _swap_of(state: State, part: Part, settings: Settings) -> Swap:
             return _register(state, part, settings)
         case Replace():
             return _replace(state, first, part, settings)
+        case Follow():
+            return _follow(state, part, settings)
         case Drop():
             dropped = [(at, row.query) for at, row in _placed(part, Drop)]
             return _ended(state, dropped, "dropped")
@@ -248,6 +265,32 @@ def _replace(state: State, row: Replace, part: Part, settings: Settings) -> Swap
         minus="replaced",
         plus="registered",
         keeps=False,
+    )
+
+
+def _follow(state: State, part: Part, settings: Settings) -> Swap:
+    """Queries whose area has another region; what is no longer live, or another version by now, is passed over."""
+    live, queries = _live(state.queries), list(state.queries)
+    position = np.zeros(len(queries), np.int64)
+    followed: list[int] = []
+    for at, row in _placed(part, Follow):
+        number = live.get(row.query)
+        if number is None or queries[number].version != row.version:
+            continue
+        plan = in_coordinates(plan_of(row, at), settings.unit_m)
+        queries[number] = replace(queries[number], plan=plan)
+        followed.append(number)
+        position[number] = at
+    numbers = np.array(followed, np.int64)
+    return Swap(
+        queries=tuple(queries),
+        layers=state.layers,
+        before=numbers,
+        after=numbers,
+        position=position,
+        minus="area",
+        plus="area",
+        keeps=True,
     )
 
 

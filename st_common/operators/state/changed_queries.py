@@ -1,29 +1,35 @@
 """What became of the queries of a shard, without the plans of those that stayed: for deltas."""
 
+import json
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from st_common.operators.state.registered import (
     Queries,
     queries_from_arrays,
     queries_to_arrays,
 )
+from st_common.query.plain import plan_text
+from st_common.query.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedQueries:
     """Earlier queries by their `numbers`, with whether each is `live` now and the version of its `layer` (-1: none).
 
-    `added` are numbered on behind the earlier ones.
+    `plan` has the plan as text of those that have another one now, null for the others. `added` are numbered on behind
+    the earlier ones.
     """
 
     numbers: np.ndarray
     live: np.ndarray
     layer: np.ndarray
+    plan: pa.Array
     added: Queries
 
     def to_arrays(self) -> dict[str, Any]:
@@ -40,18 +46,22 @@ class ChangedQueries:
     def after(self, before: Queries) -> Queries:
         """The queries now, of those before."""
         queries = list(before)
-        for number, live, layer in zip(
-            self.numbers.tolist(), self.live.tolist(), self.layer.tolist(), strict=True
+        columns = (self.numbers, self.live, self.layer)
+        numbers, lives, layers = (column.tolist() for column in columns)
+        for number, live, layer, plan in zip(
+            numbers, lives, layers, self.plan.to_pylist(), strict=True
         ):
+            was = before[number]
             queries[number] = replace(
-                before[number],
+                was,
                 live=bool(live),
                 layer_version=None if layer < 0 else layer,
+                plan=was.plan if plan is None else Plan.from_json(json.loads(plan)),
             )
         return (*queries, *self.added)
 
 
-_OWN = ("numbers", "live", "layer")
+_OWN = ("numbers", "live", "layer", "plan")
 
 
 def changed_queries(before: Queries, after: Queries) -> ChangedQueries | None:
@@ -65,11 +75,13 @@ def changed_queries(before: Queries, after: Queries) -> ChangedQueries | None:
     is_new = np.fromiter(map(operator.is_not, before, earlier), bool, len(before))
     numbers = np.flatnonzero(is_new)
     changed = [earlier[number] for number in numbers.tolist()]
+    plans: list[str | None] = []
     for was, now in zip(
         (before[number] for number in numbers.tolist()), changed, strict=True
     ):
-        if replace(was, live=now.live, layer_version=now.layer_version) != now:
+        if (was.name, was.version, was.since) != (now.name, now.version, now.since):
             return None
+        plans.append(None if now.plan == was.plan else plan_text(now.plan))
     versions = [
         -1 if one.layer_version is None else one.layer_version for one in changed
     ]
@@ -77,5 +89,6 @@ def changed_queries(before: Queries, after: Queries) -> ChangedQueries | None:
         numbers=numbers,
         live=np.array([one.live for one in changed], np.int8),
         layer=np.array(versions, np.int64),
+        plan=pa.array(plans, pa.string()),
         added=after[len(before) :],
     )

@@ -30,7 +30,7 @@ from st_common.operators.state.state import (
     fixes_from_arrays,
 )
 
-FORMAT = 7  # of the bytes of a delta; one of another format is refused
+FORMAT = 8  # of the bytes of a delta; one of another format is refused
 
 
 def _ints() -> np.ndarray:

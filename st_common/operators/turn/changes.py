@@ -28,6 +28,7 @@ CAUSES = (
     "outside",
     "cross",
     "dwell",
+    "area",
 )
 CAUSE = {name: number for number, name in enumerate(CAUSES)}
 TICK_RANK = (

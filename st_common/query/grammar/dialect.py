@@ -23,6 +23,7 @@ STATEMENTS = (
     "REPLACE QUERY",
     "DROP QUERY",
     "CREATE AREA",
+    "CREATE OR REPLACE AREA",
     "DROP AREA",
     "SHOW",
     "EXPLAIN",
@@ -92,13 +93,20 @@ class FairwayParser(SelectionParser):
         return statement
 
     def _parse_create_area(self) -> exp.Expr:
+        replaces = bool(self._match_text_seq("OR"))
+        if replaces and not self._match_text_seq("REPLACE"):
+            self._expected("REPLACE", ("REPLACE",))
         if not self._match_text_seq("AREA"):
-            self._expected("AREA")
+            self._expected("AREA" if replaces else "AREA or OR REPLACE AREA")
         name = self._parse_name("a name for the area")
         if not self._match(TokenType.ALIAS):
             self._expected("AS and a region")
         return self.expression(
-            CreateArea(this=name, expression=self._located(self._parse_region))
+            CreateArea(
+                this=name,
+                expression=self._located(self._parse_region),
+                replaces=replaces,
+            )
         )
 
     def _parse_shown(self) -> exp.Expr:

@@ -6,7 +6,14 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 Op = Literal[
-    "register", "replace", "drop", "show", "explain", "create_area", "drop_area"
+    "register",
+    "replace",
+    "drop",
+    "show",
+    "explain",
+    "create_area",
+    "replace_area",
+    "drop_area",
 ]
 """What a statement does."""
 
@@ -41,9 +48,13 @@ class Unregister(exp.Expression):
 
 
 class CreateArea(exp.Expression):
-    """CREATE AREA this AS expression, a region."""
+    """CREATE AREA this AS expression, a region; with `replaces` CREATE OR REPLACE AREA."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expression": True,
+        "replaces": False,
+    }
 
 
 class DropArea(exp.Expression):

@@ -14,6 +14,7 @@ class KnownAreas:
     def __init__(self, home: Areas | None) -> None:
         self._home = home
         self._own: dict[str, tuple[str, Region | None]] = {}
+        self._called: dict[str, None] = {}
 
     def create(self, name: str, region: Region | None) -> None:
         """From here on the name means this region; None is one that was refused, of which nothing more is said."""
@@ -25,10 +26,16 @@ class KnownAreas:
 
     def named(self, name: str) -> Region | None:
         """The area of this name; None when there is none."""
+        self._called[name] = None
         own = self._own.get(name.casefold())
         if own is not None:
             return own[1]
         return self._home.named(name) if self._home is not None else None
+
+    def take_called(self) -> tuple[str, ...]:
+        """The names that were looked up since this was asked last, in their order."""
+        called, self._called = tuple(self._called), {}
+        return called
 
     def feature(self, layer: str, fid: str) -> Region | None:
         """What a feature of a layer covers; None when there is no such feature."""

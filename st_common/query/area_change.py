@@ -1,0 +1,54 @@
+"""What queries do when an area that they name has another region: CREATE OR REPLACE AREA (docs/adr/0032)."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from st_common.query.area_store import NamedArea
+from st_common.query.control import QueryRow
+from st_common.query.plan import Plan
+from st_common.regions.region import MovingRegion, Region
+
+
+def following(
+    rows: Iterable[QueryRow], old: NamedArea, region: Region
+) -> Iterator[QueryRow]:
+    """The control rows by which queries follow an area to another region, for the newest rows of all queries.
+
+    A query follows that names the area and has its region: it goes on in the same version, by a row `follow`. One whose
+    answer cannot go on over another region (see `_goes_on`) begins anew in its next version, by a row `replace`.
+    Queries that were dropped or failed stay as they are.
+    """
+    for row in sorted(rows, key=lambda row: row.name):
+        if row.state != "registered" or row.plan is None or not _names(row, old):
+            continue
+        plan = _moved(row.plan, old.region, region)
+        if plan == row.plan:
+            continue
+        moved = replace(row, plan=plan, position=-1, layer_version=None)
+        if _goes_on(row.plan, plan):
+            yield replace(moved, op="follow")
+        else:
+            yield replace(moved, op="replace", version=row.version + 1)
+
+
+def _names(row: QueryRow, area: NamedArea) -> bool:
+    return area.name.casefold() in {name.casefold() for name in row.areas}
+
+
+def _moved(plan: Plan, old: Region, new: Region) -> Plan:
+    """The plan with the new region wherever it has the old one."""
+    inside = new if plan.inside == old else plan.inside
+    if plan.frame is None:
+        return replace(plan, inside=inside)
+    regions = tuple(new if region == old else region for region in plan.frame.regions)
+    return replace(plan, inside=inside, frame=replace(plan.frame, regions=regions))
+
+
+def _goes_on(plan: Plan, moved: Plan) -> bool:
+    """Whether only those who leave or come need be told of.
+
+    Not where more was told than who is in (VALID UNTIL), where a window holds fixes of the old region, nor where a
+    region that stood still goes with an object from now on, or the other way round.
+    """
+    moves = [isinstance(one.inside, MovingRegion) for one in (plan, moved)]
+    return plan.frame == moved.frame and not plan.valid_until and moves[0] == moves[1]
