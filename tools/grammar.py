@@ -1,35 +1,34 @@
-"""Writes docs/grammar.md from the grammar in st_common; `--check` compares instead of writing."""
+"""Writes docs/grammar.md from the grammar that is parsed; `--check` compares instead of writing."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from st_common.query.grammar.ebnf import KINDS, ONCE, SECTIONS, START
-
+GRAMMAR = Path("st_common/query/grammar/fairway.lark")
 PAGE = Path("docs/grammar.md")
+HEADING = "// ## "
 HEAD = f"""# Grammar
 
-The whole language in W3C's EBNF, made from `st_common/query/grammar/ebnf.py` by `make grammar`.
-[query-language.md](query-language.md) says what it means. `?` is once or not at all, `*` any number of times, `+` at
-least once, `|` one of them. Words in quotes are read in any case; blanks and comments (`-- ...`, `/* ... */`) may stand
-between all tokens. A text is `{START}`. After `SELECT` each alternative of `{ONCE}` stands at most once, in any order.
+The whole language: this page is `{GRAMMAR}`, of which the parser is made, written by `make grammar`.
+[query-language.md](query-language.md) says what it means. A text is a `text`. Blanks and comments (`-- ...`, and
+`/* ... */` without another one in it) may stand between all tokens.
 
-Tests derive random sentences from these productions and have them parsed, and find every example of the documentation
-among their sentences. Which names are known, which types fit and what does not go together is said by
+Completion in the shell and the "expected .." of errors come out of the same parser. Tests derive random sentences from
+its rules and have them parsed, and find every example of the documentation among its sentences. Which names are known,
+which types fit, how many numbers a region has and what does not go together is said by
 [query-language.md](query-language.md#what-does-not-go-together), and by errors.
 """
 
 
 def page() -> str:
     """The page as it should be."""
-    kinds = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in KINDS.items())
-    parts = [
-        f"## {title}\n\n```ebnf\n{text.strip()}\n```\n"
-        for title, text in SECTIONS.items()
-    ]
-    return "\n".join(
-        [HEAD, *parts, f"## Tokens\n\n| kind | what it is |\n|---|---|\n{kinds}\n"]
-    )
+    head, *sections = GRAMMAR.read_text(encoding="utf-8").split(HEADING)
+    notes = [line.removeprefix("// ") for line in head.strip().split("\n")]
+    parts = [HEAD, "\n".join([*notes[1:], ""])]
+    for section in sections:
+        title, _, rules = section.partition("\n")
+        parts.append(f"## {title}\n\n```lark\n{rules.strip()}\n```\n")
+    return "\n".join(parts)
 
 
 def main() -> int:

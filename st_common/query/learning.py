@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate, chain
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
 
 from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import Inside, Quantity, Span, span_of
+from st_common.query.grammar.tokens import Token
 from st_common.query.lowering.expression import COMPARISONS, MEASURE
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.lower import lowered
@@ -26,7 +26,7 @@ from st_common.query.template import Template, Understood
 _SHAPES = 512
 _NUMBERS_OF_BOX = 4
 _VARIANTS = 64  # templates of one shape, which differ in literals that cannot be put in
-_TOKENS = {"'": TokenType.STRING, '"': TokenType.IDENTIFIER}
+_KINDS = {"'": "STRING", '"': "QUOTED"}
 _MARK = re.compile("918273645([0-9]{5})|'\ue000([0-9]{5})\ue001'")
 _local = (
     threading.local()
@@ -109,17 +109,17 @@ def _template(
     parse: Parse,
     areas: Areas,
 ) -> Template | None:
-    """The template of a statement; None when the tokenizer sees other literals, or what it says depends on others."""
+    """The template of a statement; None when the tokens are other literals, or what it says depends on others."""
     _, literals, between = literals_of(piece.text)
     bounds = _bounds(literals, between)
     places = {
-        (token.start - piece.start, token.end + 1 - piece.start): token
+        (token.start_pos - piece.start, token.end_pos - piece.start): token
         for token in tokens
     }
     if (
         statement.plan is None
         or statement.plan.frame is not None
-        or (tokens and tokens[0].start != piece.start)
+        or (tokens and tokens[0].start_pos != piece.start)
     ):
         return None
     if not all(
@@ -135,7 +135,7 @@ def _template(
         != (bounds[0][0] + piece.start, bounds[0][1] + piece.start)
     ):
         return None
-    if any(places[span].token_type == TokenType.VAR for span in bounds[1:]):
+    if any(places[span].kind == "NAME" for span in bounds[1:]):
         return None  # a word behind another QUERY
     at = {start + piece.start: number for number, (start, _) in enumerate(bounds)}
     select = tree.args["expression"]
@@ -176,11 +176,9 @@ def _bounds(literals: Sequence[str], between: Sequence[str]) -> list[Span]:
 
 
 def _is_literal(token: Token | None, literal: str) -> bool:
-    """Whether the tokenizer sees the same literal."""
-    kind = _TOKENS.get(
-        literal[0], TokenType.NUMBER if literal[0].isdigit() else TokenType.VAR
-    )
-    return token is not None and token.token_type == kind
+    """Whether a token is the same literal."""
+    kind = _KINDS.get(literal[0], "NUMBER" if literal[0].isdigit() else "NAME")
+    return token is not None and token.kind == kind
 
 
 def _literals(

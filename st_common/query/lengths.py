@@ -6,16 +6,13 @@ as `in_coordinates` gives it.
 
 from dataclasses import replace
 
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.tokenizer_core import TokenType
-
 from st_common.query.comparing import Transform
 from st_common.query.fence import Fence
 from st_common.query.frame import Extent, Frame, Sliding
+from st_common.query.grammar.terminals import tokens_in
 from st_common.query.plan import Plan
 
 _SPEED = "speed_mps"
-_DUCKDB = DuckDB()
 
 
 def in_coordinates(plan: Plan, unit_m: float) -> Plan:
@@ -86,10 +83,10 @@ def _expression(text: str | None, unit_m: float) -> str | None:
     """The text with `speed_mps` in metres per second: fixes know it in coordinates per second."""
     if text is None or _SPEED not in text.lower():
         return text
-    names = (TokenType.VAR, TokenType.IDENTIFIER)
-    for token in reversed(_DUCKDB.tokenize(text)):
-        if token.token_type in names and token.text.lower() == _SPEED:
-            text = (
-                f"{text[: token.start]}({_SPEED} * {unit_m!r}){text[token.end + 1 :]}"
-            )
+    converted = f"({_SPEED} * {unit_m!r})"
+    for token in reversed(tokens_in(text)):
+        is_name = token.kind in ("NAME", "QUOTED")
+        if is_name and token.strip('"').lower() == _SPEED:
+            start, end = token.span
+            text = text[:start] + converted + text[end:]
     return text

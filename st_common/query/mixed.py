@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from st_common.query.binding import Columns, bound
-from st_common.query.grammar.dialect import expression_of
 from st_common.query.grammar.nodes import Span
+from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import Term, text_of
 
 _COMPARISONS = (

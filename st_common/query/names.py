@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from st_common.query.binding import Columns, bound, columns_of
 from st_common.query.grammar import words
-from st_common.query.grammar.dialect import expression_of
+from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import COMPARISONS, Term, text_of
 from st_common.query.measures import fit_units, measured
 from st_common.query.plan import Aggregate, LayerJoin, Plan

@@ -1,16 +1,16 @@
-"""A text cut into statements before it is tokenised, and the literals in a statement that may differ in the next one.
+"""A text cut into statements before it is cut into tokens, and the literals of a statement that may differ in the next.
 
-Both only guess by patterns. What they guess is held against the tokenizer once for each shape of a statement (see
-`template`): texts of one shape differ in nothing that it looks at, so it reads all of them alike.
+Both only guess by patterns. What they guess is held against the tokens once for each shape of a statement (see
+`template`): texts of one shape differ in nothing that tokens depend on, so all of them are read alike.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
-from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import Token, TokenType
+from st_common.query.grammar.terminals import tokens_in
+from st_common.query.grammar.tokens import SEMICOLON, Token, UnclosedError
 
 _BLANK = r"[ \t\r\n]*"
 _BLANKS = re.compile(_BLANK)
@@ -29,11 +29,9 @@ _KINDS = str.maketrans("123456789", "0" * 9) | str.maketrans(
     f"{ascii_letters}_", "a" * 53
 )
 
-Tokenize = Callable[[str], list[Token]]
-
 
 class CutError(Exception):
-    """The text cannot be cut: it is tokenised as a whole, which also says what is wrong with it."""
+    """The text cannot be cut: its tokens are those of the whole, which also says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Piece:
     text: str
     tokens: tuple[Token, ...] | None = None
 
-    def tokenized(self, tokenize: Tokenize) -> list[Token]:
+    def tokens_of(self, whole: str) -> list[Token]:
         """The tokens, which stand where they do in the whole text.
 
         Raises:
@@ -52,17 +50,15 @@ class Piece:
         """
         if self.tokens is not None:
             return list(self.tokens)
-        tokens = _tokens(self.text, self.start, tokenize)
-        ends = [
-            token.end for token in tokens if token.token_type == TokenType.SEMICOLON
-        ]
-        guessed = [self.start + len(self.text) - 1] if self.text.endswith(";") else []
-        if ends != guessed:
+        end = self.start + len(self.text)
+        tokens = _tokens(whole, self.start, end)
+        ends = [token.end_pos for token in tokens if token == SEMICOLON]
+        if ends != ([end] if self.text.endswith(";") else []):
             raise CutError
         return tokens
 
 
-def cut(text: str, tokenize: Tokenize) -> Iterator[Piece]:
+def cut(text: str) -> Iterator[Piece]:
     """The parts of a text in order; those in which something stands that a pattern cannot judge, with their tokens.
 
     Raises:
@@ -70,12 +66,12 @@ def cut(text: str, tokenize: Tokenize) -> Iterator[Piece]:
     """
     at = _end_of_blanks(text, 0)
     while at < len(text):
-        found = _SIMPLE.match(text, at)
-        if found is not None:
-            yield Piece(at, found[1])
-            at = found.end()
+        match = _SIMPLE.match(text, at)
+        if match is not None:
+            yield Piece(at, match[1])
+            at = match.end()
         else:
-            piece = _tokenized(text, at, tokenize)
+            piece = _tokenized(text, at)
             yield piece
             at = _end_of_blanks(text, at + len(piece.text))
 
@@ -113,14 +109,14 @@ def _like(literal: str) -> str:
 
 
 def _end_of_blanks(text: str, at: int) -> int:
-    found = _BLANKS.match(text, at)
-    return found.end() if found else at
+    match = _BLANKS.match(text, at)
+    return match.end() if match else at
 
 
-def _tokenized(text: str, at: int, tokenize: Tokenize) -> Piece:
+def _tokenized(text: str, at: int) -> Piece:
     """As much of the text as ends behind a semicolon that is one; twice as much is tried while it is none."""
     end = _behind_semicolon(text, at)
-    while (tokens := _whole(text[at:end], at, tokenize)) is None:
+    while (tokens := _whole(text, at, end)) is None:
         if end == len(text):
             raise CutError
         end = _behind_semicolon(text, at + 2 * (end - at))
@@ -128,33 +124,24 @@ def _tokenized(text: str, at: int, tokenize: Tokenize) -> Piece:
 
 
 def _behind_semicolon(text: str, at: int) -> int:
-    found = text.find(";", at)
-    return len(text) if found < 0 else found + 1
+    place = text.find(";", at)
+    return len(text) if place < 0 else place + 1
 
 
-def _whole(text: str, start: int, tokenize: Tokenize) -> list[Token] | None:
+def _whole(text: str, start: int, end: int) -> list[Token] | None:
     """The tokens of a part that ends with a semicolon or with the whole text; None when it ends within something."""
     try:
-        tokens = _tokens(text, start, tokenize)
+        tokens = _tokens(text, start, end)
     except CutError:
         return None
-    if not text.endswith(";"):
+    if not text.endswith(";", start, end):
         return tokens
     last = tokens[-1] if tokens else None
-    ends = (
-        last is not None
-        and last.token_type == TokenType.SEMICOLON
-        and last.end == start + len(text) - 1
-    )
-    return tokens if ends else None
+    return tokens if last == SEMICOLON and last.end_pos == end else None
 
 
-def _tokens(text: str, start: int, tokenize: Tokenize) -> list[Token]:
+def _tokens(text: str, start: int, end: int) -> list[Token]:
     try:
-        tokens = tokenize(text)
-    except TokenError:
+        return tokens_in(text, start, end)
+    except UnclosedError:
         raise CutError from None
-    for token in tokens:
-        token.start += start
-        token.end += start
-    return tokens

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from st_common.query.grammar import words
-from st_common.query.grammar.dialect import expression_of
+from st_common.query.grammar.statements import expression_of
 from st_common.query.grammar.words import always_quoted, number, quoted, text_literal
 from st_common.query.lowering.expression import text_of
 from st_common.query.neighbours import (

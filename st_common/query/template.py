@@ -19,14 +19,12 @@ from sqlglot import exp
 
 from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import Op, Refused, Span
-from st_common.query.grammar.words import FairwayTokenizer
+from st_common.query.grammar.terminals import terminals
 from st_common.query.lowering.expression import Term
 from st_common.query.lowering.space import neighbours_of, region_of
 from st_common.query.pieces import literals_of
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
-
-_KEYWORDS = frozenset(word.partition(" ")[0] for word in FairwayTokenizer.KEYWORDS)
 
 Filled = tuple[str, Plan, tuple[Term, ...]]
 """The name, the plan and the terms of a statement."""
@@ -86,7 +84,7 @@ class Template:
     def filled(self, literals: Sequence[str], areas: Areas) -> Filled | None:
         """The name, the plan and the terms of the statement with these literals; None when something is refused."""
         name = literals[0].strip('"')
-        if literals[0][0] != '"' and name.upper() in _KEYWORDS:
+        if literals[0][0] != '"' and name.upper() in terminals().reserved:
             return None
         for number, node in self.nodes:
             node.args["this"] = literals[number].strip("'")

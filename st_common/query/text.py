@@ -1,18 +1,15 @@
 """The text of statements, and statements from text; what a query means stands in its plan."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import Token
 
 from st_common.errors import ConfigError
 from st_common.home import checked_name
 from st_common.query.areas import Areas
-from st_common.query.grammar.dialect import Fairway, FairwayParser
 from st_common.query.grammar.nodes import (
     CreateArea,
     DropArea,
@@ -25,6 +22,9 @@ from st_common.query.grammar.nodes import (
     Unregister,
     span_of,
 )
+from st_common.query.grammar.reading import tree_of
+from st_common.query.grammar.statements import statement_of
+from st_common.query.grammar.tokens import Token, chunks_of
 from st_common.query.learning import learn, template_of
 from st_common.query.lowering.expression import Term
 from st_common.query.lowering.gathered import Gathered
@@ -36,7 +36,7 @@ from st_common.query.plan import Plan
 from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source, TextError, underlined
 from st_common.query.template import Spans
-from st_common.query.tokens import check_encoding, chunks_of, odd_in, tokens_of
+from st_common.query.tokens import check_encoding, odd_in, tokens_of
 from st_common.regions.registry import Region
 from st_common.uncollected import uncollected
 
@@ -106,19 +106,10 @@ def parse(
     check_encoding(source)
     try:
         with uncollected():
-            return _all(_reader(source, areas), cut(text, Fairway().tokenize))
+            return _all(_Reader(source, KnownAreas(areas)), cut(text))
     except CutError:  # something is not closed, and nothing else is told
-        return _all(_reader(source, areas), [Piece(0, text, tuple(tokens_of(source)))])
-
-
-def _reader(source: Source, areas: Areas | None) -> "_Reader":
-    parser = FairwayParser(dialect=Fairway())
-    return _Reader(
-        source=source,
-        known=KnownAreas(areas),
-        parser=parser,
-        parse=lambda chunk: parser.parse(chunk, source.text)[0],
-    )
+        whole = Piece(0, text, tuple(tokens_of(source)))
+        return _all(_Reader(source, KnownAreas(areas)), [whole])
 
 
 def select_of(
@@ -132,7 +123,7 @@ def select_of(
     source = Source(text, file)
     chunks = list(chunks_of(tokens_of(source)))
     if len(chunks) != 1:
-        place = chunks[1][0].start if chunks else 0
+        place = chunks[1][0].start_pos if chunks else 0
         raise TextError(
             [
                 source.problem(
@@ -140,25 +131,18 @@ def select_of(
                 )
             ]
         )
-    parser = FairwayParser(dialect=Fairway())
-    reader = _Reader(
-        source=source,
-        known=KnownAreas(areas),
-        parser=parser,
-        parse=lambda chunk: parser.parse_select(chunk, text),
-    )
-    (found,) = _all(reader, [Piece(0, text, tuple(chunks[0]))])
-    return found
+    reader = _Reader(source, KnownAreas(areas), start="explained")
+    (statement,) = _all(reader, [Piece(0, text, tuple(chunks[0]))])
+    return statement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Reader:
-    """Where tokens come from, what areas are known, and how the tokens of a statement become a tree."""
+    """Where tokens come from, what areas are known, and the rule of the grammar that a statement begins with."""
 
     source: Source
     known: KnownAreas
-    parser: FairwayParser
-    parse: Callable[[list[Token]], exp.Expr | None]
+    start: str = "statement"
 
 
 def _all(reader: _Reader, pieces: Iterable[Piece]) -> list[Statement]:
@@ -169,14 +153,15 @@ def _all(reader: _Reader, pieces: Iterable[Piece]) -> list[Statement]:
         if quick is not None:
             statements.append(quick)
             continue
-        for chunk in chunks_of(piece.tokenized(Fairway().tokenize)):
+        for chunk in chunks_of(piece.tokens_of(reader.source.text)):
             found, refused = _understood(reader, chunk)
             problems += refused
             if found is None or refused:
                 continue
             statements.append(found)
             if piece.tokens is None and found.op in ("register", "replace"):
-                learn(piece, found, chunk, partial(reader.parse, chunk), reader.known)
+                again = partial(tree_of, chunk, reader.start)
+                learn(piece, found, chunk, again, reader.known)
     if problems:
         raise TextError(problems, understood=statements)
     return statements
@@ -188,7 +173,7 @@ def _understood(
     """The statement of a chunk, or what is wrong with it."""
     gathered = Gathered()
     found = _attempted(reader, chunk, gathered)
-    whole = chunk[0].start, chunk[-1].end + 1
+    whole = chunk[0].start_pos, chunk[-1].end_pos
     placed = [(each.span if each.span[1] else whole, each) for each in gathered.found]
     placed.sort(key=itemgetter(0))
     return found, [
@@ -229,29 +214,23 @@ def _attempted(
     reader: _Reader, chunk: list[Token], gathered: Gathered
 ) -> Statement | None:
     """The statement of a chunk; None when it cannot be read, which was gathered then."""
-    gathered.found.extend(
-        refused for token in chunk if (refused := odd_in(token)) is not None
-    )
-    if gathered.found:
+    odd = next(filter(None, map(odd_in, chunk)), None)
+    if odd is not None:
+        gathered.found.append(odd)
         return None
     try:
         return gathered.attempt(lambda: _read(reader, chunk, gathered), None)
-    except (ParseError, RecursionError) as error:
-        message = (
-            "nested too deeply"
-            if isinstance(error, RecursionError)
-            else "cannot be understood"
-        )
-        gathered.found.append(Refused(message, (chunk[0].start, chunk[-1].end + 1)))
+    except RecursionError:
+        whole = chunk[0].start_pos, chunk[-1].end_pos
+        gathered.found.append(Refused("nested too deeply", whole))
         return None
 
 
 def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement | None:
-    try:
-        tree = reader.parse(chunk)
-    finally:
-        gathered.found.extend(reader.parser.refusals)
-    assert tree is not None  # noqa: S101 - the dialect refuses what is no statement
+    tree, refusals = statement_of(chunk, reader.start)
+    gathered.found.extend(refusals)
+    if tree is None:
+        return None
     known = reader.known
     known.take_called()
     select = (
@@ -297,7 +276,7 @@ def _statement(
     found: Lowered | None,
     region: Region | None,
 ) -> Statement:
-    start, end = chunk[0].start, chunk[-1].end + 1
+    start, end = chunk[0].start_pos, chunk[-1].end_pos
     line, column = source.place(start)
     shown = isinstance(tree, Show)
     spans = dict(found.spans) if found else {}

@@ -193,7 +193,7 @@ def test_a_step_says_what_is_wrong_at_once(step: Callable[[], QueryBuilder], say
         ("(SELECT 1)", 2, "a query has no place"),
         ("COUNT(*) > 3", 1, "COUNT stands alone"),
         ("other.x > 3", 1, "unknown name 'other'"),
-        ("x > 'a", 1, "is not closed"),
+        ("x > 'a", 5, "' is not closed"),
         ("x > 1; DROP QUERY a", 6, "no ';'"),
     ],
 )

@@ -24,6 +24,7 @@ HEAVY = (
     "pandas",
     "shapely",
     "sqlglot",
+    "lark",
     "great_expectations",
 )
 

@@ -12,7 +12,7 @@ from st_common.query.builder import around, circle, query
 from st_common.query.checks import complaints
 from st_common.query.explain import explain, kind_in_words, lines
 from st_common.query.fence import Debounce, Fence
-from st_common.query.grammar.expected import expected_after
+from st_common.query.grammar.expecting import expected_after
 from st_common.query.lengths import in_coordinates
 from st_common.query.plain import is_plain, plan_text
 from st_common.query.plan import Aggregate, Plan, Window

@@ -1,132 +1,118 @@
-"""The grammar that is printed is the one that is parsed, in both directions."""
+"""What is parsed, what is printed and what is completed are one grammar, in both directions."""
 
 import contextlib
+import logging
 import random
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import lark
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlglot import exp
 
-from st_common.query.grammar.dialect import Fairway
-from st_common.query.grammar.ebnf import KINDS, ONCE, grammar
-from st_common.query.grammar.expected import expected_after, is_sentence
-from st_common.query.grammar.notation import Alt, Kind, Many, Part, Ref, Seq, Word
-from st_common.query.grammar.notation import productions as productions_of
+from st_common.query.grammar.building_expressions import TYPES
+from st_common.query.grammar.expecting import expected_after, is_sentence
+from st_common.query.grammar.language import FILE, STARTS, parser
+from st_common.query.grammar.statements import expression_of, statement_of
+from st_common.query.grammar.terminals import terminals, tokens_in
+from st_common.query.grammar.words import is_plain
+from st_common.query.lowering.comparing import STEPS
+from st_common.query.lowering.options import FIXES, OPTIONS
 from st_common.query.problem import TextError
 from st_common.query.text import parse
 from st_common.testing.effort import tries
+from st_common.units import METRES, SECONDS, SPEEDS, TUPLES
 
 ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("taxis", "parks", "speed", "t1", "Car", "_x")
 SAMPLES = {
-    "WORD": ("taxis", "parks", "speed", "t1", "Car", "_x"),
+    "NAME": NAMES,
+    "ALIAS": NAMES,
+    "RESERVED": ("from", "WHERE", "Union"),
     "QUOTED": ('"ships-dk"', '"a ""b"""', '"select"'),
-    "NUMBER": ("0", "7", "41.5", "0.25", "1e3"),
-    "STRING": ("'free'", "'it''s'", "''", "'M'"),
+    "NUMBER": ("0", "7", "41.5", "0.25", "1e3", ".5"),
+    "STRING": (
+        *("'free'", "'it''s'", "''", "'M'", "'POLYGON((0 0, 1 0, 1 1, 0 0))'"),
+        *("'LINESTRING(0 0, 1 0)'", "'MultiLineString((0 0, 1 0), (2 1, 3 1))'"),
+    ),
     "EXTENT": ("'50 km'", "'60 minutes'", "'1.5e3m'"),
-    "WKT": ("'POLYGON((0 0, 1 0, 1 1, 0 0))'",),
-    "LINE": ("'LINESTRING(0 0, 1 0)'", "'MultiLineString((0 0, 1 0), (2 1, 3 1))'"),
 }
-DEPTH = 16
+DEPTH = 9  # of choices with more than one part
+Rules = Mapping[str, Sequence[Sequence[str]]]
+
+
+def rules() -> Rules:
+    """What each rule may stand for, as the parser has it."""
+    found: dict[str, list[Sequence[str]]] = {}
+    for rule in parser().rules:
+        found.setdefault(str(rule.origin.name), []).append(
+            [str(symbol.name) for symbol in rule.expansion]
+        )
+    return found
+
+
+def weights(known: Rules) -> Mapping[str, float]:
+    """How many tokens the shortest sentence of each rule has."""
+    found = dict.fromkeys(known, float("inf"))
+    for _ in known:
+        for name, expansions in known.items():
+            found[name] = min(
+                sum(found.get(symbol, 1) for symbol in one) for one in expansions
+            )
+    return found
+
+
+RULES = rules()
+WEIGHTS = weights(RULES)
 
 
 def sentence(
-    part: Part,
-    rng: random.Random,
-    depth: int = 0,
-    productions: Mapping[str, Part] | None = None,
+    symbol: str, rng: random.Random, seen: set[str], depth: int = 0
 ) -> list[str]:
-    """Tokens that the part derives; deeper down the shortest choices are made."""
-    known = grammar() if productions is None else productions
-
-    def of(one: Part, deeper: int = 0) -> list[str]:
-        return sentence(one, rng, depth + deeper, known)
-
-    match part:
-        case Word(text):
-            return [rng.choice((text, text.lower(), text.title()))]
-        case Kind(name):
-            return [rng.choice(SAMPLES[name])]
-        case Ref(name):
-            return of(known[name], 1)
-        case Seq(parts):
-            return [token for one in parts for token in of(one)]
-        case Alt(parts):
-            chosen = (
-                rng.choice(parts)
-                if depth < DEPTH
-                else min(parts, key=lambda one: weight(one, ()))
-            )
-            return of(chosen)
-        case Many(Ref(name), _, _) if name == ONCE:
-            clauses = known[name].parts
-            return [
-                token
-                for one in rng.sample(clauses, rng.randint(0, 4))
-                for token in of(one)
-            ]
-        case Many(one, least, most):
-            times = (
-                least
-                if depth >= DEPTH
-                else rng.choice(
-                    (least, least, least, least + 2 if most is None else most)
-                )
-            )
-            return [token for _ in range(times) for token in of(one)]
-
-
-def weight(part: Part, above: tuple[str, ...]) -> float:
-    """How many tokens the shortest sentence of a part has."""
-    match part:
-        case Word() | Kind():
-            return 1
-        case Ref(name):
-            return (
-                float("inf")
-                if name in above
-                else weight(grammar()[name], (*above, name))
-            )
-        case Seq(parts):
-            return sum(weight(one, above) for one in parts)
-        case Alt(parts):
-            return min(weight(one, above) for one in parts)
-        case Many(one, least, _):
-            return least and weight(one, above)
+    """Tokens that a rule derives; deeper down the shortest choices are made."""
+    if symbol not in RULES:
+        words = terminals().words_of(symbol) or SAMPLES[symbol]
+        word = rng.choice(words)
+        is_word = symbol not in SAMPLES
+        return [rng.choice((word, word.lower(), word.title())) if is_word else word]
+    seen.add(symbol)
+    expansions = list(RULES[symbol])
+    rng.shuffle(expansions)
+    chosen = min(
+        expansions,
+        key=lambda one: (
+            sum(WEIGHTS.get(each, 1) for each in one) if depth > DEPTH else 0
+        ),
+    )
+    deeper = depth + (len(chosen) > 1)
+    return [token for each in chosen for token in sentence(each, rng, seen, deeper)]
 
 
 @pytest.mark.spec("P4")
 @tries(300)
 @given(seed=st.integers(0, 1 << 32))
 def test_whatever_the_grammar_derives_is_parsed(seed: int):
-    rng = random.Random(seed)
-    text = " ".join(sentence(grammar()["statement"], rng))
-    parser = Fairway().parser()
-    parser.parse(
-        Fairway().tokenize(text), text
-    )  # refuses what is wrong by its form alone
-    assert parser.refusals == []
+    text = " ".join(sentence("statement", random.Random(seed), set()))
+    tree, refusals = statement_of(tokens_in(text))
+    assert tree is not None
+    assert [one for one in refusals if "there are multiple" not in one.message] == []
     with contextlib.suppress(TextError):  # about names and values
         parse(text)
     assert is_sentence(text)
 
 
-def test_random_sentences_come_from_every_production():
+def test_random_sentences_come_from_every_rule():
     seen: set[str] = set()
-
-    class Noted(dict):
-        def __getitem__(self, name):
-            seen.add(name)
-            return super().__getitem__(name)
-
-    noted = Noted(grammar())
-    for seed in range(400):
-        sentence(noted["statement"], random.Random(seed), productions=noted)
-    assert set(grammar()) - seen == {"statements"}
+    for seed in range(600):
+        sentence("statement", random.Random(seed), seen)
+    missing = {name for name in set(RULES) - seen if not name.startswith("__")}
+    assert missing == set(STARTS) - {"statement", "expression"}
 
 
 def examples() -> list[str]:
@@ -152,6 +138,7 @@ def test_whatever_is_shown_is_derived_by_the_grammar():
         "DROP QUERY select",
         "EXPLAIN 'q'",
         "SHOW LAYERS",
+        "DROP QUERY q EMIT CHANGESX",
     ],
 )
 def test_what_is_no_sentence_is_not_derived(text: str):
@@ -172,39 +159,88 @@ def test_what_may_come_next():
     }
     inside = expected_after("REGISTER QUERY q AS SELECT * FROM taxis INSIDE ")
     assert inside is not None
-    assert {"area", "box", "circle", "moving"} <= inside.productions
+    assert {"area", "region", "given"} <= inside.rules
+    assert {"CIRCLE", "FEATURE", "("} <= inside.words
     assert not inside.at_end
+    window = expected_after("REGISTER QUERY q AS SELECT * FROM taxis WINDOW 5 ")
+    assert window is not None
+    assert {"min", "hours", "tuples"} <= window.words
     assert expected_after("REGISTER FROM ") is None
     assert expected_after("REGISTER QUERY 'a") is None
 
 
-def test_every_kind_of_tokens_is_explained():
-    def kinds(part: Part) -> set[str]:
-        match part:
-            case Kind(name):
-                return {name}
-            case Seq(parts) | Alt(parts):
-                return {name for one in parts for name in kinds(one)}
-            case Many(one, _, _):
-                return kinds(one)
-        return set()
-
-    assert (
-        {name for part in grammar().values() for name in kinds(part)}
-        == set(KINDS)
-        == set(SAMPLES)
-    )
+def test_what_may_come_next_is_what_the_parser_takes():
+    text = "REGISTER QUERY q AS SELECT * FROM range "
+    found = expected_after(text)
+    assert found is not None
+    assert "RATTR" not in found.words  # which may stand behind other names
+    for word in found.words - {";"}:
+        assert expected_after(f"{text} {word} ") is not None, word
 
 
-def test_every_production_is_used():
-    used = set(re.findall(r"Ref\(name='(\w+)'\)", repr(grammar())))
-    assert set(grammar()) - used == {"statements"}
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("5km / h", []),
+        ("5 km/hours", []),
+        ("5 km / x", ["x"]),
+        ("s / h", ["s", "h"]),
+        ("(5 km) / h", ["h"]),
+    ],
+)
+def test_a_stroke_behind_a_length_is_before_a_time_or_divides(text, columns):
+    tree = expression_of(text)
+    assert [each.name for each in tree.find_all(exp.Column, bfs=False)] == columns
 
 
-@pytest.mark.parametrize("wrong", ["a ::= b", "a b", "a ::= ( 'x'", "a ::= )"])
-def test_what_is_no_grammar_is_refused(wrong: str):
-    with pytest.raises((ValueError, IndexError)):
-        productions_of(wrong)
+def test_a_comment_is_a_blank():
+    text = "DROP -- a; b\n QUERY /* it's; */ q"
+    (statement,) = parse(text)
+    assert (statement.op, statement.name) == ("drop", "q")
+
+
+@pytest.mark.parametrize(
+    "text", ["DROP QUERY q /* open", "DROP QUERY 'q", "/* /* */ */ DROP QUERY q"]
+)
+def test_what_is_not_closed_is_no_statement(text):
+    with pytest.raises(TextError):
+        parse(text)
+
+
+def test_words_of_the_grammar_are_those_of_who_reads_them():
+    classes = terminals().classes
+    assert set(classes["LENGTH"]) == set(METRES)
+    assert set(classes["TIME"]) == set(SECONDS)
+    assert set(classes["SPEED"]) == set(SPEEDS)
+    assert set(classes["COUNTED"]) == {*TUPLES, *FIXES}
+    assert set(classes["TYPE"]) == set(TYPES)
+    assert {each for (each,) in RULES["option_name"]} >= set(map(str.upper, OPTIONS))
+    assert {each for (each,) in RULES["step_name"]} >= set(map(str.upper, STEPS))
+    assert all(terminals().patterns["PER"].match(f"/{unit}") for unit in SECONDS)
+
+
+def test_reserved_words_are_written_in_quotes():
+    assert [word for word in terminals().reserved if is_plain(word)] == []
+
+
+def test_every_terminal_that_is_a_pattern_is_explained():
+    lines = FILE.read_text(encoding="utf-8").split("\n")
+    bare = [
+        line
+        for before, line in pairwise(lines)
+        if re.match(r"[A-Z_]+: /", line) and not before.startswith("//")
+    ]
+    assert [line for line in bare if not line.startswith(("COMMENT", "BLANK"))] == []
+
+
+def test_no_state_of_the_parser_is_in_two_minds(caplog):
+    grammar = FILE.read_text(encoding="utf-8")
+    ambiguous = grammar.replace('"OR" conjunction', '"OR" expression')
+    for text, conflicts in ((grammar, False), (ambiguous, True)):
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, logger=lark.logger.name):
+            lark.Lark(text, parser="lalr", lexer="basic", start=[*STARTS], debug=True)
+        assert ("conflict" in caplog.text) is conflicts
 
 
 def test_the_page_is_fresh():

@@ -69,7 +69,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (FROM + "KNN (1, 1, 2) REVERSE KNN (1, 2)", "REVERSE", "multiple"),
         # WHERE and other expressions
         (FROM + "WHERE speed >", None, "expected an expression, not the end"),
-        (FROM + "WHERE lower(a", None, "expected ')', not the end"),
+        (FROM + "WHERE lower(a", None, "expected ',', ')' or an operator, not the end"),
         (
             FROM + "WHERE a IN (SELECT 1)",
             "SELECT 1)",
@@ -101,9 +101,9 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (FROM + "WHERE a = b = c", "a = b", "read in two ways"),
         (FROM + "WHERE a = b IS NULL", "b IS", "read in two ways"),
         (FROM + "WHERE ST_DWithin(s, l, 5 m)", "ST_DWithin", "it stands after ON"),
-        (FROM + "WHERE a[1] = 2", "a[1", "BRACKET has no place"),
+        (FROM + "WHERE a[1] = 2", "[1]", "or an operator, not '['"),
         (FROM + "WHERE a = 'x' 'y'", None, None),
-        (FROM + "WHERE a IN ()", "a IN", "expected values after IN"),
+        (FROM + "WHERE a IN ()", ")", "expected an expression, not ')'"),
         (
             FROM + "WHERE CAST(a AS money) > 3",
             "money",
@@ -113,14 +113,18 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (FROM + "WHERE t.speed > 3", "t.speed", "unknown name 't'"),
         (FROM + "WHERE s.a.b > 3", "s.a.b", "expected a column"),
         (FROM + "WHERE a > 1e999", "1e999", "too large"),
-        (FROM + "WHERE lower(a) OVER () = 'x'", "lower(a", "OVER has no place"),
+        (FROM + "WHERE lower(a) OVER () = 'x'", "OVER", "or an operator, not 'OVER'"),
         (JOIN + "WHERE l.kind = 'a' AND l.kind = 'b'", "l.kind = 'b'", "chosen twice"),
         (JOIN + "WHERE l.fid = speed", "l.fid", "unknown column 'fid' (l.kind ="),
         (JOIN + "WHERE lower(l.kind) = 'a'", "lower(l.kind", "expected l.kind"),
         # SELECT and GROUP BY
         (SELECT + "*, a FROM s", ", a", "* stands alone"),
-        (SELECT + "a b FROM s", "b FROM", "expected ',', AS or FROM"),
-        (SELECT + "a, FROM s", "FROM", "expected * or an expression"),
+        (
+            SELECT + "a b FROM s",
+            "b FROM",
+            "expected FROM, ',', AS or an operator, not 'b'",
+        ),
+        (SELECT + "a, FROM s", "FROM", "expected an expression, not 'FROM'"),
         (SELECT + "a, b AS a FROM s", "a FROM", "two columns are called 'a'"),
         (SELECT + "COUNT(*), SUM(a) FROM s", "SUM", "a query has one aggregate"),
         (SELECT + "COUNT(*) AS n FROM s", "n FROM", "this needs no name"),
@@ -145,10 +149,14 @@ SELECT = "REGISTER QUERY q AS SELECT "
         ),
         (
             SELECT + "COUNT(*) FROM s GROUP BY (a, b)",
-            "(a, b",
-            "expected an expression to group by",
+            ", b",
+            "expected ')' or an operator, not ','",
         ),
-        (SELECT + "COUNT(*) FROM s GROUP BY a, b", ", b", "expected JOIN"),
+        (
+            SELECT + "COUNT(*) FROM s GROUP BY a, b",
+            ", b",
+            "WITH, ';' or an operator, not ','",
+        ),
         (SELECT + "DISTINCT a, b FROM s", "b FROM", "one expression after DISTINCT"),
         (SELECT + "DISTINCT a FROM s GROUP BY a", "a", "exclude each other"),
         (
@@ -294,7 +302,11 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (FROM + "[ROWS]", "]", "expected a number of fixes"),
         (FROM + "[ROWS 5, SLIDE 2.5]", "2.5", "whole number"),
         (FROM + "r [ROWS 5]", "[ROWS", "a window stands before the alias"),
-        ("REGISTER QUERY q AS SELECT * FROM a = s [ROWS 5] b", "b", "an alias already"),
+        (
+            "REGISTER QUERY q AS SELECT * FROM a = s [ROWS 5] b",
+            "b",
+            "expected a window in brackets, ',', INNER, JOIN, WHERE",
+        ),
         (
             FROM + "JOIN l [ROWS 5] ON ST_Intersects(s, l)",
             "[ROWS",
@@ -306,7 +318,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
             "behind the first stream",
         ),
         # streams of changes, and what CQL-S selects
-        (SELECT + "ISTREAM(a FROM s", "FROM", "expected ',', AS or ')'"),
+        (SELECT + "ISTREAM(a FROM s", "FROM", "expected ',', ')', AS or an operator"),
         (SELECT + "ISTREAM(a), b FROM s", ", b", "expected FROM"),
         (SELECT + "ISTREM(a) FROM s", "ISTREM", "unknown function ISTREM"),
         (

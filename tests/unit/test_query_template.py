@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.query import text as texts
-from st_common.query.grammar.dialect import FairwayParser
+from st_common.query.grammar import reading
+from st_common.query.grammar import statements as reader
 from st_common.query.pieces import CutError, literals_of, pattern_of
 from st_common.query.problem import TextError
 from st_common.query.text import parse
@@ -198,14 +199,17 @@ def test_what_has_the_pattern_of_a_statement_has_its_literals_where_they_are_loo
 def test_statements_of_one_shape_are_parsed_twice_however_many_there_are():
     shape = "REGISTER QUERY q{0} AS SELECT * FROM cars WHERE kind = 'k{0}' INSIDE ({0}, 1.5, {0}.5, 7);\n"
     text = "".join(shape.format(n) for n in range(1, 200))
-    real, calls = FairwayParser.parse, []
+    real, calls = reading.tree_of, []
 
-    def counted(self, *given):
+    def counted(*given):
         calls.append(given)
-        return real(self, *given)
+        return real(*given)
 
     def parsed():
-        with patch.object(FairwayParser, "parse", counted):
+        with (
+            patch.object(reader, "tree_of", counted),
+            patch.object(texts, "tree_of", counted),
+        ):
             found.extend(parse(text))
 
     found = []

@@ -11,14 +11,16 @@ from st_common.cli.shell.carrying_out import COMMANDS, NAMING
 from st_common.cli.shell.known import Known
 from st_common.cli.shell.texts import is_command, statement_at, stream_of, typed_at
 from st_common.errors import FairwayError
-from st_common.query.grammar.ebnf import ONCE
-from st_common.query.grammar.expected import Expected, expected_after
+from st_common.query.grammar.expecting import Expected, expected_after
 from st_common.query.grammar.words import quoted
-from st_common.query.lowering.functions import FUNCTIONS
+from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS, STAMPS
 from st_common.units import METRES, SECONDS, SHOWN, SPEEDS
 
 _CLAUSES = frozenset(
-    "COMPARE EMIT GPAC-IN GPAC-KNN GROUP INNER INSIDE JOIN KNN REVERSE USING WHERE WINDOW WITH".split()  # noqa: SIM905
+    (
+        *("WHERE", "INSIDE", "GPAC-IN", "KNN", "GPAC-KNN", "REVERSE KNN", "GROUP KNN"),
+        *("DETECT", "GROUP BY", "WINDOW", "COMPARE WITH", "USING", "EMIT", "WITH"),
+    )
 )
 _UNITS = frozenset({*METRES, *SECONDS, *SPEEDS}) - {
     unit for shown in SHOWN.values() for unit in shown.split(", ")
@@ -55,19 +57,19 @@ class Completing(Completer):
     def _names(
         self, expected: Expected, whole: str
     ) -> Iterator[tuple[str, Iterable[str]]]:
-        wanted, known = expected.productions, self._known
+        wanted, known = expected.rules, self._known
         if "query" in wanted:
             yield "query", known.queries
-        if wanted & {"stream", "joined"}:
+        if wanted & {"stream", "other"}:
             yield "stream", known.streams
-        if wanted & {"layer", "joined"}:
+        if wanted & {"layer", "other"}:
             yield "layer", known.layers
         if "area" in wanted:
             yield "area", known.areas
         if "column" in wanted:
             yield "column", known.columns(stream_of(whole))
         if "function" in wanted:
-            yield "function", FUNCTIONS
+            yield "function", (*FUNCTIONS, *AGGREGATES, STAMPS)
 
     def _for_command(self, before: str) -> Iterable[str]:
         command, _, rest = before.lstrip().partition(" ")
@@ -92,10 +94,10 @@ def _readable(
 
 def _words(expected: Expected, whole: str) -> Iterator[str]:
     """The words that may come, without the longer names of units, and without clauses that are there already."""
-    there = set(re.findall(r"[\w-]+", whole.upper()))
+    there = whole.upper()
     for word in expected.words - _UNITS:
-        again = ONCE in expected.productions and word in _CLAUSES and word in there
-        if word[0].isalpha() and not again:
+        again = word in _CLAUSES and re.search(rf"\b{word}\b", there) is not None
+        if word[0].isalpha() and not ("clause" in expected.rules and again):
             yield word
 
 

@@ -15,8 +15,8 @@ from typing import Literal
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from st_common.query.grammar.dialect import expression_of
 from st_common.query.grammar.nodes import Refused
+from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import text_of
 
 Class = Literal["arithmetic", "comparison", "text"]

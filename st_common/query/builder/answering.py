@@ -9,7 +9,7 @@ from st_common.query.builder.amounts import Amount, rows_of, seconds_of
 from st_common.query.builder.expressions import condition, term
 from st_common.query.builder.refusing import refuse_unless, text_of_user
 from st_common.query.builder.step import Step
-from st_common.query.grammar.dialect import expression_of
+from st_common.query.grammar.statements import expression_of
 from st_common.query.plan import Aggregate, Emit, Function, Order, Window
 
 StreamKind = Literal["istream", "dstream", "rstream"]

@@ -1,13 +1,9 @@
 """Expressions of a builder: read, checked and brought to their canonical text by the code that reads them in texts."""
 
-from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokenizer_core import TokenType
-
 from st_common.query.binding import BUILTINS
 from st_common.query.builder.refusing import refuse_unless
-from st_common.query.grammar.dialect import Fairway, expression_of
 from st_common.query.grammar.nodes import Refused
+from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import Needs, Term, and_of, conjuncts, term_of
 from st_common.query.lowering.scope import Scope
 from st_common.query.problem import Source, TextError
@@ -36,7 +32,7 @@ def _read(
     source = Source(text, step)
     try:
         text.encode()
-        tree = _tree(text)
+        tree = expression_of(text)
         if not parts:
             return _checked(term_of(tree, scope, needs=needs, partner=partner))
         trees = list(conjuncts(tree))
@@ -48,15 +44,7 @@ def _read(
         raise TextError([source.problem(refused.message, span, refused.hint)]) from None
     except RecursionError:
         raise TextError([source.problem("nested too deeply", (0, len(text)))]) from None
-    except TokenError:
-        raise TextError(
-            [
-                source.problem(
-                    "a text in quotes, or a comment, is not closed", (0, len(text))
-                )
-            ]
-        ) from None
-    except (ParseError, UnicodeEncodeError):
+    except UnicodeEncodeError:
         raise TextError(
             [source.problem("cannot be understood as an expression", (0, len(text)))]
         ) from None
@@ -73,18 +61,3 @@ def _checked(found: Term) -> Term:
             hint,
         )
     return found
-
-
-def _tree(text: str) -> exp.Expr:
-    """The tree of one expression, behind which nothing stands."""
-    end = next(
-        (
-            token
-            for token in Fairway().tokenize(text)
-            if token.token_type == TokenType.SEMICOLON
-        ),
-        None,
-    )
-    if end is not None:
-        raise Refused("an expression has no ';'", (end.start, end.end + 1))
-    return expression_of(text)

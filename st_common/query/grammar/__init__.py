@@ -1,1 +1,1 @@
-"""The text of the language as a tree: sqlglot cuts it and reads expressions, this adds our statements and clauses."""
+"""The text of the language as a tree: the grammar, the parser that is made of it, what it expects, and the nodes."""

@@ -3,7 +3,6 @@
 from typing import Any, ClassVar, Literal
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
 
 Op = Literal[
     "register",
@@ -21,9 +20,10 @@ Span = tuple[int, int]
 INCOMPLETE = "incomplete"  # in the meta of a SELECT of which something that other clauses lean on was refused
 
 REFUSED = "refused"  # there, too: the first words of the clauses that were refused
+TWICE = "twice"  # there, too: what was refused because it stands there twice
 
 
-class Refused(ParseError):  # noqa: N818 - not an error for people: it becomes a Problem
+class Refused(Exception):  # noqa: N818 - not an error for people: it becomes a Problem
     """What is refused: a message, a hint, and the offsets (start, end) of the place."""
 
     def __init__(self, message: str, span: Span, hint: str = "") -> None:

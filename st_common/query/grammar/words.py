@@ -1,78 +1,12 @@
-"""The words of the language, as sqlglot's tokenizer takes them.
-
-New words get token types that no SQL of ours uses, so that they are never read as an alias. Words of other SQL that
-people call their attributes by ("object", "load", "number") are plain names here.
-"""
+"""Names, texts and numbers as they are written in texts."""
 
 import re
-from functools import cache
-from typing import ClassVar
-
-from sqlglot import parser, tokens
-from sqlglot.tokenizer_core import TokenType
 
 from st_common.written import number, text_literal
 
-__all__ = [
-    "FairwayTokenizer",
-    "always_quoted",
-    "is_plain",
-    "number",
-    "quoted",
-    "text_literal",
-]
+__all__ = ["always_quoted", "is_plain", "number", "quoted", "text_literal"]
 
-REGISTER, REPLACE, DROP = TokenType.INSTALL, TokenType.REPLACE, TokenType.DROP
-INSIDE, KNN, REVERSE_KNN, GROUP_KNN = (
-    TokenType.POLICY,
-    TokenType.PREWHERE,
-    TokenType.PACKAGE,
-    TokenType.VOLUME,
-)
-EMIT, COMPARE, USING = TokenType.POOL, TokenType.SUMMARIZE, TokenType.USING
-DETECT = TokenType.RULE
-
-_OURS = {
-    "REGISTER": REGISTER,
-    "INSIDE": INSIDE,
-    "GPAC-IN": INSIDE,  # as the GPAC paper prints it, with and without blanks
-    "GPAC - IN": INSIDE,
-    "KNN": KNN,
-    "GPAC-KNN": KNN,
-    "GPAC - KNN": KNN,
-    "REVERSE KNN": REVERSE_KNN,
-    "GROUP KNN": GROUP_KNN,
-    "DETECT": DETECT,
-    "EMIT": EMIT,
-    "COMPARE WITH": COMPARE,
-}
-TYPES = {
-    "BIGINT": "BIGINT",
-    "BOOL": "BOOLEAN",
-    "BOOLEAN": "BOOLEAN",
-    "DATE": "DATE",
-    "DOUBLE": "DOUBLE",
-    "INT": "INT",
-    "INTEGER": "INT",
-    "LONG": "BIGINT",
-    "STRING": "VARCHAR",
-    "TEXT": "VARCHAR",
-    "TIMESTAMP": "TIMESTAMP",
-    "VARCHAR": "VARCHAR",
-}
-_NAMES = frozenset(
-    word
-    for line in (
-        "ALTER ANALYZE APPLY BEGIN CACHE CALL COMMENT COMMIT COPY CREATE CUBE DATABASE DELETE DESCRIBE DIV",
-        "ENUM ESCAPE EXECUTE EXPLAIN FILE FILTER FIRST FORMAT FUNCTION GRANT INDEX INSERT KEEP KILL LIST LOAD",
-        "LOCK MERGE NAMESPACE NEXT NULLABLE OBJECT OPERATOR OPTIMIZE ORDINALITY OUT OVERWRITE PERCENT PRAGMA",
-        "PREPARE PROCEDURE RANGE RECURSIVE REF REFRESH RENAME REVOKE ROLLBACK ROW ROWS SCHEMA SEQUENCE",
-        "SESSION SESSION_USER SET SETTINGS SHOW STR TEMP TEMPORARY TRIGGER TRUNCATE UNCACHE UNKNOWN UPDATE",
-        "USE VACUUM VECTOR VIEW VOLATILE",
-    )
-    for word in line.split()
-)
-_DUCKDB = frozenset(
+_OF_DUCKDB = frozenset(
     word
     for line in (
         "ARRAY BIGINT BINARY BOOLEAN INTEGER TIMESTAMP VARCHAR",
@@ -86,36 +20,27 @@ _DUCKDB = frozenset(
         "XMLNAMESPACES XMLPARSE XMLPI XMLROOT XMLSERIALIZE XMLTABLE",
     )
     for word in line.split()
-)  # names that DuckDB reads as something else, and LAYER, which we do after JOIN
+)  # words that DuckDB reads as something else, and LAYER, which we do after JOIN
+_OF_SQL = frozenset(
+    word
+    for line in (
+        "ALL AND AS ASC AUTOINCREMENT AUTO_INCREMENT BETWEEN CASE COLLATE COLUMN CONSTRAINT CROSS",
+        "CURRENT_CATALOG CURRENT_DATE CURRENT_SCHEMA CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DEFAULT DESC",
+        "DETECT DISTINCT DROP ELSE EMIT END EXCEPT FALSE FETCH FOR FROM FULL HAVING IN INNER INSIDE INTERSECT",
+        "INTO IS ISNULL JOIN KNN LATERAL LEFT LIKE LIMIT LOCALTIME LOCALTIMESTAMP NATURAL NOT NOTNULL NULL",
+        "OFFSET ON OR OUTER OVER PARTITION PARTITIONED_BY PIVOT QUALIFY REFERENCES REGEXP REGISTER REPLACE",
+        "RETURNING RIGHT RLIKE ROLLUP SELECT SOME STRAIGHT_JOIN TABLE THEN TRUE UNION UNIQUE UNNEST UNPIVOT",
+        "USING WHEN WHERE WINDOW WITH XOR",
+    )
+    for word in line.split()
+)  # words of ours, and of SQL beside
+_TAKEN = _OF_DUCKDB | _OF_SQL
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _is_sql(word: str, kind: TokenType) -> bool:
-    is_type = kind in parser.Parser.TYPE_TOKENS and word[0].isalpha()
-    return word in ("NULL", "UNION") or (
-        word != "/*+" and word not in _NAMES and not is_type
-    )
-
-
-class FairwayTokenizer(tokens.Tokenizer):
-    """The words of SQL, and ours."""
-
-    KEYWORDS: ClassVar[dict[str, TokenType]] = {
-        **{
-            word: kind
-            for word, kind in tokens.Tokenizer.KEYWORDS.items()
-            if _is_sql(word, kind)
-        },
-        **_OURS,
-    }
-    COMMANDS: ClassVar[set[TokenType]] = (
-        set()
-    )  # no statement takes its tail as raw text
-
-
 def is_plain(name: str) -> bool:
-    """Whether a name needs no quotes: neither our tokenizer nor DuckDB's reads it as anything else."""
-    return bool(_PLAIN.fullmatch(name)) and name.upper() not in _reserved()
+    """Whether a name needs no quotes: neither our grammar nor DuckDB reads it as anything else."""
+    return bool(_PLAIN.fullmatch(name)) and name.upper() not in _TAKEN
 
 
 def quoted(name: str) -> str:
@@ -126,8 +51,3 @@ def quoted(name: str) -> str:
 def always_quoted(name: str) -> str:
     """The name in double quotes."""
     return '"' + name.replace('"', '""') + '"'
-
-
-@cache
-def _reserved() -> frozenset[str]:
-    return frozenset(FairwayTokenizer.KEYWORDS) | _DUCKDB

@@ -30,10 +30,10 @@ def transforms_of(using: Using, gathered: Gathered) -> tuple[Transform, ...]:
 
 def _transform(step: Step) -> Transform:
     name = step.this.name.lower()
-    if name not in _STEPS:
-        hint = did_you_mean(name, _STEPS) or f"one of {', '.join(_STEPS)}"
+    if name not in STEPS:
+        hint = did_you_mean(name, STEPS) or f"one of {', '.join(STEPS)}"
         raise Refused(f"unknown step {step.this.name!r}", span_of(step.this), hint)
-    return _STEPS[name](step.expressions)
+    return STEPS[name](step.expressions)
 
 
 def _metres(parts: Sequence[exp.Expr]) -> Transform:
@@ -90,7 +90,7 @@ def _text(part: exp.Expr, like: str) -> str:
     return str(part.this)
 
 
-_STEPS: dict[str, Callable[[Sequence[exp.Expr]], Transform]] = {
+STEPS: dict[str, Callable[[Sequence[exp.Expr]], Transform]] = {
     "enlarge": _metres,
     "enlarge_factor": _factor,
     "enlarge_value": _value,

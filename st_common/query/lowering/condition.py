@@ -101,13 +101,14 @@ def _split(
     """Of a join with a layer one part of ON joins; a text that equals a key does when nothing else is there."""
     joining = _joining(on, scope)
     if not joining:
-        joining = tuple(
+        keys = (
             part
             for part in on
             if isinstance(part.unnest(), exp.EQ) and _is_about_layer(part, scope)
-        )[:1]
+        )
+        joining = (next(keys, on[0]),)
     return Parts(
-        joining=joining or on[:1],
+        joining=joining,
         others=(*(part for part in on if part not in joining), *others),
     )
 
@@ -166,7 +167,7 @@ def _choice(condition: exp.Expr, scope: Scope) -> tuple[str, tuple[str, ...]]:
                 span_of(text) or span_of(condition),
                 hint,
             )
-    if name == _KIND and (not texts or not all(text.this for text in texts)):
+    if name == _KIND and not all(text.this for text in texts):
         raise Refused("expected at least one kind", span_of(condition), pattern)
     if name != _KIND and len(texts) != 1:
         raise Refused(
@@ -200,16 +201,10 @@ def _sides(condition: exp.Expr, scope: Scope) -> tuple[exp.Expr, list[exp.Expr]]
     if isinstance(condition, exp.EQ):
         column, text = condition.this, condition.expression
         return (text, [column]) if isinstance(column, exp.Literal) else (column, [text])
-    if (
-        isinstance(condition, exp.In)
-        and {key for key, value in condition.args.items() if value} <= _IN
-    ):
+    if isinstance(condition, exp.In):
         return condition.this, condition.expressions
     message = "a condition chooses kinds and tags of the layer, and nothing else of it"
     raise Refused(message, span_of(condition), _pattern(scope))
-
-
-_IN = {"this", "expressions"}
 
 
 def _pattern(scope: Scope) -> str:

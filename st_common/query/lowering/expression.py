@@ -14,8 +14,8 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 
 from st_common.query.grammar import words
-from st_common.query.grammar.dialect import expression_of
 from st_common.query.grammar.nodes import SPATIAL, Refused, Span, span_of
+from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
 from st_common.query.lowering.scope import Scope
 from st_common.query.problem import did_you_mean
@@ -80,7 +80,6 @@ _PARTS = frozenset(
 )
 _MEASURES: dict[str, Domain] = {"speed_mps": "speed", "elapsed_s": "time"}
 _DUCKDB = DuckDB()
-_EXTRAS = ("query", "unnest", "field", "symmetric", "is_global")  # of IN and BETWEEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,9 +202,7 @@ def _check(node: exp.Expr, whole: Span) -> None:
         else ()
     )
     for side in node.iter_expressions() if loose else ():
-        if isinstance(side, loose) or (
-            isinstance(side, exp.Paren) and "start" not in side.meta
-        ):
+        if isinstance(side, loose):
             hint = "put parentheses around what belongs together"
             raise Refused("this can be read in two ways", _place(side, whole), hint)
 
@@ -244,21 +241,12 @@ def _refuse_kind(node: exp.Expr, whole: Span) -> None:
             _place(node, whole),
             "SELECT DISTINCT x, or COUNT(DISTINCT x)",
         )
-    message = f"{_name_of(node)} has no place in an expression"
+    message = f"{type(node).__name__} has no place in an expression"
     raise Refused(
         message,
         _place(node, whole),
         "comparisons, arithmetic, AND, OR, CASE, CAST and functions of a row",
     )
-
-
-def _name_of(node: exp.Expr) -> str:
-    name = type(node).__name__
-    return {
-        "Concat": "a text beside a text",
-        "Tuple": "a list in parentheses",
-        "Window": "OVER",
-    }.get(name, name.upper())
 
 
 def _place(node: exp.Expr, whole: Span) -> Span:
@@ -293,25 +281,6 @@ def _check_call(node: exp.Expr, whole: Span) -> None:
     node.set("this", name)
 
 
-def _check_in(node: exp.Expr, whole: Span) -> None:
-    if any(node.args.get(key) for key in _EXTRAS) or (
-        isinstance(node, exp.In) and not node.expressions
-    ):
-        hint = "x IN (1, 2), x BETWEEN 1 AND 2"
-        raise Refused(
-            f"expected values after {_name_of(node)}", _place(node, whole), hint
-        )
-
-
-def _check_is(node: exp.Expr, whole: Span) -> None:
-    if not isinstance(node.expression, exp.Null | exp.Boolean):
-        raise Refused(
-            "expected NULL, TRUE or FALSE after IS",
-            _place(node, whole),
-            "or = for values",
-        )
-
-
 def _check_literal(node: exp.Expr, whole: Span) -> None:
     if node.args.get("is_string"):
         if "\0" in node.this:
@@ -329,9 +298,6 @@ def _check_part(node: exp.Expr, whole: Span) -> None:
 
 _CHECKS: dict[str, Callable[[exp.Expr, Span], None]] = {
     "Anonymous": _check_call,
-    "In": _check_in,
-    "Between": _check_in,
-    "Is": _check_is,
     "Literal": _check_literal,
     "Extract": _check_part,
 }

@@ -14,13 +14,14 @@ from st_common.query.grammar.nodes import (
     Within,
     span_of,
 )
-from st_common.query.grammar.sources import SPATIAL
 from st_common.query.lowering.condition import OWN_COLUMNS, Conditions
 from st_common.query.lowering.expression import Term, is_same, term_of
 from st_common.query.lowering.quantity import metres
 from st_common.query.lowering.scope import Scope
 from st_common.query.plan import LayerJoin, PairJoin
 from st_common.query.problem import did_you_mean
+
+_SPATIAL = ("ST_Intersects", "ST_Within", "ST_Contains", "ST_DWithin")
 
 
 def layer_join_of(
@@ -49,12 +50,15 @@ def layer_join_of(
     if isinstance(condition, exp.EQ):
         left, right = _key(condition, scope)
         return narrowed(predicate="equals", left=left.text, right=right), (left,)
-    listed = f"{', '.join(SPATIAL[:-1])} or {SPATIAL[-1]}"
-    raise Refused(
-        f"expected {listed}",
-        span_of(condition),
-        f"or {scope.label}.a = {scope.other_label}.fid",
-    )
+    listed = f"{', '.join(_SPATIAL[:-1])} or {_SPATIAL[-1]}"
+    hint = _meant(condition) or f"or {scope.label}.a = {scope.other_label}.fid"
+    raise Refused(f"expected {listed}", span_of(condition), hint)
+
+
+def _meant(condition: exp.Expr) -> str:
+    """The spatial condition that an unknown function seems to mean, as a hint."""
+    is_call = isinstance(condition, exp.Anonymous)
+    return did_you_mean(condition.name, _SPATIAL) if is_call else ""
 
 
 def pair_join_of(
@@ -92,7 +96,7 @@ def _refuse_pairing(condition: exp.Expr, scope: Scope) -> None:
     if isinstance(condition, Intersects | Within):
         hint = "two objects pair by ST_DWithin; of a layer with the stream's name say JOIN LAYER"
         raise Refused(f"{NAMES[type(condition)]} needs a layer", span, hint)
-    raise Refused("expected a distance or a key", span, like)
+    raise Refused("expected a distance or a key", span, _meant(condition) or like)
 
 
 def _check_sides(condition: exp.Expr, scope: Scope) -> None:

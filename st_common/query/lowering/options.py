@@ -9,8 +9,8 @@ from typing import get_args
 from sqlglot import exp
 
 from st_common.query.fence import Debounce
+from st_common.query.grammar.building_places import extent_in
 from st_common.query.grammar.nodes import Options, Quantity, Refused, Span, span_of
-from st_common.query.grammar.sources import extent_in
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.quantity import duration, metres, moment, whole
 from st_common.query.plan import Order
@@ -48,13 +48,13 @@ def options_of(options: Options | None, gathered: Gathered) -> Chosen:
 def _with(option: exp.Expr, chosen: Chosen, seen: set[str]) -> Chosen:
     name = option.this
     word = name.name.lower()
-    if word not in _OPTIONS:
-        hint = did_you_mean(name.name, _OPTIONS) or f"one of {', '.join(_OPTIONS)}"
+    if word not in OPTIONS:
+        hint = did_you_mean(name.name, OPTIONS) or f"one of {', '.join(OPTIONS)}"
         raise Refused(f"unknown option {name.name!r}", span_of(name), hint)
     if word in seen:
         raise Refused(f"there is a {word} already", span_of(name))
     seen.add(word)
-    made = _OPTIONS[word](chosen, option.expression)
+    made = OPTIONS[word](chosen, option.expression)
     if word in _OF_WINDOWS and made.of_windows is None:
         return replace(made, of_windows=span_of(option))
     if word in _OF_FENCE and made.of_fence is None:
@@ -178,7 +178,7 @@ def _origin(chosen: Chosen, value: exp.Expr) -> Chosen:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_OPTIONS: dict[str, Callable[[Chosen, exp.Expr], Chosen]] = {
+OPTIONS: dict[str, Callable[[Chosen, exp.Expr], Chosen]] = {
     "plan": _plan,
     "windows": _windows,
     "min_step": _min_step,

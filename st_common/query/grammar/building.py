@@ -1,0 +1,250 @@
+"""The rules of statements and clauses as nodes.
+
+A method is called as its rule, and is given all that stands in it, words and signs as well.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlglot import exp
+
+from st_common.query.grammar.building_expressions import BuildingExpressions
+from st_common.query.grammar.building_places import BuildingPlaces
+from st_common.query.grammar.located import at, identifier, text_literal, word
+from st_common.query.grammar.nodes import (
+    TWICE,
+    Comparing,
+    CreateArea,
+    Detect,
+    Detected,
+    DropArea,
+    Emit,
+    Explain,
+    Inside,
+    Knn,
+    Lasting,
+    Options,
+    Refused,
+    Register,
+    Show,
+    Source,
+    Step,
+    Unregister,
+    Using,
+)
+from st_common.query.grammar.tokens import Token
+
+Parts = Sequence[Any]
+_NEAREST = {
+    "KNN": "nearest",
+    "GPAC_KNN": "nearest",
+    "REVERSE_KNN": "reverse",
+    "GROUP_KNN": "group",
+}
+
+
+class _Clause(NamedTuple):
+    """A clause behind a SELECT: what it is called there, its node, and its first word."""
+
+    key: str
+    node: exp.Expr
+    first: Token
+
+
+class _Selection(NamedTuple):
+    """What stands behind SELECT: its items, and the words DISTINCT and ISTREAM, DSTREAM or RSTREAM."""
+
+    items: exp.Tuple
+    distinct: bool
+    told: exp.Expr | None = None
+
+
+class Building(BuildingExpressions, BuildingPlaces):
+    """The nodes of statements and clauses."""
+
+    # statements
+
+    def text(self, parts: Parts) -> list[exp.Expr]:
+        return _nodes(parts)
+
+    def register(self, parts: Parts) -> exp.Expr:
+        _, _, name, _, select = parts
+        return Register(this=name, expression=select, replace=False)
+
+    def replace(self, parts: Parts) -> exp.Expr:
+        _, _, name, _, select = parts
+        return Register(this=name, expression=select, replace=True)
+
+    def drop(self, parts: Parts) -> exp.Expr:
+        return Unregister(this=parts[-1])
+
+    def create_area(self, parts: Parts) -> exp.Expr:
+        name, _, region = parts[-3:]
+        replaces = parts[1].type == "OR"
+        return CreateArea(this=name, expression=region, replaces=replaces)
+
+    def drop_area(self, parts: Parts) -> exp.Expr:
+        return DropArea(this=parts[-1])
+
+    def show(self, parts: Parts) -> exp.Expr:
+        return Show(this=word(parts[-1]))
+
+    def explain(self, parts: Parts) -> exp.Expr:
+        what = parts[-1]
+        if isinstance(what, exp.Select):
+            return Explain(expression=what)
+        return Explain(this=what)
+
+    def explained(self, parts: Parts) -> exp.Expr:
+        return Explain(expression=parts[0])
+
+    # SELECT
+
+    def select(self, parts: Parts) -> exp.Expr:
+        selection: _Selection = parts[1]
+        first, *others = [part for part in parts if isinstance(part, Source)]
+        made = exp.Select(
+            expressions=[selection.items],
+            kind=selection.told,
+            distinct=exp.Distinct() if selection.distinct else None,
+            from_=exp.From(this=first),
+        )
+        joins = [exp.Join(this=other) for other in others]
+        joins += [part for part in parts if isinstance(part, exp.Join)]
+        if joins:
+            made.set("joins", joins)
+        for part in parts:
+            if type(part) is _Clause:
+                _add(made, part)
+        return made
+
+    def told(self, parts: Parts) -> _Selection:
+        told, _, items, _ = parts
+        made: _Selection = items._replace(told=word(told))
+        return made
+
+    def items(self, parts: Parts) -> _Selection:
+        items = _nodes(parts)
+        made = at(exp.Tuple(expressions=items), items[0], items[-1])
+        return _Selection(made, distinct=isinstance(parts[0], Token))
+
+    def everything(self, parts: Parts) -> exp.Expr:
+        return at(exp.Star(), parts[0], parts[0])
+
+    def aliased(self, parts: Parts) -> exp.Expr:
+        item, _, name = parts
+        return at(exp.Alias(this=item, alias=name), item, name)
+
+    def source(self, parts: Parts) -> exp.Expr:
+        name, *windows = parts
+        aliased = bool(windows) and isinstance(windows[-1], exp.TableAlias)
+        alias = windows.pop() if aliased else None
+        return Source(this=name, alias=alias, windows=windows)
+
+    def joined(self, parts: Parts) -> exp.Expr:
+        return self.source(parts)
+
+    def labelled(self, parts: Parts) -> exp.Expr:
+        label, _, name, *windows = parts
+        return Source(this=name, alias=exp.TableAlias(this=label), windows=windows)
+
+    def alias(self, parts: Parts) -> exp.Expr:
+        last = parts[-1]
+        name = identifier(last) if isinstance(last, Token) else last
+        return exp.TableAlias(this=name)
+
+    def join(self, parts: Parts) -> exp.Expr:
+        other, _, condition = parts[-3:]
+        layer = isinstance(parts[-4], Token) and parts[-4].type == "LAYER"
+        return exp.Join(this=other, on=condition, kind="LAYER" if layer else None)
+
+    # clauses
+
+    def where(self, parts: Parts) -> _Clause:
+        return _Clause("where", exp.Where(this=parts[1]), parts[0])
+
+    def group(self, parts: Parts) -> _Clause:
+        return _Clause("group", exp.Group(expressions=[parts[1]]), parts[0])
+
+    def inside(self, parts: Parts) -> _Clause:
+        region: Inside = parts[1]
+        return _Clause("inside", at(region, parts[0], region), parts[0])
+
+    def knn(self, parts: Parts) -> _Clause:
+        kind = exp.Var(this=_NEAREST[parts[0].type])
+        return _clause("knn", Knn(this=kind, expressions=parts[1].expressions), parts)
+
+    def detect(self, parts: Parts) -> _Clause:
+        return _clause("detect", Detect(expressions=list(parts[1::2])), parts)
+
+    def event(self, parts: Parts) -> exp.Expr:
+        lasting = parts[1] if len(parts) > 1 else None
+        made = Detected(this=word(parts[0]), expression=lasting)
+        return at(made, parts[0], parts[-1])
+
+    def members(self, parts: Parts) -> _Clause:
+        return _clause("window", Lasting(this=parts[1]), parts)
+
+    def compare(self, parts: Parts) -> _Clause:
+        box = parts[-1].expressions
+        made = Comparing(expressions=box, negative=isinstance(parts[1], Token))
+        return _clause("compare", made, parts)
+
+    def using(self, parts: Parts) -> _Clause:
+        return _clause("using", Using(expressions=list(parts[1::2])), parts)
+
+    def step(self, parts: Parts) -> exp.Expr:
+        name, given = parts
+        return at(Step(this=name, expressions=given.expressions), name, given)
+
+    def step_name(self, parts: Parts) -> exp.Expr:
+        return _name(parts[0])
+
+    def emit(self, parts: Parts) -> _Clause:
+        mode = exp.Var(this=parts[1].lower())
+        if len(parts) == 2:
+            return _clause("emit", Emit(this=mode), parts)
+        made = at(Emit(this=mode, valid_until=True), parts[2], parts[3])
+        made.meta["start"] = parts[2].span[1] - len("VALID")
+        return _Clause("emit", made, parts[0])
+
+    def options(self, parts: Parts) -> _Clause:
+        return _clause("options", Options(expressions=parts[1].expressions), parts)
+
+    def chosen(self, parts: Parts) -> exp.Expr:
+        return at(exp.Tuple(expressions=list(parts[1:-1:2])), parts[0], parts[-1])
+
+    def option(self, parts: Parts) -> exp.Expr:
+        name, _, *values = parts
+        value = values[0]
+        if len(values) > 1:
+            value = at(exp.Tuple(expressions=values), values[0], values[-1])
+        return at(exp.EQ(this=name, expression=value), name, value)
+
+    def option_name(self, parts: Parts) -> exp.Expr:
+        return _name(parts[0])
+
+    def text_of_option(self, parts: Parts) -> exp.Expr:
+        return text_literal(parts[0])
+
+
+def _nodes(parts: Parts) -> list[exp.Expr]:
+    return [part for part in parts if isinstance(part, exp.Expr)]
+
+
+def _name(part: Token | exp.Expr) -> exp.Expr:
+    return identifier(part) if isinstance(part, Token) else part
+
+
+def _clause(key: str, node: exp.Expr, parts: Parts) -> _Clause:
+    """A clause whose node reaches from its first word to its end."""
+    return _Clause(key, at(node, parts[0], parts[-1]), parts[0])
+
+
+def _add(select: exp.Expr, clause: _Clause) -> None:
+    """Puts a clause into its SELECT; one that is there already is kept for what is refused."""
+    if not select.args.get(clause.key):
+        select.set(clause.key, clause.node)
+        return
+    message = f"there are multiple '{clause.first.upper()}' clauses"
+    select.meta.setdefault(TWICE, []).append(Refused(message, clause.first.span))
