@@ -104,7 +104,16 @@ def parts_of_members(stretch: Stretch) -> Parts:
 def regroup(
     stretch: Stretch, parts: Parts, groups: Groups
 ) -> tuple[Lines | None, Groups]:
-    """What is told of groups at some ticks, and all groups after them."""
+    """What becomes of groups over some ticks.
+
+    Args:
+        stretch: the ticks, with members before and after each.
+        parts: what counts in which group, from when to when.
+        groups: the groups as they were told last.
+
+    Returns:
+        The lines that are told, None for none, and all groups after the ticks.
+    """
     turn, cells = stretch.turn, _cells(stretch.turn, parts)
     if not len(cells.holder):
         return None, groups

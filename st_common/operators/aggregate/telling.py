@@ -319,7 +319,18 @@ def group_lines(
     *,
     again: Groups | None = None,
 ) -> Lines | None:
-    """Groups that came, went or have another value: - with the old one, + with the new one; 0 for `again`."""
+    """What is told of groups that came, went or have another value.
+
+    Args:
+        turn: the run.
+        before: the groups as they were told last.
+        changed: which of them go, and which come.
+        at: when, why, and by which row of the log.
+        again: groups that are told again though nothing changed (RSTREAM).
+
+    Returns:
+        `-` with the old value, `+` with the new one, 0 for those `again`; None where nothing is told.
+    """
     removed, added, stays = changed.removed, changed.added, again or Groups()
     old = before.value[np.searchsorted(before.target, removed)]
     target = np.concatenate([removed, added.target, stays.target])

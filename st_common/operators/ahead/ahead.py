@@ -86,9 +86,17 @@ def all_sources(turn: Turn) -> frozenset[str]:
 def ahead_of(
     turn: Turn, fixes: Present, moments: Sequence[Moment], answer: np.ndarray
 ) -> Ahead:
-    """What comes and goes at as many of some ticks as can be taken together, given the answer before them.
+    """What comes and goes at as many of some ticks as can be taken together.
 
-    Nothing, where there are too many objects and queries: then ticks are judged by themselves.
+    Args:
+        turn: the run.
+        fixes: the last fixes before the ticks.
+        moments: the ticks, with their events.
+        answer: sorted keys `target << 32 | object` before them.
+
+    Returns:
+        How many ticks were taken, and for which sources all is known of them: for none where there are too many
+        objects and queries, or where a kind must be asked tick by tick.
     """
     sources = sources_of(turn)
     if not sources or not any(len(moment.objects) for moment in moments):

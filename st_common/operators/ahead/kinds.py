@@ -42,7 +42,19 @@ def kind_ahead(
     fixes: Present,
     answer: np.ndarray,
 ) -> tuple[Turns, int]:
-    """What comes and goes in the answers of a kind's queries, given those before; how many pairs were looked at."""
+    """What comes and goes in the answers of a kind over several ticks at once.
+
+    Args:
+        name: the kind, as in `KINDS`.
+        queries: its queries.
+        course: the versions of last fixes over the ticks.
+        turn: the run.
+        fixes: the last fixes before the ticks.
+        answer: sorted keys `target << 32 | object` before the ticks.
+
+    Returns:
+        What comes and goes at which tick, and how many pairs were looked at.
+    """
     kind, target = KINDS[name], fixes.lookups.targets(queries)
     asked = asked_of(kind, queries, course, turn, fixes)
     before = _before(answer, target, course, len(turn.numbering.targets))

@@ -168,10 +168,23 @@ def pack(
     at: np.ndarray | None = None,
     limits: Limits | None = None,
 ) -> list[Packet]:
-    """One packet per shard for the decoded fixes of data segments; an object's shard is its hash modulo `shards`.
+    """The decoded fixes of data segments as packets, one per shard; an object's shard is its hash modulo `shards`.
 
-    With `moving` every shard gets all fixes (the same packet), without it only its own. `id_key` is that of the hashes.
-    Of more than one segment, `at` says of which each fix is, counted from 0. `limits` filter the fixes.
+    Args:
+        segment: the number of the first segment.
+        fixes: as decoders give them.
+        rows: how many records the segments have.
+        rejects: how many of these are no fixes.
+        shards: the number of shards.
+        moving: whether every shard gets all fixes (the same packet); else only its own.
+        nulled: how often each attribute was made null because it could not be read.
+        id_key: by which ids are hashed.
+        segments: how many segments these are.
+        at: int64, of which of these each fix is, from 0; None where there is one.
+        limits: by which the fixes are filtered; None: by none.
+
+    Returns:
+        A packet for each shard, in their order.
     """
     fixes = fixes.combine_chunks()
     column = fixes.column("object")

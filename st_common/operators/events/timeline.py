@@ -125,6 +125,15 @@ def order(
 
     With no lateness every fix newer than the last of its object is used at its own row. With lateness, fixes are held
     until the clock has passed them and are used in order of event time, so that arrival order does not matter (X2).
+
+    Args:
+        state: the state before the run.
+        rows: fixes in the order of the log, and what the log's clock says.
+        lateness_us: how far the clock stands behind the largest event time.
+        silence_us: after how long without a fix an object leaves; None: never.
+
+    Returns:
+        Events sorted by object and effect, what is held on, and the objects of late and double fixes.
     """
     clock, max_event = clock_of(state, rows, lateness_us)
     attributes, origin = rows.attributes, rows.position

@@ -34,10 +34,20 @@ def fields_of(
     readings: Readings,
     space: Space,
 ) -> pa.Array:
-    """A text per row: the columns of the row's query over its reading; null where none is wanted.
+    """The selected columns of rows of changes, as JSON.
 
-    `query`, `reading` and `wanted` are per row of changes: the query's number, the place among `readings`, whether the
-    row shows columns at all. Objects that ended are where they were last, with the attributes of then.
+    Args:
+        queries: all queries of the shard.
+        objects: the ids of objects.
+        query: int64[n], the number of each row's query.
+        reading: int64[n], the place of its reading among `readings`.
+        wanted: bool[n], whether the row shows columns at all.
+        readings: fixes as expressions see them. Objects that ended are where they were last, with the attributes of
+            then.
+        space: by which distances and directions are measured.
+
+    Returns:
+        string[n], such as `{"speed_mps":3.5}`; null where none is wanted.
     """
     readings, rows = readings.placed(), np.flatnonzero(wanted)
     out = np.full(len(query), None, object)

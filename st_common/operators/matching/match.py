@@ -57,9 +57,17 @@ def match(
     numbering: Numbering,
     first: int = 0,
 ) -> Hits:
-    """All pairs of a point and what it satisfies. Points with NaN satisfy nothing; borders are closed.
+    """All pairs of a point and what it satisfies; borders are closed, points with NaN satisfy nothing.
 
-    `first` is the number of the first query of the set.
+    Args:
+        queries: queries whose regions stand still, compiled.
+        points: n points, with what conditions and keys say of them.
+        layer_of: gives a layer in a version.
+        numbering: gives numbers to partners and targets, new ones too.
+        first: the number of the first query of the set.
+
+    Returns:
+        The place of a point and the number of a target for each pair, in no order; each pair once.
     """
     found: list[Triples] = []
     probed = 0

@@ -100,9 +100,17 @@ def compile_queries(
     space: Space,
     below: frozenset[int] = frozenset(),
 ) -> QuerySet:
-    """The queries with the numbers `which`, compiled; those in `below` have the selection below the spatial operator.
+    """Queries compiled for matching: regions of one type share an index, like joins and conditions are one.
 
-    Queries whose region moves are compiled as if they looked everywhere: their kind does the rest.
+    Args:
+        queries: all queries of the stream, by their numbers.
+        which: the numbers of those to compile. One whose region moves is compiled as if it looked everywhere: its kind
+            does the rest.
+        space: in which regions lie.
+        below: the numbers of those whose condition is looked at before the region.
+
+    Returns:
+        A set whose targets have the numbers of the stream's queries.
     """
     predicates = tuple(
         dict.fromkeys(

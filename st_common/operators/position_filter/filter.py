@@ -85,7 +85,17 @@ class Sifted:
 def sift(
     state: State, ordered: Ordered, spans: LimitSpans, settings: Settings
 ) -> Sifted:
-    """The events of a run without fixes that its limits filter, each judged beside the last accepted of its object."""
+    """The events of a run without the fixes that its limits filter, each judged beside the last accepted of its object.
+
+    Args:
+        state: the state before the run.
+        ordered: the events in order of effect.
+        spans: which limits hold from which place in the log on; a fix is judged by those of its own row.
+        settings: the space and the unit of coordinates.
+
+    Returns:
+        What is left, what was filtered and why, and until when objects were seen by filtered fixes.
+    """
     events = ordered.events
     fixes = np.flatnonzero(events.kind == FIX)
     span = span_of(spans, ordered.origin[events.source[fixes]])

@@ -171,7 +171,17 @@ def compile_shard(
     source: Source,
     only: Iterable[int] | None = None,
 ) -> Compiled:
-    """The live ones of the queries (of those in `only`), compiled for one shard."""
+    """Deals the live queries out to operators, and compiles them for one shard.
+
+    Args:
+        queries: all queries of the stream, by their numbers.
+        settings: which shard this is, and the space.
+        source: fixes by which is estimated whether a region or a condition is looked at first.
+        only: the numbers of those that are wanted; None: all.
+
+    Returns:
+        What operators need of the queries; numbers stay those of the stream.
+    """
     numbers = range(len(queries)) if only is None else sorted(only)
     live = [n for n in numbers if queries[n].live]
     mine = _owned(queries, settings)

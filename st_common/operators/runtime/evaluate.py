@@ -82,7 +82,17 @@ class Run:
 
 
 def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> Outcome:
-    """The outcome of one run; the state is not changed (see `delta.apply`)."""
+    """Judges one run of log rows against all queries of a shard.
+
+    Args:
+        state: the state before the run; it is not changed (see `delta.apply`).
+        run: rows of consecutive segments, or a move of the clock.
+        settings: what of the stream's settings decides answers, and which shard this is.
+        layer_of: gives a layer in a version.
+
+    Returns:
+        The delta to the state, the changes of answers in no order (see `changes.settled`), and counts.
+    """
     ordered = order(
         state,
         run.rows,

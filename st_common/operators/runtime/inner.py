@@ -60,9 +60,18 @@ def inner_answer(
     changed: np.ndarray,
     but: frozenset[str] = frozenset(),
 ) -> Inner:
-    """What leaves and enters the spatial answers when `changed` objects (bool[n]) have the last `fixes`.
+    """What leaves and enters the spatial answers at a tick, below aggregates.
 
-    The kinds and others in `but` are left out: they were judged ahead.
+    Args:
+        turn: the run.
+        fixes: the last fixes at the tick.
+        answer: sorted keys `target << 32 | object` of the answers before it.
+        memo: what the tick before kept (criteria and caches of kinds).
+        changed: bool[objects], who has another fix than at the tick before.
+        but: names of kinds and others that were judged ahead, and are left out.
+
+    Returns:
+        The keys that leave and come, each sorted, with what the next tick can build on.
     """
     if not changed.any():
         return Inner(minus=answer[:0], plus=answer[:0], memo=memo)

@@ -37,7 +37,17 @@ SWAP_PHASES: tuple[SwapPhase, ...] = (
 
 
 def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> Outcome:
-    """The outcome of a swap: - for what no longer holds, + for what now does, the answers after it."""
+    """Judges queries that start, stop or see another version of a layer, by the last fixes.
+
+    Args:
+        state: the state before the row of the log; it is not changed.
+        change: which queries, and the causes that are told.
+        settings: what of the stream's settings decides answers, and which shard this is.
+        layer_of: gives a layer in a version.
+
+    Returns:
+        The delta to the state and the changes: - for what no longer holds, + for what now does.
+    """
     turn = _turn(state, change, settings, layer_of)
     at = At(
         tick=_now(state, settings),

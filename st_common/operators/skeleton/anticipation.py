@@ -66,7 +66,19 @@ def advanced(
     changed: np.ndarray,
     margin: float,
 ) -> Advanced:
-    """The caches after some objects changed (bool[n]) and the queries got the given criteria."""
+    """The caches at a tick; those whose query went too far are filled anew from the last fixes.
+
+    Args:
+        kind: the kind of the queries.
+        world: the last fixes of all objects.
+        cache: the caches at the tick before.
+        criteria: where the queries are now.
+        changed: bool[objects], who has another fix than at the tick before.
+        margin: by how much a cache area is wider than its query, in the space's units.
+
+    Returns:
+        The caches, how far each query is from its anchor, and how much was looked at and filled anew.
+    """
     drift = drift_of(world, cache.anchor, criteria)
     moved = ~(drift <= margin)  # a focal object that came back or went has no distance
     moved &= ~(np.isnan(cache.anchor.x) & np.isnan(criteria.x))
@@ -98,7 +110,19 @@ def looked(
     objects: np.ndarray,
     margin: float,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """The cached pairs of some queries and some objects, and how much was looked at."""
+    """The pairs that belong into the caches of some queries.
+
+    Args:
+        kind: the kind of the queries.
+        world: the last fixes of all objects.
+        anchor: where each query was when its cache was filled.
+        rows: int64[m], the queries whose caches are asked about.
+        objects: int64[k], the objects that are asked about.
+        margin: by how much a cache area is wider than its query.
+
+    Returns:
+        Two int64 arrays, the query's row and the object of each pair, and how much was looked at.
+    """
     row, found = kind.in_cache_area(world, anchor.take(rows), objects, margin)
     return rows[row], found, len(objects) + len(row)
 

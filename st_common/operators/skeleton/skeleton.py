@@ -69,7 +69,17 @@ class Judged:
 
 
 def judge(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
-    """Judges all queries of a kind at a tick; everything anew when nothing was `kept`."""
+    """Judges all queries of a kind at a tick.
+
+    Args:
+        kind: the four methods.
+        tick: who has another fix than before, whose query moved, who was a member.
+        kept: what the tick before gave; None: everything is judged anew.
+
+    Returns:
+        The members of queries that were judged as a whole, the changed objects that are members of the others, and
+        what the next tick can build on.
+    """
     caches = tick.margin > 0 and (not kind.is_dynamic or hasattr(kind, "update_from"))
     if not caches:
         return _judged(kind, tick, kept)

@@ -102,9 +102,19 @@ def moves(
     frame: np.ndarray,
     may_move: np.ndarray,
 ) -> tuple[Bounds, np.ndarray]:
-    """The bounds at all visits, which are of these frames, given those before; bool[n]: whether a window moves there.
+    """Where windows are at visits.
 
     What windows go by never falls in a stay. So one moves if it could not go as far at the visit before.
+
+    Args:
+        bounds: where the windows of all slots were before.
+        specs: the windows.
+        visits: n pairs of a slot and a tick, sorted, with how far the object had come there.
+        frame: int64[n], the frame of each visit's slot.
+        may_move: bool[n], whether windows are looked at there.
+
+    Returns:
+        The bounds at each visit (arrays [n, W]), and whether any window moved there (bool[n]).
     """
     after = Bounds.unmoved(len(visits), specs.width)
     before = bounds.take(visits.slot)
@@ -166,7 +176,18 @@ def by_the_clock(
     slot: np.ndarray,
     tick: np.ndarray,
 ) -> np.ndarray:
-    """bool[n, ticks]: the ticks at which windows of some slots, which are of these frames, slide by the clock alone."""
+    """The ticks at which windows slide by the clock alone: those of `SLIDE BY .. SATTR TIME`.
+
+    Args:
+        bounds: where the windows of all slots were before.
+        specs: the windows.
+        frame: int64[n], the frame of each slot.
+        slot: int64[n], the slots that are asked about.
+        tick: int64[ticks], event times, ascending.
+
+    Returns:
+        bool[n, ticks].
+    """
     found = np.zeros((len(slot), len(tick)), bool)
     for number in range(specs.width if len(slot) else 0):
         window = Window.of(specs, np.arange(len(specs.numbers)), number)
@@ -195,7 +216,19 @@ def inside(
     frame: np.ndarray,
     slot: np.ndarray,
 ) -> np.ndarray:
-    """bool[n]: which of some rows (`index`, of these frames and slots) all windows hold."""
+    """Which rows all windows of their frame hold, where these are now.
+
+    Args:
+        bounds: where the windows of all slots are.
+        specs: the windows.
+        rows: all rows that frames remember.
+        index: int64[n], the places of those that are asked about; `frame` and `slot` are those of each.
+        frame: see `index`.
+        slot: see `index`.
+
+    Returns:
+        bool[n].
+    """
     held = np.ones(len(index), bool)
     for number in range(specs.width):
         range_by = specs.range_by[frame, number]

@@ -51,9 +51,17 @@ def resumed(tracks: Tracks, slots: Slots, specs: FrameSpecs) -> tuple[Ways, Boun
 
 
 def opened(turn: Turn, present: Present, run: Run, now: Ways, after: Ways) -> FrameRows:
-    """The rows that the fixes of a run make, sorted; each fix is judged at itself.
+    """The rows that the fixes of a run make; each fix is judged at itself.
 
-    `now` are the ways before the run by the slots of objects, `after` those after each event by the slots among events.
+    Args:
+        turn: the run.
+        present: the last fixes before it.
+        run: its events, and the slots of frames.
+        now: the ways before the run, by the slots of objects.
+        after: those after each event, by the slots among events.
+
+    Returns:
+        Rows sorted by query and object, those of one object as they came.
     """
     specs, events = turn.known.of(FrameSpecs), turn.events
     fixes = np.flatnonzero(events.kind == FIX)

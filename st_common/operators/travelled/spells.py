@@ -119,7 +119,17 @@ class Held:
 def lives_of(
     look: Moved, specs: FrameSpecs, rows: FrameRows, asked: AskedRows
 ) -> Lives:
-    """The lives of some rows."""
+    """When rows may be in results, by places of visits.
+
+    Args:
+        look: the visits at which results are looked at, with where windows are there.
+        specs: the windows.
+        rows: all rows that frames remember.
+        asked: those that are asked about.
+
+    Returns:
+        The lives of those that any visit knows of: a row comes into all windows once, and leaves them once.
+    """
     visits, index = look.visits, asked.index
     first = np.searchsorted(
         packed(visits.slot, visits.at), packed(asked.slot, asked.known_at(rows, index))
@@ -193,7 +203,17 @@ def _first_at_least(
 
 
 def held_of(look: Moved, lives: Lives, before: np.ndarray, rules: Rules) -> Held:
-    """What results hold, given which of the rows they held `before` (bool)."""
+    """What results hold over some ticks.
+
+    Args:
+        look: the visits at which results are looked at.
+        lives: when rows may be in them.
+        before: bool, which of these rows results held before the ticks.
+        rules: who counts, and what becomes of rows whose object ended.
+
+    Returns:
+        Each row as often as it is held: from which tick to before which, and why it left.
+    """
     place, start, until = _counted(look.visits, lives, rules.counts)
     goes_on = before[place] & (start == lives.first[place])
     # Those that are held no longer leave at the first visit.

@@ -30,10 +30,18 @@ from st_common.operators.turn.turn import Turn
 def frame_lines(
     turn: Turn, frames: Frames, held: Held, tick: np.ndarray, position: np.ndarray
 ) -> Lines | None:
-    """The fixes that left and entered results, and on request (RSTREAM) those that stay, of queries that do not count.
+    """What is told of fixes in windows, of queries that do not count.
 
-    `tick` and `position` are those of the ticks that are told of. `target` and `place` are the places of the rows of
-    frames.
+    Args:
+        turn: the run.
+        frames: the frames with their rows.
+        held: what results hold over the ticks.
+        tick: int64[ticks], the event times of the ticks; `position` likewise their rows of the log.
+        position: see `tick`.
+
+    Returns:
+        A line for each fix that left (-) or entered (+) a result, and on request (RSTREAM) that stays (0); `target`
+        and `place` are the place of its row. None where nothing is told.
     """
     left, came = np.flatnonzero(~held.stays), np.flatnonzero(held.start > BEFORE)
     index = np.concatenate([held.row[left], held.row[came], held.again])

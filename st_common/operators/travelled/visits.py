@@ -74,7 +74,18 @@ class Asked:
 def visits_of(
     asked: Asked, tick: np.ndarray, tick_us: int, now: Ways, after: Ways
 ) -> Visits:
-    """The visits at some ticks, given the ways before them and after each event."""
+    """The visits at some ticks.
+
+    Args:
+        asked: what may make a visit.
+        tick: int64[ticks], event times, ascending.
+        tick_us: the time between two ticks.
+        now: the ways before the ticks, by the slots of objects.
+        after: the ways after each event, by the slots among events.
+
+    Returns:
+        A visit for each pair of a slot and a tick, once, sorted by both.
+    """
     width = 2 * len(tick)
     code = _all_codes(asked, width)
     slot, at, is_tick = code // width, code % width // 2, code % 2 == 1

@@ -88,9 +88,17 @@ class Run:
 
 
 def ways_of(now: Ways, run: Run, min_step: np.ndarray, outlives: np.ndarray) -> Ways:
-    """The tracks after each event, by the slots among events, from those before the run; nothing is changed.
+    """How far objects have come after each event of a run; nothing is changed.
 
-    Where a way `outlives` its object (bool[f]), the object is nowhere after its end, and no way leads to its next fix.
+    Args:
+        now: the tracks before the run, by the slots of objects.
+        run: the events, and their slots.
+        min_step: int64[f], micrometres: a leg that is shorter counts nothing, nor does its fix; 0 for none.
+        outlives: bool[f], whether a frame's rows outlive their object: then it is nowhere after its end, and no way
+            leads to its next fix.
+
+    Returns:
+        The tracks, by the slots among events.
     """
     out, frame = Ways.empty(run.among.total), run.among.frame
     if not run.among.total:
@@ -110,7 +118,18 @@ def ways_of(now: Ways, run: Run, min_step: np.ndarray, outlives: np.ndarray) -> 
 def begins(
     now: Ways, after: Ways, run: Run, frame: np.ndarray, event: np.ndarray
 ) -> np.ndarray:
-    """bool[n]: whether no way leads to some fixes in some frames, by the tracks before a run and after its events."""
+    """Whether no way leads to fixes: they are the first of a stay, or the object was nowhere before.
+
+    Args:
+        now: the tracks before the run, by the slots of objects.
+        after: those after each event, by the slots among events.
+        run: the events, and their slots.
+        frame: int64[n], the frame that looks at each fix.
+        event: int64[n], the places of the fixes among the events.
+
+    Returns:
+        bool[n].
+    """
     who = run.events.object
     first = (event == 0) | (who[event] != who[event - 1])
     here, before = run.objects.of(frame, who[event]), run.among.of(frame, event - 1)

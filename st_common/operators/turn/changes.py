@@ -80,9 +80,23 @@ def change_rows(
     value: np.ndarray | None = None,
     fields: pa.Array | None = None,
 ) -> pa.Table:
-    """Change rows of `SHARD_SCHEMA`, in any order; `rank` orders, at one time, expiry (0), fix (1) and tick (2).
+    """Rows of changes of one shard, in any order.
 
-    A `value` that is NaN, and without values every one, is null.
+    Args:
+        names: the strings of all numbers below.
+        position: int64[n], the row of the log that causes each change.
+        event_ts: int64[n], when it is so, in microseconds; `fix_ts` likewise when the fix was that shows it.
+        fix_ts: see `event_ts`.
+        rank: what comes first at one position and time: 0 an expiry, 1 a fix, 2 a tick.
+        objects: int64[n], numbers of objects; `target` likewise of what each is in the answer of.
+        target: see `objects`.
+        sign: +1 enters, -1 leaves, 0 tells of one that stays.
+        cause: int64[n], places in `CAUSES`.
+        value: float[n], null where NaN; None: null everywhere.
+        fields: the selected columns as JSON texts; None: null everywhere.
+
+    Returns:
+        A table of `SHARD_SCHEMA`.
     """
     order = names.targets.query[target]
     numbers, query = np.unique(order, return_inverse=True)

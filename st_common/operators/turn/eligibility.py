@@ -57,10 +57,19 @@ def selection_of(
     changed: np.ndarray,
     by_pairs: bool,
 ) -> tuple[Selection, Held | None]:
-    """Which objects satisfy the rules of some queries, and what the next tick can build on.
+    """Which objects satisfy the rules of some queries of a kind (`WHERE` below `KNN`: the nearest *free* taxis).
 
-    With that from the tick `before` only the `changed` objects (bool[n]) are looked at anew. With `by_pairs` few pairs
-    will be asked about: conditions that have a shape wait for these.
+    Args:
+        known: the queries.
+        fixes: the last fixes, at one tick or over several.
+        world: the same as the kind sees them.
+        objects: the ids of objects.
+        before: what the tick before gave: with it only the `changed` objects are looked at anew; None: all are.
+        changed: bool[objects], who has another fix than at the tick before.
+        by_pairs: whether few pairs will be asked about: then conditions that have a shape wait for these.
+
+    Returns:
+        The selection, and what the next tick can build on; None where that is nothing.
     """
     rules = known.rules
     if not rules.all:

@@ -60,7 +60,18 @@ def points_at(
     *,
     space: Space,
 ) -> Points:
-    """The last fixes of some objects (`of`) at a tick as points for a set of queries."""
+    """The last fixes of objects at a tick as points for a set of queries.
+
+    Args:
+        queries: the queries that will be matched.
+        fixes: the last fixes, at one tick or over several.
+        of: int64[n], the objects (places of versions, over several ticks).
+        objects: the ids of objects.
+        space: by which distances and directions are measured.
+
+    Returns:
+        n points. What expressions said of a fix at an earlier tick is not asked again.
+    """
     asked = Asked(readings=fixes.readings(of), objects=objects, space=space)
     among = len(queries.conditions.texts)
     return Points(

@@ -96,7 +96,18 @@ def members_of(
     turns: Turns,
     wanted: np.ndarray,
 ) -> Members:
-    """The members of the `wanted` queries (bool[q]) over several ticks, given those before and who comes and goes."""
+    """The members of queries over several ticks.
+
+    Args:
+        turn: the run.
+        course: the versions of last fixes over the ticks.
+        before: sorted keys `target << 32 | object` before the ticks.
+        turns: who comes and goes at which tick.
+        wanted: bool[queries], whose members are asked for.
+
+    Returns:
+        Each member as often as it is one: from which tick to before which.
+    """
     of_target = turn.numbering.targets.query
     before = before[wanted[of_target[before >> SHIFT]]]
     mine = wanted[of_target[turns.key >> SHIFT]]

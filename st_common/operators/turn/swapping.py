@@ -88,9 +88,17 @@ class Keys:
 def swapped_keys(
     swapping: Swapping, answer: np.ndarray, target: np.ndarray, after: np.ndarray
 ) -> Keys:
-    """What becomes of the keys of an `answer` with these targets, if `after` (sorted) are those that hold now.
+    """What a swap takes from an answer and what it adds.
 
-    What a window holds stays until it is old, whatever becomes of a layer.
+    Args:
+        swapping: which queries are swapped, and whether what stays is told.
+        answer: the sorted keys of the answer before.
+        target: int64, the target of each of these keys.
+        after: the sorted keys that hold now, of the queries that start or stay.
+
+    Returns:
+        The keys that go and come, without those in both where the swap keeps them, and what is kept. What a window
+        holds stays until it is old, whatever becomes of a layer.
     """
     turn, change = swapping.turn, swapping.change
     is_swapped = np.zeros(len(change.queries), bool)

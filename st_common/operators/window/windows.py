@@ -88,7 +88,16 @@ def _open(whole: Entries, before: int, turn: Turn) -> Open:
 
 
 def opened(state: State, turn: Turn, present: Present) -> Open:
-    """The entries of before, and those that the fixes of a run make; each fix is judged at its own row."""
+    """What windows hold in a run, before it is known which ticks are due.
+
+    Args:
+        state: the state before the run.
+        turn: the run; each of its fixes is judged at its own row.
+        present: the last fixes before it.
+
+    Returns:
+        The entries of before together with those that the fixes make.
+    """
     queries, events, before = turn.known.windows, turn.events, state.memories[Entries]
     if queries.empty:
         return _open(before, len(before), turn)
