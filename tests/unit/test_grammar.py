@@ -169,6 +169,22 @@ def test_what_may_come_next():
     assert expected_after("REGISTER QUERY 'a") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("WHERE a = 1 GROUP ", {"BY", "KNN"}),
+        ("WHERE a = 1 reverse ", {"KNN"}),
+        ("COMPARE ", {"WITH"}),
+        ("EMIT CHANGES WITH ", {"VALID", "("}),
+        ("EMIT CHANGES WITH VALID ", {"UNTIL"}),
+    ],
+)
+def test_the_rest_of_a_phrase_may_come_next(text: str, more: set[str]):
+    found = expected_after(f"REGISTER QUERY q AS SELECT * FROM taxis {text}")
+    assert found is not None
+    assert more <= found.words
+
+
 def test_what_may_come_next_is_what_the_parser_takes():
     text = "REGISTER QUERY q AS SELECT * FROM range "
     found = expected_after(text)

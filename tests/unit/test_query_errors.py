@@ -548,7 +548,7 @@ SENSORS = "REGISTER QUERY q AS SELECT * FROM sensors "
         (
             SENSORS + "INSIDE ('M', 'a', 1, 1)",
             "INSIDE",
-            "a region that goes with an object needs a stream of moving",
+            "a moving INSIDE needs a stream of moving objects",
         ),
         (SENSORS + "KNN (3, 1, 1)", "KNN", "moving = false"),
         (SENSORS + "WINDOW 1 hour", "WINDOW", "moving = false"),

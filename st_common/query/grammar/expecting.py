@@ -7,7 +7,7 @@ from functools import cache
 from st_common.query.grammar.language import END, Reduce, Stack, parser, table
 from st_common.query.grammar.reading import UnexpectedError, stack_behind
 from st_common.query.grammar.terminals import terminals, tokens_in
-from st_common.query.grammar.tokens import UnclosedError
+from st_common.query.grammar.tokens import Token, UnclosedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +23,35 @@ class Expected:
 def expected_after(text: str, start: str = "text") -> Expected | None:
     """What may come next behind a text; None when nothing that the grammar derives begins with it."""
     try:
-        taken = taken_by(stack_behind(tokens_in(text), start))
-    except (UnexpectedError, UnclosedError):
+        tokens = tokens_in(text)
+        more = _rests_of_phrases(tokens, start)
+        taken = taken_by(stack_behind(tokens, start))
+    except UnclosedError:
         return None
+    except UnexpectedError:
+        if not more:
+            return None
+        taken = {}
     known = terminals()
     return Expected(
-        words=frozenset(word for name in taken for word in known.words_of(name)),
+        words=more.union(*(known.words_of(name) for name in taken)),
         kinds=frozenset(name for name in taken if not known.words_of(name)) - {END},
         rules=frozenset(rule for rules in taken.values() for rule in rules),
         at_end=END in taken,
     )
+
+
+def _rests_of_phrases(tokens: Sequence[Token], start: str) -> frozenset[str]:
+    """What makes phrases of the last token: BY and KNN behind GROUP. Alone it is a name, or does not fit."""
+    if not tokens:
+        return frozenset()
+    known, last = terminals(), f"{tokens[-1].upper()} "
+    try:
+        taken = taken_by(stack_behind(tokens[:-1], start))
+    except UnexpectedError:
+        return frozenset()
+    words = [word for name in taken for word in known.words_of(name)]
+    return frozenset(word.removeprefix(last) for word in words if word.startswith(last))
 
 
 def is_sentence(text: str, start: str = "text") -> bool:

@@ -156,8 +156,6 @@ def _check_beside(item: exp.Expr, grouped: Term | None, scope: Scope) -> None:
         if grouped
         else "GROUP BY what stands beside the aggregate"
     )
-    if isinstance(item, exp.Star):
-        raise Refused("* and an aggregate exclude each other", span_of(item), hint)
     term = term_of(item, scope, partner=True)
     if grouped is None or not is_same(term.text, grouped.text):
         raise Refused("expected what the query is grouped by", term.span, hint)
