@@ -9,7 +9,12 @@ from st_common.cli import context
 from st_common.errors import ConfigError, FairwayError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from st_common.home import Home
+    from st_common.ops.presence import Presence
+    from st_common.ops.status import StreamStatus
+    from st_common.serving.verify import Verified
     from st_common.settings import StreamSettings
 
 _STREAM = Annotated[
@@ -84,20 +89,10 @@ def verify(
         )
     wrong = 0
     for name in sorted({row.stream for row in rows}):
-        for found in check(home, stream_of(streams, name), query):
-            wrong += not found.holds
-            verdict = (
-                "holds"
-                if found.holds
-                else f"WRONG: {found.missing} missing, {found.extra} too many"
-            )
-            if not found.checked:
-                verdict = f"not checked, {found.unchecked}"
-            elif found.unchecked:
-                verdict += f"; not checked: {found.unchecked}"
-            typer.echo(
-                f"{found.query}: {found.members} members at position {found.position}: {verdict}"
-            )
+        for one in check(home, stream_of(streams, name), query):
+            wrong += not one.holds
+            members = f"{one.members} members at position {one.position}"
+            typer.echo(f"{one.query}: {members}: {_verdict(one)}")
     ran = [
         stream
         for name, stream in streams.items()
@@ -106,6 +101,15 @@ def verify(
     wrong += sum(_audited(home, stream) for stream in ran)
     if wrong:
         raise typer.Exit(3)
+
+
+def _verdict(one: "Verified") -> str:
+    """What is said of an answer that was looked at."""
+    if not one.checked:
+        return f"not checked, {one.unchecked}"
+    wrong = f"WRONG: {one.missing} missing, {one.extra} too many"
+    verdict = "holds" if one.holds else wrong
+    return f"{verdict}; not checked: {one.unchecked}" if one.unchecked else verdict
 
 
 def _audited(home: "Home", stream: "StreamSettings") -> int:
@@ -128,45 +132,56 @@ def status(ctx: typer.Context) -> None:
 
     from st_common.capture.log import Log
     from st_common.cli.output import write_columns
-    from st_common.operators.skeleton.cache_counts import lines_of
     from st_common.ops.presence import presence
     from st_common.ops.status import read_status
-    from st_common.position import segment_of
 
     home = context.home(ctx, must_exist=True)
     rows: list[tuple[str, ...]] = []
     notes: list[str] = []
     for name in context.streams(ctx):
-        found, end = read_status(home.stream(name)), Log(home.log(name)).end()
-        if found is None:
-            rows.append(
-                (name, "never run", "", "", "", f"0/{end}", "", "", "", "", "", "", "")
-            )
+        known, end = read_status(home.stream(name)), Log(home.log(name)).end()
+        if known is None:
+            unknown = [""] * (len(_SEEN) + len(_COUNTS) - 6)
+            rows.append((name, "never run", "", "", "", f"0/{end}", *unknown))
             continue
-        now = presence(home.stream(name), found, now_us=time.time_ns() // 1000)
-        process = f"{now.owner.pid} on {now.owner.host}" if now.owner else ""
-        at = segment_of(found.position)
-        counts = (
-            found.fixes,
-            found.rejects,
-            found.late,
-            found.double,
-            found.cut,
-            found.changes,
-        )
-        notes += [_nulled(name, found.nulled)] if found.nulled else []
-        notes += [_filtered(name, found.filtered)] if found.filtered else []
-        notes += [f"{name}: caches {told}" for told in lines_of(found.caches).values()]
-        clock = "" if found.now_ts is None else _stamp(found.now_ts)
-        who = (now.state, process, _ago(now.age_s), found.engine)
-        rows.append(
-            (name, *who, f"{at}/{end}", clock, *(f"{count:,}" for count in counts))
-        )
-    seen = ("stream", "state", "process", "last beat", "engine", "segments", "clock")
-    write_columns((*seen, "fixes", "rejects", "late", "double", "cut", "changes"), rows)
+        now = presence(home.stream(name), known, now_us=time.time_ns() // 1000)
+        rows.append((name, *_who(now, known), *_how_far(known, end)))
+        notes += _notes(name, known)
+    write_columns((*_SEEN, *_COUNTS), rows)
     context.write_broken(ctx)
     for note in notes:
         typer.echo(note)
+
+
+_SEEN = ("stream", "state", "process", "last beat", "engine", "segments", "clock")
+_COUNTS = ("fixes", "rejects", "late", "double", "cut", "changes")
+
+
+def _who(now: "Presence", known: "StreamStatus") -> tuple[str, ...]:
+    """Whether the process lives, which it is, when it was heard last, and which engine."""
+    process = f"{now.owner.pid} on {now.owner.host}" if now.owner else ""
+    return now.state, process, _ago(now.age_s), known.engine
+
+
+def _how_far(known: "StreamStatus", end: int) -> tuple[str, ...]:
+    """Segments that were judged and that there are, the clock, the counts."""
+    from st_common.position import segment_of
+
+    clock = "" if known.now_ts is None else _stamp(known.now_ts)
+    counts = [f"{getattr(known, name):,}" for name in _COUNTS]
+    return f"{segment_of(known.position)}/{end}", clock, *counts
+
+
+def _notes(stream: str, known: "StreamStatus") -> "Iterator[str]":
+    """What is said below the table."""
+    from st_common.operators.skeleton.cache_counts import lines_of
+
+    if known.nulled:
+        yield _nulled(stream, known.nulled)
+    if known.filtered:
+        yield _filtered(stream, known.filtered)
+    for line in lines_of(known.caches).values():
+        yield f"{stream}: caches {line}"
 
 
 def _ago(age_s: float) -> str:

@@ -78,35 +78,38 @@ class Archive:
         )
         if not segments:
             return False
-        found = list(
-            taken(pieces(self.log, segments, self._stream), lambda piece: piece.rows)
-        )
-        found = self._decided(found)
-        if not found:
+        read = pieces(self.log, segments, self._stream)
+        known = self._decided(list(taken(read, lambda piece: piece.rows)))
+        if not known:
             return False
-        self._see_clock_rows(found)
-        for damage in (piece.damage for piece in found if piece.damage is not None):
-            tell_damage(self._home, self._stream.name, damage)
-        self._tell_raised([segment for piece in found for segment in piece.segments])
-        end = found[-1].segments[-1].number
-        regions = current(self._home, self._stream.group)
-        fixes = [
-            self._fixes(piece, piece.part, regions) for piece in found if piece.part
-        ]
-        rejects = [
-            self._reject_rows(piece, piece.part) for piece in found if piece.part
-        ]
-        self._append(self._positions, "positions", fixes, end)
-        self._append(self._rejects, "rejects", rejects, end)
+        self._notice(known)
+        end = known[-1].segments[-1].number
+        self._store(known, end)
         self.next_segment = end + 1
         if self._sifting is not None:
             self._sifting.forget(end + 1)
         self.log.publish(READER, self.next_segment)
         self.totals.segments += end + 1 - start
-        self.totals.fixes += sum(map(len, fixes))
-        self.totals.rejects += sum(map(len, rejects))
         self._pace = self._pace.after(end + 1 - start, time.monotonic() - begun_s)
         return True
+
+    def _notice(self, known: list[Piece]) -> None:
+        """Takes on what the pieces say of time, and tells what is wrong with them."""
+        self._see_clock_rows(known)
+        for damage in (piece.damage for piece in known if piece.damage is not None):
+            tell_damage(self._home, self._stream.name, damage)
+        self._tell_raised([segment for piece in known for segment in piece.segments])
+
+    def _store(self, known: list[Piece], end: int) -> None:
+        """Appends the fixes and the rejects of pieces, up to a segment, to their tables."""
+        regions = current(self._home, self._stream.group)
+        decoded = [(piece, piece.part) for piece in known if piece.part]
+        fixes = [self._fixes(piece, part, regions) for piece, part in decoded]
+        rejects = [self._reject_rows(piece, part) for piece, part in decoded]
+        self._append(self._positions, "positions", fixes, end)
+        self._append(self._rejects, "rejects", rejects, end)
+        self.totals.fixes += sum(map(len, fixes))
+        self.totals.rejects += sum(map(len, rejects))
 
     def _decided(self, found: list[Piece]) -> list[Piece]:
         """The first of the pieces, as far as it is known which of their fixes are filtered."""

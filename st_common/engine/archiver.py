@@ -25,22 +25,11 @@ def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Arc
         Exception: whatever stopped the archive; `Archive.check` raises it earlier.
     """
     ended = threading.Event()
-    pause_s = (
-        min(EVERY_S, archive.levels.stream.latest_flush_s)
-        if every_s is None
-        else every_s
+    flush_s = min(EVERY_S, archive.levels.stream.latest_flush_s)
+    pause_s = flush_s if every_s is None else every_s
+    thread = threading.Thread(
+        target=_follow, args=(archive, ended, pause_s), name="archive", daemon=True
     )
-
-    def follow() -> None:
-        try:
-            while not ended.wait(pause_s):
-                _drain(archive)
-                archive.levels.keep()
-                archive.remove_raw()
-        except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
-            archive.failure = error
-
-    thread = threading.Thread(target=follow, name="archive", daemon=True)
     thread.start()
     try:
         yield archive
@@ -51,6 +40,17 @@ def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Arc
     _drain(archive)
     archive.levels.keep(at_end=True)
     archive.remove_raw()
+
+
+def _follow(archive: Archive, ended: threading.Event, pause_s: float) -> None:
+    """Archives again and again until the stream has ended; what goes wrong is left for the stream's thread."""
+    try:
+        while not ended.wait(pause_s):
+            _drain(archive)
+            archive.levels.keep()
+            archive.remove_raw()
+    except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
+        archive.failure = error
 
 
 def _drain(archive: Archive) -> None:

@@ -127,8 +127,7 @@ class LayerIndex:
             `(point_idx, feature_idx)`, int64, sorted by point, then feature; each pair once, also when the feature
             stands in several regions or beyond the border of the point's region.
         """
-        chosen = tuple(sorted(set(kinds))), tuple(sorted(set(tags)))
-        total = len(x)
+        total, chosen = len(x), (tuple(sorted(set(kinds))), tuple(sorted(set(tags))))
         x, y, owner = self._turned(x, y, distance_m, growth)
         grid, features = self._grid(chosen, distance_m, growth.rounded())
         points, found = grid.probe(x, y)
@@ -144,15 +143,10 @@ class LayerIndex:
                     which, x[at], y[at], distance_m, space=self._space
                 )
             elif half is None:
-                keep[pairs] = (shapes.contain if within else shapes.intersect)(
-                    which, x[at], y[at]
-                )
+                holds = shapes.contain if within else shapes.intersect
+                keep[pairs] = holds(which, x[at], y[at])
             else:
-                across, along = half[0][at], half[1][at]
-                boxes = np.stack(
-                    [x[at] - across, y[at] - along, x[at] + across, y[at] + along],
-                    axis=1,
-                )
+                boxes = _boxes(x[at], y[at], half[0][at], half[1][at])
                 keep[pairs] = shapes.meet(which, boxes, within=within)
         points, found = owner[points[keep]], found[keep]
         return (points, found) if len(owner) == total else each_once(points, found)
@@ -362,6 +356,11 @@ def _rank_in_group(groups: Ints) -> Ints:
     rank = np.empty(len(groups), np.int64)
     rank[order] = np.arange(len(groups)) - np.repeat(np.cumsum(counts) - counts, counts)
     return rank
+
+
+def _boxes(x: Floats, y: Floats, across: Floats, along: Floats) -> Floats:
+    """Boxes around points by half their sides; float64[n, 4]."""
+    return np.stack([x - across, y - along, x + across, y + along], axis=1)
 
 
 def _groups(groups: Ints) -> list[tuple[int, Ints]]:

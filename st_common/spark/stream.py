@@ -331,22 +331,33 @@ def follow(
         spark, feed, sink, checkpoint=folder / "checkpoint", hold=hold, end=end
     )
     try:
-        while query.isActive and not sink.owner.stop_wanted():
-            check()
-            is_done = sink.committed + 1 >= position_of(
-                sink.log.end() if end is None else end, 0
-            )
-            if is_done and end is None and sink.keep_time():
-                continue
-            if is_done and until_idle:
-                break
-            sink.beat("running" if query.status["isTriggerActive"] else "idle")
-            time.sleep(POLL_S)
+        _attend(query, sink, until_idle=until_idle, end=end, check=check)
         _stop(query, hold)
     except StreamingQueryException as error:
         raise _cause(error) from error
     if (failure := query.exception()) is not None:
         raise _cause(failure)
+
+
+def _attend(
+    query: StreamingQuery,
+    sink: Sink,
+    *,
+    until_idle: bool,
+    end: int | None,
+    check: Callable[[], None],
+) -> None:
+    """Beats, and keeps the time, until somebody asks to stop or the end is reached."""
+    while query.isActive and not sink.owner.stop_wanted():
+        check()
+        log_end = sink.log.end() if end is None else end
+        is_done = sink.committed + 1 >= position_of(log_end, 0)
+        if is_done and end is None and sink.keep_time():
+            continue
+        if is_done and until_idle:
+            break
+        sink.beat("running" if query.status["isTriggerActive"] else "idle")
+        time.sleep(POLL_S)
 
 
 def _stop(query: StreamingQuery, hold: Path) -> None:
