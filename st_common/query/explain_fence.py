@@ -17,6 +17,8 @@ def fence_step(fence: Fence) -> Step:
         parts.append(f"out after {in_a_row(fence.exit_after)} {where}")
     if fence.max_gap_s is not None and "cross" in fence.events:
         parts.append(f"no CROSS over a gap above {number(fence.max_gap_s)} s")
+    if fence.restart:
+        parts.append("begins anew where it replaces another fence")
     return Step(stage="EVALUATE", operator="fence", detail="; ".join(parts))
 
 

@@ -24,6 +24,7 @@ class Fence:
     `events` are in the order of `EVENTS`, each once. `dwell_s` is how long a visit is when `dwell` is told. An object
     enters by a fix in the region, after `enter_after`; it exits by one that is more than `hysteresis_m` away from the
     region, after `exit_after`. Two fixes that are more than `max_gap_s` apart cross nothing (None: any two of a stay).
+    With `restart` visits begin anew where it takes the place of another fence (see `st_common.query.replaced_fence`).
 
     Raises:
         ValueError: an event that is none.
@@ -35,6 +36,7 @@ class Fence:
     exit_after: Debounce = field(default_factory=Debounce)
     hysteresis_m: float = 0.0
     max_gap_s: float | None = None
+    restart: bool = False
 
     def __post_init__(self) -> None:
         if unknown := set(self.events) - set(EVENTS):
@@ -60,6 +62,8 @@ def fence_to_json(fence: Fence) -> dict[str, Any]:
         value["hysteresis_m"] = fence.hysteresis_m
     if fence.max_gap_s is not None:
         value["max_gap_s"] = fence.max_gap_s
+    if fence.restart:
+        value["restart"] = True
     return value
 
 

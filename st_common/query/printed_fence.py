@@ -22,6 +22,8 @@ def fence_options_of(fence: Fence | None) -> Iterator[str]:
         yield f"hysteresis = {number(fence.hysteresis_m)} m"
     if fence.max_gap_s is not None:
         yield f"max_gap = {number(fence.max_gap_s)} s"
+    if fence.restart:
+        yield "visits = 'anew'"
 
 
 def debounce_text(debounce: Debounce) -> str:

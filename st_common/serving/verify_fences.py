@@ -35,6 +35,7 @@ class _Machine:
 class _Period:
     """Rows of the log over which plan and features stay the same: what was there before it, and what came then."""
 
+    start: int
     before: pd.DataFrame
     events: pd.DataFrame
     features: Features
@@ -47,8 +48,10 @@ def who_is_in(query: Registered, fence: Fence, history: History) -> pd.DataFrame
     for number, period in enumerate(_periods(query, history)):
         fixes = pd.concat([period.before, period.events[period.events["kind"] == FIX]])
         inside = _found(period.plan, fixes, period.features, history)
+        fence = period.plan.fence or fence
         near = _near(period.plan, fence, fixes, period.features, history)
-        _begin(machines, period.before, inside, near, anew=number == 0)
+        if period.start not in query.kept:
+            _begin(machines, period.before, inside, near, anew=number == 0)
         columns = (period.events[name].tolist() for name in ("object", "kind", "ts"))
         rows = period.events.index.tolist()
         for row, name, kind, ts in zip(rows, *columns, strict=True):
@@ -73,6 +76,7 @@ def _periods(query: Registered, history: History) -> Iterator[_Period]:
     for era, ((start, version), end) in enumerate(spans):
         last = events[effect < start].groupby("object", sort=False).tail(1)
         yield _Period(
+            start=start,
             before=last[last["kind"] == FIX],
             events=events[(effect > start) & (effect < end)],
             features=_features(query.plan.join, history, version),

@@ -17,6 +17,7 @@ from st_common.position import position_of
 from st_common.query.control import plan_of
 from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
+from st_common.query.replaced_fence import keeps_visits
 
 Controls = list[tuple[int, ControlRow]]
 """Positions and control rows."""
@@ -36,6 +37,9 @@ class Registered:
     position: int
     layers: tuple[tuple[int, int], ...] = ()
     plans: tuple[Plan, ...] = ()
+    kept: frozenset[int] = (
+        frozenset()
+    )  # rows of `layers` over which visits of a fence go on as they are
 
     def changed(self, at: int, *, version: int | None, plan: Plan) -> "Registered":
         """The same from a row on with another version of its layer, or another plan."""
@@ -72,8 +76,10 @@ def registered_by(controls: Controls, unit_m: float) -> dict[str, Registered]:
                 before = found[row.query]
                 found[row.query] = before.changed(at, version=None, plan=plan)
         elif isinstance(row, Registration):
-            found.pop(row.query, None)
-            found[row.query] = _registered(row, at, layers, unit_m)
+            now = _registered(row, at, layers, unit_m)
+            if row.query in found:
+                now = _replaced(found.pop(row.query), now)
+            found[row.query] = now
         elif isinstance(row, Drop) or (isinstance(row, Fail) and _is_meant(found, row)):
             found.pop(row.query, None)
         elif isinstance(row, LayerVersion):
@@ -96,6 +102,15 @@ def _registered(
         position=at,
         layers=versions,
     )
+
+
+def _replaced(before: Registered, now: Registered) -> Registered:
+    """A fence at the same border goes on: it is the one before, with other options from the row of the new one on."""
+    versions = [each.layers[-1][1] if each.layers else None for each in (before, now)]
+    if versions[0] != versions[1] or not keeps_visits(before.plan, now.plan):
+        return now
+    goes_on = before.changed(now.position, version=versions[1], plan=now.plan)
+    return replace(goes_on, version=now.version, kept=before.kept | {now.position})
 
 
 def _reloaded(query: Registered, at: int, row: LayerVersion) -> Registered:

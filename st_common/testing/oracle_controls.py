@@ -1,15 +1,22 @@
 """What control rows do: time moves on, queries come, go and fail, layers have new versions."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from st_common.query.plan import Plan
 from st_common.testing.oracle_answers import fix_us_of, judge_anew, shown_last
-from st_common.testing.oracle_fences import begin_query, end_query, reload
+from st_common.testing.oracle_fences import (
+    begin_query,
+    end_query,
+    goes_on,
+    reload,
+    take_over,
+)
 from st_common.testing.oracle_fixes import see, settle
-from st_common.testing.oracle_rows import NEVER
+from st_common.testing.oracle_rows import NEVER, Pair
 from st_common.testing.oracle_ticks import judge_ticks
-from st_common.testing.oracle_world import Query, World
+from st_common.testing.oracle_world import Machine, Query, World
 
 
 def control(world: World, row: Mapping[str, Any]) -> None:
@@ -54,8 +61,11 @@ def _register(world: World, row: Mapping[str, Any]) -> None:
             if plan.join.layer in world.layer_rows
             else row["layer_version"]
         )
-    if name in world.queries:
-        _empty(world, world.queries.pop(name), "replaced")
+    before, machines = world.queries.pop(name, None), dict[Pair, Machine]()
+    if before is not None:
+        if goes_on(before, plan, version):
+            machines = {pair: replace(one) for pair, one in before.machines.items()}
+        _empty(world, before, "replaced")
     world.registered += 1
     query = Query(
         number=world.registered,
@@ -66,7 +76,10 @@ def _register(world: World, row: Mapping[str, Any]) -> None:
         first_tick=world.tick_of(world.clock),
     )
     world.queries[name] = query
-    _judge_now(world, query, "registered")
+    if before is not None and goes_on(before, plan, version):
+        take_over(world, query, machines, time_of(world))
+    else:
+        _judge_now(world, query, "registered")
 
 
 def _judge_now(world: World, query: Query, cause: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from st_common.query.fence import Debounce, Event, Fence
+from st_common.query.plan import Plan
 from st_common.testing.oracle_borders import Side, Target, passes, side_of
 from st_common.testing.oracle_expressions import fields_of
 from st_common.testing.oracle_members import is_meant
@@ -126,6 +127,32 @@ def end_query(world: World, query: Query, cause: str, now: int) -> None:
     for pair, machine in list(query.machines.items()):
         if machine.since_us is not None:
             end_visit(world, query, pair, cause, now)
+
+
+def goes_on(before: Query, after: Plan, version: int | None) -> bool:
+    """Whether a fence that replaces another keeps its visits: the same events at the same border."""
+    old, new = before.plan, after
+    if old.fence is None or new.fence is None or new.fence.restart:
+        return False
+    options = {"enter_after", "exit_after", "hysteresis_m", "max_gap_s", "restart"}
+    same_events = all(
+        getattr(old.fence, name) == getattr(new.fence, name)
+        for name in Fence.__dataclass_fields__
+        if name not in options
+    )
+    same_border = (old.inside, old.join, old.where) == (new.inside, new.join, new.where)
+    return same_events and same_border and before.layer_version == version
+
+
+def take_over(
+    world: World, query: Query, machines: dict[Pair, Machine], now: int
+) -> None:
+    """The fence goes on where the one before it was; whoever is in is told again, for it is another version."""
+    query.machines = machines
+    for pair, machine in machines.items():
+        if machine.since_us is not None:
+            event: Event = "enter" if fence_of(query).has_answer else "inside"
+            _tell(world, query, pair, event, "registered", now)
 
 
 def reload(world: World, query: Query, cause: str, now: int) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 from st_common.query.fence import EVENTS, Debounce, Event, Fence
-from st_common.query.plan import LayerJoin
+from st_common.query.plan import LayerJoin, Plan
 from st_common.regions.registry import Box, Circle, Corridor, Region
 from st_common.testing.random_grid import LAYER, ODD, coordinate, draw_still
 
@@ -54,7 +54,22 @@ def draw_fence(rng: Random, inside: Region | None, join: LayerJoin | None) -> Fe
         exit_after=_draw_debounce(rng),
         hysteresis_m=_draw_hysteresis(rng, inside),
         max_gap_s=rng.choice((None, None, 0.5, 1.0, 2.5)),
+        restart=rng.random() < 0.2,
     )
+
+
+def other_options(before: Plan, after: Plan, number: int) -> Plan:
+    """What replaces a fence: for some numbers the same with other options, else the plan as it is."""
+    if before.fence is None or after.fence is None or number % 3 == 0:
+        return after
+    fence = replace(
+        before.fence,
+        enter_after=after.fence.enter_after,
+        exit_after=after.fence.exit_after,
+        max_gap_s=after.fence.max_gap_s,
+        restart=number % 4 == 0,
+    )
+    return replace(before, fence=fence, columns=after.columns)
 
 
 def _draw_debounce(rng: Random) -> Debounce:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from st_common.query.plan import Plan
 from st_common.testing.oracle import Control, Feature, Filter, Fix, Layers, Row, Rules
+from st_common.testing.random_fences import other_options
 from st_common.testing.random_grid import LAYER, OBJECTS, STREAM, coordinate
 from st_common.testing.random_plans import elsewhere, plan_of
 
@@ -355,6 +356,8 @@ def _query(
         return _follow(position, step, versions, alive)
     _, name, plan = step
     op = "replace" if name in alive else "register"
+    if name in alive:
+        plan = other_options(alive[name], plan, position)
     versions[name] = versions.get(name, 0) + 1
     alive[name] = plan
     row = {

@@ -422,3 +422,17 @@ def test_a_fence_in_the_text_of_a_plan_is_canonical():
     assert text == (
         "REGISTER QUERY q AS SELECT * FROM s INSIDE (0, 0, 1, 1) DETECT ENTER, EXIT"
     )
+
+
+@pytest.mark.spec("X3", "X4")
+def test_visits_are_kept_or_begin_anew():
+    asked = "INSIDE (0, 0, 1, 1) DETECT ENTER, EXIT WITH (visits = '{}')"
+    kept, anew = (plan_of(asked.format(word)) for word in ("kept", "anew"))
+    assert kept == FENCE
+    assert anew == replace(FENCE, fence=replace(ENTER_EXIT, restart=True))
+    assert to_text(anew, "q").endswith("WITH (visits = 'anew')")
+    assert "anew where it replaces another fence" in "\n".join(
+        lines(explain(anew, "q"))
+    )
+    with pytest.raises(TextError, match="unknown way of visits 'new'"):
+        plan_of(asked.format("new"))

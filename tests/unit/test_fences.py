@@ -1,5 +1,7 @@
 """Geofences: who enters, exits, dwells and crosses, by examples whose answers are found on paper."""
 
+from dataclasses import replace
+
 import pytest
 import shapely
 
@@ -194,8 +196,61 @@ def test_a_fence_that_is_dropped_or_replaced_ends_its_visits():
         "1 @1 +a enter",
         "3 @2 -a replaced =1",
         "3 @2 +a registered",
-        "5 @3 -a dropped =1",
+        "5 @3 -a dropped =2",
     ]
+
+
+def replaced(before, after, *rows):
+    """What a fence in the place of another tells; both around the same box unless they say where."""
+    first, second = (
+        Plan(stream="cars", **{"inside": BOX, **one}) for one in (before, after)
+    )
+    again = register("f", second, op="replace", version=2)
+    return play(register("f", first), *rows[0], again, *rows[1])
+
+
+STEADY = Fence(
+    events=("enter", "exit", "dwell"), dwell_s=4, exit_after=Debounce(fixes=2)
+)
+
+
+@pytest.mark.spec("X3", "X4")
+def test_a_fence_at_the_same_border_keeps_the_visits_of_the_one_before():
+    patient = replace(STEADY, exit_after=Debounce(fixes=3), hysteresis_m=1.0)
+    rows = drive(5, 15), [*drive(15, start=3), *drive(15, 15, 15, start=6)]
+    assert replaced({"fence": STEADY}, {"fence": patient}, *rows) == [
+        "1 @1 +a enter",
+        "3 @2 -a replaced =1",
+        "3 @2 +a registered",
+        "5 @5 =a dwell =4",
+        "5 @6 -a leave =5",
+    ]
+
+
+@pytest.mark.spec("X3", "X4")
+@pytest.mark.parametrize(
+    "after",
+    [
+        {"fence": replace(STEADY, restart=True)},
+        {"fence": replace(STEADY, dwell_s=5)},
+        {"fence": STEADY, "where": "x < 99"},
+        {"fence": STEADY, "inside": Box(minx=0, miny=0, maxx=10, maxy=11)},
+    ],
+)
+def test_a_fence_begins_anew_at_another_border_or_where_it_says_so(after):
+    rows = drive(5, 5), drive(5, start=3)
+    found = replaced(
+        {"fence": STEADY},
+        after,
+        *rows,
+    )
+    assert found == ["1 @1 +a enter", "3 @2 -a replaced =1", "3 @2 +a registered"]
+    far = [fix("b", 5.5, 50, 50)]
+    told = replaced({"fence": STEADY}, after, rows[0], far)
+    assert not [line for line in told if "dwell" in line]
+    assert "4 @5 =a dwell =4" in replaced(
+        {"fence": STEADY}, {"fence": STEADY}, rows[0], far
+    )
 
 
 @pytest.mark.spec("X3")

@@ -1,5 +1,7 @@
 """What becomes of fences when queries start or stop, or see another version of a layer (SPEC X3, X4)."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique, without
@@ -31,6 +33,8 @@ def swap_fences(swapping: Swapping) -> Part:
     if not len(visits) and not len(known):
         return Part()
     stops = _mine(visits, turn, change.before)
+    if change.takes_over:
+        return _taken_over(swapping, visits.take(np.flatnonzero(stops)))
     alive = swapping.own_alive()
     inside = _inside(state, turn, alive, known.regions)
     gone = visits.key[stops & visits.is_in]
@@ -47,6 +51,26 @@ def swap_fences(swapping: Swapping) -> Part:
         changes=(rows_of(told, turn, state.fixes),),
         memories={Visits: after},
         counters=Counters(leaves=len(gone), enters=len(inside)),
+    )
+
+
+def _taken_over(swapping: Swapping, visits: Visits) -> Part:
+    """The visits of a fence become those of the one in its place, as they are.
+
+    Those that are in are told as of every query that is replaced, so that the answer of each version folds by itself.
+    """
+    turn, new = swapping.turn, swapping.change.after
+    partner = turn.numbering.targets.partner[visits.target]
+    target = turn.numbering.targets_of(np.repeat(new, len(visits)), partner)
+    key = packed(visits.object, target)
+    order = np.argsort(key)
+    moved = replace(visits, key=key).take(order)
+    came, gone = moved.key[moved.is_in], visits.key[visits.is_in]
+    told = _lines(swapping, gone, came)
+    return Part(
+        changes=(rows_of(told, turn, swapping.state.fixes),),
+        memories={Visits: Change(removed=visits.key, added=moved)},
+        counters=Counters(leaves=len(gone), enters=len(came)),
     )
 
 

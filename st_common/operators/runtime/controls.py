@@ -31,7 +31,7 @@ from st_common.operators.runtime.evaluate import Outcome, Run, evaluate
 from st_common.operators.runtime.swap import swap
 from st_common.operators.state.delta import Delta
 from st_common.operators.state.fixes import NEVER
-from st_common.operators.state.registered import Registered
+from st_common.operators.state.registered import Queries, Registered
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import SHARD_SCHEMA
@@ -41,6 +41,7 @@ from st_common.position import position_of
 from st_common.query.control import plan_of, plans_of
 from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
+from st_common.query.replaced_fence import keeps_visits
 from st_common.uncollected import uncollected
 
 
@@ -265,7 +266,17 @@ def _replace(state: State, row: Replace, part: Part, settings: Settings) -> Swap
         minus="replaced",
         plus="registered",
         keeps=False,
+        takes_over=_takes_over(queries, dropped.before, added.after),
     )
+
+
+def _takes_over(queries: Queries, before: np.ndarray, after: np.ndarray) -> bool:
+    """Whether visits of the query before go on in the one after: a fence at the same border, in the same features."""
+    return all(
+        queries[old].layer_version == queries[new].layer_version
+        and keeps_visits(queries[old].plan, queries[new].plan)
+        for old, new in zip(before.tolist(), after.tolist(), strict=False)
+    ) and len(before) == len(after)
 
 
 def _follow(state: State, part: Part, settings: Settings) -> Swap:

@@ -23,7 +23,8 @@ class Swap:
     """Queries that stop (`-` with a cause) and queries that are judged anew from all last fixes.
 
     `before` are the queries whose answer is taken from the state, `after` are looked up in `queries`. What is in both
-    answers under one name stays without a change where `keeps` says so (a layer that was loaded anew).
+    answers under one name stays without a change where `keeps` says so (a layer that was loaded anew). Where a fence
+    `takes_over`, the one query of `after` has the visits of the one of `before`.
     """
 
     queries: Queries
@@ -34,6 +35,7 @@ class Swap:
     minus: str
     plus: str
     keeps: bool
+    takes_over: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,7 @@ class FenceSteps(Step):
         exit_after: InARow = 1,
         hysteresis: Amount = 0,
         max_gap: Amount | None = None,
+        restart: bool = False,
     ) -> Self:
         """DETECT: `detect("enter", "exit", dwell="5 min", exit_after="2 fixes", hysteresis="30 m")`.
 
@@ -44,6 +45,7 @@ class FenceSteps(Step):
             exit_after: the same for fixes out of it.
             hysteresis: how far from the region a fix must be to speak for an exit; a number is metres.
             max_gap: two fixes that are further apart in time cross nothing; a number is seconds.
+            restart: where this fence replaces another at the same border, visits begin anew.
 
         Raises:
             QueryError: an event that is none or stands there twice, no event, an amount that is none, or another step
@@ -58,6 +60,7 @@ class FenceSteps(Step):
             exit_after=_debounce(exit_after, step),
             hysteresis_m=metres_of(hysteresis, "a hysteresis", step),
             max_gap_s=None if max_gap is None else duration_of(max_gap, "a gap", step),
+            restart=restart,
         )
         return self._next(step, fence=fence)
 

@@ -125,6 +125,7 @@ def _fence(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
         exit_after=_in_a_row(fence.exit_after),
         hysteresis=fence.hysteresis_m,
         max_gap=fence.max_gap_s,
+        restart=fence.restart,
     )
 
 

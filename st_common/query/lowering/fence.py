@@ -35,6 +35,7 @@ def fence_of(select: exp.Expr, chosen: Chosen, gathered: Gathered) -> Fence | No
         exit_after=chosen.exit_after,
         hysteresis_m=chosen.hysteresis_m,
         max_gap_s=chosen.max_gap_s,
+        restart=chosen.restart,
     )
 
 

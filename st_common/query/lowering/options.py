@@ -32,6 +32,7 @@ class Chosen:
     exit_after: Debounce = field(default_factory=Debounce)
     hysteresis_m: float = 0.0
     max_gap_s: float | None = None
+    restart: bool = False
     of_windows: Span | None = None
     of_fence: Span | None = None
 
@@ -125,6 +126,14 @@ def _max_gap(chosen: Chosen, value: exp.Expr) -> Chosen:
     return replace(chosen, max_gap_s=duration(gap, "a gap"))
 
 
+def _visits(chosen: Chosen, value: exp.Expr) -> Chosen:
+    text, known = _text(value), ("kept", "anew")
+    if text not in known:
+        hint = did_you_mean(text, known) or "kept: those of the fence before; anew"
+        raise Refused(f"unknown way of visits {text!r}", span_of(value), hint)
+    return replace(chosen, restart=text == "anew")
+
+
 def _enter_after(chosen: Chosen, value: exp.Expr) -> Chosen:
     return replace(chosen, enter_after=_debounce(value, "enter_after = 2 fixes"))
 
@@ -187,6 +196,7 @@ OPTIONS: dict[str, Callable[[Chosen, exp.Expr], Chosen]] = {
     "exit_after": _exit_after,
     "hysteresis": _hysteresis,
     "max_gap": _max_gap,
+    "visits": _visits,
 }
 _OF_WINDOWS = ("windows", "min_step", "origin")
-_OF_FENCE = ("enter_after", "exit_after", "hysteresis", "max_gap")
+_OF_FENCE = ("enter_after", "exit_after", "hysteresis", "max_gap", "visits")
