@@ -10,7 +10,6 @@ from st_common.operators.aggregate.groups import Groups
 from st_common.operators.arrays.keys import MASK, SHIFT, packed
 from st_common.operators.arrays.turns import Turns
 from st_common.operators.events.agenda import ticks_of
-from st_common.operators.expressions.fields import fields_of
 from st_common.operators.skeleton.kind_queries import KindQueries
 from st_common.operators.state.component import Change
 from st_common.operators.state.fixes import ALIVE, NEVER, SILENT
@@ -24,6 +23,7 @@ from st_common.operators.turn.changes import (
 )
 from st_common.operators.turn.course import Course, Now
 from st_common.operators.turn.present import Present
+from st_common.operators.turn.shown import shown_fields
 from st_common.operators.turn.spells import Members, members_of
 from st_common.operators.turn.swapping import At
 from st_common.operators.turn.turn import Turn
@@ -296,18 +296,16 @@ def _by_focal(
 
 
 def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
-    wanted = lines.place >= 0
-    if not wanted.any():
+    """What lines show whose `place` says of which version of a fix."""
+    if not (lines.place >= 0).any():
         return None
     places, at = np.unique(lines.place, return_inverse=True)
-    return fields_of(
-        turn.queries,
-        turn.objects,
+    return shown_fields(
+        turn,
         query=turn.numbering.targets.query[lines.target],
         reading=at,
-        wanted=wanted,
         readings=fixes.values.readings(places),
-        space=turn.settings.space,
+        wanted=lines.place >= 0,
     )
 
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 from st_common.operators.arrays.keys import MASK, SHIFT
 from st_common.operators.events.timeline import EXPIRED, FIX
 from st_common.operators.expressions import readings
-from st_common.operators.expressions.fields import fields_of
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.fence.dwelling import Dwells
 from st_common.operators.fence.judging import Judged
 from st_common.operators.fence.specs import FenceSet
 from st_common.operators.state.fixes import LastFixes
 from st_common.operators.turn.changes import CAUSE, TICK_RANK, change_rows
+from st_common.operators.turn.shown import shown_fields
 from st_common.operators.turn.turn import Turn
 
 _EXIT = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])  # by kind of event
@@ -143,15 +143,7 @@ def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
     """Rows of changes of some lines; fences show where the object was."""
     query = turn.numbering.targets.query[told.target]
     shown, reading = _readings(told.reading, turn, fixes)
-    fields = fields_of(
-        turn.queries,
-        turn.objects,
-        query=query,
-        reading=reading,
-        wanted=turn.known.selecting[query],
-        readings=shown,
-        space=turn.settings.space,
-    )
+    fields = shown_fields(turn, query=query, reading=reading, readings=shown)
     return change_rows(
         turn.names,
         position=told.position,

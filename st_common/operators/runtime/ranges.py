@@ -15,13 +15,13 @@ import pyarrow as pa
 from st_common.operators.arrays.keys import MASK, packed, swap_halves
 from st_common.operators.events.timeline import EXPIRED, FIX
 from st_common.operators.expressions import readings
-from st_common.operators.expressions.fields import fields_of
 from st_common.operators.matching.match import Hits
 from st_common.operators.runtime import gpac
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import CAUSE, change_rows
 from st_common.operators.turn.part import Counters, Part
 from st_common.operators.turn.points import look_up
+from st_common.operators.turn.shown import shown_fields
 from st_common.operators.turn.swapping import Swapping, swapped_keys, tell_swapped
 from st_common.operators.turn.turn import Turn
 
@@ -104,21 +104,7 @@ def _tell(turn: Turn, cases: gpac.Cases) -> pa.Table:
         target=target,
         sign=np.repeat([-1, 1, 0], counts),
         cause=cause,
-        fields=_selected(turn, of_target[target], event),
-    )
-
-
-def _selected(turn: Turn, query: np.ndarray, event: np.ndarray) -> pa.Array | None:
-    """The columns that queries select, of events; None where none selects any."""
-    selecting = turn.known.selecting[query]
-    if not selecting.any():
-        return None
-    return fields_of(
-        turn.queries,
-        turn.objects,
-        query=query,
-        reading=event,
-        wanted=selecting,
-        readings=turn.readings,
-        space=turn.settings.space,
+        fields=shown_fields(
+            turn, query=of_target[target], reading=event, readings=turn.readings
+        ),
     )

@@ -245,3 +245,25 @@ def measured_where(keep: Bools, measure: Callable[[Ints], Floats]) -> Floats:
     which = np.flatnonzero(keep)
     out[which] = measure(which)
     return out
+
+
+def at_places(world: World, table: Table, which: Ints) -> Criteria:
+    """Criteria of queries that are asked about a place each, or about where an object is: the place alone."""
+    focal = table.focal[which]
+    x, y = centres(world, focal, table.x[which], table.y[which])
+    return Criteria(
+        query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y
+    )
+
+
+def distances(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
+    """How far admitted objects are from their query's place, as `Space.rank` orders; NaN for all others."""
+    return measured_where(
+        admitted(world, criteria, row, obj),
+        lambda keep: world.space.rank(
+            criteria.x[row[keep]],
+            criteria.y[row[keep]],
+            world.x[obj[keep]],
+            world.y[obj[keep]],
+        ),
+    )

@@ -7,7 +7,6 @@ from st_common.operators.aggregate import relational
 from st_common.operators.arrays.keys import MASK, SHIFT, packed
 from st_common.operators.events.agenda import ticks_of
 from st_common.operators.events.timeline import FIX
-from st_common.operators.expressions.fields import fields_of
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.travelled.bounds import Bounds
 from st_common.operators.travelled.rows import FrameRows, Tracks
@@ -16,6 +15,7 @@ from st_common.operators.travelled.specs import NONE, FrameSpecs
 from st_common.operators.travelled.ways import Run, Ways, begins
 from st_common.operators.turn.points import look_up
 from st_common.operators.turn.present import Present
+from st_common.operators.turn.shown import shown_fields
 from st_common.operators.turn.turn import Turn
 from st_common.regions.registry import region_mask
 
@@ -75,6 +75,7 @@ def opened(turn: Turn, present: Present, run: Run, now: Ways, after: Ways) -> Fr
     )
     frame, ts = specs.place[query], events.ts[event]
     before, slot = turn.clock.before(events.position[event]), run.among.of(frame, event)
+    fields = shown_fields(turn, query=query, reading=point, readings=readings)
     return FrameRows(
         key=packed(query, events.object[event]),
         ts=ts,
@@ -86,7 +87,7 @@ def opened(turn: Turn, present: Present, run: Run, now: Ways, after: Ways) -> Fr
         value=adds.value,
         held=np.zeros(len(event), np.int8),
         begins=begins(now, after, run, frame, event).astype(np.int8),
-        fields=_fields(turn, query, point, readings),
+        fields=pa.nulls(len(event), pa.string()) if fields is None else fields,
     )
 
 
@@ -111,20 +112,3 @@ def _in_all_regions(
         for region in regions:
             inside[mine] &= region_mask(region, x[mine], y[mine], space=space)
     return inside
-
-
-def _fields(
-    turn: Turn, query: np.ndarray, point: np.ndarray, readings: Readings
-) -> pa.Array:
-    wanted = turn.known.selecting[query]
-    if not wanted.any():
-        return pa.nulls(len(query), pa.string())
-    return fields_of(
-        turn.queries,
-        turn.objects,
-        query=query,
-        reading=point,
-        wanted=wanted,
-        readings=readings,
-        space=turn.settings.space,
-    )

@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.arrays.keys import MASK, SHIFT, without
-from st_common.operators.expressions.fields import fields_of
 from st_common.operators.state.fixes import ALIVE
 from st_common.operators.state.registered import Queries
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import CAUSE, change_rows
 from st_common.operators.turn.part import Part
 from st_common.operators.turn.present import Present
+from st_common.operators.turn.shown import shown_fields
 from st_common.operators.turn.turn import Turn
 from st_common.operators.turn.valid import valid_from
 
@@ -125,6 +125,7 @@ def tell_swapped(swapping: Swapping, minus: np.ndarray, plus: np.ndarray) -> pa.
     target, who = keys >> SHIFT, keys & MASK
     query = of_target[target]
     comes = np.arange(len(keys)) >= len(minus)
+    everyone = present.readings(np.arange(len(present)))
     value = np.full(len(keys), np.nan)
     value[comes] = valid_from(turn, present, query[comes], who[comes], at.tick)
     return change_rows(
@@ -138,24 +139,5 @@ def tell_swapped(swapping: Swapping, minus: np.ndarray, plus: np.ndarray) -> pa.
         sign=np.where(comes, 1, -1),
         cause=np.repeat([CAUSE[at.minus or ""], CAUSE[at.plus or ""]], counts),
         value=value,
-        fields=_selected(swapping, query, who),
-    )
-
-
-def _selected(
-    swapping: Swapping, query: np.ndarray, who: np.ndarray
-) -> pa.Array | None:
-    """The columns that queries select, of the last fixes of objects; None where none selects any."""
-    turn, present = swapping.turn, swapping.present
-    selecting = turn.known.selecting[query]
-    if not selecting.any():
-        return None
-    return fields_of(
-        turn.queries,
-        turn.objects,
-        query=query,
-        reading=who,
-        wanted=selecting,
-        space=turn.settings.space,
-        readings=present.readings(np.arange(len(present))),
+        fields=shown_fields(turn, query=query, reading=who, readings=everyone),
     )

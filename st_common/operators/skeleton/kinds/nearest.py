@@ -23,8 +23,9 @@ from st_common.operators.skeleton.world import (
     Table,
     World,
     admitted,
+    at_places,
     centres,
-    measured_where,
+    distances,
     those_admitted,
 )
 
@@ -133,19 +134,12 @@ class Nearest:
         )
 
     def asked(self, world: World, table: Table, which: Ints) -> Criteria:
-        """The centre alone."""
-        focal = table.focal[which]
-        x, y = centres(world, focal, table.x[which], table.y[which])
-        return Criteria(
-            query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y
-        )
+        """The place alone."""
+        return at_places(world, table, which)
 
     def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
         """The distance."""
-        return measured_where(
-            admitted(world, criteria, row, obj),
-            lambda keep: self._far(world, criteria, row[keep], obj[keep]),
-        )
+        return distances(world, criteria, row, obj)
 
     def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
         """The k least."""

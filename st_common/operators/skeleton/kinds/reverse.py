@@ -16,8 +16,9 @@ from st_common.operators.skeleton.world import (
     Table,
     World,
     admitted,
+    at_places,
     centres,
-    measured_where,
+    distances,
     those_admitted,
 )
 
@@ -52,23 +53,11 @@ class Reverse:
 
     def asked(self, world: World, table: Table, which: Ints) -> Criteria:
         """The place alone."""
-        focal = table.focal[which]
-        x, y = centres(world, focal, table.x[which], table.y[which])
-        return Criteria(
-            query=which, focal=focal[:, None], eligible=table.eligible[which], x=x, y=y
-        )
+        return at_places(world, table, which)
 
     def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
-        """The distance of the object."""
-        return measured_where(
-            admitted(world, criteria, row, obj),
-            lambda keep: world.space.rank(
-                criteria.x[row[keep]],
-                criteria.y[row[keep]],
-                world.x[obj[keep]],
-                world.y[obj[keep]],
-            ),
-        )
+        """The distance."""
+        return distances(world, criteria, row, obj)
 
     def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:  # noqa: ARG002 - one signature
         """Whoever is at most as far as his own gap."""
