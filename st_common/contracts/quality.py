@@ -1,8 +1,12 @@
 """The rules that a contract's schema and its `quality` blocks promise."""
 
+import json
+from collections.abc import Iterator
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
-from st_common.contracts.rules import Rule, RuleKind
+from st_common.contracts.rules import TABLE, Rule, RuleKind
 
 # Which options of ODCS's logicalTypeOptions become a rule; `format` only describes.
 OPTIONS: dict[RuleKind, tuple[str, ...]] = {
@@ -53,7 +57,7 @@ def _written(value: dict[str, Any], columns: tuple[str, ...]) -> Rule:
     arguments: dict[str, Any] = {}
     if value.get("type") == "sql":
         kind, arguments = "sql", {"query": " ".join(value["query"].split())}
-        columns = columns or tuple(sql_columns(value["query"]))
+        columns = columns or sql_columns(value["query"])
     elif value["metric"] == "invalidValues":
         kind, arguments = (
             "valid_values",
@@ -73,21 +77,34 @@ def _written(value: dict[str, Any], columns: tuple[str, ...]) -> Rule:
     )
 
 
-def sql_columns(query: str) -> list[str]:
+@cache
+def sql_columns(query: str) -> tuple[str, ...]:
     """The columns that a rule's SQL names, in order of the first time, without those that it makes itself.
 
     Raises:
-        sqlglot.errors.ParseError: the query is no SQL.
+        ValueError: DuckDB, which carries rules out, sees no query in it; the message says why.
     """
-    import sqlglot  # slow to import; only contracts with SQL rules need it
-    from sqlglot import exp
+    import duckdb  # slow to import; only contracts with SQL rules need it
 
-    tree = sqlglot.parse_one(query.replace("${table}", "the_table"), read="duckdb")
-    made = {alias.alias for alias in tree.find_all(exp.Alias)}
-    return list(
-        dict.fromkeys(
-            column.name
-            for column in tree.find_all(exp.Column)
-            if column.name not in made
-        )
-    )
+    text = query.replace(TABLE, "the_table")
+    with duckdb.connect() as connection:
+        asked = connection.execute("SELECT json_serialize_sql(?)", [text])
+        (answer,) = asked.fetchall()
+    tree = json.loads(answer[0])
+    if tree["error"]:
+        raise ValueError(tree["error_message"])
+    expressions = [node for node in _nodes(tree) if "class" in node]
+    made = {node["alias"] for node in expressions}
+    named = [node for node in expressions if node["class"] == "COLUMN_REF"]
+    named.sort(key=itemgetter("query_location"))
+    names = dict.fromkeys(node["column_names"][-1] for node in named)
+    return tuple(name for name in names if name not in made)
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every mapping in a JSON value."""
+    if isinstance(tree, dict):
+        yield tree
+        tree = list(tree.values())
+    for part in tree if isinstance(tree, list) else ():
+        yield from _nodes(part)

@@ -55,8 +55,6 @@ def check_quality(document: Document) -> None:
 def _sql_rule(
     document: Document, place: Place, rule: dict[str, Any], names: list[str]
 ) -> None:
-    from sqlglot.errors import SqlglotError
-
     query, at = " ".join(str(rule.get("query", "")).split()), (*place, "query")
     if not query.startswith(COUNT) or TABLE not in query:
         raise document.error(
@@ -66,10 +64,8 @@ def _sql_rule(
         )
     try:
         columns = sql_columns(query)
-    except SqlglotError as error:
-        raise document.error(
-            at, "bad-rule", f"no SQL: {str(error).splitlines()[0]}"
-        ) from None
+    except ValueError as error:
+        raise document.error(at, "bad-rule", f"no SQL: {error}") from None
     for name in columns:
         check_column(document, at, name, names)
 

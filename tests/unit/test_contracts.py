@@ -21,6 +21,7 @@ from st_common.contracts import (
     matches,
     require_match,
 )
+from st_common.contracts.quality import sql_columns
 from st_common.errors import ContractError
 
 FOLDER = Path(__file__).resolve().parents[2] / "data_contracts"
@@ -388,3 +389,14 @@ def test_what_differs_in_a_table_is_named_and_refused(tmp_path):
     assert matches(visits(), tmp_path / "none") == [
         f"{tmp_path / 'none'} is no Delta table"
     ]
+
+
+def test_the_columns_of_a_rules_sql_come_in_order_without_those_that_it_makes():
+    query = """SELECT count(*) FROM (
+        SELECT place, sum(stayed) FILTER (WHERE kind = 'a') AS total FROM ${table} AS visits
+        GROUP BY place HAVING total > 3 AND max(visits.entered) < min("left")) AS bad"""
+    assert sql_columns(query) == ("place", "stayed", "kind", "entered", "left")
+    with pytest.raises(ValueError, match="syntax error"):
+        sql_columns("SELECT count(* FROM ${table}")
+    with pytest.raises(ValueError, match="Only SELECT"):
+        sql_columns("DELETE FROM ${table}")
