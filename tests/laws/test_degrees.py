@@ -98,14 +98,18 @@ def plan_of(rng):
 def on_degrees(seed, places, plan, *, kind="fixes", layers=None):
     """A case of the grid with its fixes at some places, and its queries and layers replaced by such on degrees."""
     case = case_of(seed, kind=kind, layers=layers is not None)
-    rng, rows = Random(seed), []
+    rng, rows, plans = Random(seed), [], {}
     for row in case.rows:
         if isinstance(row, oracle.Fix):
             x, y = rng.choice(places)
             rows.append(row if row.gone else replace(row, x=x, y=y))
         elif "plan" in row.row:
-            asked = {"plan": plan(rng).to_json(), "layer_version": 0}
-            rows.append(replace(row, row={**row.row, **asked}))
+            name, asked = row.row["query"], plan(rng)
+            if row.row["op"] == "follow":
+                asked = elsewhere(plans[name], asked)
+            plans[name] = asked
+            said = {"plan": asked.to_json(), "layer_version": 0}
+            rows.append(replace(row, row={**row.row, **said}))
         else:
             rows.append(row)
     return replace(
@@ -127,6 +131,14 @@ def test_all_over_the_globe_caches_and_restarts_tell_what_brute_force_tells(seed
             courses(len(case.rows), margins=(0.0, 900.0, 20_000.0, 9e6), shards=(1, 3))
         ),
     )
+
+
+def elsewhere(plan, other):
+    """The plan with the region of another one, where an area could be both and no distance comes into doubt."""
+    in_doubt = plan.fence is not None and plan.fence.hysteresis_m > 0
+    if in_doubt or plan.inside is None or type(plan.inside) is not type(other.inside):
+        return plan
+    return replace(plan, inside=other.inside)
 
 
 def near_plan(rng, here):

@@ -8,6 +8,7 @@ import pytest
 from st_common.capture.log import Log
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
+from st_common.errors import LogError
 from st_common.home import Home
 from st_common.query import commit
 from st_common.query.area_store import HomeAreas, areas
@@ -280,3 +281,12 @@ def test_two_areas_one_after_the_other_are_told_each_for_itself():
     rows = [register("f", plans[0]), fix("a", 1, 3, 5), *map(followed, plans[1:])]
     told = [(one.position, one.sign, one.cause) for one in by_both(log(*rows))]
     assert told == [(1, 1, "enter"), (2, -1, "area"), (3, 1, "area")]
+
+
+def test_a_row_that_says_more_than_another_area_is_an_error():
+    plans = [
+        Plan(stream="cars", inside=OLD, where=where)
+        for where in (None, "kind = 'taxi'")
+    ]
+    with pytest.raises(LogError, match="gives query 'f' more than another area"):
+        by_both(log(register("f", plans[0]), fix("a", 1, 3, 5), followed(plans[1])))

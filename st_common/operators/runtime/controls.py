@@ -289,6 +289,11 @@ def _follow(state: State, part: Part, settings: Settings) -> Swap:
         if number is None or queries[number].version != row.version:
             continue
         plan = in_coordinates(plan_of(row, at), settings.unit_m)
+        if replace(plan, inside=None) != replace(queries[number].plan, inside=None):
+            raise LogError(
+                f"the row at position {at} gives query {row.query!r} more than another area",
+                hint="restore the segment from a copy",
+            )
         queries[number] = replace(queries[number], plan=plan)
         followed.append(number)
         position[number] = at
