@@ -129,6 +129,8 @@ def layer_in_words(join: LayerJoin) -> str:
         "dwithin": f"within {number(join.distance_m)} m",
         "equals": f"{join.left} = {join.right}",
     }[join.predicate]
+    if join.left is not None and join.predicate != "equals":
+        how += f" and {join.left} = {join.right}"
     kinds = f" of kind {', '.join(join.kinds)}" if join.kinds else ""
     tags = "".join(f", {name} = {value}" for name, value in join.tags)
     return f"layer {join.layer}{kinds}{tags}: {how}"

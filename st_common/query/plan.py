@@ -53,8 +53,9 @@ class LayerJoin:
 
     `intersects` holds inside and on the border, `within` inside alone. `distance_m` is of `dwithin` (metres, closed:
     distance <= d). `equals` joins a stored table on a key: the value of the expression `left` over the fix equals the
-    feature's `right` ("fid", "kind" or the name of a tag). `kinds` empty means features of every kind; they are kept
-    sorted, each once. `tags` are names and values, all of which a feature must have; they are kept likewise.
+    feature's `right` ("fid", "kind" or the name of a tag). Beside another predicate both must hold: a bus is near
+    to the route of its own line. `kinds` empty means features of every kind; they are kept sorted, each once. `tags`
+    are names and values, all of which a feature must have; they are kept likewise.
     """
 
     layer: str

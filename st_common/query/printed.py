@@ -152,12 +152,25 @@ def _joined(stream: str, join: LayerJoin, label: str) -> str:
         for name, value in join.tags
     )
     if join.predicate == "equals":
-        return f"JOIN {called} ON {_tight(join.left or '')} = {label}.{_feature_column(join.right or '')}{tags}"
+        return f"JOIN {called} ON {_key(join, label)}{tags}"
+    also = f" AND {_told_whose(stream, join)}{_key(join, label)}" if join.left else ""
     function = {"within": "ST_Within", "dwithin": "ST_DWithin"}.get(
         join.predicate, "ST_Intersects"
     )
     distance = f", {number(join.distance_m)} m" if join.predicate == "dwithin" else ""
-    return f"JOIN {called} ON {function}({quoted(stream)}, {label}{distance}){tags}"
+    return (
+        f"JOIN {called} ON {function}({quoted(stream)}, {label}{distance}){also}{tags}"
+    )
+
+
+def _key(join: LayerJoin, label: str) -> str:
+    return f"{_tight(join.left or '')} = {label}.{_feature_column(join.right or '')}"
+
+
+def _told_whose(stream: str, join: LayerJoin) -> str:
+    """The stream before a key that is a word alone: beside another condition such a word could be a text."""
+    is_word = isinstance(expression_of(join.left or ""), exp.Column)
+    return f"{quoted(stream)}." if is_word else ""
 
 
 def _tag(name: str) -> str:

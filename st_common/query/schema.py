@@ -77,7 +77,10 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
         "Place": {"anyOf": [{"not": {"required": ["focal"]}}, {"maxProperties": 1}]},
         "PairJoin": {"minProperties": 1},
         "Frame": {"anyOf": [{"required": ["sliding"]}, {"required": ["regions"]}]},
-        "LayerJoin": {"allOf": [_when("predicate", "equals", "left", "right")]},
+        "LayerJoin": {
+            "allOf": [_when("predicate", "equals", "left", "right")],
+            "dependentRequired": {"left": ["right"], "right": ["left"]},
+        },
         "Aggregate": {
             "allOf": [
                 _when("function", ["sum", "avg", "min", "max"], "argument"),

@@ -63,6 +63,11 @@ def with_features(
     else:
         point, feature, sure = _meeting(join, steps.boxes, shapes)
     keep = np.ones(len(point), bool)
+    if join.left is not None:
+        alike = set(
+            zip(*_by_key(join, frame, features, attributes, space=space), strict=True)
+        )
+        keep &= [pair in alike for pair in zip(point, feature, strict=True)]
     for text in steps.properties:
         keep &= (
             having(text, frame, attributes, space=space)[point]

@@ -101,6 +101,8 @@ def _(part: LayerJoin) -> str:
     if part.predicate == "equals":
         return f"with {part.left} equal to {part.right} of a feature of {part.layer}{kinds}"
     tags = "".join(f" with {name} = {value}" for name, value in part.tags)
+    if part.left is not None:
+        tags += f" with {part.right} equal to its {part.left}"
     if part.predicate == "dwithin":
         return f"within {part.distance_m:g} m of a feature of {part.layer}{kinds}{tags}"
     border = " and not on its border" if part.predicate == "within" else ""

@@ -9,6 +9,7 @@ from st_common.query.plan import LayerJoin, Plan
 from st_common.regions.registry import Area, Box, Circle, Corridor, Region
 from st_common.testing.oracle_comparing import turns
 from st_common.testing.oracle_expressions import value_of
+from st_common.testing.oracle_members import has_key
 from st_common.testing.oracle_readings import (
     Point,
     Reading,
@@ -26,6 +27,8 @@ def side_of(plan: Plan, reading: Reading, target: Target, rules: Rules) -> Side:
     """Whether a fix is in the target, near it, or out; who does not satisfy the condition is out, however near."""
     if plan.where is not None and value_of(plan.where, reading) is not True:
         return "out"
+    if not _is_meant(plan, reading, target):
+        return "out"
     if _is_in(plan, reading.at, target, rules):
         return "in"
     margin = 0.0 if plan.fence is None else plan.fence.hysteresis_m
@@ -41,6 +44,8 @@ def passes(
     """
     if plan.where is not None and value_of(plan.where, reading) is not True:
         return False
+    if not _is_meant(plan, reading, target):
+        return False
     ways = ways_between(before.at, reading.at, rules)
     if isinstance(target, Circle):
         centre, far = (target.x, target.y), target.radius_m
@@ -51,6 +56,13 @@ def passes(
     if not reach:
         return any(way.intersects(shape) for way in ways)
     return any(gap_m(way, shape, rules) <= reach for way in ways)
+
+
+def _is_meant(plan: Plan, reading: Reading, target: Target) -> bool:
+    """Whether a feature has the key of a fix: of a bus its own route. A region is meant for all."""
+    if plan.join is None or not isinstance(target, Feature):
+        return True
+    return has_key(plan.join, reading, target)
 
 
 def ways_between(a: Point, b: Point, rules: Rules) -> list[shapely.LineString]:

@@ -106,9 +106,22 @@ def is_meant(join: LayerJoin, feature: Feature) -> bool:
     )
 
 
+def has_key(join: LayerJoin, reading: Reading, feature: Feature) -> bool:
+    """Whether a feature has the value of a reading that a join asks for; true where it asks for none."""
+    if join.left is None:
+        return True
+    left = value_of(join.left, reading)
+    right = {"fid": feature.fid, "kind": feature.kind}.get(
+        str(join.right), feature.tags.get(str(join.right))
+    )
+    return left is not None and text_of(left) == right
+
+
 def _joins(
     join: LayerJoin, reading: Reading, extents: Point, feature: Feature, rules: Rules
 ) -> bool:
+    if not has_key(join, reading, feature):
+        return False
     boxes = [shape_of(at, extents) for at in turns(reading.at, extents[0] / 2, rules)]
     if join.predicate == "intersects":
         return any(feature.geometry.intersects(box) for box in boxes)
@@ -123,11 +136,7 @@ def _joins(
             )
             <= join.distance_m
         )
-    left = value_of(str(join.left), reading)
-    right = {"fid": feature.fid, "kind": feature.kind}.get(
-        str(join.right), feature.tags.get(str(join.right))
-    )
-    return left is not None and text_of(left) == right
+    return True  # joined by the key alone
 
 
 def is_inside(region: Region, at: Point, known: Known, rules: Rules) -> bool:

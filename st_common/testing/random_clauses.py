@@ -10,8 +10,10 @@ from st_common.testing.oracle_expressions import CONDITIONS, GROUPS, NUMBERS
 from st_common.testing.random_grid import (
     AREAS,
     FOCALS,
+    KEYS,
     LAYER,
     box,
+    draw_key,
     draw_place,
     draw_still,
 )
@@ -107,25 +109,23 @@ def draw_aggregate(rng: Random, *, joined: bool) -> Aggregate:
 def draw_join(rng: Random) -> LayerJoin:
     """By place and by key."""
     kinds = rng.choice(((), ("park",), ("park", "road")))
+    left, right = draw_key(rng)
     match rng.choice(("intersects", "dwithin", "equals")):
         case "intersects":
-            return LayerJoin(layer=LAYER, predicate="intersects", kinds=kinds)
+            return LayerJoin(
+                layer=LAYER, predicate="intersects", kinds=kinds, left=left, right=right
+            )
         case "dwithin":
             return LayerJoin(
                 layer=LAYER,
                 predicate="dwithin",
                 distance_m=rng.choice((0.5, 1.0, 2.5)),
                 kinds=kinds,
+                left=left,
+                right=right,
             )
         case _:
-            left, right = rng.choice(
-                (
-                    ("kind", "kind"),
-                    ("seats", "size"),
-                    ("kind", "line"),
-                    ("object", "fid"),
-                )
-            )
+            left, right = rng.choice(KEYS)
             return LayerJoin(
                 layer=LAYER, predicate="equals", kinds=kinds, left=left, right=right
             )

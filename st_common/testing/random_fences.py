@@ -6,7 +6,7 @@ from random import Random
 from st_common.query.fence import EVENTS, Debounce, Event, Fence
 from st_common.query.plan import LayerJoin, Plan
 from st_common.regions.registry import Box, Circle, Corridor, Region
-from st_common.testing.random_grid import LAYER, ODD, coordinate, draw_still
+from st_common.testing.random_grid import LAYER, ODD, coordinate, draw_key, draw_still
 
 _HALVES = (0.5, 1.0, 2.5)
 
@@ -25,17 +25,22 @@ def draw_join_by_place(rng: Random) -> LayerJoin:
     """With the features of a layer, by their shapes."""
     kinds = rng.choice(((), ("park",), ("park", "road")))
     predicate = rng.choice(("intersects", "within", "dwithin"))
+    left, right = draw_key(rng)
     if predicate == "dwithin":
         return LayerJoin(
             layer=LAYER,
             predicate="dwithin",
             distance_m=rng.choice(ODD),
             kinds=kinds,
+            left=left,
+            right=right,
         )
     return LayerJoin(
         layer=LAYER,
         predicate="within" if predicate == "within" else "intersects",
         kinds=kinds,
+        left=left,
+        right=right,
     )
 
 

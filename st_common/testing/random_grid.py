@@ -51,6 +51,15 @@ CLEAR_AREA = "POLYGON ((0.25 0.25, 7.75 0.25, 4.25 4.5, 0.25 0.25))"
 """No point of the grid lies on its border, so none moves along it: there, rounding decides when it leaves."""
 
 
+KEYS = (("kind", "kind"), ("seats", "size"), ("kind", "line"), ("object", "fid"))
+"""What of a fix may equal what of a feature."""
+
+
+def draw_key(rng: Random) -> tuple[str | None, str | None]:
+    """Mostly none, for joins by place."""
+    return rng.choice(KEYS) if rng.random() < 0.25 else (None, None)
+
+
 def coordinate(rng: Random) -> float:
     """Halves from 0 to 8: few enough to meet borders and each other."""
     return rng.randint(0, 2 * SIZE) / 2

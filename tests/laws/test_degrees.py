@@ -17,7 +17,14 @@ from st_common.query.fence import Debounce
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
-from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
+from st_common.regions.registry import (
+    Area,
+    Box,
+    Circle,
+    Corridor,
+    MovingBox,
+    MovingCircle,
+)
 from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.globe import distances, neighbourhood, track
@@ -43,6 +50,29 @@ PLACES = (
 )
 SIDES_M = (11_300.0, 23_000.0, 170_000.0, 1_700_000.0)
 RADII = (1500.0, 4000.0, 9100.0, 50_000.0, 700_000.0, 8_000_000.0)
+
+CORRIDORS = (
+    Corridor.along("LINESTRING (24.9 60.05, 25.3 60.36)", 9_000.0),
+    Corridor.along(
+        "MULTILINESTRING ((179.7 59.9, 180 59.95), (-180 59.95, -179.6 60.1))", 6_000.0
+    ),
+    Corridor.along("LINESTRING (-3 0, 3 0)", 4_500.0),
+)
+
+
+@pytest.mark.spec("X9")
+def test_places_are_clearly_in_corridors_or_out_of_them_and_some_are_in():
+    for corridor in CORRIDORS:
+        line = shapely.from_wkt(corridor.wkt)
+        far = [
+            min(
+                oracle.distance_m(line, x + turn, y, geographic=True)
+                for turn in (-360, 0, 360)
+            )
+            for x, y in PLACES
+        ]
+        assert all(abs(each - corridor.width_m) > 0.01 * each for each in far)
+        assert 0 < sum(each <= corridor.width_m for each in far) < len(PLACES)
 
 
 def test_distances_between_the_places_and_radii_clearly_differ():
@@ -72,6 +102,7 @@ def plan_of(rng):
             ),
             Area.across(rng.choice((170.3, 27.41)), 59.95, -178.9999, 89.92),
             Box(minx=-180, miny=50.5, maxx=100.5, maxy=90),
+            *CORRIDORS,
         )
     )
     every = rng.choice(("changes", "every"))

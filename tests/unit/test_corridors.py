@@ -1,5 +1,6 @@
 """Corridors: who is within a width of a line, by examples on paper, through the step and by brute force (SPEC X9)."""
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,7 @@ from st_common.query.fence import Fence
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.plan_json import plan_from_json
+from st_common.query.printed import to_text
 from st_common.query.problem import TextError
 from st_common.query.text import parse
 from st_common.regions.registry import Corridor, borders_of, index_of, region_mask
@@ -125,6 +127,86 @@ def test_a_route_of_a_layer_is_a_corridor_by_st_dwithin():
         "2 @2 +a|r1 enter",
         "4 @4 -a|r1 leave =2",
     ]
+
+
+def routes():
+    """Two routes with their numbers, one above the other."""
+    return [
+        Feature(
+            fid=fid,
+            kind="route",
+            geometry=shapely.LineString([(0, y), (10, y)]),
+            tags={"line": line},
+        )
+        for fid, y, line in (("r1", 0, "7"), ("r2", 3, "9"))
+    ]
+
+
+OWN = LayerJoin(
+    layer="routes", predicate="dwithin", distance_m=2.0, left="kind", right="line"
+)
+
+
+def test_each_object_has_the_route_that_its_key_says():
+    """At height 1.5 both routes are near: bus 7 is on the one, bus 9 on the other, who has no line on none."""
+    plan = Plan(stream="cars", join=OWN)
+    ways = [
+        fix("a", 1, 5, 1.5, kind="7"),
+        fix("b", 1, 5, 1.5, kind="9"),
+        fix("c", 1, 5, 1.5),
+        fix("a", 2, 5, 3.0, kind="7"),
+        fix("a", 3, 5, 3.0, kind="9"),
+    ]
+    assert play(plan, *ways, layers={("routes", 0): routes()}) == [
+        "1 @1 +a|r1 enter",
+        "2 @1 +b|r2 enter",
+        "4 @2 -a|r1 leave",
+        "5 @3 +a|r2 enter",
+    ]
+
+
+def test_a_fence_along_the_own_route_has_a_hysteresis_and_is_crossed():
+    fence = Fence(events=("enter", "exit", "cross"), hysteresis_m=1.0)
+    plan = Plan(stream="cars", join=OWN, fence=fence)
+    heights = (1.5, 2.5, 3.5, -9.0, 9.0)
+    ways = [fix("a", n, 5, y, kind="7") for n, y in enumerate(heights, 1)]
+    ways.append(fix("b", 9, 5, 3, kind="7"))
+    assert play(plan, *ways, layers={("routes", 0): routes()}) == [
+        "1 @1 +a|r1 enter",
+        "3 @3 -a|r1 leave =2",
+        "4 @4 =a|r1 cross",
+        "5 @5 =a|r1 cross",
+    ]
+
+
+def test_the_own_route_is_said_in_text_builder_and_json():
+    text = (
+        "SELECT * FROM buses b JOIN routes r"
+        " ON ST_DWithin(b, r, 50 m) AND b.line = r.ref AND r.kind = 'bus'"
+    )
+    (statement,) = parse(f"REGISTER QUERY q AS {text}")
+    join = query("buses").join("routes").on_dwithin("50 m")
+    built = join.and_equal("line", "ref").kinds("bus").build()
+    assert statement.plan == built
+    assert parse(to_text(built, "q"))[0].plan == built
+    assert plan_from_json(json.dumps(built.to_json())) == built
+    assert "within 50 m and line = ref" in "\n".join(lines(explain(built, "q")))
+    assert asked(built).endswith("of routes of kind bus with ref equal to its line")
+
+
+@pytest.mark.parametrize(
+    ("on", "at"),
+    [
+        ("b.line = r.ref AND b.operator = r.operator", "b.operator"),
+        ("ST_DWithin(b, r, 5 m) AND ST_Intersects(b, r)", "ST_Intersects"),
+    ],
+)
+def test_one_place_and_one_key_join_a_layer(on, at):
+    text = f"REGISTER QUERY q AS SELECT * FROM buses b JOIN routes r ON {on}"
+    with pytest.raises(TextError, match="one condition by place and one key") as caught:
+        parse(text)
+    (problem, *_) = caught.value.problems
+    assert text[problem.column - 1 :].startswith(at)
 
 
 def sampled_m(wkt, x, y):

@@ -46,7 +46,7 @@ STREAMS = {
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home, contract = Home(tmp_path), load_contract("layers")
-    for name in ("parks", "roads", "stops", "favourites", "reefs"):
+    for name in ("parks", "roads", "stops", "favourites", "reefs", "routes"):
         row = {
             "region_id": "0",
             "minx": -8.62,

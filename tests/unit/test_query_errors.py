@@ -183,9 +183,9 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (FROM + "JOIN l ON s.a = s.b", "s.a", "expected a column of l at one side"),
         (FROM + "JOIN l ON a > 3 = l.fid", "a > 3", "read in two ways"),
         (
-            FROM + "JOIN l ON ST_Intersects(s, l) AND s.a = l.fid",
-            "s.a",
-            "one condition joins a layer",
+            FROM + "JOIN l ON ST_Intersects(s, l) AND ST_DWithin(s, l, 5 m)",
+            "ST_DWithin",
+            "one condition by place and one key",
         ),
         (PAIRS + "ST_DWithn(s, b, 1 km)", "ST_DWithn", "did you mean ST_DWithin?"),
         (PAIRS + "ST_Intersects(s, b)", "ST_Intersects", "JOIN LAYER"),
@@ -210,7 +210,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (
             FROM + ", l WHERE s.a = l.b AND s.c = l.d",
             "s.c",
-            "one condition joins a layer",
+            "one condition by place and one key",
         ),
         (
             FROM + "JOIN l ON ST_Within(l, s)",

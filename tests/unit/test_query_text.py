@@ -550,7 +550,7 @@ JOIN = REGISTER + "JOIN l ON ST_Intersects(s, l) "
             "one of m, km, ft, mi, nmi",
         ),
         (REGISTER + "JOIN l ON ST_DWithin(s, l, -5 m)", "-5", "0 or more"),
-        (JOIN + "AND l.fid = s.a", "l.fid", "one condition joins a layer"),
+        (JOIN + "AND ST_Within(s, l)", "ST_Within", "one condition by place"),
         (JOIN + "JOIN m ON ST_Intersects(s, m)", "m ON", "one layer"),
         (JOIN + "WHERE l.kind = forest", "forest", "'forest'"),
         (JOIN + 'WHERE l.kind = "forest"', '"forest"', "single quotes"),

@@ -22,7 +22,7 @@ from st_common.operators.fence.machine import (
 )
 from st_common.operators.fence.specs import FenceSet
 from st_common.operators.fence.visits import Visits
-from st_common.operators.matching.match import Hits, Points, Triples
+from st_common.operators.matching.match import Hits, Points, Triples, have_key
 from st_common.operators.matching.query_set import JoinGroup
 from st_common.operators.state.component import Change, joined
 from st_common.operators.state.fixes import NEVER
@@ -103,7 +103,7 @@ def _crossed(
         by=readings.y[moved],
     )
     gap_us = readings.ts[moved] - readings.before_ts[moved]
-    for segment, fence, partner in _met(turn, fences, segments):
+    for segment, fence, partner in _met(turn, fences, points, moved, segments):
         keep = wants[fence] & (gap_us[segment] <= fences.max_gap_us[fence])
         point, query = moved[segment[keep]], fences.numbers[fence[keep]]
         true = satisfy(turn, points, query, point)
@@ -112,8 +112,17 @@ def _crossed(
     return unique(np.concatenate(found))
 
 
-def _met(turn: Turn, fences: FenceSet, segments: Segments) -> Iterator[Triples]:
-    """Segments with the fences whose region they meet, and with the feature of it where a layer is joined."""
+def _met(
+    turn: Turn,
+    fences: FenceSet,
+    points: Points,
+    moved: np.ndarray,
+    segments: Segments,
+) -> Iterator[Triples]:
+    """Segments with the fences whose region they meet, and with the feature of it where a layer is joined.
+
+    `moved` are the points (their places) at which the segments end.
+    """
     for places, border in fences.borders:
         segment, row = border.met_by(segments)
         yield segment, places[row], np.full(len(segment), NO_PARTNER)
@@ -122,7 +131,7 @@ def _met(turn: Turn, fences: FenceSet, segments: Segments) -> Iterator[Triples]:
             fence = fences.place[group.queries]
             fence = fence[fences.wanting("cross")[fence]]
             if len(fence):
-                segment, partner = _features_met(turn, group, segments)
+                segment, partner = _features_met(turn, group, points, moved, segments)
                 yield (
                     np.tile(segment, len(fence)),
                     np.repeat(fence, len(segment)),
@@ -131,7 +140,11 @@ def _met(turn: Turn, fences: FenceSet, segments: Segments) -> Iterator[Triples]:
 
 
 def _features_met(
-    turn: Turn, group: JoinGroup, segments: Segments
+    turn: Turn,
+    group: JoinGroup,
+    points: Points,
+    moved: np.ndarray,
+    segments: Segments,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Segments and the numbers, as partners, of the features that they meet."""
     join = group.join
@@ -142,6 +155,8 @@ def _features_met(
         kinds=join.kinds,
         tags=join.tags,
     )
+    keep = have_key(group, points, layer, moved[segment], feature)
+    segment, feature = segment[keep], feature[keep]
     used, of = np.unique(feature, return_inverse=True)
     ids = pa.array(layer.fids[used], pa.string())
     return segment, turn.numbering.partners_of(ids)[of]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common.geometry.grid import blocks
 from st_common.operators.expressions.conditions import Truth
@@ -278,5 +279,25 @@ def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> 
             distance_m=join.distance_m if join.predicate == "dwithin" else None,
             within=join.predicate == "within",
         )
+        keep = have_key(group, points, layer, chosen[point], feature)
+        point, feature = point[keep], feature[keep]
     order = np.argsort(point, kind="stable")
     return chosen[point[order]], feature[order]
+
+
+def have_key(
+    group: JoinGroup,
+    points: Points,
+    layer: Layer,
+    point: np.ndarray,
+    feature: np.ndarray,
+) -> np.ndarray:
+    """Which pairs of a point and a feature by place have the key, too, that the join asks for; bool[n]."""
+    join = group.join
+    if join.left is None or join.right is None:
+        return np.ones(len(point), bool)
+    values = layer.values(join.right)
+    same = pc.equal(
+        points.keys[join.left].take(pa.array(point)), values.take(pa.array(feature))
+    )
+    return np.asarray(pc.fill_null(same, fill_value=False))

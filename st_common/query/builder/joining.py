@@ -115,9 +115,11 @@ class JoinSteps(Step):
         join = self._layer(step)
         return self._next(step, join=replace(join, tags=(*join.tags, found)))
 
-    def and_equal(self, expression: str) -> Self:
-        """Pairs must also agree in this value."""
+    def and_equal(self, expression: str, key: str | None = None) -> Self:
+        """Pairs must also agree in this value; with a layer it is equal to the feature's `key` (fid, kind or a tag)."""
         step = "and_equal(..)"
+        if self.plan.join is not None:
+            return self._also_by_key(self.plan.join, expression, key, step)
         pairs = self.plan.pairs
         hint = "join(the stream's own name).on_dwithin(..) comes first"
         refuse_unless(
@@ -130,6 +132,15 @@ class JoinSteps(Step):
                 before, keys=(*before.keys, self._pair_key(expression, step))
             ),
         )
+
+    def _also_by_key(
+        self, join: LayerJoin, expression: str, key: str | None, step: str
+    ) -> Self:
+        hint = 'on_dwithin("50 m").and_equal("line", "ref")'
+        refuse_unless(join.left is None, step, "the join has a key already", hint)
+        right = text_of_user(key, "the feature's key", step)
+        left = self._layer_key(expression, step)
+        return self._next(step, join=replace(join, left=left, right=right))
 
     def _joining(self, name: str, label: str, *, is_layer: bool) -> Joining[Self]:
         key = self._layer_key if is_layer else self._pair_key

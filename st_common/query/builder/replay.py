@@ -74,6 +74,8 @@ def _join(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
             if join.predicate == "within"
             else joining.on_intersects()
         )
+    if join.left is not None and join.predicate != "equals":
+        builder = builder.and_equal(join.left, join.right)
     for name, value in join.tags:
         builder = builder.tag(name, value)
     return builder.kinds(*join.kinds) if join.kinds else builder

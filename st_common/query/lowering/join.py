@@ -1,7 +1,8 @@
 """JOIN: pairs with the features of a layer, or with the other objects of the stream."""
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import replace
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -28,37 +29,54 @@ def layer_join_of(
     layer: str, parts: Sequence[exp.Expr], scope: Scope, chosen: Conditions
 ) -> tuple[LayerJoin, tuple[Term, ...]]:
     """The join with a layer, and the expression whose value a key of the layer must equal."""
-    if len(parts) > 1:
-        hint = "the others are about the stream alone, or choose kinds and tags of the layer"
-        raise Refused("one condition joins a layer", span_of(parts[1]), hint)
-    condition = parts[0].unnest()
-    narrowed = partial(
-        LayerJoin, layer=layer, kinds=tuple(chosen.kinds), tags=tuple(chosen.tags)
+    conditions = [part.unnest() for part in parts]
+    by_key = [each for each in conditions if isinstance(each, exp.EQ)]
+    by_place = [each for each in conditions if not isinstance(each, exp.EQ)]
+    for several in (by_key, by_place):
+        if len(several) > 1:
+            _refuse_second(several[1])
+    join = LayerJoin(
+        layer=layer,
+        predicate="equals",
+        kinds=tuple(chosen.kinds),
+        tags=tuple(chosen.tags),
     )
-    if isinstance(condition, Intersects):
-        _check_sides(condition, scope)
-        return narrowed(predicate="intersects"), ()
-    if isinstance(condition, Within):
-        _check_sides(condition, scope)
-        _check_within(condition, scope)
-        return narrowed(predicate="within"), ()
+    if by_place:
+        join = _by_place(join, by_place[0], scope)
+    if not by_key:
+        return join, ()
+    left, right = _key(by_key[0], scope)
+    return replace(join, left=left.text, right=right), (left,)
+
+
+def _by_place(join: LayerJoin, condition: exp.Expr, scope: Scope) -> LayerJoin:
+    """The join by where a fix is."""
+    if not isinstance(condition, Intersects | Within | Near):
+        listed = f"{', '.join(_SPATIAL[:-1])} or {_SPATIAL[-1]}"
+        hint = _meant(condition) or f"or {scope.label}.a = {scope.other_label}.fid"
+        raise Refused(f"expected {listed}", span_of(condition), hint)
+    _check_sides(condition, scope)
     if isinstance(condition, Near):
-        _check_sides(condition, scope)
-        return narrowed(
-            predicate="dwithin", distance_m=metres(condition.args["distance"])
-        ), ()
-    if isinstance(condition, exp.EQ):
-        left, right = _key(condition, scope)
-        return narrowed(predicate="equals", left=left.text, right=right), (left,)
-    listed = f"{', '.join(_SPATIAL[:-1])} or {_SPATIAL[-1]}"
-    hint = _meant(condition) or f"or {scope.label}.a = {scope.other_label}.fid"
-    raise Refused(f"expected {listed}", span_of(condition), hint)
+        far = metres(condition.args["distance"])
+        return replace(join, predicate="dwithin", distance_m=far)
+    if isinstance(condition, Within):
+        _check_within(condition, scope)
+        return replace(join, predicate="within")
+    return replace(join, predicate="intersects")
 
 
 def _meant(condition: exp.Expr) -> str:
     """The spatial condition that an unknown function seems to mean, as a hint."""
     is_call = isinstance(condition, exp.Anonymous)
     return did_you_mean(condition.name, _SPATIAL) if is_call else ""
+
+
+def _refuse_second(condition: exp.Expr) -> NoReturn:
+    hint = (
+        "the others are about the stream alone, or choose kinds and tags of the layer"
+    )
+    message = "one condition by place and one key join a layer"
+    raise Refused(message, span_of(condition), hint)
 
 
 def pair_join_of(
