@@ -68,9 +68,11 @@ TESTS: dict[str, tuple[str, ...]] = {
         f"{UNIT}fence_machine.py",
         f"{UNIT}fences.py",
         f"{UNIT}oracle_fences.py",
+        f"{UNIT}areas_followed.py",
         f"{A_KIND}[fences]",
         f"{LAWS}degrees.py::test_fences_on_the_globe_tell_what_brute_force_tells",
     ),
+    "geometry/passing": (f"{UNIT}layers_index.py",),
     "geometry/borders": (
         f"{UNIT}fences.py",
         f"{UNIT}oracle_fences.py",

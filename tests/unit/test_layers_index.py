@@ -164,6 +164,19 @@ def test_ways_cross_every_feature_that_they_meet_or_come_near_to(
     assert list(zip(way.tolist(), feature.tolist(), strict=True)) == wanted
 
 
+@pytest.mark.spec("X3")
+@pytest.mark.parametrize("at", [(5, 1), (5, -1), (1, 5), (-1, 5)])
+def test_a_way_as_far_away_as_the_limit_is_near(tmp_path, at):
+    """Along an axis, through the origin: no distance is rounded."""
+    features = features_of(tmp_path, [shapely.Point(at)])
+    index, _, _ = index_of(features, space=PLANE)
+    ends = np.array([0.0, 0.0, 10.0, 0.0])[[0, 1, 2, 3] if at[0] == 5 else [1, 0, 3, 2]]
+    ax, ay, bx, by = ends.reshape(4, 1)
+    ways = Segments(ax=ax, ay=ay, bx=bx, by=by)
+    met = [len(index.crossed(ways, distance_m=reach)[0]) for reach in (0.999, 1.0)]
+    assert met == [0, 1]
+
+
 @pytest.mark.spec("X3", "G5")
 @pytest.mark.parametrize("turn", [1, -1])
 @pytest.mark.parametrize(
