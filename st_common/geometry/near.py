@@ -208,15 +208,24 @@ def _hits(
     across, along = space.scale(y)
     gap2 = squared_gaps(ends, x[pair], y[pair], across[pair], along[pair])
     hit = gap2 <= distance_m**2
-    low, high = (distance_m * (1 - _CLEAR)) ** 2, (distance_m * (1 + _CLEAR)) ** 2
-    unclear = ((gap2 >= low) & (gap2 <= high)) | (np.abs(y) > _TEMPERATE)[pair]
-    left = np.flatnonzero(unclear | (distance_m > _SHORT_M))
-    at, places = (
-        pair[left],
-        _nearest_places(ends[:, left], x[pair[left]], y[pair[left]]),
-    )
+    left = _in_doubt(gap2, distance_m, (np.abs(y) > _TEMPERATE)[pair])
+    at = pair[left]
+    places = _nearest_places(ends[:, left], x[at], y[at])
     hit[left] = space.is_within(x[at], y[at], *places, of_pairs(distance_m, left))
     return hit
+
+
+def _in_doubt(gap2: Floats, distance_m: Distance, is_polar: Bools) -> Ints:
+    """The pairs that are measured on the ellipsoid: near to the limit in the plane, next to a pole, or far apart."""
+    is_far = np.asarray(distance_m > _SHORT_M)
+    if is_far.all():
+        return np.arange(len(gap2))
+    low, high = (distance_m * (1 - _CLEAR)) ** 2, (distance_m * (1 + _CLEAR)) ** 2
+    unclear = (gap2 >= low) & (gap2 <= high)
+    unclear |= is_polar
+    if is_far.any():
+        unclear |= is_far
+    return np.flatnonzero(unclear)
 
 
 def of_pairs(distance_m: Distance, which: Ints | slice) -> Distance:
