@@ -38,7 +38,8 @@ def beginnings(
     """Where queries begin that were just registered or replaced; nothing of streams that have no fix before them."""
     made: dict[str, list[QueryRow]] = {}
     for row in rows:
-        if row.plan is not None and row.stream in streams:
+        begins = row.op in ("register", "replace")  # who follows an area goes on
+        if begins and row.plan is not None and row.stream in streams:
             made.setdefault(row.stream, []).append(row)
     found = [
         _beginning(home, streams[stream], of_stream)

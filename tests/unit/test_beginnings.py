@@ -85,3 +85,13 @@ def test_what_is_too_much_to_count_is_said_in_segments(fairway, monkeypatch):
         "10 fixes and those of 2 segments that nobody has counted yet of cars lie before box"
         in said
     )
+
+
+@pytest.mark.spec("P4", "X4")
+def test_a_query_that_follows_an_area_begins_nowhere(fairway):
+    area = "AREA here AS (0, 0, 9, 9);"
+    named = "REGISTER QUERY named AS SELECT * FROM cars INSIDE here;"
+    fairway("query", "register", "--text", f"CREATE {area}{named}")
+    replay(fairway, 0, 100)
+    other = f"CREATE OR REPLACE {area}".replace("9, 9", "8, 8")
+    assert "lie before" not in fairway("query", "register", "--text", other)
