@@ -104,7 +104,12 @@ def circle_boxes(
 def box_around(cx: Floats, cy: Floats, radius_m: Floats, *, space: Space) -> Floats:
     """One box around each circle, float64[n, 4]; across 180 degrees as wide as both of its parts together."""
     parts, owner = circle_boxes(cx, cy, radius_m, space=space)
-    low, high = (np.full((len(cx), 2), value) for value in (np.inf, -np.inf))
+    return around_parts(parts, owner, len(cx))
+
+
+def around_parts(parts: Floats, owner: Ints, count: int) -> Floats:
+    """One box around all parts of each owner, float64[count, 4]; parts are boxes, float64[b, 4]."""
+    low, high = (np.full((count, 2), value) for value in (np.inf, -np.inf))
     np.minimum.at(low, owner, parts[:, :2])
     np.maximum.at(high, owner, parts[:, 2:])
     return np.concatenate([low, high], axis=1)

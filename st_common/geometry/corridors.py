@@ -16,6 +16,7 @@ import numpy.typing as npt
 import shapely
 
 from st_common.geometry.borders import Pairs, Segments, Shapes, each_once, near_around
+from st_common.geometry.circles import around_parts
 from st_common.geometry.enlarged import grown
 from st_common.geometry.grid import BoxIndex
 from st_common.geometry.longitudes import turned
@@ -128,7 +129,4 @@ def corridor_bounds(lines: Shapes, width_m: Floats, *, space: Space) -> Floats:
     """The box around each corridor, float64[n, 4]; across 180 degrees as wide as both of its parts together."""
     around = grown(shapely.bounds(lines).reshape(-1, 4), width_m, space=space)
     parts, owner = space.wrap(around)
-    low, high = (np.full((len(lines), 2), value) for value in (np.inf, -np.inf))
-    np.minimum.at(low, owner, parts[:, :2])
-    np.maximum.at(high, owner, parts[:, 2:])
-    return np.concatenate([low, high], axis=1)
+    return around_parts(parts, owner, len(lines))
