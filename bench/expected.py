@@ -1,12 +1,15 @@
-"""What the answers of the round benches must be, by SciPy's KD-tree alone: nothing of the product is used.
+"""What the answers of the round benches must be: SciPy's KD-tree says who is near, the reference who is a member.
 
 Answers are sorted int64 keys `query << 32 | object`.
 """
 
 import numpy as np
-from pyproj import Geod
 from scipy.spatial import cKDTree
 
+from st_common.reference.metric import Metric
+from st_common.reference.ranges import in_box
+
+PLANE, GLOBE = Metric(is_flat=True), Metric(is_flat=False)
 SHIFT = 32
 _EARTH_M = 6_371_008.8
 _SLACK = 1.01
@@ -16,17 +19,24 @@ def square_keys(
     x: np.ndarray, y: np.ndarray, cx: np.ndarray, cy: np.ndarray, half: float
 ) -> np.ndarray:
     """Points in squares around centres, closed."""
-    return _within(x, y, cx, cy, half, norm=np.inf)
+    row, at = _near(x, y, cx, cy, half, norm=np.inf)
+    return _keys(row, at, in_box(x[at], y[at], (cx[row], cy[row]), (half, half), PLANE))
 
 
 def circle_keys(
     x: np.ndarray, y: np.ndarray, cx: np.ndarray, cy: np.ndarray, radius: float
 ) -> np.ndarray:
     """Points in circles around centres, closed."""
-    return _within(x, y, cx, cy, radius, norm=2.0)
+    row, at = _near(x, y, cx, cy, radius, norm=2.0)
+    found = PLANE.is_within(x[at], y[at], cx[row], cy[row], radius)
+    return _keys(row, at, found.maybe)
 
 
-def _within(
+def _keys(row: np.ndarray, at: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    return np.sort((row[keep] << SHIFT) | at[keep])
+
+
+def _near(
     x: np.ndarray,
     y: np.ndarray,
     cx: np.ndarray,
@@ -34,10 +44,13 @@ def _within(
     reach: float,
     *,
     norm: float,
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which centre and which point may be that near: all that are, and some more."""
     centres, points = (cKDTree(np.c_[a, b]) for a, b in ((cx, cy), (x, y)))
-    found = centres.sparse_distance_matrix(points, reach, p=norm, output_type="ndarray")
-    return np.sort((found["i"].astype(np.int64) << SHIFT) | found["j"].astype(np.int64))
+    found = centres.sparse_distance_matrix(
+        points, reach * _SLACK, p=norm, output_type="ndarray"
+    )
+    return found["i"].astype(np.int64), found["j"].astype(np.int64)
 
 
 def without_focals(keys: np.ndarray, focal: np.ndarray) -> np.ndarray:
@@ -46,10 +59,14 @@ def without_focals(keys: np.ndarray, focal: np.ndarray) -> np.ndarray:
 
 
 def nearest_keys(x: np.ndarray, y: np.ndarray, focal: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest of each focal object, itself left out."""
-    _, found = cKDTree(np.c_[x, y]).query(np.c_[x[focal], y[focal]], k=k + 1)
-    keys = (np.repeat(np.arange(len(focal)), k + 1) << SHIFT) | found.ravel()
-    return np.sort(without_focals(keys, focal))
+    """The k nearest of each focal object, itself left out; of places at random none are equally far."""
+    at = cKDTree(np.c_[x, y]).query(np.c_[x[focal], y[focal]], k=k + 2)[1].ravel()
+    row = np.repeat(np.arange(len(focal)), k + 2)
+    row, at = row[at != focal[row]], at[at != focal[row]]
+    far = PLANE.rank(x[at], y[at], x[focal[row]], y[focal[row]])
+    order = np.lexsort((far, row))
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    return _keys(row[order], at[order], place < k)
 
 
 def pair_keys(
@@ -68,7 +85,7 @@ def pair_keys(
         .astype(np.int64)
     )
     a, b = pairs.T
-    metres = Geod(ellps="WGS84").inv(lon[a], lat[a], lon[b], lat[b])[2]
+    metres = GLOBE.distance(lon[a], lat[a], lon[b], lat[b])
     keys = np.concatenate([(a << SHIFT) | b, (b << SHIFT) | a])
     order = np.argsort(keys)
     return keys[order], np.tile(metres, 2)[order]

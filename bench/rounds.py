@@ -8,7 +8,7 @@ they go 40 km/h where a unit is a metre, further than a side, and most members c
 A round is timed from the moment at which the last of its segments stands in the log to the moment at which the table
 of changes holds everything that it changed. Afterwards the changes of every round are counted against those between
 the exact answers before and after it, and the changes folded over all rounds against the exact answer at the end
-(`bench.expected`, which shares nothing with the product); a run that differs fails with exit code 3
+(`bench.expected`, which shares nothing with the engines); a run that differs fails with exit code 3
 and leaves its home folder in bench/work.
 """
 

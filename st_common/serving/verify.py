@@ -5,6 +5,7 @@ It shares nothing with the engines: which fixes count follows from running maxim
 that was due.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,16 +20,25 @@ from st_common.position import position_of
 from st_common.query.fence import Fence
 from st_common.query.frame import Frame
 from st_common.query.plan import Plan
+from st_common.reference.aggregate import groups
+from st_common.reference.columns import Features
+from st_common.reference.metric import SCALED
+from st_common.reference.ranges import inside
+from st_common.reference.window import counting
 from st_common.serving.changes import stream_changes
 from st_common.serving.verify_events import FIX, LATER, NEVER, alive
-from st_common.serving.verify_fences import who_is_in
+from st_common.serving.verify_fences import Lived, lived, rounded
 from st_common.serving.verify_frames import framed, speeds, speeds_in_doubt, stays
 from st_common.serving.verify_history import History, history_of
-from st_common.serving.verify_joins import features_of
-from st_common.serving.verify_members import members, partnered, qualified
-from st_common.serving.verify_places import DOUBT, inside
+from st_common.serving.verify_members import (
+    FeaturesOf,
+    features_of,
+    fixes_of,
+    members,
+    partnered,
+    qualified,
+)
 from st_common.serving.verify_registered import Registered, controls_of, registered_by
-from st_common.serving.verify_values import counting, groups
 from st_common.settings import StreamSettings
 
 _Answer = set[tuple[Any, ...]]
@@ -40,8 +50,8 @@ class Verified:
 
     A group of an aggregate that has another value is both. Metres on degrees are measured in two ways that differ by
     up to 0.01 %: average speeds may differ by that, and objects of which a fix is in doubt by more. Not `checked` are
-    other values over members that are in doubt. `unchecked` says what was not looked at, or why: of a fence the events
-    that lead to no answer.
+    other values over members that are in doubt. Of a fence all events count, also those that lead to no answer, but for
+    visits that are in doubt. `unchecked` says what was not looked at, or why.
     """
 
     query: str
@@ -99,7 +109,8 @@ def _verified(
     query: Registered, history: History, changes: pd.DataFrame, end: int
 ) -> Verified:
     mine = changes[changes["query"] == query.name].sort_values(["position", "seq"])
-    fence = query.plan.fence
+    if query.plan.fence is not None:
+        return _verified_fence(query, query.plan.fence, history, mine, end)
     last = (
         mine[mine["sign"] != 0]
         .assign(partner=mine["partner"].fillna(""))
@@ -132,18 +143,50 @@ def _verified(
         missing=len(sure - folded),
         extra=extra,
         checked=maybe is not None,
-        unchecked=_events_of(fence)
+        unchecked=""
         if maybe is not None
         else "its values depend on how exactly metres are measured",
     )
 
 
-def _events_of(fence: Fence | None) -> str:
-    """The events that lead to no answer: nothing says whether they are right."""
-    if fence is None:
-        return ""
-    answered = ("enter", "exit") if fence.has_answer else ()
-    return ", ".join(event.upper() for event in fence.events if event not in answered)
+def _verified_fence(
+    query: Registered, fence: Fence, history: History, mine: pd.DataFrame, end: int
+) -> Verified:
+    """All events of a fence, each at its row of the log, and so its answer, but for visits that are in doubt."""
+    life = lived(query, fence, history)
+    start = max(query.kept, default=query.position)
+    own = mine[(mine["query_version"] == query.version) & (mine["position"] >= start)]
+    columns = (own[name].tolist() for name in _TOLD)
+    event_us = own["event_ts"].dt.as_unit("us").astype(np.int64).tolist()
+    found = Counter(
+        (*row[:5], at_us, rounded(row[5]))
+        for row, at_us in zip(zip(*columns, strict=True), event_us, strict=True)
+    )
+    expected = Counter(row for row in life.told if row[0] >= start)
+    missing, extra = (
+        sum(count for row, count in rows.items() if not life.is_doubtful(row))
+        for rows in (expected - found, found - expected)
+    )
+    return Verified(
+        query=query.name,
+        position=end,
+        members=len(life.inside) if fence.has_answer else 0,
+        missing=missing,
+        extra=extra,
+        unchecked=_visits_in_doubt(life),
+    )
+
+
+def _visits_in_doubt(life: Lived) -> str:
+    """In words; nothing of none."""
+    count = sum(len(spans) for spans in life.doubtful.values())
+    what = (
+        f"{count} visit{'s' * (count > 1)}, for a fix is too near to a border to tell"
+    )
+    return what if count else ""
+
+
+_TOLD = ("position", "object", "partner", "sign", "cause", "value")
 
 
 def _verified_speeds(
@@ -152,7 +195,7 @@ def _verified_speeds(
     """Average speeds on degrees: equal up to how exactly metres are measured, where no fix is in doubt."""
     told = held.set_index("object")["value"].reindex(expected.index)
     same = np.isclose(
-        told, expected["speed"], rtol=2 * DOUBT, atol=1e-9, equal_nan=True
+        told, expected["speed"], rtol=2 * SCALED, atol=1e-9, equal_nan=True
     )
     present = expected.index.isin(held["object"])
     wrong = expected["sure"] & ~(same & present)
@@ -178,9 +221,6 @@ def _expected(query: Registered, history: History) -> tuple[_Answer, _Answer | N
     plan = query.plan
     if plan.frame is not None:
         found = _rows(query, plan.frame, history)
-    elif plan.fence is not None:
-        found = who_is_in(query, plan.fence, history)
-        found = found if plan.fence.has_answer else found[:0]
     else:
         found = (
             _entries(query, history)
@@ -197,12 +237,9 @@ def _expected(query: Registered, history: History) -> tuple[_Answer, _Answer | N
     if plan.frame is not None and plan.aggregate.function == "avgspd":
         values = speeds(plan.frame, found, unit_m=history.unit_m)
     else:
-        values = groups(
-            plan.aggregate,
-            found,
-            history.of.attributes,
-            space=history.of.space,
-        )
+        counted = fixes_of(found, history.of)
+        partners = found["partner"].to_numpy(object)
+        values = groups(plan.aggregate, counted, counted.rows, partners)
     if values == {"*": 0.0} and not _has_time(query, history):
         values = {}  # a count of nothing waits for the first tick
     told: _Answer = {(group, _rounded(value)) for group, value in values.items()}
@@ -225,7 +262,7 @@ def _rows(query: Registered, frame: Frame, history: History) -> pd.DataFrame:
         Plan(stream=query.plan.stream, where=query.plan.where), fixes, history.of
     )
     for region in frame.regions:
-        own &= inside(region, fixes, space=history.of.space)
+        own &= inside(region, fixes_of(fixes, history.of))
     found = framed(frame, fixes, own, history.events, history.clock, history.times)
     found = found.assign(
         partner=pd.to_datetime(found["ts"], unit="us").dt.strftime(
@@ -259,26 +296,46 @@ def _members(
     )
 
 
-def _features(query: Registered, history: History, version: int) -> Any:
-    return lambda plan: features_of(history.home, plan.join, query.layers[version][1])
+def _features(query: Registered, history: History, version: int) -> FeaturesOf:
+    def features() -> Features:
+        assert query.plan.join is not None  # noqa: S101 - for the type: else none asks
+        return features_of(history.home, query.plan.join, query.layers[version][1])
+
+    return features
 
 
 def _entries(query: Registered, history: History) -> pd.DataFrame:
     """The fixes in the query's window, with their partners by the version of the layer that was there then."""
     events = history.events
-    due = events[events["due"] != LATER]
-    last = int(due["tick"].max()) if len(due) else 0
     events = events[(events["effect"] > query.position) & (events["kind"] == FIX)]
-    events = events[events["due"] != LATER].assign(judged=last, sure=True)
+    events = events[events["due"] != LATER]
     starts = [at for at, _ in query.layers] or [query.position]
-    parts = []
-    for era, (start, stop) in enumerate(zip(starts, [*starts[1:], LATER], strict=True)):
-        plan = query.plan_in(era)
-        some = events[(events["effect"] > start) & (events["effect"] < stop)]
-        mask = qualified(plan, some, history.of)
-        some = some.assign(sure=mask.sure)[mask.maybe]
-        features = _features(query, history, era)
-        parts.append(partnered(plan, some, features, history.of))
-    window = query.plan.window
+    spans = zip(starts, [*starts[1:], LATER], strict=True)
+    parts = [
+        partnered(
+            query.plan_in(era),
+            events[(events["effect"] > start) & (events["effect"] < stop)],
+            _features(query, history, era),
+            history.of,
+        )
+        for era, (start, stop) in enumerate(spans)
+    ]
+    entries, window = pd.concat(parts), query.plan.window
     assert window is not None  # noqa: S101 - for the type: only windows have entries
-    return counting(pd.concat(parts), window, history.clock, history.times.tick_us)
+    counts = counting(
+        window,
+        _last_tick(history),
+        event_us=entries["ts"].to_numpy(np.int64),
+        effect=entries["effect"].to_numpy(np.int64),
+        ids=entries["object"].to_numpy(object),
+        partners=entries["partner"].to_numpy(object),
+    )
+    return entries[counts]
+
+
+def _last_tick(history: History) -> int:
+    """The last tick that was judged: one that the clock is past, or one at an end mark."""
+    due = history.events[history.events["due"] != LATER]
+    last = int(due["tick"].max()) if len(due) else 0
+    tick_us = history.times.tick_us
+    return max(last, (history.clock.now - 1) // tick_us * tick_us)

@@ -47,7 +47,9 @@ class Clock:
 
     def just_before(self, position: np.ndarray) -> np.ndarray:
         """The clock just before rows of the log."""
-        return np.append(self.before, NEVER)[np.searchsorted(self.position, position)]
+        return np.append(self.before, self.now)[
+            np.searchsorted(self.position, position)
+        ]
 
     @property
     def now(self) -> int:

@@ -52,14 +52,6 @@ def values_of(
     return found
 
 
-def is_true(
-    frame: pd.DataFrame, text: str, attributes: Sequence[str], *, space: Space
-) -> np.ndarray:
-    """Per row whether a condition is true; null is not."""
-    found = values_of(frame, [f"coalesce({text}, false)"], attributes, space=space)["0"]
-    return found.fillna(value=False).to_numpy(bool)
-
-
 def _speed(frame: pd.DataFrame, *, space: Space) -> np.ndarray:
     if not space.is_flat:
         ends = [

@@ -1,194 +1,278 @@
-"""Who is in a fence by brute force: a machine for each pair of object and feature, event by event (docs/adr/0024).
+"""What a fence must have told, and who is in now: the machines of the reference, fed with all that happened.
 
-It shares no code with the engines. Where a distance on degrees is in doubt, so is the visit until the object ends.
+Between two versions of its layer fixes are seen all at once; then the machines take them, object by object, each event
+at its row of the log. Where a distance on degrees is in doubt, so are the visits of that object there.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-import shapely
 
-from st_common.query.fence import Debounce, Fence
+from st_common.query.fence import Event, Fence
 from st_common.query.plan import LayerJoin, Plan
-from st_common.regions.registry import Area, Box, Circle, Corridor
-from st_common.serving.verify_events import FIX
+from st_common.reference.columns import Features
+from st_common.reference.fence import Machine, Seen, Side, seen
+from st_common.serving.verify_events import FIX, GONE, LATER
 from st_common.serving.verify_history import History
-from st_common.serving.verify_joins import features_of
-from st_common.serving.verify_members import Features, partnered, qualified
+from st_common.serving.verify_members import FeaturesOf, features_of, fixes_of
 from st_common.serving.verify_registered import Registered
 
-_Pair = tuple[str, str | None]
-_Partners = Mapping[int, Mapping[str | None, bool]]
-"""By the row of a fix the partners that it has, and whether each is beyond doubt."""
+Target = str | None
+Told = tuple[int, str, Target, int, str, int, float | None]
+"""Position, object, target, sign, cause, event time in microseconds, value."""
+_END = 1 << 62  # after all rows, and all times
+_EPOCH = 0  # the time before the stream had any
 
 
-@dataclass(slots=True)
-class _Machine:
-    is_in: bool = False
-    row_us: list[int] = field(default_factory=list)  # fixes in a row against that
-    in_doubt: bool = False
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moment:
+    """A row of the log, and the event time of what takes effect there."""
+
+    row: int
+    event_us: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Period:
-    """Rows of the log over which plan and features stay the same: what was there before it, and what came then."""
+    """Rows of the log over which plan and features stay the same: what was there at its beginning, and what came then.
+
+    `cause` is what began it: that the query was registered, or that its layer or its area changed. Where visits are
+    kept it took the place of another fence.
+    """
 
     start: int
+    plan: Plan
+    cause: str
+    is_kept: bool
     before: pd.DataFrame
     events: pd.DataFrame
-    features: Features
-    plan: Plan
+    features: FeaturesOf
 
 
-def who_is_in(query: Registered, fence: Fence, history: History) -> pd.DataFrame:
-    """A row per member or doubtful one: `object`, `partner` (None without a join) and whether it is `sure`."""
-    machines: dict[_Pair, _Machine] = {}
-    for number, period in enumerate(_periods(query, history)):
-        fixes = pd.concat([period.before, period.events[period.events["kind"] == FIX]])
-        inside = _found(period.plan, fixes, period.features, history)
-        fence = period.plan.fence or fence
-        near = _near(period.plan, fence, fixes, period.features, history)
-        if period.start not in query.kept:
-            _begin(machines, period.before, inside, near, anew=number == 0)
-        columns = (period.events[name].tolist() for name in ("object", "kind", "ts"))
-        rows = period.events.index.tolist()
-        for row, name, kind, ts in zip(rows, *columns, strict=True):
-            if kind == FIX:
-                _take(machines, fence, name, (row, ts), (inside, near))
-            else:
-                machines = {pair: m for pair, m in machines.items() if pair[0] != name}
-    found = [
-        (name, partner, machine.is_in and not machine.in_doubt)
-        for (name, partner), machine in machines.items()
-        if machine.is_in or machine.in_doubt
-    ]
-    return pd.DataFrame(found, columns=["object", "partner", "sure"])
+@dataclass(slots=True)
+class _Visits:
+    """The machine of an object and a target, at which row it came in, and from which row on that is in doubt."""
+
+    machine: Machine = field(default_factory=Machine)
+    since_row: int = 0
+    doubted_row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """What a fence must have told, who is in it now, and from which row of the log to which visits are in doubt."""
+
+    told: list[Told]
+    inside: set[tuple[str, Target]]
+    doubtful: dict[tuple[str, Target], list[tuple[int, int]]]
+
+    def is_doubtful(self, told: Told) -> bool:
+        """Whether what was told is of visits that are in doubt."""
+        row, name, target = told[:3]
+        spans = self.doubtful.get((name, target), [])
+        return any(start <= row <= end for start, end in spans)
+
+
+def lived(query: Registered, fence: Fence, history: History) -> Lived:
+    """Everything that a fence must have told since it was registered, and who is in it in the end."""
+    life = _Life(fence, history)
+    for period in _periods(query, history):
+        came = period.events[period.events["kind"] == FIX]
+        frame = pd.concat([period.before, came])
+        before = frame["before_x"].to_numpy(float), frame["before_y"].to_numpy(float)
+        sight = seen(period.plan, fixes_of(frame, history.of), before, period.features)
+        life.begin(period, sight)
+        life.take(period, sight, has_region=query.plan.join is None)
+    return life.ended()
 
 
 def _periods(query: Registered, history: History) -> Iterator[_Period]:
     events = history.events.reset_index(drop=True)
     effect = events["effect"].to_numpy()
     versions = query.layers or ((query.position, 0),)
-    ends = [*(at for at, _ in versions[1:]), np.iinfo(np.int64).max]
+    ends = [*(at for at, _ in versions[1:]), LATER]
     spans = zip(versions, ends, strict=True)
     for era, ((start, version), end) in enumerate(spans):
         last = events[effect < start].groupby("object", sort=False).tail(1)
         yield _Period(
             start=start,
+            plan=query.plan_in(era),
+            cause=query.cause_of(era),
+            is_kept=start in query.kept,
             before=last[last["kind"] == FIX],
             events=events[(effect > start) & (effect < end)],
             features=_features(query.plan.join, history, version),
-            plan=query.plan_in(era),
         )
 
 
-def _features(join: LayerJoin | None, history: History, version: int) -> Features:
+def _features(join: LayerJoin | None, history: History, version: int) -> FeaturesOf:
     """The features of a version of the layer; of whom nobody asks without a join."""
-    if join is None:
-        return lambda _: pd.DataFrame()
-    return lambda _: features_of(history.home, join, version)
+
+    def features() -> Features:
+        assert join is not None  # noqa: S101 - for the type: else none asks
+        return features_of(history.home, join, version)
+
+    return features
 
 
-def _found(
-    plan: Plan, fixes: pd.DataFrame, features: Features, history: History
-) -> _Partners:
-    mask = qualified(plan, fixes, history.of)
-    kept = fixes.assign(sure=mask.sure)[mask.maybe]
-    rows = partnered(plan, kept, features, history.of)
-    found: dict[int, dict[str | None, bool]] = {}
-    for row, partner, sure in zip(
-        rows.index, rows["partner"], rows["sure"], strict=True
-    ):
-        found.setdefault(int(row), {})[partner] = bool(sure)
-    return found
+class _Life:
+    """The visits of all objects, and what was told of them."""
+
+    def __init__(self, fence: Fence, history: History) -> None:
+        self._fence, self._clock = fence, history.clock
+        self._rows = np.append(history.clock.position, LATER)
+        self._visits: dict[str, dict[Target, _Visits]] = {}
+        self._lived = Lived([], set(), {})
+
+    def begin(self, period: _Period, sight: Seen) -> None:
+        """At a registration, or another version of the layer: whose last fix is IN is in, who is OUT is not.
+
+        A fence in the place of another goes on with the visits of that one, and tells who is in.
+        """
+        now = max(int(self._clock.just_before(np.array([period.start]))[0]), _EPOCH)
+        here = _Moment(row=period.start, event_us=now)
+        self._fence = period.plan.fence or self._fence
+        if period.is_kept:
+            self._take_over(here)
+        else:
+            self._judge_anew(period, sight, here)
+
+    def _take_over(self, here: _Moment) -> None:
+        event: Event = "enter" if self._fence.has_answer else "inside"
+        for name, own in self._visits.items():
+            for target, visits in own.items():
+                self._dwell(name, target, visits, here)
+                if visits.machine.since_us is not None:
+                    self._tell(name, target, event, "registered", here)
+
+    def _judge_anew(self, period: _Period, sight: Seen, here: _Moment) -> None:
+        for row, name in enumerate(period.before["object"].tolist()):
+            own = self._visits.setdefault(name, {})
+            for target in {*own, *sight.inside.get(row, {})}:
+                visits = self._visits_of(name, target, sight, row, here)
+                side, is_in = (
+                    sight.side(row, target),
+                    visits.machine.since_us is not None,
+                )
+                if is_in and side == "out":
+                    self._end(name, target, visits, period.cause, here)
+                elif not is_in and side == "in":
+                    visits.machine.begin(here.event_us)
+                    visits.since_row = period.start
+                    event: Event = "enter" if self._fence.has_answer else "inside"
+                    self._tell(name, target, event, period.cause, here)
+
+    def take(self, period: _Period, sight: Seen, *, has_region: bool) -> None:
+        """All that came then, object by object."""
+        names = ("object", "kind", "effect", "event", "elapsed_s")
+        columns = (period.events[name].tolist() for name in names)
+        row = len(period.before) - 1
+        for name, kind, effect, event, elapsed_s in zip(*columns, strict=True):
+            here = _Moment(row=effect, event_us=event)
+            if kind != FIX:
+                self._end_object(name, "gone" if kind == GONE else "expired", here)
+                continue
+            row += 1
+            known = {*self._visits.setdefault(name, {}), *sight.targets(row)}
+            for target in {*known, None} if has_region else known:
+                gap_us = None
+                if target in sight.passed.get(row, {}):
+                    gap_us = round(elapsed_s * 1e6)
+                visits = self._visits_of(name, target, sight, row, here)
+                self._judge(name, target, visits, sight.side(row, target), gap_us, here)
+
+    def _judge(
+        self,
+        name: str,
+        target: Target,
+        visits: _Visits,
+        side: Side,
+        gap_us: int | None,
+        here: _Moment,
+    ) -> None:
+        machine = visits.machine
+        lasted_s = machine.lasted_s(here.event_us)
+        for event in machine.take(self._fence, side, here.event_us, gap_us):
+            if event == "enter":
+                visits.since_row = here.row
+            cause, value = ("leave", lasted_s) if event == "exit" else (event, None)
+            self._tell(name, target, event, cause, here, value)
+
+    def _visits_of(
+        self, name: str, target: Target, sight: Seen, row: int, here: _Moment
+    ) -> _Visits:
+        """The visits of an object, after what they were told to last by now; in doubt where a distance is."""
+        visits = self._visits.setdefault(name, {}).setdefault(target, _Visits())
+        self._dwell(name, target, visits, here)
+        if visits.doubted_row is None and not sight.is_sure(row, target):
+            visits.doubted_row = here.row
+        return visits
+
+    def _end_object(self, name: str, cause: str, here: _Moment) -> None:
+        for target, visits in self._visits.pop(name, {}).items():
+            self._dwell(name, target, visits, here)
+            if visits.machine.since_us is not None:
+                self._end(name, target, visits, cause, here)
+            self._doubt(name, target, visits, here.row)
+
+    def _end(
+        self,
+        name: str,
+        target: Target,
+        visits: _Visits,
+        cause: str,
+        here: _Moment,
+    ) -> None:
+        """Where no fix or silence is the reason an end is told to who has an answer alone."""
+        lasted_s = visits.machine.end(here.event_us)
+        if self._fence.has_answer or cause in ("gone", "expired"):
+            self._tell(name, target, "exit", cause, here, lasted_s)
+
+    def _dwell(self, name: str, target: Target, visits: _Visits, here: _Moment) -> None:
+        """A visit had lasted long enough before this moment; who leaves at that very one has not stayed."""
+        at_us = visits.machine.dwells_us(self._fence)
+        if at_us is None:
+            return
+        past = int(self._rows[np.searchsorted(self._clock.after, at_us, side="right")])
+        told = _Moment(row=max(past, visits.since_row), event_us=at_us)
+        if (told.row, told.event_us) < (here.row, here.event_us):
+            visits.machine.has_dwelled = True
+            self._tell(name, target, "dwell", "dwell", told, self._fence.dwell_s)
+
+    def _tell(
+        self,
+        name: str,
+        target: Target,
+        event: Event,
+        cause: str,
+        here: _Moment,
+        value: float | None = None,
+    ) -> None:
+        if event not in self._fence.events:
+            return
+        sign = {"enter": 1, "exit": -1}.get(event, 0) if self._fence.has_answer else 0
+        row = (here.row, name, target, sign, cause, here.event_us, rounded(value))
+        self._lived.told.append(row)
+
+    def _doubt(self, name: str, target: Target, visits: _Visits, row: int) -> None:
+        if visits.doubted_row is not None:
+            spans = self._lived.doubtful.setdefault((name, target), [])
+            spans.append((visits.doubted_row, row))
+
+    def ended(self) -> Lived:
+        """All of it, up to where the log was read."""
+        end = _Moment(row=_END, event_us=_END)
+        for name, own in self._visits.items():
+            for target, visits in own.items():
+                self._dwell(name, target, visits, end)
+                self._doubt(name, target, visits, _END)
+                if visits.machine.since_us is not None:
+                    self._lived.inside.add((name, target))
+        return self._lived
 
 
-def _near(
-    plan: Plan,
-    fence: Fence,
-    fixes: pd.DataFrame,
-    features: Features,
-    history: History,
-) -> _Partners:
-    """Who is in, or so near that it is not out."""
-    by_m = fence.hysteresis_m
-    if not by_m:
-        return {}
-    if plan.join is not None:
-        wider = replace(
-            plan.join, predicate="dwithin", distance_m=plan.join.distance_m + by_m
-        )
-        return _found(replace(plan, join=wider), fixes, features, history)
-    if isinstance(plan.inside, Circle):
-        circle = replace(plan.inside, radius_m=plan.inside.radius_m + by_m)
-        return _found(replace(plan, inside=circle), fixes, features, history)
-    if isinstance(plan.inside, Corridor):
-        wide = replace(plan.inside, width_m=plan.inside.width_m + by_m)
-        return _found(replace(plan, inside=wide), fixes, features, history)
-    around = LayerJoin(layer="", predicate="dwithin", distance_m=by_m)
-    border = pd.DataFrame({"fid": [""], "geometry": [shapely.to_wkb(_shape(plan))]})
-    beside = replace(plan, inside=None, join=around)
-    found = _found(beside, fixes, lambda _: border, history)
-    return {row: {None: sure[""]} for row, sure in found.items()}
-
-
-def _shape(plan: Plan) -> shapely.Geometry:
-    if isinstance(plan.inside, Area):
-        return shapely.from_wkt(plan.inside.wkt)
-    if isinstance(plan.inside, Box):
-        box = plan.inside
-        corners = [(x, y) for x in (box.minx, box.maxx) for y in (box.miny, box.maxy)]
-        return shapely.MultiPoint(corners).convex_hull
-    raise TypeError(f"a fence around {plan.inside!r} is not known")
-
-
-def _begin(
-    machines: dict[_Pair, _Machine],
-    before: pd.DataFrame,
-    inside: _Partners,
-    near: _Partners,
-    *,
-    anew: bool,
-) -> None:
-    """At a registration, or at another version of the layer: who is in by the last fix is in, who is out is not."""
-    rows = dict(zip(before["object"].tolist(), before.index.tolist(), strict=True))
-    for (name, partner), machine in machines.items():
-        row = rows[name]
-        stays = partner in inside.get(row, {}) or partner in near.get(row, {})
-        if machine.is_in and not stays and not anew:
-            machine.is_in, machine.row_us = False, []
-    for name, row in rows.items():
-        for partner, sure in inside.get(row, {}).items():
-            machine = machines.setdefault((name, partner), _Machine())
-            machine.in_doubt |= not sure
-            if not machine.is_in:
-                machine.is_in, machine.row_us = True, []
-
-
-def _take(
-    machines: dict[_Pair, _Machine],
-    fence: Fence,
-    name: str,
-    at: tuple[int, int],
-    found: tuple[_Partners, _Partners],
-) -> None:
-    """A fix (its row, its time) moves the machines of its object."""
-    row, ts = at
-    inside, near = (each.get(row, {}) for each in found)
-    known = [partner for other, partner in machines if other == name]
-    for partner in {*known, *inside}:
-        machine = machines.setdefault((name, partner), _Machine())
-        machine.in_doubt |= not inside.get(partner, near.get(partner, True))
-        is_out = partner not in inside and partner not in near
-        against = is_out if machine.is_in else partner in inside
-        machine.row_us = [*machine.row_us, ts] if against else []
-        debounce = fence.exit_after if machine.is_in else fence.enter_after
-        if against and _is_enough(machine.row_us, debounce):
-            machine.is_in, machine.row_us = not machine.is_in, []
-
-
-def _is_enough(row_us: list[int], debounce: Debounce) -> bool:
-    lasts_us = row_us[-1] - row_us[0]
-    return len(row_us) >= debounce.fixes and lasts_us >= round(debounce.seconds * 1e6)
+def rounded(value: float | None) -> float | None:
+    """Seconds to the microsecond; NaN is none."""
+    return None if value is None or np.isnan(value) else round(value, 6)

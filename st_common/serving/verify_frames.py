@@ -13,8 +13,8 @@ from pyproj import Geod
 
 from st_common.geometry.space import Space
 from st_common.query.frame import Extent, Frame, Sliding
+from st_common.reference.metric import SCALED, Members
 from st_common.serving.verify_events import FIX, LATER, Clock, Times
-from st_common.serving.verify_places import DOUBT, Members
 
 _GEOD = Geod(ellps="WGS84")
 _COLUMN = {"space": "way", "rows": "n", "time": "tick"}
@@ -70,7 +70,7 @@ def framed(
     ways = _ways(frame, fixes, space=times.space)
     kept = rows.maybe & _newest(fixes, rows.maybe, times.window_rows)
     scales = (
-        (1.0, 1 - DOUBT, 1 + DOUBT)
+        (1.0, 1 - SCALED, 1 + SCALED)
         if not times.space.is_flat and _looks_at_space(frame)
         else (1.0,)
     )

@@ -1,19 +1,23 @@
-"""The answer of a plan below windows and aggregates, by brute force over the last fixes of all that live."""
+"""What the reference says of the fixes of a stream: who is a member, who qualified, with which partners."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import shapely
 
+from st_common import tables
 from st_common.geometry.space import Space
-from st_common.query.plan import Plan
-from st_common.serving.verify_comparing import stepped
-from st_common.serving.verify_expressions import is_true
-from st_common.serving.verify_joins import with_features, with_objects
-from st_common.serving.verify_places import Members, certain, inside, nearest
+from st_common.home import Home
+from st_common.query.plan import LayerJoin, Plan
+from st_common.reference import members as reference
+from st_common.reference.columns import Features, Fixes, objects
+from st_common.reference.metric import Ints, Members, Metric, Objects
+from st_common.reference.pair_join import Joined
+from st_common.serving.verify_expressions import values_of
 
-Features = Callable[[Plan], pd.DataFrame]
+FeaturesOf = Callable[[], Features]
 """The features that a plan joins; never asked for without a join."""
 
 
@@ -24,48 +28,86 @@ class Lookup:
     attributes: Sequence[str]
     space: Space
 
+    @property
+    def metric(self) -> Metric:
+        """How places are measured: on the globe in another way than engines do, which leaves doubts."""
+        return Metric(is_flat=self.space.is_flat, doubts=not self.space.is_flat)
+
+
+@dataclass(frozen=True, slots=True)
+class _Database:
+    """What expressions say of the rows of a frame, by DuckDB."""
+
+    frame: pd.DataFrame
+    lookup: Lookup
+
+    def values(self, text: str, rows: Ints, partners: Objects | None = None) -> Objects:
+        """See `Expressions.values`."""
+        if not len(rows):
+            return objects([])
+        frame = self.frame.iloc[rows]
+        frame = frame if partners is None else frame.assign(partner=partners)
+        own, space = self.lookup.attributes, self.lookup.space
+        column = values_of(frame, [text], own, space=space)["0"].astype(object)
+        return column.where(column.notna(), None).to_numpy(object)
+
+    def texts(self, text: str, rows: Ints, partners: Objects | None = None) -> Objects:
+        """See `Expressions.texts`."""
+        return self.values(f"CAST({text} AS VARCHAR)", rows, partners)
+
+    def attributes(self, name: str, rows: Ints) -> Objects:
+        """See `Expressions.attributes`."""
+        for own in self.lookup.attributes:
+            if own.lower() == name.lower():
+                quoted = own.replace('"', '""')
+                return self.texts(f'"{quoted}"', rows)
+        return objects([None] * len(rows))
+
+
+def fixes_of(frame: pd.DataFrame, of: Lookup) -> Fixes:
+    """The rows of a frame as the reference reads them."""
+    return Fixes(
+        ids=frame["object"].to_numpy(object),
+        x=frame["x"].to_numpy(float),
+        y=frame["y"].to_numpy(float),
+        metric=of.metric,
+        of=_Database(frame, of),
+        rows=np.arange(len(frame)),
+    )
+
+
+def features_of(home: Home, join: LayerJoin, version: int) -> Features:
+    """The features of one version of a layer, each once."""
+    rows = tables.read(home.table("layers", join.layer), version=version).to_pandas()
+    rows = rows[rows["home"]]
+    return Features(
+        fids=rows["fid"].to_numpy(object),
+        kinds=rows["kind"].to_numpy(object),
+        tags=[dict(tags) for tags in rows["tags"]],
+        shapes=np.asarray(shapely.from_wkb(rows["geometry"].to_numpy())),
+    )
+
 
 def members(
-    plan: Plan, frame: pd.DataFrame, features: Features, of: Lookup
+    plan: Plan, frame: pd.DataFrame, features: FeaturesOf, of: Lookup
 ) -> pd.DataFrame:
     """A row per member: the columns of its fix, `partner` (None without a join) and whether it is `sure`."""
-    here = set(frame["object"])
-    if not len(frame) or any(focal not in here for focal in plan.focals):
-        return frame.iloc[:0].assign(partner=None, sure=True)
-    eligible = qualified(plan, frame, of) & certain(
-        ~frame["object"].isin(plan.focals).to_numpy()
-    )
-    if plan.neighbours is not None:
-        eligible = nearest(plan.neighbours, frame, eligible, space=of.space)
-    if plan.pairs is not None:
-        found = with_objects(plan.pairs, frame, eligible, of.attributes, space=of.space)
-        return frame.iloc[found.row].assign(partner=found.partner, sure=found.sure)
-    return partnered(
-        plan,
-        frame[eligible.maybe].assign(sure=eligible.sure[eligible.maybe]),
-        features,
-        of,
-    )
+    return _rows(frame, reference.members(plan, fixes_of(frame, of), features))
 
 
 def partnered(
-    plan: Plan, frame: pd.DataFrame, features: Features, of: Lookup
+    plan: Plan, frame: pd.DataFrame, features: FeaturesOf, of: Lookup
 ) -> pd.DataFrame:
-    """The rows, each with every partner that it has; all of them with None where the plan joins no layer."""
-    if plan.join is None:
-        return frame.assign(partner=None)
-    found = with_features(plan, frame, features(plan), of.attributes, space=of.space)
-    sure = frame["sure"].to_numpy(bool)[found.row] & found.sure
-    return frame.iloc[found.row].assign(partner=found.partner, sure=sure)
+    """The fixes that qualify, each with every partner that it has; all of them with None where none is joined."""
+    fixes = fixes_of(frame, of)
+    eligible = reference.qualified(plan, fixes)
+    return _rows(frame, reference.joined(plan, fixes, eligible, features))
 
 
 def qualified(plan: Plan, frame: pd.DataFrame, of: Lookup) -> Members:
     """The fixes that are inside the plan's region, get through its steps and satisfy its condition."""
-    found = certain(np.ones(len(frame), bool))
-    if plan.inside is not None:
-        found &= inside(plan.inside, frame, space=of.space)
-    if plan.transforms or plan.compare is not None:
-        found &= stepped(plan, frame, of.attributes, space=of.space).members
-    if plan.where is not None and len(frame):
-        found &= certain(is_true(frame, plan.where, of.attributes, space=of.space))
-    return found
+    return reference.qualified(plan, fixes_of(frame, of))
+
+
+def _rows(frame: pd.DataFrame, found: Joined) -> pd.DataFrame:
+    return frame.iloc[found.row].assign(partner=found.partner, sure=found.sure)

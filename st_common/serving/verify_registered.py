@@ -54,6 +54,13 @@ class Registered:
         """Its plan by the number of the row in `layers`."""
         return self.plans[era] if self.plans else self.plan
 
+    def cause_of(self, era: int) -> str:
+        """Why its answer was judged anew at the row of that number in `layers`."""
+        if not era:
+            return "registered"
+        is_area = self.plans[era] is not self.plans[era - 1]
+        return "area" if is_area else "layer"
+
 
 def controls_of(log: Log, end: int) -> Controls:
     """The control rows of a log before a position, each with its own, in their order."""
@@ -106,7 +113,9 @@ def _registered(
 
 def _replaced(before: Registered, now: Registered) -> Registered:
     """A fence at the same border goes on: it is the one before, with other options from the row of the new one on."""
-    versions = [each.layers[-1][1] if each.layers else None for each in (before, now)]
+    versions = [
+        each.layers[-1][1] if each.plan.join else None for each in (before, now)
+    ]
     if versions[0] != versions[1] or not keeps_visits(before.plan, now.plan):
         return now
     goes_on = before.changed(now.position, version=versions[1], plan=now.plan)

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from st_common.controls.rows import Clock, Drop, End, LayerVersion, Register, Replace
 from st_common.query.plan import Plan
+from st_common.testing.control_rows import control
 from st_common.testing.oracle_rows import Change, Control, Fix, Row
 
 SECOND_US = 1_000_000
@@ -35,38 +37,36 @@ def register(
     layer_version: int | None = None,
 ) -> Control:
     """A query is registered, or with `op` "replace" takes the place of the one of that name."""
-    row = {
-        "op": op,
-        "query": query,
-        "version": version,
-        "plan": plan.to_json(),
-        "text": "",
-        "owner": "",
-    }
-    return Control(
-        position=0,
-        row=row if layer_version is None else {**row, "layer_version": layer_version},
+    kind = Replace if op == "replace" else Register
+    row = kind(
+        query=query,
+        version=version,
+        plan=plan.to_json(),
+        text="",
+        owner="",
+        layer_version=layer_version,
     )
+    return control(row)
 
 
 def drop(query: str) -> Control:
     """A query is dropped."""
-    return Control(position=0, row={"op": "drop", "query": query})
+    return control(Drop(query=query))
 
 
 def layer(name: str, version: int) -> Control:
     """A layer has a new version."""
-    return Control(position=0, row={"op": "layer", "layer": name, "version": version})
+    return control(LayerVersion(layer=name, version=version))
 
 
 def clock(time_s: float) -> Control:
     """A feed is idle, and its clock goes on."""
-    return Control(position=0, row={"op": "clock", "ts": round(time_s * SECOND_US)})
+    return control(Clock(ts_us=round(time_s * SECOND_US)))
 
 
 def end() -> Control:
     """A replay is over."""
-    return Control(position=0, row={"op": "end"})
+    return control(End())
 
 
 def log(*rows: Row) -> list[Row]:

@@ -11,7 +11,8 @@ from random import Random
 
 from pyproj import Geod
 
-from st_common.testing.oracle_readings import Point, metres
+from st_common.reference.metric import Point
+from st_common.testing.oracle_readings import metres
 
 CENTRES: tuple[Point, ...] = (
     (180.0, 0.0),

@@ -1,18 +1,17 @@
-"""The right answer by brute force: dicts, loops and shapely, one row of the log after the other.
+"""The right answer: dicts and loops over the rows of a log, one after the other, and `st_common.reference` for the rest.
 
-Slow on purpose and sharing nothing with the engines: no step, no kernel, no decoder. What it says is DESIGN section 3
-word by word; where that leaves a choice, the docstrings of these modules make it:
+Slow on purpose and sharing nothing with the engines: no step, no kernel, no decoder. What an operator means the reference
+says, as it does for `fairway verify`; here is when: which fixes are there, and at what time an answer is judged. It is
+DESIGN section 3 word by word; where that leaves a choice, the docstrings of these modules make it:
 
     oracle_rows         what is read, what is said
-    oracle_readings     what is known of objects, distances       oracle_expressions    SQL and what it means
-    oracle_members      who satisfies a plan                      oracle_values         aggregates, valid until
-    oracle_world        clock, objects, queries                   oracle_answers        answers as a whole
-    oracle_ticks        what is judged at ticks                   oracle_frames         windows along a way
-    oracle_streams      what is told again                        oracle_comparing      the boxes of fixes
-    oracle_filters      which fixes are filtered
-    oracle_fixes        what a fix does                           oracle_controls       what control rows do
-    oracle_borders      in, near or out                           oracle_fences         visits, events at a border
-    oracle              the rows, one by one
+    oracle_readings     what is known of objects              oracle_expressions    SQL and what it means
+    oracle_members      readings for the reference            oracle_values         aggregates, valid until
+    oracle_world        clock, objects, queries               oracle_answers        answers as a whole
+    oracle_ticks        what is judged at ticks               oracle_frames         windows along a way
+    oracle_streams      what is told again                    oracle_filters        which fixes are filtered
+    oracle_fixes        what a fix does                       oracle_controls       what control rows do
+    oracle_fences       when visits begin and end             oracle                the rows, one by one
 """
 
 from collections.abc import Iterable

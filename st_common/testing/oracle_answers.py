@@ -3,14 +3,18 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from st_common.query.frame import Frame
+from st_common.reference.columns import objects
+from st_common.reference.window import counting as counting_at
 from st_common.testing.oracle_expressions import fields_of
 from st_common.testing.oracle_frames import FrameRow, framed, speeds, time_of
 from st_common.testing.oracle_members import members
 from st_common.testing.oracle_readings import Known
 from st_common.testing.oracle_rows import Pair
 from st_common.testing.oracle_values import Counted, groups, stays_until
-from st_common.testing.oracle_world import FIX, Below, Entry, Query, World
+from st_common.testing.oracle_world import FIX, Below, Query, World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,8 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
     if plan.frame is not None:
         return _framed(world, query, plan.frame, known)
     if plan.aggregate is not None:
-        values = groups(plan.aggregate, counted(world, query, known, at_us))
+        found = counted(world, query, known, at_us)
+        values = groups(plan.aggregate, found, world.rules)
         return {(group, None): Told(value=value) for group, value in values.items()}
     if plan.window is not None:
         pairs = {
@@ -37,7 +42,7 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
         return {
             pair: Told(fields=fields_of(plan, known.last[pair[0]])) for pair in pairs
         }
-    found = members(plan, known, world.features(query), world.rules)
+    pairs_now = members(plan, known, world.features(query), world.rules)
     until = plan.inside if plan.valid_until else None
     return {
         pair: Told(
@@ -46,7 +51,7 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
             else stays_until(until, reading, known, at_us, world.rules),
             fields=fields_of(plan, reading),
         )
-        for pair, reading in found.items()
+        for pair, reading in pairs_now.items()
     }
 
 
@@ -71,7 +76,7 @@ def _framed(world: World, query: Query, frame: Frame, known: Known) -> dict[Pair
             (name, None): Told(value=value)
             for name, value in speeds(frame, rows).items()
         }
-    values = groups(aggregate, [(row.reading, None) for row in rows])
+    values = groups(aggregate, [(row.reading, None) for row in rows], world.rules)
     return {(group, None): Told(value=value) for group, value in values.items()}
 
 
@@ -125,22 +130,20 @@ def counted(world: World, query: Query, known: Known, at_us: int) -> list[Counte
         found = members(query.plan, known, world.features(query), world.rules)
         return [(reading, partner) for (_, partner), reading in found.items()]
     entries = [entry for entry in query.entries if entry.tick <= at_us]
-    if window.seconds is not None:
-        oldest = at_us - round(window.seconds * 1e6)
-        entries = [entry for entry in entries if entry.reading.fix.event_us >= oldest]
-    if window.tuples is not None:
-        entries = sorted(entries, key=_newness)[max(0, len(entries) - window.tuples) :]
-    return [(entry.reading, entry.partner) for entry in entries]
-
-
-def _newness(entry: Entry) -> tuple[int, int, str, str]:
-    """By event time, then by the row of the log at which it took effect; one row releases several by their ids."""
-    return (
-        entry.reading.fix.event_us,
-        entry.position,
-        entry.reading.fix.object,
-        entry.partner or "",
+    fixes = [entry.reading.fix for entry in entries]
+    counts = counting_at(
+        window,
+        at_us,
+        event_us=np.array([fix.event_us for fix in fixes], np.int64),
+        effect=np.array([entry.position for entry in entries], np.int64),
+        ids=objects([fix.object for fix in fixes]),
+        partners=objects([entry.partner for entry in entries]),
     )
+    return [
+        (entry.reading, entry.partner)
+        for entry, is_counted in zip(entries, counts, strict=True)
+        if is_counted
+    ]
 
 
 def judge_anew(

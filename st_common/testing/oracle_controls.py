@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from st_common.query.plan import Plan
+from st_common.reference.fence import Machine
 from st_common.testing.oracle_answers import fix_us_of, judge_anew, shown_last
 from st_common.testing.oracle_fences import (
     begin_query,
@@ -16,7 +17,7 @@ from st_common.testing.oracle_fences import (
 from st_common.testing.oracle_fixes import see, settle
 from st_common.testing.oracle_rows import NEVER, Pair
 from st_common.testing.oracle_ticks import judge_ticks
-from st_common.testing.oracle_world import Machine, Query, World
+from st_common.testing.oracle_world import Query, World
 
 
 def control(world: World, row: Mapping[str, Any]) -> None:

@@ -1,76 +1,59 @@
-"""Fences by brute force: a machine for each object and target, fix by fix, as docs/adr/0024 draws it."""
+"""Fences: when fixes move the machines of the reference, and what is told of it, as docs/adr/0024 says."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Sequence
 
-from st_common.query.fence import Debounce, Event, Fence
+import numpy as np
+
+from st_common.query.fence import Event, Fence
 from st_common.query.plan import Plan
-from st_common.testing.oracle_borders import Side, Target, passes, side_of
+from st_common.reference.fence import Machine, Seen, Side, targets_of
+from st_common.reference.fence import seen as seen_by
 from st_common.testing.oracle_expressions import fields_of
-from st_common.testing.oracle_members import is_meant
+from st_common.testing.oracle_members import features_of, fixes_of
 from st_common.testing.oracle_readings import Reading
 from st_common.testing.oracle_rows import Pair
-from st_common.testing.oracle_world import DWELL, FIX, Machine, Query, World
+from st_common.testing.oracle_world import DWELL, FIX, Query, World
 
 
 def judge_fences(world: World, reading: Reading, before: Reading | None) -> None:
     """A fix of a living object; `before` is the one before it in its stay."""
     name = reading.fix.object
     for query in world.fenced():
-        own = targets(world, query)
+        seen = _seen(world, query, [reading], before)
         known = [pair[1] for pair in query.machines if pair[0] == name]
-        for partner in {**own, **dict.fromkeys(known)}:
-            _judge(world, query, (name, partner), own.get(partner), (before, reading))
+        for partner in {**dict.fromkeys(targets(world, query)), **dict.fromkeys(known)}:
+            passed_us = None
+            if before is not None and partner in seen.passed.get(0, {}):
+                passed_us = reading.fix.event_us - before.fix.event_us
+            _judge(world, query, (name, partner), seen.side(0, partner), passed_us)
 
 
 def _judge(
+    world: World, query: Query, pair: Pair, side: Side, passed_us: int | None
+) -> None:
+    """The machine takes the last fix: its object enters, exits, or stays as it is."""
+    machine = query.machines.setdefault(pair, Machine())
+    now = world.known.last_us[pair[0]]
+    lasted_s = machine.lasted_s(now)
+    for event in machine.take(fence_of(query), side, now, passed_us):
+        is_exit = event == "exit"
+        cause, value = ("leave", lasted_s) if is_exit else (event, None)
+        _tell(world, query, pair, event, cause, now, value=value)
+
+
+def _seen(
     world: World,
     query: Query,
-    pair: Pair,
-    target: Target | None,
-    fixes: tuple[Reading | None, Reading],
-) -> None:
-    """The machine takes a fix: it enters, exits, or stays as it is. Who has no target any more is out of it."""
-    fence, (before, reading) = fence_of(query), fixes
-    machine = query.machines.setdefault(pair, Machine())
-    now, side = reading.fix.event_us, _side(world, query, reading, target)
-    was_in, came_near = machine.since_us is not None, bool(machine.row_us)
-    speaks = side == ("out" if was_in else "in")
-    machine.row_us = [*machine.row_us, now] if speaks else []
-    debounce = fence.exit_after if was_in else fence.enter_after
-    if _is_long_enough(machine.row_us, debounce):
-        if was_in:
-            end_visit(world, query, pair, "leave", now)
-        else:
-            _begin(machine, now)
-            _tell(world, query, pair, "enter", "enter", now)
-        return
-    if was_in:
-        _tell(world, query, pair, "inside", "inside", now)
-        return
-    _tell(world, query, pair, "outside", "outside", now)
-    if before is None or target is None or came_near or side == "in":
-        return  # a row of an object that is out says that the fix before was in
-    gap_s = (now - before.fix.event_us) / 1e6
-    soon = fence.max_gap_s is None or gap_s <= fence.max_gap_s
-    if soon and passes(query.plan, before, reading, target, world.rules):
-        _tell(world, query, pair, "cross", "cross", now)
-
-
-def _side(world: World, query: Query, reading: Reading, target: Target | None) -> Side:
-    if target is None:
-        return "out"
-    return side_of(query.plan, reading, target, world.rules)
-
-
-def _is_long_enough(row_us: list[int], debounce: Debounce) -> bool:
-    """So many fixes, the last so long after the first."""
-    if len(row_us) < debounce.fixes or not row_us:
-        return False
-    return row_us[-1] - row_us[0] >= round(debounce.seconds * 1e6)
-
-
-def _begin(machine: Machine, now: int) -> None:
-    machine.since_us, machine.dwelled, machine.row_us = now, False, []
+    readings: Sequence[Reading],
+    before: Reading | None = None,
+) -> Seen:
+    """How the fence sees fixes; `before` is the one before the only one."""
+    at = (math.nan, math.nan) if before is None else before.at
+    x, y = (np.full(len(readings), one) for one in at)
+    features = world.features(query)
+    fixes = fixes_of(readings, world.rules)
+    return seen_by(query.plan, fixes, (x, y), lambda: features_of(features))
 
 
 def end_object(world: World, name: str, cause: str, event_us: int, rank: int) -> None:
@@ -86,33 +69,24 @@ def end_visit(
     world: World, query: Query, pair: Pair, cause: str, now: int, rank: int = FIX
 ) -> None:
     """Whoever was in is out; told as an EXIT, and where no fix or silence is the reason to who has an answer alone."""
-    machine = query.machines[pair]
-    assert machine.since_us is not None  # noqa: S101 - for the type: it is a visit
-    lasted_s = (now - machine.since_us) / 1e6
-    query.machines[pair] = Machine()
-    if fence_of(query).has_answer or cause in ("leave", "gone", "expired"):
+    lasted_s = query.machines[pair].end(now)
+    if fence_of(query).has_answer or cause in ("gone", "expired"):
         _tell(world, query, pair, "exit", cause, now, rank=rank, value=lasted_s)
 
 
 def dwells(world: World) -> list[tuple[int, Query, Pair]]:
     """The visits that have lasted long enough by the clock, and when that was."""
-    found: list[tuple[int, Query, Pair]] = []
-    for query in world.fenced():
-        dwell_s = fence_of(query).dwell_s
-        if dwell_s is None:
-            continue
-        for pair, machine in query.machines.items():
-            if machine.since_us is None or machine.dwelled:
-                continue
-            at = machine.since_us + round(dwell_s * 1e6)
-            if at < world.clock:
-                found.append((at, query, pair))
-    return found
+    return [
+        (at, query, pair)
+        for query in world.fenced()
+        for pair, machine in query.machines.items()
+        if (at := machine.dwells_us(fence_of(query))) is not None and at < world.clock
+    ]
 
 
 def tell_dwell(world: World, query: Query, pair: Pair, now: int) -> None:
     """A visit has lasted long enough; once."""
-    query.machines[pair].dwelled = True
+    query.machines[pair].has_dwelled = True
     dwell_s = fence_of(query).dwell_s
     _tell(world, query, pair, "dwell", "dwell", now, rank=DWELL, value=dwell_s)
 
@@ -157,9 +131,13 @@ def take_over(
 
 def reload(world: World, query: Query, cause: str, now: int) -> None:
     """Another version of the layer, or another area: the last fixes judge who is in; rows of fixes go on."""
-    known, own = world.known.alive, targets(world, query)
+    alive = list(world.known.alive.values())
+    seen, rows = (
+        _seen(world, query, alive),
+        {one.fix.object: row for row, one in enumerate(alive)},
+    )
     for pair, machine in list(query.machines.items()):
-        side = _side(world, query, known[pair[0]], own.get(pair[1]))
+        side = seen.side(rows[pair[0]], pair[1])
         if machine.since_us is not None and side == "out":
             end_visit(world, query, pair, cause, now)
     _come_in(world, query, cause, now)
@@ -167,15 +145,16 @@ def reload(world: World, query: Query, cause: str, now: int) -> None:
 
 def _come_in(world: World, query: Query, cause: str, now: int) -> None:
     """Whoever is in the target by the last fix, and was not, is in; without an answer that is told as INSIDE."""
-    fence = fence_of(query)
-    for name, reading in world.known.alive.items():
-        for partner, target in targets(world, query).items():
-            machine = query.machines.setdefault((name, partner), Machine())
-            is_in = side_of(query.plan, reading, target, world.rules) == "in"
-            if machine.since_us is None and is_in:
-                _begin(machine, now)
+    fence, alive = fence_of(query), list(world.known.alive.values())
+    seen = _seen(world, query, alive)
+    for row, reading in enumerate(alive):
+        for partner in targets(world, query):
+            pair = reading.fix.object, partner
+            machine = query.machines.setdefault(pair, Machine())
+            if machine.since_us is None and seen.side(row, partner) == "in":
+                machine.begin(now)
                 event: Event = "enter" if fence.has_answer else "inside"
-                _tell(world, query, (name, partner), event, cause, now)
+                _tell(world, query, pair, event, cause, now)
 
 
 def _tell(
@@ -216,13 +195,10 @@ def inside(query: Query) -> set[Pair]:
     }
 
 
-def targets(world: World, query: Query) -> Mapping[str | None, Target]:
-    """What the fence is around: the region, or the features that are meant, by their ids."""
-    join, region = query.plan.join, query.plan.inside
-    if join is not None:
-        features = world.features(query)
-        return {one.fid: one for one in features if is_meant(join, one)}
-    return {} if region is None else {None: region}
+def targets(world: World, query: Query) -> list[str | None]:
+    """What the fence is around: the region (None), or the ids of the features that are meant."""
+    features = world.features(query)
+    return list(targets_of(query.plan, lambda: features_of(features)).fids)
 
 
 def fence_of(query: Query) -> Fence:

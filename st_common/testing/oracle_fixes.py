@@ -10,9 +10,9 @@ from st_common.testing.oracle_fences import (
     tell_dwell,
 )
 from st_common.testing.oracle_filters import filtered
-from st_common.testing.oracle_members import joined, qualifies
+from st_common.testing.oracle_members import partners_of
 from st_common.testing.oracle_readings import Reading, reading_of
-from st_common.testing.oracle_rows import NEVER, Fix, Pair
+from st_common.testing.oracle_rows import NEVER, Fix
 from st_common.testing.oracle_ticks import happened
 from st_common.testing.oracle_world import EXPIRY, FIX, Query, World
 
@@ -116,12 +116,9 @@ def _use(world: World, fix: Fix) -> None:
 
 def _judge_fix(world: World, query: Query, reading: Reading) -> None:
     """The four cases for one fix: its pairs leave, come, or stay, which is told on request."""
-    fix, now = reading.fix, set[Pair]()
-    if qualifies(query.plan, reading, world.known, world.rules):
-        now = {
-            (fix.object, p)
-            for p in joined(query.plan, reading, world.features(query), world.rules)
-        }
+    fix, features = reading.fix, world.features(query)
+    partners = partners_of(query.plan, reading, features, world.rules)
+    now = {(fix.object, partner) for partner in partners}
     was = {pair for pair in query.answer if pair[0] == fix.object}
     fields = fields_of(query.plan, reading)
     for pair in was - now:

@@ -17,9 +17,11 @@ from functools import cache
 
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
+from st_common.reference.metric import Point
+from st_common.reference.ranges import inside
 from st_common.testing.oracle_expressions import value_of
-from st_common.testing.oracle_members import is_inside
-from st_common.testing.oracle_readings import Known, Point, Reading, metres
+from st_common.testing.oracle_members import fixes_of
+from st_common.testing.oracle_readings import Reading, metres
 from st_common.testing.oracle_rows import Pair, Rules
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -132,9 +134,8 @@ def remember(
 
 
 def _is_row(plan: Plan, frame: Frame, reading: Reading, rules: Rules) -> bool:
-    if not all(
-        is_inside(region, reading.at, Known(), rules) for region in frame.regions
-    ):
+    at = fixes_of([reading], rules)
+    if not all(inside(region, at).maybe[0] for region in frame.regions):
         return False
     return plan.where is None or value_of(plan.where, reading) is True
 

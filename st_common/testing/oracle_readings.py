@@ -3,15 +3,13 @@
 import math
 from dataclasses import dataclass, field, replace
 
-import shapely
-from pyproj import Geod
+import numpy as np
 from shapely.geometry.base import BaseGeometry
 
+from st_common.reference.columns import objects
+from st_common.reference.metric import Metric, Point
+from st_common.reference.shapes import distances
 from st_common.testing.oracle_rows import Fix, Rules
-
-Point = tuple[float, float]
-
-_GEOD = Geod(ellps="WGS84")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,43 +91,15 @@ def reading_of(fix: Fix, before: Reading | None, rules: Rules) -> Reading:
 
 def metres(a: Point, b: Point, *, geographic: bool) -> float:
     """The distance of two points: geodesic on degrees, of the plane otherwise."""
-    if geographic:
-        return float(_GEOD.inv(*a, *b)[2])
-    return math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2)
-
-
-def is_within(a: Point, b: Point, distance_m: float, *, geographic: bool) -> bool:
-    """Whether two points are at most so far from each other."""
-    if geographic:
-        return metres(a, b, geographic=True) <= distance_m
-    return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 <= distance_m**2
-
-
-def rank(a: Point, b: Point, *, geographic: bool) -> float:
-    """What distances are compared by: squares in the plane, whole millimetres on degrees."""
-    if geographic:
-        return round(metres(a, b, geographic=True), 3)
-    return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2
-
-
-def degree_m(latitude: float) -> Point:
-    """How long a degree of longitude and one of latitude are there, in metres."""
-    a, e2, sine = 6378137.0, 0.00669437999014, math.sin(math.radians(latitude))
-    normal = a / math.sqrt(1 - e2 * sine * sine)
-    meridian = a * (1 - e2) / (1 - e2 * sine * sine) ** 1.5
-    return math.radians(normal * math.cos(math.radians(latitude))), math.radians(
-        meridian
-    )
+    (x, y), (to_x, to_y) = np.array(a), np.array(b)
+    return float(Metric(is_flat=not geographic).distance(x, y, to_x, to_y))
 
 
 def distance_m(
     geometry: BaseGeometry, x: float, y: float, *, geographic: bool
 ) -> float:
-    """How far a geometry is from a point; on degrees in metres, in a plane that touches WGS84 at the point.
-
-    The plane is right to 0.5 % for some tens of kilometres around the point.
-    """
-    if not geographic:
-        return geometry.distance(shapely.Point(x, y))
-    plane = shapely.transform(geometry, lambda at: (at - [x, y]) * degree_m(y))
-    return plane.distance(shapely.Point(0, 0))
+    """How far a geometry is from a point, as the reference measures it."""
+    metric = Metric(is_flat=not geographic)
+    return float(
+        distances(objects([geometry]), np.array([x]), np.array([y]), metric)[0]
+    )

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from st_common.testing.oracle_rows import Pair
-from st_common.testing.oracle_values import Counted, group_of
+from st_common.testing.oracle_rows import Pair, Rules
+from st_common.testing.oracle_values import Counted, groups_of
 from st_common.testing.oracle_world import Below, Event, Query
 
 
@@ -15,6 +15,7 @@ def told_again(
     moved: set[str],
     was: Mapping[Below, Counted],
     tick: int,
+    rules: Rules,
 ) -> set[Pair]:
     """The pairs that stayed in an answer and are told again at a tick.
 
@@ -31,7 +32,8 @@ def told_again(
         return set()
     changed = was.keys() ^ query.below.keys()
     if plan.frame is not None:
-        return _of_frame(query, stayed, moved | {name for name, *_ in changed}, was)
+        names = moved | {name for name, *_ in changed}
+        return _of_frame(query, stayed, names, was, rules)
     if plan.window is not None and plan.aggregate is not None:
         return (
             stayed
@@ -49,15 +51,16 @@ def told_again(
 
 
 def _of_frame(
-    query: Query, stayed: set[Pair], names: set[str], was: Mapping[Below, Counted]
+    query: Query,
+    stayed: set[Pair],
+    names: set[str],
+    was: Mapping[Below, Counted],
+    rules: Rules,
 ) -> set[Pair]:
     """The rows of those whose result is told anew, or the groups that these rows are in, or were."""
     if query.plan.aggregate is None:
         return {pair for pair in stayed if pair[0] in names}
     rows = {**was, **query.below}
-    groups = {
-        group_of(query.plan.aggregate, counted)
-        for row, counted in rows.items()
-        if row[0] in names
-    }
+    own = [counted for row, counted in rows.items() if row[0] in names]
+    groups = set(groups_of(query.plan.aggregate, own, rules))
     return {pair for pair in stayed if pair[0] in groups}

@@ -5,7 +5,7 @@ from functools import partial
 
 from st_common.testing.oracle_answers import answer_of, counting, fix_us_of, judge_anew
 from st_common.testing.oracle_frames import advance, outlives, own_ticks, remember
-from st_common.testing.oracle_members import joined, qualifies
+from st_common.testing.oracle_members import partners_of
 from st_common.testing.oracle_readings import Reading
 from st_common.testing.oracle_rows import NEVER, Pair
 from st_common.testing.oracle_streams import told_again
@@ -32,16 +32,13 @@ def happened(
     if reading is None or reading.fix.gone:
         return
     for query in world.queries.values():
-        if query.plan.window is not None and qualifies(
-            query.plan, reading, world.known, world.rules
-        ):
+        if query.plan.window is not None:
+            features = world.features(query)
             query.entries += [
                 Entry(
                     tick=tick, position=world.position, reading=reading, partner=partner
                 )
-                for partner in joined(
-                    query.plan, reading, world.features(query), world.rules
-                )
+                for partner in partners_of(query.plan, reading, features, world.rules)
             ]
 
 
@@ -138,7 +135,15 @@ def _judge(world: World, tick: int) -> None:
         _confirm(
             world,
             query,
-            told_again(query, stayed, events=events, moved=moved, was=was, tick=tick),
+            told_again(
+                query,
+                stayed,
+                events=events,
+                moved=moved,
+                was=was,
+                tick=tick,
+                rules=world.rules,
+            ),
             tick,
         )
         if _aging(query):

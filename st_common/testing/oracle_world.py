@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from st_common.query.plan import Plan
+from st_common.reference.fence import Machine
 from st_common.testing.oracle_frames import Frames
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import (
@@ -25,15 +26,6 @@ DWELL = TICK
 
 Below = tuple[str, str | None, int]
 """What an aggregate counts: an object, its partner and the time of a fix; members are at no time (0)."""
-
-
-@dataclass(slots=True)
-class Machine:
-    """One object and one target: since when it is in (None: out), and the times of fixes in a row against that."""
-
-    since_us: int | None = None
-    dwelled: bool = False
-    row_us: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,10 @@ its answer back and gives the new one: what is left of a pair after - and + is t
        +------------------------------------------------------ x
 """
 
+from st_common.controls.rows import Register, Replace
 from st_common.query.plan import Box, Plan
-from st_common.testing.oracle import Control, Fix, Row
+from st_common.testing.control_rows import control
+from st_common.testing.oracle import Fix, Row
 
 STREAM = "place"
 T0_US = 1_000_000
@@ -76,18 +78,16 @@ def plan_of(corners: tuple[float, float, float, float]) -> Plan:
 
 def rows() -> list[Row]:
     """The example as a log, positions from 0: the queries, all fixes at T0, what moves at T1, fixes before queries."""
-    controls = [("register", name, 1, corners) for name, corners in QUERIES_T0.items()]
-    moves = [("replace", name, 2, corners) for name, corners in QUERIES_T1.items()]
     fixes = [(name, T0_US, at) for name, at in OBJECTS_T0.items()] + [
         (name, T1_US, at) for name, at in OBJECTS_T1.items()
     ]
     out: list[Row] = []
-    for op, name, version, corners in controls:
-        out.append(Control(position=len(out), row=_control(op, name, version, corners)))
+    for name, corners in QUERIES_T0.items():
+        out.append(control(_row(Register, name, 1, corners), len(out)))
     for name, event_us, (x, y) in fixes:
         out.append(Fix(position=len(out), object=name, event_us=event_us, x=x, y=y))
-    for op, name, version, corners in moves:
-        out.append(Control(position=len(out), row=_control(op, name, version, corners)))
+    for name, corners in QUERIES_T1.items():
+        out.append(control(_row(Replace, name, 2, corners), len(out)))
     return out
 
 
@@ -96,15 +96,16 @@ def first_of_t1() -> int:
     return len(QUERIES_T0) + len(OBJECTS_T0)
 
 
-def _control(
-    op: str, name: str, version: int, corners: tuple[float, float, float, float]
-) -> dict[str, object]:
-    text = f"REGISTER QUERY {name} AS SELECT * FROM {STREAM} INSIDE {corners}"  # noqa: S608  the language of queries, not SQL
-    return {
-        "op": op,
-        "query": name,
-        "version": version,
-        "plan": plan_of(corners).to_json(),
-        "text": text,
-        "owner": "place",
-    }
+def _row(
+    kind: type[Register | Replace],
+    name: str,
+    version: int,
+    corners: tuple[float, float, float, float],
+) -> Register | Replace:
+    return kind(
+        query=name,
+        version=version,
+        plan=plan_of(corners).to_json(),
+        text=f"REGISTER QUERY {name} AS SELECT * FROM {STREAM} INSIDE {corners}",  # noqa: S608 - no SQL
+        owner="place",
+    )

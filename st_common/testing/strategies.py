@@ -12,7 +12,18 @@ from typing import Any
 import shapely
 from hypothesis import strategies as st
 
+from st_common.controls.rows import (
+    Clock,
+    Drop,
+    End,
+    Fail,
+    Follow,
+    LayerVersion,
+    Register,
+    Replace,
+)
 from st_common.query.plan import Plan
+from st_common.testing.control_rows import control
 from st_common.testing.oracle import Control, Feature, Filter, Fix, Layers, Row, Rules
 from st_common.testing.random_fences import other_options
 from st_common.testing.random_grid import LAYER, OBJECTS, STREAM, coordinate
@@ -277,7 +288,7 @@ def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[R
         elif step[0] == "again":
             row = _again(len(rows), step, fixes)
         elif step[0] == "clock":
-            row = Control(position=len(rows), row={"op": "clock", "ts": seen + step[1]})
+            row = control(Clock(ts_us=seen + step[1]), len(rows))
         elif step[0] == "layer":
             row = _layer(len(rows), ahead)
         else:
@@ -288,7 +299,7 @@ def _rows(steps: list[Step], layer_versions: list[int], *, ends: bool) -> list[R
         elif row is not None and row.row["op"] == "clock":
             seen = max(seen, row.row["ts"])
         rows += [row] if row is not None else []
-    return rows + ([Control(position=len(rows), row={"op": "end"})] if ends else [])
+    return rows + ([control(End(), len(rows))] if ends else [])
 
 
 def _fix(position: int, step: Step, seen: int) -> Fix:
@@ -325,9 +336,7 @@ def _layer(position: int, ahead: list[int]) -> Control | None:
     if len(ahead) == 1:
         return None
     del ahead[0]
-    return Control(
-        position=position, row={"op": "layer", "layer": LAYER, "version": ahead[0]}
-    )
+    return control(LayerVersion(layer=LAYER, version=ahead[0]), position)
 
 
 def _query(
@@ -341,36 +350,29 @@ def _query(
         if step[1] not in alive:
             return None
         del alive[step[1]]
-        return Control(position=position, row={"op": "drop", "query": step[1]})
+        return control(Drop(query=step[1]), position)
     if step[0] == "fail":  # sometimes of the version before: that one is passed over
         if step[1] not in alive:
             return None
-        row = {
-            "op": "fail",
-            "query": step[1],
-            "version": versions[step[1]] - step[2],
-            "why": "it raises",
-        }
-        return Control(position=position, row=row)
+        version = versions[step[1]] - step[2]
+        return control(Fail(query=step[1], version=version, why="it raises"), position)
     if step[0] == "follow":
         return _follow(position, step, versions, alive)
     _, name, plan = step
-    op = "replace" if name in alive else "register"
+    kind = Replace if name in alive else Register
     if name in alive:
         plan = other_options(alive[name], plan, position)
     versions[name] = versions.get(name, 0) + 1
     alive[name] = plan
-    row = {
-        "op": op,
-        "query": name,
-        "version": versions[name],
-        "plan": plan.to_json(),
-        "text": "",
-        "owner": "test",
-    }
-    if plan.join is not None:
-        row["layer_version"] = layer_version
-    return Control(position=position, row=row)
+    row = kind(
+        query=name,
+        version=versions[name],
+        plan=plan.to_json(),
+        text="",
+        owner="test",
+        layer_version=None if plan.join is None else layer_version,
+    )
+    return control(row, position)
 
 
 def _follow(
@@ -385,11 +387,10 @@ def _follow(
     if plan is None:
         return None
     alive[name] = plan
-    row = {
-        "op": "follow",
-        "query": name,
-        "version": versions[name],
-        "plan": plan.to_json(),
-        "areas": ["somewhere"],
-    }
-    return Control(position=position, row=row)
+    row = Follow(
+        query=name,
+        version=versions[name],
+        plan=plan.to_json(),
+        areas=("somewhere",),
+    )
+    return control(row, position)

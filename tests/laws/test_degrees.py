@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 from random import Random
 
+import numpy as np
 import pytest
 import shapely
 from hypothesis import assume, given
@@ -17,6 +18,8 @@ from st_common.query.fence import Debounce
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
+from st_common.reference.crossing import gaps, ways_between
+from st_common.reference.metric import Metric
 from st_common.regions.registry import (
     Area,
     Box,
@@ -29,7 +32,6 @@ from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.globe import distances, neighbourhood, track
 from st_common.testing.laws import assert_alike, holds, run_course, told, told_by_oracle
-from st_common.testing.oracle_borders import gap_m, ways_between
 from st_common.testing.random_fences import draw_fence
 from st_common.testing.random_grid import FOCALS, LAYER, STREAM
 from st_common.testing.strategies import case_of, courses
@@ -134,6 +136,8 @@ def on_degrees(seed, places, plan, *, kind="fixes", layers=None):
         if isinstance(row, oracle.Fix):
             x, y = rng.choice(places)
             rows.append(row if row.gone else replace(row, x=x, y=y))
+        elif row.row["op"] == "follow":
+            continue  # it could only say the plan before with another area
         elif "plan" in row.row:
             name, asked = row.row["query"], plan(rng)
             if row.row["op"] == "follow":
@@ -143,9 +147,10 @@ def on_degrees(seed, places, plan, *, kind="fixes", layers=None):
             rows.append(replace(row, row={**row.row, **said}))
         else:
             rows.append(row)
+    numbered = [replace(row, position=number) for number, row in enumerate(rows)]
     return replace(
         case,
-        rows=tuple(rows),
+        rows=tuple(numbered),
         rules=replace(case.rules, geographic=True),
         layers={key: layers[key[1]] for key in case.layers},
     )
@@ -312,11 +317,14 @@ def shape_of(region):
 
 def clear_reaches(here, features):
     """Lengths that are clearly not the distance of a place, or of a way between two places, from any feature."""
-    rules = oracle.Rules(geographic=True)
-    far = []
+    metric, far = Metric(is_flat=False), []
+    shapes = np.array([feature.geometry for feature in features])
     for one, other in combinations(here.places, 2):
-        for shape in (feature.geometry for feature in features):
-            far += [gap_m(way, shape, rules) for way in ways_between(one, other, rules)]
+        ends = [
+            (np.full(len(shapes), x), np.full(len(shapes), y)) for x, y in (one, other)
+        ]
+        for turn in metric.turns:
+            far += gaps(ways_between(*ends, metric, turn), shapes, metric).tolist()
     for x, y in here.places:
         for turn in (0, 360, -360):
             far += [

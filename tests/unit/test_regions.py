@@ -18,6 +18,7 @@ from st_common.query.fence import Fence
 from st_common.query.plan import LayerJoin, Plan
 from st_common.query.schema import plan_schema
 from st_common.query.text import parse
+from st_common.reference.ranges import inside
 from st_common.regions.region import MovingRegion, Region, StillRegion
 from st_common.regions.registry import (
     REGIONS,
@@ -34,8 +35,7 @@ from st_common.regions.registry import (
     region_mask,
     region_to_json,
 )
-from st_common.testing.oracle_members import is_inside
-from st_common.testing.oracle_readings import Known
+from st_common.testing.oracle_members import fixes_of
 from st_common.testing.oracle_rows import Rules
 
 EXAMPLES: dict[type[Region], Region] = {
@@ -162,7 +162,7 @@ def test_a_region_that_nobody_knows_is_named_everywhere_else():
 
 def test_a_region_that_nobody_knows_has_no_reference():
     with pytest.raises(TypeError, match="Spiral"):
-        is_inside(Spiral(), (0.0, 0.0), Known(), Rules())
+        inside(Spiral(), fixes_of([], Rules()))
 
 
 def test_a_kind_that_nobody_knows_is_not_read():

@@ -1,0 +1,118 @@
+"""JOIN with a layer: the features that a fix meets, is near to, or shares a key with (SPEC B9, B12, P3).
+
+`intersects` holds on the border too, `within` inside alone; both look at the fix's box where steps have enlarged it.
+`dwithin` is the distance of the fix itself, and `equals` compares a key. Beside another predicate a key must hold too.
+"""
+
+import numpy as np
+import shapely
+
+from st_common.query.plan import LayerJoin, Plan
+from st_common.reference.columns import Features, Fixes, equal, objects
+from st_common.reference.metric import Bools, Floats, Ints, Members, certain
+from st_common.reference.pair_join import Joined
+from st_common.reference.shapes import distances, reach
+from st_common.reference.steps import Boxes, having, stepped, tagged
+
+
+def meant(join: LayerJoin, features: Features) -> Features:
+    """The features of the kinds, and with the tags, that a join asks for."""
+    kept = np.ones(len(features), np.bool_)
+    if join.kinds:
+        kept &= np.array([kind in join.kinds for kind in features.kinds], np.bool_)
+    for name, value in join.tags:
+        kept &= equal(features.column(name), value)
+    return features.take(np.flatnonzero(kept))
+
+
+def with_features(plan: Plan, fixes: Fixes, features: Features) -> Joined:
+    """The pairs of fixes and features that a plan joins, through its steps. Filters look for properties on either side.
+
+    Raises:
+        ValueError: the plan joins no layer.
+    """
+    if plan.join is None:
+        raise ValueError(f"{plan} joins no layer")
+    steps, features = stepped(plan, fixes), meant(plan.join, features)
+    row, feature, turn = _candidates(plan.join, steps.boxes, features)
+    boxes, others = steps.boxes.take(row, turn), features.take(feature)
+    found = _joined(plan.join, boxes, others) & steps.members.take(row)
+    for text in steps.properties:
+        found &= certain(having(text, boxes.fixes) | tagged(text, others))
+    keep = np.flatnonzero(found.maybe)
+    return _each_once(row[keep], others.take(keep), found.take(keep))
+
+
+def _each_once(row: Ints, features: Features, found: Members) -> Joined:
+    """Pairs that were met here and a turn away are one."""
+    sure: dict[tuple[int, object], bool] = {}
+    for pair in zip(row.tolist(), features.fids, found.sure.tolist(), strict=True):
+        sure[pair[:2]] = pair[2] or sure.get(pair[:2], False)
+    return Joined(
+        row=np.array([one for one, _ in sure], np.int64),
+        partner=objects([fid for _, fid in sure]),
+        sure=np.array(list(sure.values()), np.bool_),
+    )
+
+
+def _joined(join: LayerJoin, boxes: Boxes, features: Features) -> Members:
+    """For which pairs of a fix's box and a feature, side by side, the predicate holds."""
+    fixes, shapes = boxes.fixes, features.shapes
+    alike = certain(has_key(join, fixes, features))
+    if join.predicate == "equals":
+        return alike
+    if join.predicate == "dwithin":
+        far = distances(shapes, fixes.x, fixes.y, fixes.metric)
+        return alike & fixes.metric.at_most_from_shape(far, join.distance_m)
+    meets = shapely.within if join.predicate == "within" else shapely.intersects
+    small, large = (meets(boxes.shapes(share), shapes) for share in boxes.shares)
+    return alike & Members(sure=small & large, maybe=small | large)
+
+
+def has_key(join: LayerJoin, fixes: Fixes, features: Features) -> Bools:
+    """Which features have the key of the fix beside them, bool[n]; all where the join asks for none. Null is no key."""
+    if join.left is None:
+        return np.ones(len(fixes), np.bool_)
+    left = fixes.of.texts(join.left, fixes.rows)
+    pairs = zip(left, features.column(str(join.right)), strict=True)
+    return np.array([a is not None and a == b for a, b in pairs], np.bool_)
+
+
+def _candidates(
+    join: LayerJoin, boxes: Boxes, features: Features
+) -> tuple[Ints, Ints, Floats]:
+    """Pairs of a row and a feature that may be joined, and where to look for it: a turn away, or here (0)."""
+    if join.predicate == "equals":
+        return _with_keys(join, boxes.fixes, features)
+    far = join.distance_m if join.predicate == "dwithin" else 0.0
+    across, along = reach(far, boxes.fixes.y, boxes.fixes.metric)
+    tree, pairs, turns = shapely.STRtree(features.shapes), [], []
+    for turn in boxes.fixes.metric.turns:
+        minx, miny, maxx, maxy = boxes.sized(1 + boxes.doubt, turn)
+        here = _in_sight(minx - across, maxx + across, turn)
+        around = minx - across, miny - along, maxx + across, maxy + along
+        found = tree.query(shapely.box(*(side[here] for side in around)))
+        pairs.append((here[found[0]], found[1]))
+        turns.append(np.full(len(found[0]), turn))
+    row, feature = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    return row, feature, np.concatenate(turns)
+
+
+def _in_sight(west: Floats, east: Floats, turn: float) -> Ints:
+    """The boxes to look for: a turn away only those that reach back over 180 degrees."""
+    if turn == 0:
+        return np.arange(len(west))
+    return np.flatnonzero((west <= 180) & (east >= -180))
+
+
+def _with_keys(
+    join: LayerJoin, fixes: Fixes, features: Features
+) -> tuple[Ints, Ints, Floats]:
+    of: dict[object, list[int]] = {}
+    for feature, key in enumerate(features.column(str(join.right))):
+        if key is not None:
+            of.setdefault(key, []).append(feature)
+    left = fixes.of.texts(str(join.left), fixes.rows)
+    found = [(row, one) for row, key in enumerate(left) for one in of.get(key, ())]
+    pairs = np.array(found, np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1], np.zeros(len(pairs))

@@ -1,0 +1,61 @@
+"""Who satisfies a plan below its window and its aggregate (DESIGN section 3), from the last fixes of all that live."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from st_common.query.plan import Plan
+from st_common.reference.columns import Features, Fixes
+from st_common.reference.layer_join import with_features
+from st_common.reference.metric import Members, certain, everyone
+from st_common.reference.nearest import neighbours
+from st_common.reference.pair_join import Joined, pairs
+from st_common.reference.ranges import inside
+from st_common.reference.steps import stepped
+
+_NOBODY = Joined(
+    row=np.empty(0, np.int64),
+    partner=np.empty(0, np.object_),
+    sure=np.empty(0, np.bool_),
+)
+FeaturesOf = Callable[[], Features]
+"""The features of the layer that a plan joins; not asked without a join."""
+
+
+def members(plan: Plan, fixes: Fixes, features: FeaturesOf) -> Joined:
+    """The pairs of an object and its partner (None without a join) that satisfy a plan.
+
+    A focal object that does not live empties the answer, and none is in the answer of its own query.
+    """
+    is_focal = fixes.is_one_of(plan.focals)
+    if np.count_nonzero(is_focal) < len(plan.focals):
+        return _NOBODY
+    eligible = qualified(plan, fixes) & certain(~is_focal)
+    if plan.neighbours is not None:
+        eligible = neighbours(plan.neighbours, fixes, eligible)
+    if plan.pairs is not None:
+        return pairs(plan.pairs, fixes, eligible)
+    return joined(plan, fixes, eligible, features)
+
+
+def qualified(plan: Plan, fixes: Fixes) -> Members:
+    """The fixes that are inside the plan's region, get through its steps and satisfy its condition."""
+    found = everyone(len(fixes))
+    if plan.inside is not None:
+        found &= inside(plan.inside, fixes)
+    if plan.transforms or plan.compare is not None:
+        found &= stepped(plan, fixes).members
+    if plan.where is not None:
+        found &= certain(fixes.is_true(plan.where))
+    return found
+
+
+def joined(plan: Plan, fixes: Fixes, eligible: Members, features: FeaturesOf) -> Joined:
+    """The eligible fixes, each with every feature that it is joined with; all of them once where none is asked for."""
+    kept = np.flatnonzero(eligible.maybe)
+    if plan.join is None:
+        nobody = np.full(len(kept), None, np.object_)
+        return Joined(row=kept, partner=nobody, sure=eligible.sure[kept])
+    found = with_features(plan, fixes.take(kept), features())
+    row = kept[found.row]
+    return Joined(row=row, partner=found.partner, sure=found.sure & eligible.sure[row])

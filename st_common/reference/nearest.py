@@ -1,0 +1,79 @@
+"""KNN, GROUP KNN and REVERSE KNN (SPEC G5): every object is measured, and they are sorted.
+
+The nearest of a group have the least sum, maximum or minimum of distances to its places; of equally far ones the id
+decides, as text. An object is in a reverse answer when the place is (one of) its nearest neighbours:
+
+    place --3-- a --2-- b      `b` is nearer to `a` than the place is: `a` is not in the answer
+"""
+
+import numpy as np
+
+from st_common.query.neighbours import (
+    GroupNearest,
+    Nearest,
+    Neighbours,
+    ReverseNearest,
+    places_of,
+)
+from st_common.reference.columns import Fixes
+from st_common.reference.metric import Bools, Floats, Members
+
+_DIGITS = {True: 9, False: 3}
+"""So many digits of a sum count: of the plane's unit, or of metres on degrees."""
+
+
+def neighbours(wanted: Neighbours, fixes: Fixes, eligible: Members) -> Members:
+    """The neighbours among the eligible ones; `fixes` are all objects that live. Masks of n.
+
+    Where it is in doubt who counts, so it is who is among the first k.
+    """
+    if isinstance(wanted, ReverseNearest):
+        return eligible & _reverse(wanted, fixes, eligible.maybe)
+    far = totals(wanted, fixes)
+    chosen = first(wanted.k, far, fixes, eligible.maybe)
+    if not fixes.metric.doubts or np.count_nonzero(eligible.maybe) <= wanted.k:
+        return Members(sure=chosen & eligible.sure, maybe=chosen)
+    if (eligible.sure != eligible.maybe).any():
+        return Members(sure=np.zeros(len(fixes), np.bool_), maybe=eligible.maybe)
+    last = far[chosen].max()
+    clear = fixes.metric.slack(last)
+    near = eligible.maybe & (far <= last + clear)
+    return Members(sure=chosen & (far < last - clear), maybe=near | chosen)
+
+
+def totals(wanted: Nearest | GroupNearest, fixes: Fixes) -> Floats:
+    """What objects are compared by, f64[n]: the rank to the place, or of those to all places what is asked for."""
+    metric, places = fixes.metric, [fixes.place_of(one) for one in places_of(wanted)]
+    if isinstance(wanted, GroupNearest) and wanted.total == "sum":
+        each = [metric.distance(fixes.x, fixes.y, *place) for place in places]
+        return np.asarray(np.round(np.sum(each, axis=0), _DIGITS[metric.is_flat]))
+    ranks = [metric.rank(fixes.x, fixes.y, *place) for place in places]
+    is_least = isinstance(wanted, GroupNearest) and wanted.total == "min"
+    return np.asarray(np.min(ranks, axis=0) if is_least else np.max(ranks, axis=0))
+
+
+def first(k: int, far: Floats, fixes: Fixes, eligible: Bools) -> Bools:
+    """The k eligible ones that are least far, of equally far ones those whose id comes first."""
+    rows = np.flatnonzero(eligible).tolist()
+    chosen = np.zeros(len(far), np.bool_)
+    chosen[sorted(rows, key=lambda row: (far[row], fixes.ids[row]))[:k]] = True
+    return chosen
+
+
+def _reverse(wanted: ReverseNearest, fixes: Fixes, eligible: Bools) -> Members:
+    """To whom no other object is nearer than the place is."""
+    metric, place = fixes.metric, fixes.place_of(wanted.place)
+    far = metric.rank(fixes.x, fixes.y, *place)
+    gap = gaps(fixes, eligible)
+    clear = np.where(np.isfinite(gap), metric.slack(gap), 0.0)
+    return Members(sure=far <= gap - clear, maybe=far <= gap + clear)
+
+
+def gaps(fixes: Fixes, which: Bools) -> Floats:
+    """The rank from each of some objects to the nearest other one, inf where there is none; f64[n], -inf for others."""
+    found = np.full(len(fixes), -np.inf)
+    for row in np.flatnonzero(which):
+        others = fixes.metric.rank(fixes.x, fixes.y, fixes.x[row], fixes.y[row])
+        others[row] = np.inf
+        found[row] = others.min()
+    return found

@@ -1,0 +1,47 @@
+"""JOIN of a stream with itself: pairs of two objects that are near, or have the same keys (SPEC G7, B17)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.query.plan import PairJoin
+from st_common.reference.columns import Fixes, equal
+from st_common.reference.metric import Bools, Ints, Members, Objects, everyone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """Pairs: the row of a fix, its partner (None without a join), and whether the pair is beyond doubt. Of length m."""
+
+    row: Ints
+    partner: Objects
+    sure: Bools
+
+
+def pairs(join: PairJoin, fixes: Fixes, left: Members) -> Joined:
+    """Every pair of an object of `left` and any other that lives; where both are in `left` there are two of them."""
+    keys = [fixes.of.texts(key, fixes.rows) for key in join.keys]
+    rows, others, sure = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [_NONE]
+    for row in np.flatnonzero(left.maybe).tolist():
+        near = _near(join, fixes, row)
+        both = near.maybe.copy()
+        both[row] = False
+        for key in keys:
+            both &= equal(key, key[row]) & (key[row] is not None)
+        partners = np.flatnonzero(both)
+        rows.append(np.full(len(partners), row))
+        others.append(partners)
+        sure.append(near.sure[partners] & left.sure[row])
+    partner = fixes.ids[np.concatenate(others)]
+    return Joined(row=np.concatenate(rows), partner=partner, sure=np.concatenate(sure))
+
+
+_NONE = np.empty(0, np.bool_)
+
+
+def _near(join: PairJoin, fixes: Fixes, row: int) -> Members:
+    """Who is at most the distance away, or anyone."""
+    if join.distance_m is None:
+        return everyone(len(fixes))
+    x, y = fixes.x, fixes.y
+    return fixes.metric.is_within(x, y, x[row], y[row], join.distance_m)

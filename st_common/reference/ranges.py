@@ -1,0 +1,82 @@
+"""INSIDE: who is in a region, borders too (GPAC section 4.1, SPEC G4).
+
+A rectangle that goes with an object, `('M', 'a', w, h)`:
+
+        +-----------+  a.y + h / 2
+        |     a     |
+        +-----------+  a.y - h / 2
+    a.x - w/2   a.x + w/2
+"""
+
+import numpy as np
+import shapely
+
+from st_common.query.neighbours import Place
+from st_common.reference.columns import Fixes
+from st_common.reference.metric import Bools, Floats, Members, Metric, Point, certain
+from st_common.reference.shapes import distances
+from st_common.regions.registry import (
+    Area,
+    Box,
+    Circle,
+    Corridor,
+    MovingBox,
+    MovingCircle,
+    Region,
+)
+
+
+def inside(region: Region, fixes: Fixes) -> Members:
+    """The fixes in a region; the object that one goes with is among the fixes. Masks of n.
+
+    Raises:
+        TypeError: there is no reference for a region of this kind.
+        ValueError: the object is not among the fixes.
+    """
+    x, y, metric = fixes.x, fixes.y, fixes.metric
+    if isinstance(region, Box):
+        wide = (x >= region.minx) & (x <= region.maxx)
+        return certain(wide & (y >= region.miny) & (y <= region.maxy))
+    if isinstance(region, Area):
+        area = shapely.from_wkt(region.wkt)
+        shapely.prepare(area)
+        return certain(np.asarray(shapely.intersects_xy(area, x, y), np.bool_))
+    if isinstance(region, Circle):
+        return metric.is_within(x, y, region.x, region.y, region.radius_m)
+    if isinstance(region, Corridor):
+        lines = np.full(len(x), shapely.from_wkt(region.wkt), np.object_)
+        turned = [distances(lines, x + turn, y, metric) for turn in metric.turns]
+        return metric.at_most_from_shape(np.min(turned, axis=0), region.width_m)
+    if not isinstance(region, MovingBox | MovingCircle):
+        raise TypeError(f"no reference knows the region {region!r}")
+    centre = fixes.place_of(Place(focal=region.focal))
+    if isinstance(region, MovingCircle):
+        return metric.is_within(x, y, *centre, region.radius_m)
+    across, along = half_sides(region, centre, metric)
+    doubt = metric.scale_doubt if region.metres else 0.0
+    sure, maybe = (
+        in_box(x, y, centre, (across * share, along * share), metric)
+        for share in (1 - doubt, 1 + doubt)
+    )
+    return Members(sure=sure, maybe=maybe)
+
+
+def half_sides(region: MovingBox, centre: Point, metric: Metric) -> Point:
+    """Half of a moving box's sides in coordinates; metres on degrees are those at the latitude of its centre."""
+    across, along = metric.scale(np.array(centre[1])) if region.metres else (1.0, 1.0)
+    return float(region.width / 2 / across), float(region.height / 2 / along)
+
+
+def in_box(
+    x: Floats,
+    y: Floats,
+    centre: tuple[Floats | float, Floats | float],
+    halves: tuple[Floats | float, Floats | float],
+    metric: Metric,
+) -> Bools:
+    """Which places lie in the closed boxes around centres; on degrees also across 180 of them. Broadcasts."""
+    west, east = centre[0] - halves[0], centre[0] + halves[0]
+    south, north = centre[1] - halves[1], centre[1] + halves[1]
+    is_between = [(x + turn >= west) & (x + turn <= east) for turn in metric.turns]
+    high = (y >= south) & (y <= north)
+    return np.asarray(np.logical_or.reduce(is_between) & high, np.bool_)
