@@ -1,8 +1,9 @@
 """Which tests with a mark of the specification run no product code: what such a mark claims, nothing proves.
 
-The oracle (`st_common/testing/oracle*.py`) and the plans that it reads are no product in this sense: a test of them
-alone says that brute force is right, not that the product is. Found in the text of the tests: a test runs product code
-when it, its fixtures or the functions that it calls in its file name something that comes from a module of the product.
+The oracle (`st_common/testing/oracle*.py`), the reference that it asks and the plans that it reads are no product in
+this sense: a test of them alone says that brute force is right, not that the product is. Found in the text of the
+tests: a test runs product code when it, its fixtures or the functions that it calls in its file name something that
+comes from a module of the product.
 """
 
 import ast
@@ -29,10 +30,13 @@ VALUES = PLANS | {
     "st_common.position",
     "st_common.errors",
     "st_common.home",
+    "st_common.controls.rows",
+    "st_common.controls.writing",
 }
 """What a module for tests may know besides without bringing the product in."""
 PACKAGES = ("st_common", "jobs", "dags", "tools", "bench", "demo")
 RUNS = frozenset({"subprocess", "runpy", "importlib"})  # programs are product too
+REFERENCE = "st_common.reference"  # what the product is judged by
 TREE = "ROOT"  # what looks at the files of the repository looks at the product
 
 
@@ -153,6 +157,8 @@ def is_product(root: Path, origin: str, known: dict[str, bool] = {}) -> bool:  #
     if origin in RUNS:
         return True
     if origin.split(".", maxsplit=1)[0] not in PACKAGES or origin in PLANS:
+        return False
+    if origin.startswith(REFERENCE):
         return False
     if not origin.startswith("st_common.testing"):
         return True

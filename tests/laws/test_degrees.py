@@ -62,7 +62,6 @@ CORRIDORS = (
 )
 
 
-@pytest.mark.spec("X9")
 def test_places_are_clearly_in_corridors_or_out_of_them_and_some_are_in():
     for corridor in CORRIDORS:
         line = shapely.from_wkt(corridor.wkt)
