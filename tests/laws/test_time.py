@@ -72,7 +72,7 @@ class Shards:
             laws.settings_of(case.rules, shard=shard, shards=shards)
             for shard in range(shards)
         ]
-        self._states, self._layer_of = [State()] * shards, laws._layer_of(case.layers)
+        self._states, self._layer_of = [State()] * shards, laws._layer_of(case)
         segments, self.order = laws.packets_of(case, cut, shards)
         self.changes = [self._step(packets) for packets in segments]
         self._next = len(segments)
