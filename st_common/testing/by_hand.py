@@ -5,7 +5,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from st_common.controls.rows import Clock, Drop, End, LayerVersion, Register, Replace
+from st_common.controls.rows import (
+    Clock,
+    Drop,
+    End,
+    Follow,
+    LayerVersion,
+    Register,
+    Replace,
+)
 from st_common.query.plan import Plan
 from st_common.testing.control_rows import control
 from st_common.testing.oracle_rows import Change, Control, Fix, Row
@@ -36,9 +44,12 @@ def register(
     version: int = 1,
     layer_version: int | None = None,
 ) -> Control:
-    """A query is registered, or with `op` "replace" takes the place of the one of that name."""
-    kind = Replace if op == "replace" else Register
-    row = kind(
+    """A query is registered; with `op` "replace" it takes the place of the one of that name, with "follow" goes on.
+
+    Raises:
+        KeyError: no registration is written with this `op`.
+    """
+    row = _REGISTRATIONS[op](
         query=query,
         version=version,
         plan=plan.to_json(),
@@ -47,6 +58,11 @@ def register(
         layer_version=layer_version,
     )
     return control(row)
+
+
+_REGISTRATIONS: dict[str, type[Register] | type[Replace] | type[Follow]] = {
+    kind.op: kind for kind in (Register, Replace, Follow)
+}
 
 
 def drop(query: str) -> Control:

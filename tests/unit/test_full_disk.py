@@ -49,14 +49,16 @@ def home(tmp_path: Path) -> Home:
 
 def refusing(monkeypatch: pytest.MonkeyPatch, is_full: Callable[[Path], bool]) -> None:
     """The disk takes nothing of some files."""
-    write = local._write_draft
+    write = local.LocalStorage._write_draft
 
-    def full(draft: Path, data: bytes, *, private: bool = False) -> None:
+    def full(
+        self: local.LocalStorage, draft: Path, data: bytes, *, private: bool = False
+    ) -> None:
         if is_full(draft):
             raise OSError(errno.ENOSPC, FULL, str(draft))
-        write(draft, data, private=private)
+        write(self, draft, data, private=private)
 
-    monkeypatch.setattr(local, "_write_draft", full)
+    monkeypatch.setattr(local.LocalStorage, "_write_draft", full)
 
 
 @pytest.mark.spec("S2", "C4")
