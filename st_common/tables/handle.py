@@ -10,13 +10,17 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from st_common.errors import FairwayError
 
+_Identity = tuple[int, int, int, int]
+"""Device and inode of a table's log, inode and time of its first commit.
+
+A table that was deleted and made again is another one, also where the file system gives it the same inodes.
+"""
+
 
 @dataclass(slots=True)
 class _Open:
     table: DeltaTable
-    folder: tuple[
-        int, int
-    ]  # device and inode of the log: a table that was deleted and made again is another one
+    folder: _Identity
     process: int  # a forked child must not use its parent's handles: the threads behind them are not there
 
 
@@ -70,7 +74,7 @@ def forget(path: Path) -> None:
         _open.pop(str(path), None)
 
 
-def _opened(path: Path, folder: tuple[int, int]) -> DeltaTable | None:
+def _opened(path: Path, folder: _Identity) -> DeltaTable | None:
     try:
         table = DeltaTable(str(path))
     except TableNotFoundError:  # a log folder in which no commit stands yet
@@ -84,9 +88,14 @@ def _opened(path: Path, folder: tuple[int, int]) -> DeltaTable | None:
     return table
 
 
-def _log_folder(path: Path) -> tuple[int, int] | None:
+def _log_folder(path: Path) -> _Identity | None:
+    log = path / "_delta_log"
     try:
-        status = (path / "_delta_log").stat()
+        folder = log.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return status.st_dev, status.st_ino
+    try:
+        first = (log / f"{0:020d}.json").stat()
+    except FileNotFoundError:  # it was cleaned away
+        return folder.st_dev, folder.st_ino, 0, 0
+    return folder.st_dev, folder.st_ino, first.st_ino, first.st_mtime_ns

@@ -367,7 +367,7 @@ def test_a_client_that_follows_a_query_stops_at_a_row_that_nobody_knows(home):
 
 
 UNKNOWN_PARTS = {
-    "corridor": {"inside": {"kind": "corridor", "width": 5.0}},
+    "spiral": {"inside": {"kind": "spiral", "width": 5.0}},
     "westwards_of": {"inside": BOX | {"westwards_of": "a"}},
     "sometimes": {"emit": "sometimes"},
     "last": {"order": "last"},
