@@ -250,17 +250,27 @@ def make_folder(folder: Path) -> None:
     missing = [folder]
     while not missing[-1].exists():
         missing.append(missing[-1].parent)
-    with suppress(PermissionError):  # what we may not even read, we did not make
-        _sync_folder(missing.pop().parent)
+    _sync_if_ours(missing.pop().parent)
     for path in reversed(missing):
         path.mkdir(exist_ok=True)
         _sync_folder(path.parent)
+
+
+def _sync_if_ours(folder: Path) -> None:
+    """Makes a folder durable, if it can be one that we have made: not one that we may not read, nor a read-only one."""
+    try:
+        _sync_folder(folder)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
 
 
 def _sync_folder(folder: Path) -> None:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
+    except OSError as error:  # that of a descriptor names no file
+        raise OSError(error.errno, error.strerror, str(folder)) from error
     finally:
         os.close(fd)
 

@@ -1,12 +1,13 @@
 """The port to the place where a home lies: created once, replaced for a known one, whole at any time."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from st_common.errors import ConflictError, MissingError, StorageError
-from st_common.storage import LocalStorage
+from st_common.storage import LocalStorage, local
 
 
 @pytest.fixture
@@ -125,3 +126,19 @@ def test_a_failed_write_leaves_nothing(
         [storage.root / "a" / "b"],
         b"1",
     )
+
+
+def test_a_folder_that_is_read_only_is_there_and_who_writes_into_it_is_told(
+    tmp_path, monkeypatch
+):
+    def read_only(_fd: int) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    (tmp_path / "there").mkdir()
+    monkeypatch.setattr(local.os, "fsync", read_only)
+    local.make_folder(tmp_path / "there")
+    with pytest.raises(StorageError, match="Read-only"):
+        LocalStorage(tmp_path).create("there/new", b"x")
+    with pytest.raises(OSError, match="Read-only") as refused:
+        local._sync_folder(tmp_path / "there")
+    assert refused.value.filename == str(tmp_path / "there")
