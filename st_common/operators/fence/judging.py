@@ -29,7 +29,7 @@ from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.points import look_up, match_in, points_in
 from st_common.operators.turn.turn import Turn
-from st_common.runs import ranges
+from st_common.runs import is_first, ranges, shifted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,8 +301,8 @@ def _crosses(
     row = packed(event, keys[course.machine] & MASK)
     outside = ~ran.was_in & ~ran.is_in & (course.code != IN)
     candidate = np.flatnonzero(outside & is_in(row, crossed))
-    follows = np.r_[False, course.machine[1:] == course.machine[:-1]][: len(row)]
-    was_inside = np.r_[False, course.code[:-1] == IN][: len(row)] & follows
+    follows = ~is_first(course.machine)
+    was_inside = shifted(course.code == IN, first=False) & follows
     # Before the run an object that is out was in the region if it was about to enter.
     was_inside |= ~follows & (before.against > 0)[course.machine]
     return np.asarray(candidate[~was_inside[candidate]])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.operators.state.fixes import NEVER
+from st_common.runs import last_set, shifted
 
 END, OUT, NEAR, IN = -1, 0, 1, 2
 """What a row says: the object's stay ends, or where its fix lies."""
@@ -92,11 +93,11 @@ def run(course: Course, rules: Rules, before: Standing) -> Ran:
     exits = _long_enough(course, outs, rules.exit_fixes[of], rules.exit_us[of])
     exits |= course.code == END
     is_in = _last_says(enters, enters | exits, first[of], before.is_in[of])
-    was_in = np.append(False, is_in[:-1])[: len(is_in)]
+    was_in = shifted(is_in, first=False)
     was_in[first] = before.is_in
     enters &= ~was_in
     exits &= was_in
-    entered = np.maximum.accumulate(np.where(enters, np.arange(len(of)), -1))
+    entered = last_set(enters)
     is_new = entered >= first[of]
     since = np.where(is_new, course.ts[entered], before.since[of])
     after = _standing(is_in, since, ins, outs, last)
@@ -123,7 +124,7 @@ def _in_a_row(
 ) -> _InARow:
     """How many rows in a row have a code; machines that `carries` says go on counting from before."""
     place, start = np.arange(len(course.code)), first[course.machine]
-    breaks = np.maximum.accumulate(np.where(course.code == code, -1, place))
+    breaks = last_set(course.code != code)
     is_unbroken = breaks < start
     begins = np.where(is_unbroken, start, breaks + 1)
     count = place + 1 - begins
@@ -148,7 +149,7 @@ def _last_says(
     yes: np.ndarray, says: np.ndarray, start: np.ndarray, before: np.ndarray
 ) -> np.ndarray:
     """What the last row that `says` something said, of the rows from `start` on; what was `before` where none did."""
-    last = np.maximum.accumulate(np.where(says, np.arange(len(says)), -1))
+    last = last_set(says)
     return np.where(last >= start, yes[last], before)
 
 
