@@ -33,14 +33,13 @@ from st_common.operators.runtime.ticks import run_ticks
 from st_common.operators.skeleton.cache_counts import Caches, summed
 from st_common.operators.state.delta import Delta
 from st_common.operators.state.fixes import NEVER
-from st_common.operators.state.intern import Interner
 from st_common.operators.state.limits import ACCEPTED, REASONS, LimitSpans
 from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.part import Counters, Part, Phase
 from st_common.operators.turn.touched import rows_after
-from st_common.operators.turn.turn import Turn
+from st_common.operators.turn.turn import Turn, own_objects
 
 PHASES: tuple[Phase, ...] = (
     judge_ranges,  # regions that stand still, layers: fix by fix
@@ -147,14 +146,6 @@ def fields_of_parts(turn: Turn, parts: list[Part]) -> dict[str, Any]:
         "target_query": target_query,
         "target_partner": target_partner,
     }
-
-
-def own_objects(objects: Interner, settings: Settings) -> np.ndarray | None:
-    """Which objects this shard owns, bool by number; None for all."""
-    if settings.shards == 1:
-        return None
-    own: np.ndarray = objects.hashes % np.uint64(settings.shards) == settings.shard
-    return own
 
 
 def _turn(

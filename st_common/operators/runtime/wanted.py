@@ -6,15 +6,12 @@ and, when the feed is quiet, brings it about by a clock row.
 
 import numpy as np
 
-from st_common.operators.events.timeline import Clock, Events
-from st_common.operators.expressions import readings
 from st_common.operators.fence.specs import FOREVER, FenceSet
 from st_common.operators.fence.visits import Visits
 from st_common.operators.matching.layer import Layer
-from st_common.operators.matching.placing import Source
 from st_common.operators.runtime.compiling import compiled
+from st_common.operators.runtime.idle import idle_turn, known_fixes
 from st_common.operators.state.fixes import ALIVE, NEVER
-from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.travelled.frames import Frames
@@ -32,7 +29,13 @@ def wanted_us(state: State, settings: Settings) -> int | None:
     """
     if state.max_event == NEVER:
         return None
-    turn = _idle_turn(state, settings)
+    turn = idle_turn(
+        state,
+        settings,
+        queries=state.queries,
+        known=compiled(state.queries, settings, known_fixes(state)),
+        layer_of=_no_layer,
+    )
     times = np.concatenate([waits(state, turn) for waits in _WAITS])
     return int(times.min()) if len(times) else None
 
@@ -88,27 +91,6 @@ def _dwelling(state: State, turn: Turn) -> np.ndarray:
 
 
 _WAITS = (_held, _silent, _tick, _aging, _sliding, _dwelling)
-
-
-def _idle_turn(state: State, settings: Settings) -> Turn:
-    """A turn in which nothing happens."""
-    none = Events.empty()
-    return Turn(
-        events=none,
-        readings=readings.of_events(state.fixes, none, {}),
-        objects=state.objects,
-        queries=state.queries,
-        clock=Clock(
-            position=np.array([-1]),
-            value=np.array([state.max_event - settings.lateness_us]),
-        ),
-        known=compiled(
-            state.queries, settings, Source(fixes=state.fixes, objects=state.objects)
-        ),
-        settings=settings,
-        layer_of=_no_layer,
-        numbering=Numbering(state.partners, state.targets),
-    )
 
 
 def _no_layer(layer: str, version: int) -> Layer:

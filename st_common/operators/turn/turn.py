@@ -51,3 +51,11 @@ class Turn:
         if self.is_own is None:
             return np.ones(len(objects), bool)
         return np.asarray(self.is_own[objects])
+
+
+def own_objects(objects: Interner, settings: Settings) -> np.ndarray | None:
+    """Which objects this shard owns, bool by number; None for all."""
+    if settings.shards == 1:
+        return None
+    own: np.ndarray = objects.hashes % np.uint64(settings.shards) == settings.shard
+    return own
