@@ -13,7 +13,7 @@ from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.transform_checks import complaints_of_transforms
 from st_common.query.tree.growing import tree_of
-from st_common.query.tree.node import walk
+from st_common.query.tree.node import complaints_of_tree, walk
 from st_common.record import values_of
 from st_common.regions.region import Region
 
@@ -38,10 +38,10 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
 
 def _of_clauses(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     """What is wrong with clauses of a plan, or with two of them beside each other."""
-    for node in walk(tree_of(plan)):
-        yield from node.refused()
+    yield from complaints_of_tree(tree_of(plan))
     yield from complaints_of_frame(plan)
-    yield from complaints_of_fence(plan)
+    if plan.fence is not None:
+        yield from complaints_of_fence(plan.fence)
     yield from complaints_of_transforms(plan, space=stream.space)
     counts = Counter(name for name, _ in plan.columns) if plan.columns else {}
     for name in (name for name, count in counts.items() if count > 1):

@@ -1,18 +1,24 @@
 """A plan as a tree of operators: the same plan comes back, and each node says what its rows are."""
 
+from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.errors import QueryError
+from st_common.query.comparing import Transform
+from st_common.query.fence import Fence
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.text import parse
+from st_common.query.tree.boxes import Transformed
+from st_common.query.tree.detected import Detected
 from st_common.query.tree.fusing import plan_of
 from st_common.query.tree.growing import tree_of
-from st_common.query.tree.node import Column, walk
+from st_common.query.tree.node import Above, Column, complaints_of_tree, walk
 from st_common.query.tree.relational import Group, Select, Source, Told
 from st_common.query.tree.spatial import Inside, Near, WithLayer
 from st_common.query.tree.windows import Recent
@@ -28,6 +34,7 @@ CARS = StreamSettings(
     attributes={"kind": "string", "load": "double"},
     units={"load": "t"},
 )
+FENCE = Fence(events=("enter", "exit"))
 BOX = Box(minx=0, miny=0, maxx=1, maxy=1)
 
 
@@ -147,11 +154,57 @@ def test_columns_have_types_units_and_may_be_null():
             ),
             "one query has an aggregate once",
         ),
+        (
+            lambda at: Near(
+                input=Detected(input=Inside(input=at, region=BOX), fence=FENCE),
+                neighbours=Nearest(k=2, place=Place(x=0, y=0)),
+            ),
+            "KNN and DETECT exclude each other",
+        ),
+        (
+            lambda at: Detected(
+                input=Inside(
+                    input=Transformed(
+                        input=at, transforms=(Transform(kind="key", text="a"),)
+                    ),
+                    region=BOX,
+                ),
+                fence=FENCE,
+            ),
+            "USING and DETECT exclude each other",
+        ),
+        (
+            lambda at: Detected(
+                input=Inside(input=Inside(input=at, region=BOX), region=BOX),
+                fence=FENCE,
+            ),
+            "is ambiguous",
+        ),
     ],
 )
 def test_a_tree_that_no_kernel_runs_says_why(tree, says):
     with pytest.raises(QueryError, match=says):
         plan_of(Told(input=tree(Select(input=Source(stream="cars"), where="load > 3"))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest(Above):
+    """An operator that nobody has thought of yet."""
+
+    at: ClassVar[str] = "newest"
+
+    @property
+    def noun(self) -> str:
+        return "NEWEST"
+
+
+def test_a_new_operator_stands_above_members_and_not_above_events():
+    region = Inside(input=Source(stream="cars"), region=BOX)
+    assert not list(complaints_of_tree(Told(input=Newest(input=region))))
+    events = Detected(input=region, fence=FENCE)
+    (found,) = complaints_of_tree(Told(input=Newest(input=events)))
+    assert found.message == "NEWEST and DETECT exclude each other"
+    assert found.at == "newest"
 
 
 def test_pairs_have_two_inputs():

@@ -4,7 +4,7 @@ from typing import Any
 
 from st_common.errors import QueryError
 from st_common.query.plan import Plan
-from st_common.query.tree.node import Node, walk
+from st_common.query.tree.node import Node, complaints_of_tree, walk
 from st_common.query.tree.relational import Source
 
 
@@ -16,9 +16,9 @@ def plan_of(tree: Node) -> Plan:
             kernel runs in one go.
     """
     fields: dict[str, Any] = {}
+    for complaint in complaints_of_tree(tree):
+        raise QueryError(complaint.message, hint=complaint.hint)
     for node in walk(tree):
-        for complaint in node.refused():
-            raise QueryError(complaint.message, hint=complaint.hint)
         for name, value in node.fields().items():
             if name in fields and not isinstance(node, Source):
                 raise QueryError(

@@ -2,17 +2,11 @@
 
 from st_common.query.binding import columns_of
 from st_common.query.plan import Plan
+from st_common.query.tree.boxes import Compared, Transformed
+from st_common.query.tree.detected import Detected
 from st_common.query.tree.node import Column, Node
 from st_common.query.tree.relational import Group, Project, Select, Source, Told
-from st_common.query.tree.spatial import (
-    Detected,
-    Inside,
-    Near,
-    Transformed,
-    Until,
-    WithLayer,
-    WithObjects,
-)
+from st_common.query.tree.spatial import Inside, Near, Until, WithLayer, WithObjects
 from st_common.query.tree.windows import Counting, Recent, Travelled
 from st_common.settings import StreamSettings
 
@@ -65,8 +59,10 @@ def _spatial(plan: Plan, rows: Node, source: Source) -> Node:
     """Where objects are, from the region up to their neighbours."""
     if plan.inside is not None:
         rows = Inside(input=rows, region=plan.inside)
-    if plan.transforms or plan.compare is not None:
-        rows = Transformed(input=rows, transforms=plan.transforms, compare=plan.compare)
+    if plan.transforms:
+        rows = Transformed(input=rows, transforms=plan.transforms)
+    if plan.compare is not None:
+        rows = Compared(input=rows, compare=plan.compare)
     if plan.join is not None:
         rows = WithLayer(input=rows, join=plan.join)
     if plan.pairs is not None:

@@ -25,6 +25,12 @@ class Node(ABC):
     at: ClassVar[str]
     only_selects: ClassVar[bool] = False
     """Whether its rows are objects by their last fix: those of its input, or some of them."""
+    by_boxes: ClassVar[bool] = False
+    """Whether it judges a box around each fix in place of the point."""
+    gives_events: ClassVar[bool] = False
+    """Whether its rows are events, which are told once; else they are members, which stay until they leave."""
+    takes_events: ClassVar[bool] = False
+    """Whether it can stand above events."""
 
     @property
     @abstractmethod
@@ -90,6 +96,22 @@ def walk(node: Node) -> Iterator[Node]:
     for below in node.inputs:
         yield from walk(below)
     yield node
+
+
+def complaints_of_tree(tree: Node) -> Iterator[Complaint]:
+    """Why operators of a tree cannot stand where they do, from the bottom up."""
+    for node in walk(tree):
+        yield from _above_events(node)
+        yield from node.refused()
+
+
+def _above_events(node: Node) -> Iterator[Complaint]:
+    """That an operator wants members and stands above events."""
+    if node.takes_events:
+        return
+    below = (one for each in node.inputs for one in walk(each))
+    events = [one for one in below if one.gives_events]
+    yield from excluded(node, events, "register one query for each")
 
 
 def excluded(node: Node, others: Iterable[Node], hint: str) -> Iterator[Complaint]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
 from st_common.query.plan import Aggregate, Emit, Order
-from st_common.query.tree.node import Above, Column, Node, walk
+from st_common.query.tree.node import Above, Column, Node, excluded, walk
 
 _UNIT = {"avgspd": "m/s"}
 _OF_ARGUMENT = ("sum", "avg", "min", "max")
@@ -125,6 +125,7 @@ class Project(Above):
 
     at: ClassVar[str] = "select"
     only_selects: ClassVar[bool] = True
+    takes_events: ClassVar[bool] = True
     selected: tuple[tuple[str, str], ...]
 
     @property
@@ -156,13 +157,14 @@ class Told(Above):
     """The answer as it is told: its changes, or one of CQL's streams; `order` is the option `plan` of the query."""
 
     at: ClassVar[str] = "emit"
+    takes_events: ClassVar[bool] = True
     emit: Emit = "changes"
     order: Order = "auto"
 
     @property
     def noun(self) -> str:
         """See `Node`."""
-        return self.emit.upper()
+        return "EMIT EVERY" if self.emit == "every" else self.emit.upper()
 
     @property
     def ticks_itself(self) -> bool:
@@ -174,11 +176,24 @@ class Told(Above):
         return {"emit": self.emit, "order": self.order}
 
     def refused(self) -> Iterator[Complaint]:
-        """Further fixes of members are told where rows are members, not fixes."""
+        """Further fixes of members are told where rows are members; what of events is told they say themselves."""
         if self.emit == "every" and "fix" in _keys_below(self):
             message = "EMIT EVERY and a window in brackets exclude each other"
             hint = "RSTREAM tells what stays"
             yield Complaint(at=self.at, message=message, hint=hint)
+        for events in (one for one in walk(self.input) if one.gives_events):
+            yield from self._of_events(events)
+
+    def _of_events(self, events: Node) -> Iterator[Complaint]:
+        """That events are told in one way, and found in one order."""
+        if self.emit != "changes":
+            yield from excluded(
+                self, [events], f"{events.noun} says itself what is told"
+            )
+        if self.order != "auto":
+            message = f"the option plan and {events.noun} exclude each other"
+            hint = "leave it out: there is one order"
+            yield Complaint(at="options", message=message, hint=hint)
 
 
 def _keys_below(node: Node) -> set[str]:

@@ -1,12 +1,10 @@
-"""Operators about where objects are: regions, neighbours, joins, events at borders."""
+"""Operators about where objects are: regions, neighbours, joins."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from st_common.query.comparing import Compare, Transform
 from st_common.query.complaint import Complaint
-from st_common.query.fence import Fence
 from st_common.query.neighbours import Neighbours
 from st_common.query.plan import LayerJoin, PairJoin
 from st_common.query.tree.node import Above, Column, Node, excluded, walk
@@ -36,25 +34,6 @@ class Inside(Above):
     def fields(self) -> dict[str, Any]:
         """See `Node`."""
         return {"inside": self.region}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transformed(Above):
-    """Fixes whose boxes go through BBoxDB's transformations, with the comparison of what is left with a box."""
-
-    at: ClassVar[str] = "using"
-    only_selects: ClassVar[bool] = True
-    transforms: tuple[Transform, ...] = ()
-    compare: Compare | None = None
-
-    @property
-    def noun(self) -> str:
-        """See `Node`."""
-        return "USING" if self.transforms else "COMPARE WITH"
-
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"transforms": self.transforms, "compare": self.compare}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,31 +131,6 @@ class Near(Above):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Detected(Above):
-    """Events at the border of a region, or at those of features."""
-
-    at: ClassVar[str] = "detect"
-    fence: Fence
-
-    @property
-    def noun(self) -> str:
-        """See `Node`."""
-        return "DETECT"
-
-    def columns(self) -> tuple[Column, ...]:
-        """Those of the object, what happened, and how long the visit was (with EXIT and DWELL)."""
-        return (
-            *self.input.columns(),
-            Column(name="event", type="VARCHAR", nullable=False),
-            Column(name="inside_s", type="DOUBLE", unit="s"),
-        )
-
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"fence": self.fence}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Until(Above):
     """Members, each with the event time until which it stays one if both go on as they do."""
 
@@ -209,7 +163,8 @@ class Until(Above):
         if not regions:
             message = "WITH VALID UNTIL needs INSIDE"
             yield Complaint(at=self.at, message=message, hint=hint)
-        yield from excluded(self, [one for one in below if not one.only_selects], hint)
+        others = [one for one in below if not (one.only_selects or one.gives_events)]
+        yield from excluded(self, others, hint)
         for why in (region.no_until for region in regions if region.no_until):
             message = f"WITH VALID UNTIL and {why} exclude each other"
             yield Complaint(at=self.at, message=message, hint=hint)

@@ -75,14 +75,14 @@ class Travelled(Above):
 class Counting(Above):
     """The rows of those objects that are in an answer now (`who`): fixes in windows of objects that count."""
 
-    at: ClassVar[str] = "inside"
+    at: ClassVar[str] = "frame"
     only_selects: ClassVar[bool] = True
     who: Node
 
     @property
     def noun(self) -> str:
         """See `Node`."""
-        return "who counts"
+        return "a window in brackets"
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -92,6 +92,6 @@ class Counting(Above):
     def refused(self) -> Iterator[Complaint]:
         """Whether an object counts is asked of it alone, not of pairs of objects."""
         for one in (one for one in walk(self.who) if isinstance(one, WithObjects)):
-            message = f"{one.noun} and a window in brackets exclude each other"
+            message = f"{one.noun} and {self.noun} exclude each other"
             hint = "register one query for each"
             yield Complaint(at=one.at, message=message, hint=hint)

@@ -1,0 +1,45 @@
+"""BBoxDB's operators, which judge a box in the place of each fix: transformations, and the comparison with a box."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from st_common.query.comparing import Compare, Transform
+from st_common.query.tree.node import Above
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transformed(Above):
+    """Fixes with a box in place of their point, which is enlarged and filtered."""
+
+    at: ClassVar[str] = "using"
+    only_selects: ClassVar[bool] = True
+    by_boxes: ClassVar[bool] = True
+    transforms: tuple[Transform, ...]
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "USING"
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"transforms": self.transforms}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared(Above):
+    """Fixes whose box meets another one, or does not meet it."""
+
+    at: ClassVar[str] = "compare"
+    only_selects: ClassVar[bool] = True
+    by_boxes: ClassVar[bool] = True
+    compare: Compare
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "COMPARE WITH"
+
+    def fields(self) -> dict[str, Any]:
+        """See `Node`."""
+        return {"compare": self.compare}
