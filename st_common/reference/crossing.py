@@ -8,11 +8,12 @@ fix before  -----|--------|----->  fix      neither of them is in it
 import numpy as np
 import shapely
 
-from st_common.query.plan import LayerJoin, Plan
+from st_common.query.plan import Plan
 from st_common.reference.columns import Features, Fixes, objects
 from st_common.reference.layer_join import has_key
 from st_common.reference.metric import (
     Floats,
+    Ints,
     Members,
     Metric,
     everyone,
@@ -22,6 +23,7 @@ from st_common.reference.shapes import distances, reach
 from st_common.regions.registry import Circle, Corridor
 
 Places = tuple[Floats, Floats]
+_SLACK = 1.01
 
 
 def passed(plan: Plan, fixes: Fixes, before: Places, targets: Features) -> Joined:
@@ -35,25 +37,16 @@ def passed(plan: Plan, fixes: Fixes, before: Places, targets: Features) -> Joine
     if plan.where is not None and comes.any():
         comes &= fixes.is_true(plan.where)
     row = np.flatnonzero(comes)
-    start = before[0][row], before[1][row]
-    metric, parts = fixes.metric, []
-    for turn in metric.turns:
-        ways = ways_between(start, (fixes.x[row], fixes.y[row]), metric, turn)
-        parts.append(_met(plan, ways, metric, targets))
-    met = Joined(
+    came, start = fixes.take(row), (before[0][row], before[1][row])
+    parts = []
+    for turn in fixes.metric.turns:
+        ways = ways_between(start, (came.x, came.y), fixes.metric, turn)
+        parts.append(_met(plan, came, ways, targets))
+    return Joined(
         row=row[np.concatenate([one.row for one in parts])],
         partner=np.concatenate([one.partner for one in parts]),
         sure=np.concatenate([one.sure for one in parts]),
     )
-    return met if plan.join is None else _with_key(plan.join, fixes, met, targets)
-
-
-def _with_key(join: LayerJoin, fixes: Fixes, met: Joined, targets: Features) -> Joined:
-    """Those whose feature has the key of the fix."""
-    place = {fid: number for number, fid in enumerate(targets.fids)}
-    which = np.array([place[fid] for fid in met.partner], np.int64)
-    keep = has_key(join, fixes.take(met.row), targets.take(which))
-    return Joined(row=met.row[keep], partner=met.partner[keep], sure=met.sure[keep])
 
 
 def ways_between(
@@ -68,18 +61,32 @@ def ways_between(
     return np.asarray(shapely.linestrings(ends.reshape(-1, 2, 2)))
 
 
-def _met(plan: Plan, ways: np.ndarray, metric: Metric, targets: Features) -> Joined:
-    """Which ways pass through which targets."""
+def _met(plan: Plan, came: Fixes, ways: np.ndarray, targets: Features) -> Joined:
+    """Which ways, each to the fix beside it, pass through which targets."""
+    metric = came.metric
     if isinstance(plan.inside, Circle) and plan.join is None:
         found = _through_circle(plan.inside, ways, metric)
         row = np.flatnonzero(found.maybe)
         return Joined(row=row, partner=objects([None] * len(row)), sure=found.sure[row])
-    if isinstance(plan.inside, Corridor) and plan.join is None:
-        return _near_by(plan.inside.width_m, ways, metric, targets)
-    if plan.join is not None and plan.join.predicate == "dwithin":
-        return _near_by(plan.join.distance_m, ways, metric, targets)
-    row, target = shapely.STRtree(targets.shapes).query(ways, predicate="intersects")
-    return Joined(row=row, partner=targets.fids[target], sure=everyone(len(row)).sure)
+    distance_m = _distance_m(plan)
+    row, target = _candidates(ways, targets, distance_m, metric)
+    if plan.join is not None:
+        alike = has_key(plan.join, came, targets, row, target)
+        row, target = row[alike], target[alike]
+    if distance_m is None:
+        found = everyone(len(row))
+    else:
+        far = gaps(ways[row], targets.shapes[target], metric)
+        found = metric.at_most_from_shape(far, distance_m)
+    row, target = row[found.maybe], target[found.maybe]
+    return Joined(row=row, partner=targets.fids[target], sure=found.sure[found.maybe])
+
+
+def _distance_m(plan: Plan) -> float | None:
+    """How near a way has to come to a target; None: it has to meet it."""
+    if plan.join is not None:
+        return plan.join.distance_m if plan.join.predicate == "dwithin" else None
+    return plan.inside.width_m if isinstance(plan.inside, Corridor) else None
 
 
 def _through_circle(circle: Circle, ways: np.ndarray, metric: Metric) -> Members:
@@ -91,17 +98,19 @@ def _through_circle(circle: Circle, ways: np.ndarray, metric: Metric) -> Members
     return metric.at_most_from_shape(far, circle.radius_m)
 
 
-def _near_by(
-    distance_m: float, ways: np.ndarray, metric: Metric, targets: Features
-) -> Joined:
-    minx, miny, maxx, maxy = shapely.bounds(ways).reshape(-1, 4).T
+def _candidates(
+    ways: np.ndarray, targets: Features, distance_m: float | None, metric: Metric
+) -> tuple[Ints, Ints]:
+    """Pairs of a way and a target that meet (None), or may be so near: none that is near is left out."""
+    tree = shapely.STRtree(targets.shapes)
+    if distance_m is None:
+        row, target = tree.query(ways, predicate="intersects")
+        return row, target
+    _, miny, _, maxy = shapely.bounds(ways).reshape(-1, 4).T
     across, along = reach(distance_m, np.maximum(np.abs(miny), np.abs(maxy)), metric)
-    around = shapely.box(minx - across, miny - along, maxx + across, maxy + along)
-    row, target = shapely.STRtree(targets.shapes).query(around)
-    far = gaps(ways[row], targets.shapes[target], metric)
-    found = metric.at_most_from_shape(far, distance_m)
-    row, target = row[found.maybe], target[found.maybe]
-    return Joined(row=row, partner=targets.fids[target], sure=found.sure[found.maybe])
+    around = np.maximum(across, along) * _SLACK
+    row, target = tree.query(ways, predicate="dwithin", distance=around)
+    return row, target
 
 
 def gaps(ways: np.ndarray, shapes: np.ndarray, metric: Metric) -> Floats:
@@ -112,8 +121,10 @@ def gaps(ways: np.ndarray, shapes: np.ndarray, metric: Metric) -> Floats:
     if metric.is_flat:
         return np.asarray(shapely.distance(ways, shapes))
     far = np.where(shapely.intersects(ways, shapes), 0.0, np.inf)
+    apart = np.flatnonzero(far)
     for one, other in ((ways, shapes), (shapes, ways)):
-        corners, owner = shapely.get_coordinates(one, return_index=True)
+        corners, owner = shapely.get_coordinates(one[apart], return_index=True)
+        owner = apart[owner]
         each = distances(other[owner], corners[:, 0], corners[:, 1], metric)
         np.minimum.at(far, owner, each)
     return far

@@ -9,7 +9,14 @@ import shapely
 
 from st_common.query.plan import LayerJoin, Plan
 from st_common.reference.columns import Features, Fixes, equal, objects
-from st_common.reference.metric import Bools, Floats, Ints, Members, certain
+from st_common.reference.metric import (
+    Bools,
+    Floats,
+    Ints,
+    Members,
+    certain,
+    everyone,
+)
 from st_common.reference.pair_join import Joined
 from st_common.reference.shapes import distances, reach
 from st_common.reference.steps import Boxes, having, stepped, tagged
@@ -35,6 +42,8 @@ def with_features(plan: Plan, fixes: Fixes, features: Features) -> Joined:
         raise ValueError(f"{plan} joins no layer")
     steps, features = stepped(plan, fixes), meant(plan.join, features)
     row, feature, turn = _candidates(plan.join, steps.boxes, features)
+    alike = has_key(plan.join, steps.boxes.fixes, features, row, feature)
+    row, feature, turn = row[alike], feature[alike], turn[alike]
     boxes, others = steps.boxes.take(row, turn), features.take(feature)
     found = _joined(plan.join, boxes, others) & steps.members.take(row)
     for text in steps.properties:
@@ -56,26 +65,31 @@ def _each_once(row: Ints, features: Features, found: Members) -> Joined:
 
 
 def _joined(join: LayerJoin, boxes: Boxes, features: Features) -> Members:
-    """For which pairs of a fix's box and a feature, side by side, the predicate holds."""
+    """For which pairs of a fix's box and a feature with its key, side by side, the predicate holds."""
     fixes, shapes = boxes.fixes, features.shapes
-    alike = certain(has_key(join, fixes, features))
     if join.predicate == "equals":
-        return alike
+        return everyone(len(fixes))
     if join.predicate == "dwithin":
         far = distances(shapes, fixes.x, fixes.y, fixes.metric)
-        return alike & fixes.metric.at_most_from_shape(far, join.distance_m)
+        return fixes.metric.at_most_from_shape(far, join.distance_m)
     meets = shapely.within if join.predicate == "within" else shapely.intersects
     small, large = (meets(boxes.shapes(share), shapes) for share in boxes.shares)
-    return alike & Members(sure=small & large, maybe=small | large)
+    return Members(sure=small & large, maybe=small | large)
 
 
-def has_key(join: LayerJoin, fixes: Fixes, features: Features) -> Bools:
-    """Which features have the key of the fix beside them, bool[n]; all where the join asks for none. Null is no key."""
+def has_key(
+    join: LayerJoin, fixes: Fixes, features: Features, row: Ints, feature: Ints
+) -> Bools:
+    """Of which pairs of a row and a feature both have the same key, bool[m]; all where the join asks for none.
+
+    Null is no key.
+    """
     if join.left is None:
-        return np.ones(len(fixes), np.bool_)
-    left = fixes.of.texts(join.left, fixes.rows)
-    pairs = zip(left, features.column(str(join.right)), strict=True)
-    return np.array([a is not None and a == b for a, b in pairs], np.bool_)
+        return np.ones(len(row), np.bool_)
+    left = fixes.of.texts(join.left, fixes.rows)[row]
+    right = features.column(str(join.right))[feature]
+    alike = (left == right) & (left != objects([None]))
+    return np.asarray(alike, np.bool_)
 
 
 def _candidates(
