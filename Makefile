@@ -185,7 +185,7 @@ coverage-check: marks ## docs/coverage.md is fresh, and every row that is claime
 	@$(BIN)/python tools/coverage.py --check $(MARKS)
 
 .PHONY: grammar
-grammar: $(VENV)/.ready ## write docs/grammar.md from the grammar of the query language
+grammar: $(VENV)/.ready ## write docs/grammar.md and the parser's table from the grammar of the query language
 	@$(BIN)/python tools/grammar.py
 
 # --- to run ------------------------------------------------------------------------------------------------------------

@@ -1,11 +1,18 @@
-"""Writes docs/grammar.md from the grammar that is parsed; `--check` compares instead of writing."""
+"""Writes what is made of the grammar that is parsed: docs/grammar.md, and the automaton beside the grammar.
+
+`--check` compares instead of writing.
+"""
 
 import argparse
 import sys
 from pathlib import Path
 
+from st_common.query.grammar.kept import written
+from st_common.query.grammar.making import made_of
+
 GRAMMAR = Path("st_common/query/grammar/fairway.lark")
 PAGE = Path("docs/grammar.md")
+AUTOMATON = GRAMMAR.with_suffix(".json")
 HEADING = "// ## "
 HEAD = f"""# Grammar
 
@@ -31,16 +38,24 @@ def page() -> str:
     return "\n".join(parts)
 
 
+def automaton() -> str:
+    """The automaton's file as it should be."""
+    text = GRAMMAR.read_text(encoding="utf-8")
+    return written(made_of(text), text)
+
+
 def main() -> int:
-    """Writes the page, or says whether it is fresh."""
+    """Writes both files, or says whether they are fresh."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
-    if not parser.parse_args().check:
-        PAGE.write_text(page(), encoding="utf-8")
-    elif PAGE.read_text(encoding="utf-8") != page():
-        sys.stderr.write(f"{PAGE} is not what the grammar says: make grammar\n")
-        return 1
-    return 0
+    checks, code = parser.parse_args().check, 0
+    for path, content in ((PAGE, page()), (AUTOMATON, automaton())):
+        if not checks:
+            path.write_text(content, encoding="utf-8")
+        elif not path.is_file() or path.read_text(encoding="utf-8") != content:
+            sys.stderr.write(f"{path} is not what the grammar says: make grammar\n")
+            code = 1
+    return code
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What is parsed, what is printed and what is completed are one grammar, in both directions."""
 
 import contextlib
+import json
 import logging
 import random
 import re
@@ -16,9 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from st_common.query.grammar.automaton import STARTS
 from st_common.query.grammar.building_expressions import TYPES
 from st_common.query.grammar.expecting import expected_after, is_sentence
-from st_common.query.grammar.language import FILE, STARTS, parser
+from st_common.query.grammar.kept import FILE, KEPT, automaton, sum_of
+from st_common.query.grammar.making import made_of
 from st_common.query.grammar.statements import expression_of, statement_of
 from st_common.query.grammar.terminals import terminals, tokens_in
 from st_common.query.grammar.words import is_plain
@@ -50,10 +53,8 @@ Rules = Mapping[str, Sequence[Sequence[str]]]
 def rules() -> Rules:
     """What each rule may stand for, as the parser has it."""
     found: dict[str, list[Sequence[str]]] = {}
-    for rule in parser().rules:
-        found.setdefault(str(rule.origin.name), []).append(
-            [str(symbol.name) for symbol in rule.expansion]
-        )
+    for rule in automaton().rules:
+        found.setdefault(rule.origin, []).append(rule.expansion)
     return found
 
 
@@ -259,7 +260,50 @@ def test_no_state_of_the_parser_is_in_two_minds(caplog):
         assert ("conflict" in caplog.text) is conflicts
 
 
-def test_the_page_is_fresh():
+def test_a_kept_automaton_is_what_lark_makes_of_the_grammar():
+    made = made_of(FILE.read_text(encoding="utf-8"))
+    kept = automaton.__wrapped__()
+    assert made == kept
+
+
+@pytest.fixture
+def another_grammar(tmp_path, monkeypatch):
+    """A grammar with a statement more than the kept automaton knows."""
+    text = FILE.read_text(encoding="utf-8")
+    changed = tmp_path / "changed.lark"
+    changed.write_text(text.replace('"SHOW" (', '"SHOW" ("TEAPOTS" | '))
+    monkeypatch.setattr("st_common.query.grammar.kept.FILE", changed)
+    return changed
+
+
+def test_an_automaton_of_another_grammar_is_made_anew(another_grammar):
+    before = json.loads(KEPT.read_text(encoding="utf-8"))
+    assert before["made_of"] != sum_of(another_grammar.read_text())
+    assert "TEAPOTS" not in {each["name"] for each in before["terminals"]}
+    assert "TEAPOTS" in {each.name for each in automaton.__wrapped__().terminals}
+
+
+def test_an_automaton_that_is_not_kept_is_made_anew(tmp_path, monkeypatch):
+    kept = automaton()
+    monkeypatch.setattr("st_common.query.grammar.kept.KEPT", tmp_path / "none")
+    assert automaton.__wrapped__() == kept
+
+
+def test_a_rule_that_nothing_makes_a_value_of_is_refused():
+    grammar = FILE.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="rule negation: NOT negation"):
+        made_of(grammar.replace('"NOT" negation -> not_', '"NOT" negation'))
+
+
+def test_a_statement_is_parsed_without_lark():
+    program = "import sys; from st_common.query.text import parse; parse('DROP QUERY q'); print('lark' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_page_and_automaton_are_fresh():
     done = subprocess.run(
         [sys.executable, ROOT / "tools/grammar.py", "--check"],
         cwd=ROOT,

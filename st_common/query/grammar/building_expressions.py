@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lark import Transformer
 from sqlglot import exp
 
 from st_common.query.grammar.located import (
@@ -59,7 +58,7 @@ _COLUMN = (
 Parts = Sequence[Any]
 
 
-class BuildingExpressions(Transformer[Token, Any]):
+class BuildingExpressions:
     """Conditions and values."""
 
     def or_(self, parts: Parts) -> exp.Expr:

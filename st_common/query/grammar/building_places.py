@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from lark import Transformer
 from sqlglot import exp
 
 from st_common.query.grammar.located import at, identifier, text_literal
@@ -41,7 +40,7 @@ def extent_in(text: str, start: int) -> Quantity | None:
     return made
 
 
-class BuildingPlaces(Transformer[Token, Any]):
+class BuildingPlaces:
     """Where a query looks, how far back, and amounts."""
 
     # windows

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from st_common.query.grammar.language import END, Reduce, Stack, parser, table
+from st_common.query.grammar.automaton import END
+from st_common.query.grammar.kept import automaton
+from st_common.query.grammar.language import Reduce, Stack, table
 from st_common.query.grammar.reading import UnexpectedError, stack_behind
 from st_common.query.grammar.terminals import terminals, tokens_in
 from st_common.query.grammar.tokens import Token, UnclosedError
@@ -83,10 +85,7 @@ def _is_only_name(terminal: str, state: int) -> bool:
 @cache
 def _beginnings() -> Mapping[str, frozenset[str]]:
     """The terminals with which what a rule derives may begin, by the rule's name."""
-    rules = [
-        (str(rule.origin.name), [str(symbol.name) for symbol in rule.expansion])
-        for rule in parser().rules
-    ]
+    rules = [(rule.origin, rule.expansion) for rule in automaton().rules]
     first: dict[str, set[str]] = {name: set() for name, _ in rules}
     empty = {name for name, expansion in rules if not expansion}
     known = -1

@@ -9,30 +9,14 @@ in brackets, and a name elsewhere), because an error tells what the state would 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from lark import Lark
-from lark.grammar import Rule
-
+from st_common.query.grammar.automaton import Rule, is_spliced
 from st_common.query.grammar.building import Building
+from st_common.query.grammar.kept import automaton
 
-FILE = Path(__file__).with_name("fairway.lark")
-STARTS = ("text", "statement", "explained", "expression")
-END = "$END"  # the terminal behind the last token
-
-
-@cache
-def parser() -> Lark:
-    """The grammar as Lark reads it."""
-    return Lark(
-        FILE.read_text(encoding="utf-8"),
-        parser="lalr",
-        lexer="basic",  # the least that Lark makes: `terminals` cuts text into tokens
-        start=list(STARTS),
-        keep_all_tokens=True,
-        transformer=Building(),
-    )
+Make = Callable[[list[Any]], Any]
+"""What makes the value of a rule of the values that it derives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +25,7 @@ class Reduce:
 
     size: int
     origin: str
-    make: Callable[[list[Any]], Any] | None  # None: the one value stays
+    make: Make | None  # None: the one value stays
 
 
 Action = int | Reduce
@@ -59,33 +43,46 @@ class Table:
 @cache
 def table() -> Table:
     """The table of the grammar."""
-    confs = {start: _conf(start) for start in STARTS}
-    some = confs[STARTS[0]]
+    known, building = automaton(), Building()
+    reductions = [_reduction(rule, building) for rule in known.rules]
     actions: list[dict[str, Action]] = [
         {
-            str(name): _reduction(arg, some.callbacks) if _is_rule(arg) else arg
-            for name, (_, arg) in some.states[state].items()
+            name: action if action >= 0 else reductions[-1 - action]
+            for name, action in state.items()
         }
-        for state in range(len(some.states))
+        for state in known.states
     ]
-    for conf in confs.values():
-        actions[conf.end_state][END] = conf.end_state
-    begins = {start: conf.start_state for start, conf in confs.items()}
-    return Table(actions=actions, begins=begins)
+    return Table(actions=actions, begins=known.begins)
 
 
-def _conf(start: str) -> Any:
-    return parser().parse_interactive("", start=start).parser_state.parse_conf
+def _reduction(rule: Rule, building: Building) -> Reduce:
+    return Reduce(len(rule.expansion), rule.origin, _maker(rule, building))
 
 
-def _is_rule(arg: object) -> bool:
-    return isinstance(arg, Rule)
+def _maker(rule: Rule, building: Building) -> Make | None:
+    """What makes the value of a rule, a list for one that is spliced into others; None where its one value stays."""
+    make: Make | None = list if is_spliced(rule.origin) else None
+    if rule.node is not None:
+        make = getattr(building, rule.node)
+    spliced = [is_spliced(symbol) for symbol in rule.expansion]
+    if make is None or not any(spliced):
+        return make
+    return _splicing(make, spliced)
 
 
-def _reduction(rule: Rule, callbacks: Mapping[Rule, Callable[[Any], Any]]) -> Reduce:
-    stays = rule.options.expand1 and len(rule.expansion) == 1 and not rule.alias
-    make = None if stays else callbacks[rule]
-    return Reduce(len(rule.expansion), str(rule.origin.name), make)
+def _splicing(make: Make, spliced: Sequence[bool]) -> Make:
+    """A maker that is given what is in the values that are `spliced`, instead of their lists."""
+
+    def make_of(values: list[Any]) -> Any:
+        parts: list[Any] = []
+        for value, is_list in zip(values, spliced, strict=True):
+            if is_list:
+                parts += value
+            else:
+                parts.append(value)
+        return make(parts)
+
+    return make_of
 
 
 @dataclass(slots=True)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from st_common.query.grammar.language import END, Stack, table
+from st_common.query.grammar.automaton import END
+from st_common.query.grammar.language import Stack, table
 from st_common.query.grammar.terminals import Terminals, terminals
 from st_common.query.grammar.tokens import Token
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from st_common.query.grammar.automaton import END
 from st_common.query.grammar.expecting import taken_by
-from st_common.query.grammar.language import END, FILE
+from st_common.query.grammar.kept import FILE
 from st_common.query.grammar.nodes import Refused
 from st_common.query.grammar.reading import UnexpectedError, stack_behind
 from st_common.query.grammar.terminals import terminals, tokens_in

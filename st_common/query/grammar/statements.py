@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from sqlglot import exp
 
-from st_common.query.grammar.language import END, table
+from st_common.query.grammar.automaton import END
+from st_common.query.grammar.language import table
 from st_common.query.grammar.nodes import INCOMPLETE, REFUSED, TWICE, Refused
 from st_common.query.grammar.reading import UnexpectedError, tree_of
 from st_common.query.grammar.refusing import STATEMENTS, refusal

@@ -5,9 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from lark.lexer import PatternStr
-
-from st_common.query.grammar.language import parser
+from st_common.query.grammar.kept import automaton
 from st_common.query.grammar.tokens import Token, UnclosedError
 
 _CLASSES = ("LENGTH", "TIME", "SPEED", "COUNTED", "TYPE")  # of words
@@ -96,14 +94,10 @@ def _meanings_of(written: str) -> tuple[str, ...]:
 @cache
 def terminals() -> Terminals:
     """The terminals of the grammar."""
-    known = parser().terminals
-    shown = {
-        each.name: each.pattern.value
-        for each in known
-        if isinstance(each.pattern, PatternStr)
-    }
+    known = automaton().terminals
+    shown = {each.name: each.text for each in known if each.text is not None}
     words = {text.upper(): name for name, text in shown.items()}
-    patterns = {each.name: each.pattern.to_regexp() for each in known}
+    patterns = {each.name: each.pattern for each in known}
     classes = {name: re.findall(r"\w+", patterns[name]) for name in _CLASSES}
     phrases = [each.name for each in known if each.priority > 0]
     ahead = {"LAYER": "LAYER", "PER": "/"}
@@ -126,7 +120,7 @@ def _splitter(
     patterns: Mapping[str, str], phrases: Sequence[str], shown: Iterable[str]
 ) -> re.Pattern[str]:
     """What cuts a text into tokens: phrases, words, numbers, what is in quotes, signs, with blanks before them."""
-    ignored = "|".join(patterns[name] for name in parser().ignore_tokens)
+    ignored = "|".join(patterns[name] for name in automaton().ignored)
     signs = sorted((text for text in shown if not text[0].isalnum()), key=len)
     groups = [
         *(f"(?P<{name}>{patterns[name]})" for name in (*phrases, "NAME")),
