@@ -36,6 +36,15 @@ app = typer.Typer(
 )
 
 
+def _show_version(asked: bool) -> None:  # noqa: FBT001 - a flag
+    if not asked:
+        return
+    from importlib.metadata import version
+
+    typer.echo(f"fairway {version('fairway')}")
+    raise typer.Exit
+
+
 @app.callback()
 def _fairway(
     home: Annotated[
@@ -54,6 +63,15 @@ def _fairway(
     ] = None,
     debug: Annotated[  # noqa: FBT002 - a flag
         bool, typer.Option("--debug", help="Show the traceback of an error.")
+    ] = False,
+    version: Annotated[  # noqa: FBT002 - its callback shows it
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=_show_version,
+            help="Show the version.",
+        ),
     ] = False,
 ) -> None:
     """Continuous spatial queries over moving objects."""

@@ -1,21 +1,24 @@
 """In which order the local engine tests selection and region of each query, left behind for `explain` (SPEC G10)."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from st_common.operators.runtime.compiling import order_now
-from st_common.operators.state.settings import Settings
-from st_common.operators.state.state import State
 from st_common.ops.records import read_record, write_record
+
+if TYPE_CHECKING:
+    from st_common.operators.state.settings import Settings
+    from st_common.operators.state.state import State
 
 FILE = "orders.json"
 
 
-def orders_of(state: State, settings: Settings) -> dict[str, Any]:
+def orders_of(state: "State", settings: "Settings") -> dict[str, Any]:
     """By the name of each query whose order is chosen: its version, the order, and the shares by which it was chosen.
 
     Empty when nothing ran yet.
     """
+    from st_common.operators.runtime.compiling import order_now  # slow to import
+
     order = order_now(state.queries, settings)
     if order is None:
         return {}

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.spatial import cKDTree
 
 from st_common.geometry.circles import circle_boxes
 from st_common.geometry.grid import blocks
@@ -69,6 +68,8 @@ class Neighbours:
     __slots__ = ("_space", "_tree", "size")
 
     def __init__(self, x: Floats, y: Floats, *, space: Space) -> None:
+        from scipy.spatial import cKDTree  # slow to import, and seldom needed
+
         self._space = space
         self._tree = cKDTree(
             space.vectors(x, y), balanced_tree=False, compact_nodes=False

@@ -1,49 +1,29 @@
-"""Shares of a stream's last fixes that satisfy a selection or lie in a region, for `explain` (SPEC G10)."""
+"""What a home folder says about a plan, for `explain` (SPEC G10).
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+What reads tables is imported when there are tables: before a stream ran, `explain` waits for none of it.
+"""
 
-from st_common import tables
 from st_common.engine.orders import read_order
 from st_common.home import Home
-from st_common.levels.stored import where_accepted
-from st_common.operators.expressions.evaluation import masks
-from st_common.operators.runtime.compiling import kind_of
-from st_common.operators.skeleton.cache_counts import lines_of
 from st_common.ops.status import read_status
 from st_common.query.explain import Estimates, Running
-from st_common.query.lengths import in_coordinates
 from st_common.query.lookup import queries
 from st_common.query.plan import Plan
-from st_common.regions.region import MovingRegion, Region
-from st_common.regions.registry import region_mask
-from st_common.serving.sql import sql
 from st_common.settings import StreamSettings
 
 
 def estimates_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
     """What the table of positions says about a plan: how many objects there are, and the shares of them.
 
-    The objects are those that had not gone at their last archived fix. Nothing is known without archived positions; of
-    a region that goes with an object nothing without that object.
+    Nothing is known without archived positions.
     """
+    from st_common import tables
+
     if not tables.exists(home.table("positions", stream.name)):
         return Estimates()
-    rows, plan = _last_readings(home, stream), in_coordinates(plan, stream.unit_m)
-    if not len(rows):
-        return Estimates(objects=0)
-    where = (
-        None
-        if plan.where is None
-        else float(masks([plan.where], _fields(rows, stream))[0].mean())
-    )
-    region = None if plan.inside is None else _standing(plan.inside, rows, stream)
-    space = None
-    if region is not None:
-        x, y = rows["x"].to_numpy(), rows["y"].to_numpy()
-        space = float(region_mask(region, x, y, space=stream.space).mean())
-    return Estimates(objects=len(rows), where=where, space=space)
+    from st_common.serving.shares import shares_of
+
+    return shares_of(home, stream, plan)
 
 
 def running_order(
@@ -75,62 +55,9 @@ def running_order(
 def caches_of(home: Home, stream: StreamSettings, plan: Plan) -> str | None:
     """What the caches of queries of the plan's kind cost on this stream so far; None without such a cache."""
     status = read_status(home.stream(stream.name))
-    return lines_of(status.caches).get(kind_of(plan) or "") if status else None
-
-
-def _last_readings(home: Home, stream: StreamSettings) -> pa.Table:
-    """The last fix of every object that is there, with time and place of the one before (null without one)."""
-    view = f"positions_{stream.name.replace('-', '_')}"
-    before = ", ".join(
-        f"lag({name}) OVER readings AS before_{name}"
-        for name in ("event_ts", "x", "y", "gone")
-    )
-    text = f"""
-        WITH numbered AS (
-            SELECT *, {before}, lead(segment) OVER readings IS NULL AS is_last FROM {view}
-            {where_accepted(home, stream.name)}
-            WINDOW readings AS (PARTITION BY object ORDER BY event_ts, segment DESC, "row" DESC)
-        )
-        SELECT * FROM numbered WHERE is_last AND NOT gone ORDER BY object
-    """  # noqa: S608 - a checked name
-    return sql(home, text)
-
-
-def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
-    """The columns that expressions may use."""
-    seconds = pc.divide(
-        pc.cast(pc.subtract(rows["event_ts"], rows["before_event_ts"]), pa.int64()), 1e6
-    )
-    known = pc.and_(pc.greater(seconds, 0.0), pc.invert(rows["before_gone"]))
-    elapsed_s = pc.if_else(known, seconds, None)
-    x, y, before_x, before_y = (
-        _floats(rows[name]) for name in ("x", "y", "before_x", "before_y")
-    )
-    metres = stream.space.distance(before_x, before_y, x, y)
-    columns = {name: rows[name] for name in (*stream.attributes, "object", "x", "y")}
-    return pa.table(
-        {
-            **columns,
-            "event_ts": pc.cast(rows["event_ts"], pa.timestamp("us")),
-            "elapsed_s": elapsed_s,
-            "speed_mps": pc.divide(pa.array(metres, from_pandas=True), elapsed_s),
-        }
-    )
-
-
-def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region | None:
-    """A region where it is now: that of a focal object stands around its last fix."""
-    if not isinstance(region, MovingRegion):
-        return region
-    focal = rows.filter(pc.equal(rows["object"], region.focal))
-    if not len(focal):
+    if status is None:
         return None
-    x, y = (float(focal[name][0].as_py()) for name in ("x", "y"))
-    return region.standing(x, y, space=stream.space)
+    from st_common.operators.runtime.compiling import kind_of
+    from st_common.operators.skeleton.cache_counts import lines_of
 
-
-def _floats(column: pa.ChunkedArray) -> np.ndarray:
-    values: np.ndarray = (
-        column.combine_chunks().to_numpy(zero_copy_only=False).astype(np.float64)
-    )
-    return values
+    return lines_of(status.caches).get(kind_of(plan) or "")

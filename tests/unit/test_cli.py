@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ HEAVY = (
     "duckdb",
     "deltalake",
     "pandas",
+    "scipy",
     "shapely",
     "sqlglot",
     "lark",
@@ -225,11 +227,11 @@ def test_a_reader_that_closes_early_is_no_error(tmp_path: Path):
     assert (found.returncode, found.stdout, found.stderr) == (0, "range\n", "")
 
 
-@pytest.mark.e2e
-def test_help_loads_nothing_heavy():
+def loaded_by(*args: str) -> list[str]:
+    """What is slow to import, and imported by a command."""
     script = (
         "import sys, json; from st_common.cli import app\n"
-        "try: app(['--help'], prog_name='fairway')\n"
+        f"try: app({list(args)!r}, prog_name='fairway')\n"
         "except SystemExit: pass\n"
         f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
     )
@@ -240,4 +242,25 @@ def test_help_loads_nothing_heavy():
         text=True,
         check=True,
     )
-    assert json.loads(found.stdout.splitlines()[-1]) == []
+    loaded: list[str] = json.loads(found.stdout.splitlines()[-1])
+    return loaded
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("asked", ["--help", "--version"])
+def test_help_loads_nothing_heavy(asked: str):
+    assert loaded_by(asked) == []
+
+
+@pytest.mark.e2e
+def test_explain_loads_what_reads_tables_when_there_are_some(tmp_path: Path):
+    text = "REGISTER QUERY q AS SELECT * FROM taxis INSIDE (1, 2, 3, 4)"
+    loaded = loaded_by("explain", "--text", text, "--home", str(tmp_path))
+    assert "sqlglot" in loaded
+    assert not {"pandas", "scipy", "duckdb", "shapely", "lark"} & set(loaded)
+
+
+@pytest.mark.e2e
+def test_the_version_is_that_of_the_package():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert fairway("--version").stdout == f"fairway {version}\n"

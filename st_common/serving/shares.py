@@ -1,0 +1,96 @@
+"""Shares of a stream's last fixes that satisfy a selection or lie in a region, for `explain` (SPEC G10)."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.home import Home
+from st_common.levels.stored import where_accepted
+from st_common.operators.expressions.evaluation import masks
+from st_common.query.explain import Estimates
+from st_common.query.lengths import in_coordinates
+from st_common.query.plan import Plan
+from st_common.regions.region import MovingRegion, Region
+from st_common.regions.registry import region_mask
+from st_common.serving.sql import sql
+from st_common.settings import StreamSettings
+
+
+def shares_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
+    """How many objects there are at the end of the table of positions, and the shares of them that a plan asks for.
+
+    The objects are those that had not gone at their last archived fix. Of a region that goes with an object nothing is
+    known without that object.
+    """
+    rows, plan = _last_readings(home, stream), in_coordinates(plan, stream.unit_m)
+    if not len(rows):
+        return Estimates(objects=0)
+    where = (
+        None
+        if plan.where is None
+        else float(masks([plan.where], _fields(rows, stream))[0].mean())
+    )
+    region = None if plan.inside is None else _standing(plan.inside, rows, stream)
+    space = None
+    if region is not None:
+        x, y = rows["x"].to_numpy(), rows["y"].to_numpy()
+        space = float(region_mask(region, x, y, space=stream.space).mean())
+    return Estimates(objects=len(rows), where=where, space=space)
+
+
+def _last_readings(home: Home, stream: StreamSettings) -> pa.Table:
+    """The last fix of every object that is there, with time and place of the one before (null without one)."""
+    view = f"positions_{stream.name.replace('-', '_')}"
+    before = ", ".join(
+        f"lag({name}) OVER readings AS before_{name}"
+        for name in ("event_ts", "x", "y", "gone")
+    )
+    text = f"""
+        WITH numbered AS (
+            SELECT *, {before}, lead(segment) OVER readings IS NULL AS is_last FROM {view}
+            {where_accepted(home, stream.name)}
+            WINDOW readings AS (PARTITION BY object ORDER BY event_ts, segment DESC, "row" DESC)
+        )
+        SELECT * FROM numbered WHERE is_last AND NOT gone ORDER BY object
+    """  # noqa: S608 - a checked name
+    return sql(home, text)
+
+
+def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
+    """The columns that expressions may use."""
+    seconds = pc.divide(
+        pc.cast(pc.subtract(rows["event_ts"], rows["before_event_ts"]), pa.int64()), 1e6
+    )
+    known = pc.and_(pc.greater(seconds, 0.0), pc.invert(rows["before_gone"]))
+    elapsed_s = pc.if_else(known, seconds, None)
+    x, y, before_x, before_y = (
+        _floats(rows[name]) for name in ("x", "y", "before_x", "before_y")
+    )
+    metres = stream.space.distance(before_x, before_y, x, y)
+    columns = {name: rows[name] for name in (*stream.attributes, "object", "x", "y")}
+    return pa.table(
+        {
+            **columns,
+            "event_ts": pc.cast(rows["event_ts"], pa.timestamp("us")),
+            "elapsed_s": elapsed_s,
+            "speed_mps": pc.divide(pa.array(metres, from_pandas=True), elapsed_s),
+        }
+    )
+
+
+def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region | None:
+    """A region where it is now: that of a focal object stands around its last fix."""
+    if not isinstance(region, MovingRegion):
+        return region
+    focal = rows.filter(pc.equal(rows["object"], region.focal))
+    if not len(focal):
+        return None
+    x, y = (float(focal[name][0].as_py()) for name in ("x", "y"))
+    return region.standing(x, y, space=stream.space)
+
+
+def _floats(column: pa.ChunkedArray) -> np.ndarray:
+    values: np.ndarray = (
+        column.combine_chunks().to_numpy(zero_copy_only=False).astype(np.float64)
+    )
+    return values
