@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -11,11 +11,12 @@ from st_common.errors import ConfigError, QueryError
 
 if TYPE_CHECKING:
     from st_common.query.control import QueryRow
+    from st_common.query.text import Statement
 
 
-def text_of_plan(
+def statement_of_plan(
     file: Path | None, name: str | None, *, replace: bool, alone: bool
-) -> str:
+) -> "Statement":
     """The statement that registers, or replaces, the query `name` by the plan of a JSON file; `-` is standard input.
 
     `alone` says that no statements were given beside it.
@@ -23,8 +24,8 @@ def text_of_plan(
     Raises:
         QueryError: what is wrong with the plan, each mistake with its place in the JSON.
     """
-    from st_common.query.plan_json import plan_from_json
-    from st_common.query.text import to_text
+    from st_common.query.built import statement_of
+    from st_common.query.plan_json import built_from_json, places_in
 
     if file is None or not alone:
         raise ConfigError(
@@ -35,11 +36,11 @@ def text_of_plan(
             "a plan has no name of its own", hint="--plan FILE --name NAME"
         )
     try:
-        plan = plan_from_json(read_text(file))
+        built = built_from_json(read_text(file))
     except QueryError as error:
         raise QueryError(f"{file}: {error.message}", hint=error.hint) from None
-    text = to_text(plan, name)
-    return text.replace("REGISTER", "REPLACE", 1) if replace else text
+    op: Literal["register", "replace"] = "replace" if replace else "register"
+    return statement_of(built, name, op=op, places=places_in(str(file)))
 
 
 def write_plan(row: "QueryRow") -> None:

@@ -17,7 +17,10 @@ from st_common.cli.statements import (
 from st_common.errors import FairwayError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from st_common.query.registry import Outcome
+    from st_common.query.text import Statement
 
 _FILE = Annotated[
     Path | None,
@@ -58,23 +61,23 @@ def register(
 ) -> None:
     """Carry out statements, all of them or none: REGISTER, REPLACE, DROP, CREATE AREA, SHOW, EXPLAIN; or a plan."""
     if plan is not None or name is not None or replace:
-        from st_common.cli.plans import text_of_plan
+        from st_common.cli.plans import statement_of_plan
 
-        text = text_of_plan(
-            plan, name, replace=replace, alone=file is None and text is None
-        )
-    carried_out(ctx, file, text)
+        alone = file is None and text is None
+        statement = statement_of_plan(plan, name, replace=replace, alone=alone)
+        carried_out(ctx, [statement])
+    else:
+        carried_out(ctx, statements_of(ctx, file, text))
 
 
-def carried_out(ctx: typer.Context, file: Path | None, text: str | None) -> "Outcome":
-    """Carries out the statements of a file or of a text, and writes what they did; the shell does the same.
+def carried_out(ctx: typer.Context, statements: "Sequence[Statement]") -> "Outcome":
+    """Carries out statements, and writes what they did; the shell does the same.
 
     Raises:
         TextError: what is wrong with them; nothing is done.
     """
     from st_common.query.registry import carry_out
 
-    statements = statements_of(ctx, file, text)
     done = carry_out(
         context.home(ctx), context.streams(ctx), statements, owner=getpass.getuser()
     )

@@ -73,7 +73,7 @@ def _fit(
         )
     (name,) = named
     unit = unit_of(units.get(name, ""))
-    shown = statement.text[slice(*place.span)]
+    shown = statement.written(place.span)
     if unit is None:
         like = f'attributes = {{ {name} = "{attributes[name]} {_like(shown)}" }} says it; a number alone is as it is'
         return statement.problem(

@@ -201,7 +201,7 @@ def _is_bare(statement: "Statement", name: str, span: tuple[int, int]) -> bool:
 
     In double quotes it may be, as GPAC prints its texts.
     """
-    return statement.text[slice(*span)] in (name, f'"{name}"')
+    return statement.written(span) in (name, f'"{name}"')
 
 
 def _is_text(node: exp.Column, names: _Names, *, is_word: bool) -> bool:

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from st_common.errors import QueryError
+from st_common.query.builder import QueryBuilder
 from st_common.query.builder.replay import rebuilt
 from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
@@ -18,8 +20,20 @@ if TYPE_CHECKING:
 _SHOWN = 5  # mistakes
 
 
+def places_in(file: str = "") -> dict[str, str]:
+    """How errors call the parts of a plan that was read from JSON: `plan.json: $.inside`."""
+    before = f"{file}: " if file else ""
+    places = {part.name: f"{before}$.{part.name}" for part in fields(Plan)}
+    return {**places, "group": f"{before}$.aggregate.group"}
+
+
 def plan_from_json(text: str) -> Plan:
-    """The plan of a JSON text in the present version: expressions are checked as in texts of the language.
+    """The plan of `built_from_json`."""
+    return built_from_json(text).build()
+
+
+def built_from_json(text: str) -> QueryBuilder:
+    """What a JSON text in the present version says, built: expressions are checked as in texts of the language.
 
     Raises:
         QueryError: what is wrong, each mistake with its place in the JSON such as `$.inside.minx`.
@@ -37,7 +51,7 @@ def plan_from_json(text: str) -> Plan:
             "; ".join(said[:_SHOWN]) + more,
             hint="data_contracts/plan.schema.json says what a plan has",
         )
-    return rebuilt(Plan.from_json(value)).build()
+    return rebuilt(Plan.from_json(value))
 
 
 def _value(text: str) -> Any:

@@ -1,6 +1,7 @@
 """Plans as text: one canonical statement for every plan, and parsing it gives an equal plan back."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 from sqlglot import exp
 
@@ -41,9 +42,11 @@ _TIGHT = (
 )
 
 
-def to_text(plan: Plan, name: str) -> str:
+def to_text(
+    plan: Plan, name: str, *, op: Literal["register", "replace"] = "register"
+) -> str:
     """The statement that registers `plan` as `name`, in one canonical form; `parse` gives an equal plan back."""
-    return f"REGISTER QUERY {quoted(name)} AS SELECT {' '.join(_clauses(plan))}"
+    return f"{op.upper()} QUERY {quoted(name)} AS SELECT {' '.join(_clauses(plan))}"
 
 
 def _clauses(plan: Plan) -> Iterator[str]:

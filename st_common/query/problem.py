@@ -15,7 +15,10 @@ _WIDTH = 100  # characters of a line that are shown around the place
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One problem at one place: line and column count from 1; `snippet` is the line with the place underlined."""
+    """One problem at one place: line and column count from 1; `snippet` is the line with the place underlined.
+
+    What was built and not written has no lines (0) and no snippet: `file` says which part of it is wrong.
+    """
 
     message: str
     hint: str
@@ -25,12 +28,17 @@ class Problem:
     snippet: str
 
     def __str__(self) -> str:
-        place = (
-            f"{self.file}:{self.line}:{self.column}"
-            if self.file
-            else f"line {self.line}, column {self.column}"
-        )
-        return f"{place}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+        said = f"{self.message} ({self.hint})" if self.hint else self.message
+        return f"{self.place}: {said}" if self.place else said
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words; empty for what was built as a whole."""
+        if not self.line:
+            return self.file or ""
+        if self.file:
+            return f"{self.file}:{self.line}:{self.column}"
+        return f"line {self.line}, column {self.column}"
 
 
 class TextError(QueryError):
@@ -58,7 +66,10 @@ class TextError(QueryError):
         """Every problem with its line of the text, the place underlined."""
         if len(self.problems) == 1:
             return self.problems[0].snippet
-        shown = [f"{problem}\n{problem.snippet}" for problem in self.problems[:_SHOWN]]
+        shown = [
+            f"{problem}\n{problem.snippet}".rstrip("\n")
+            for problem in self.problems[:_SHOWN]
+        ]
         left = len(self.problems) - _SHOWN
         return "\n".join([*shown, f"and {left} more"] if left > 0 else shown)
 

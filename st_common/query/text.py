@@ -26,7 +26,7 @@ from st_common.query.grammar.reading import tree_of
 from st_common.query.grammar.statements import statement_of
 from st_common.query.grammar.tokens import Token, chunks_of
 from st_common.query.learning import learn, template_of
-from st_common.query.lowering.expression import Term
+from st_common.query.lowering.expression import Term, shifted
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.known import KnownAreas
 from st_common.query.lowering.lower import Lowered, lowered
@@ -43,6 +43,7 @@ from st_common.uncollected import uncollected
 __all__ = ["Statement", "parse", "select_of", "to_text"]
 
 _NAME_LENGTH = 128
+NAME_HINT = f"1 to {_NAME_LENGTH} printable characters, no blank at either end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,10 @@ class Statement:
             column=first + column + 1,
             snippet=snippet,
         )
+
+    def written(self, span: Span) -> str:
+        """What stands at these offsets, which are those of a term."""
+        return self.text[slice(*span)]
 
 
 def parse(
@@ -192,7 +197,7 @@ def _filled(reader: _Reader, piece: Piece) -> Statement | None:
     if filled is None:
         return None
     name, plan, terms = filled
-    if not _is_name(name):
+    if not is_name(name):
         return None
     text = piece.text[: len(piece.text) - template.behind]
     line, column = reader.source.place(piece.start)
@@ -294,7 +299,7 @@ def _statement(
         region=region,
         what=tree.name if shown else None,
         file=source.file,
-        terms=tuple(_relative(term, start) for term in found.terms) if found else (),
+        terms=tuple(shifted(term, -start) for term in found.terms) if found else (),
         spans={
             what: (span[0] - start, span[1] - start) for what, span in spans.items()
         },
@@ -317,15 +322,6 @@ _OPS: dict[type[exp.Expr], Op] = {
 }
 
 
-def _relative(term: Term, start: int) -> Term:
-    def moved(span: Span) -> Span:
-        return span[0] - start, span[1] - start
-
-    columns = tuple((name, moved(span)) for name, span in term.columns)
-    measures = tuple((at, measure, moved(span)) for at, measure, span in term.measures)
-    return replace(term, span=moved(term.span), columns=columns, measures=measures)
-
-
 def _check_name(name: str, what: str, span: tuple[int, int]) -> None:
     """Streams and layers are folders, so their names are narrow; a query's name is any short printable text."""
     if what != "name":
@@ -333,14 +329,11 @@ def _check_name(name: str, what: str, span: tuple[int, int]) -> None:
             checked_name(name.lower(), what)  # names are found in any case
         except ConfigError as error:
             raise Refused(error.message, span, error.hint) from None
-    elif not _is_name(name):
+    elif not is_name(name):
         message = f"{name[:_NAME_LENGTH]!r} is no name for a query or an area"
-        raise Refused(
-            message,
-            span,
-            f"1 to {_NAME_LENGTH} printable characters, no blank at either end",
-        )
+        raise Refused(message, span, NAME_HINT)
 
 
-def _is_name(name: str) -> bool:
+def is_name(name: str) -> bool:
+    """Whether a query or an area may be called so."""
     return 0 < len(name) <= _NAME_LENGTH and name.isprintable() and name == name.strip()

@@ -54,8 +54,9 @@ class Shell:
             self._command(text.strip().rstrip(";").split())
             return
         from st_common.cli.query import carried_out
+        from st_common.cli.statements import statements_of
 
-        rows = carried_out(self.ctx, None, text).rows
+        rows = carried_out(self.ctx, statements_of(self.ctx, None, text)).rows
         self.known.forget()
         for row in rows if watch else ():
             if row.op == "register":

@@ -66,4 +66,6 @@ def query(stream: str) -> QueryBuilder:
     Raises:
         QueryError: this is no name for a stream.
     """
-    return QueryBuilder(Plan(stream=name_of(stream, "stream", "query(..)")))
+    step = "query(..)"
+    plan = Plan(stream=name_of(stream, "stream", step))
+    return QueryBuilder(plan, steps={"stream": step})

@@ -6,7 +6,7 @@ from typing import Literal, Self, get_args
 from sqlglot import exp
 
 from st_common.query.builder.amounts import Amount, rows_of, seconds_of
-from st_common.query.builder.expressions import condition, term
+from st_common.query.builder.expressions import Given, condition, term
 from st_common.query.builder.refusing import refuse_unless, text_of_user
 from st_common.query.builder.step import Step
 from st_common.query.grammar.statements import expression_of
@@ -25,30 +25,24 @@ class AnswerSteps(Step):
     def where(self, text: str) -> Self:
         """Only fixes that satisfy a condition such as "speed_mps > 3 AND state = 'free'"."""
         step = "where(..)"
-        return self._next(step, where=condition(text, self._scope, step).text)
+        found = condition(text, self._scope, step)
+        return self._next(step, given=[found], where=found.text)
 
     def select(self, *columns: Column, **named: str) -> Self:
         """What a change shows beside its key: `select("line", kmh="speed_mps * 3.6")`; without columns, nothing."""
         step = "select(..)"
-        chosen: dict[str, str] = {}
+        chosen: dict[str, Given] = {}
         for column in (*columns, *named.items()):
-            name, text = self._column(column, step)
+            name, found = self._column(column, step)
             refuse_unless(
                 name not in chosen,
                 step,
                 f"two columns are called {name!r}",
                 "give one another name",
             )
-            chosen[name] = text
-        aggregate = self.plan.aggregate
-        beside = aggregate is None or aggregate.function == "avgspd" or not chosen
-        refuse_unless(
-            beside,
-            step,
-            "columns and an aggregate exclude each other",
-            "register one query for each",
-        )
-        return self._next(step, columns=tuple(chosen.items()))
+            chosen[name] = found
+        texts = tuple((name, found.text) for name, found in chosen.items())
+        return self._next(step, given=chosen.values(), columns=texts)
 
     def count(self, expression: str | None = None) -> Self:
         """How many there are, or how many values of an expression."""
@@ -82,7 +76,8 @@ class AnswerSteps(Step):
         """SELECT DISTINCT: the different values of an expression."""
         step = "distinct(..)"
         found = self._group(expression, step)
-        return self._aggregate(step, Aggregate(function="distinct", group=found))
+        aggregate = Aggregate(function="distinct", group=found.text)
+        return self._next(step, given=[found], aggregate=aggregate)
 
     def group_by(self, expression: str) -> Self:
         """One value for each value of an expression; `layer.fid` is the feature joined with."""
@@ -95,8 +90,9 @@ class AnswerSteps(Step):
         )
         refuse_unless(not without_group, step, "GROUP BY needs an aggregate", hint)
         before = aggregate or Aggregate(function="count")
-        return self._aggregate(
-            step, replace(before, group=self._group(expression, step))
+        found = self._group(expression, step)
+        return self._next(
+            step, given=[found], aggregate=replace(before, group=found.text)
         )
 
     def window(self, lasting: Amount) -> Self:
@@ -144,33 +140,23 @@ class AnswerSteps(Step):
         self, step: str, function: Function, expression: str | None
     ) -> Self:
         if expression is None:
-            return self._aggregate(step, Aggregate(function=function))
+            return self._next(step, aggregate=Aggregate(function=function))
         found = term(
             expression,
             self._scope,
             step,
+            part="aggregate",
             needs="any" if function.startswith("count") else "number",
-        ).text
-        if (
-            function.startswith("count") and found.lower() == "object"
-        ):  # objects are counted each once
-            return self._aggregate(step, Aggregate(function="count_distinct"))
-        return self._aggregate(step, Aggregate(function=function, argument=found))
-
-    def _aggregate(self, step: str, aggregate: Aggregate) -> Self:
-        beside = not self.plan.columns or aggregate.function == "avgspd"
-        refuse_unless(
-            beside,
-            step,
-            "columns and an aggregate exclude each other",
-            "register one query for each",
         )
-        return self._next(step, aggregate=aggregate)
+        aggregate = Aggregate(function=function, argument=found.text)
+        if function.startswith("count") and found.text.lower() == "object":
+            aggregate = Aggregate(function="count_distinct")  # each object once
+        return self._next(step, given=[found], aggregate=aggregate)
 
-    def _group(self, expression: str, step: str) -> str:
-        found = term(expression, self._scope, step, partner=True)
+    def _group(self, expression: str, step: str) -> Given:
+        found = term(expression, self._scope, step, part="group", partner=True)
         alone = found.text == "partner" or all(
-            name != "partner" for name, _ in found.columns
+            name != "partner" for name, _ in found.term.columns
         )
         refuse_unless(
             alone,
@@ -178,14 +164,13 @@ class AnswerSteps(Step):
             "the feature stands alone in a group",
             f"{self._scope.other_label}.fid",
         )
-        return found.text
+        return found
 
-    def _column(self, column: Column, step: str) -> tuple[str, str]:
+    def _column(self, column: Column, step: str) -> tuple[str, Given]:
         if isinstance(column, tuple):
             name, text = column
-            return text_of_user(name, "the name of a column", step), term(
-                text, self._scope, step
-            ).text
-        text = term(column, self._scope, step).text
-        bare = expression_of(text)
-        return (bare.name if isinstance(bare, exp.Column) else text), text
+            called = text_of_user(name, "the name of a column", step)
+            return called, term(text, self._scope, step, part="columns")
+        found = term(column, self._scope, step, part="columns")
+        bare = expression_of(found.text)
+        return (bare.name if isinstance(bare, exp.Column) else found.text), found

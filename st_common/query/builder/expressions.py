@@ -1,5 +1,7 @@
 """Expressions of a builder: read, checked and brought to their canonical text by the code that reads them in texts."""
 
+from dataclasses import dataclass
+
 from st_common.query.binding import BUILTINS
 from st_common.query.builder.refusing import refuse_unless
 from st_common.query.grammar.nodes import Refused
@@ -9,20 +11,43 @@ from st_common.query.lowering.scope import Scope
 from st_common.query.problem import Source, TextError
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """An expression as a step was given it (`source`), and what it is of a plan: a part, and the term."""
+
+    part: str
+    step: str
+    source: str
+    term: Term
+
+    @property
+    def text(self) -> str:
+        """The expression as it stands in the plan."""
+        return self.term.text
+
+
 def term(
-    text: str, scope: Scope, step: str, *, needs: Needs = "any", partner: bool = False
-) -> Term:
+    text: str,
+    scope: Scope,
+    step: str,
+    *,
+    part: str,
+    needs: Needs = "any",
+    partner: bool = False,
+) -> Given:
     """The expression of a step.
 
     Raises:
         TextError: it is none that a query can have; the error points at the place in `text`.
     """
-    return _read(text, scope, step, needs=needs, partner=partner, parts=False)
+    found = _read(text, scope, step, needs=needs, partner=partner, parts=False)
+    return Given(part=part, step=step, source=text, term=found)
 
 
-def condition(text: str, scope: Scope, step: str) -> Term:
+def condition(text: str, scope: Scope, step: str) -> Given:
     """The condition of a step; each part of what AND joins is looked at by itself, as after WHERE."""
-    return _read(text, scope, step, needs="boolean", partner=False, parts=True)
+    found = _read(text, scope, step, needs="boolean", partner=False, parts=True)
+    return Given(part="where", step=step, source=text, term=found)
 
 
 def _read(

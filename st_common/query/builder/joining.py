@@ -1,12 +1,12 @@
 """Joins with a layer, and of a stream's last fixes with themselves (SPEC B9, G9)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 from st_common.query.builder.amounts import Amount, metres_of
-from st_common.query.builder.expressions import term
+from st_common.query.builder.expressions import Given, term
 from st_common.query.builder.refusing import name_of, refuse_unless, text_of_user
 from st_common.query.builder.step import Step
 from st_common.query.grammar.words import quoted
@@ -23,7 +23,7 @@ class Joining(Generic[_Built]):
     name: str
     is_layer: bool
     _joined: Callable[..., _Built]
-    _key: Callable[[str, str], str]
+    _key: Callable[[str, str], Given]
 
     def on_intersects(self) -> _Built:
         """A fix, or its enlarged box, meets the feature; its border belongs to it."""
@@ -52,21 +52,26 @@ class Joining(Generic[_Built]):
                 "two objects pair by the same expression",
                 "on_equal(expression)",
             )
-            return self._joined(step, join=None, pairs=PairJoin(keys=(left,)))
+            pairs = PairJoin(keys=(left.text,))
+            return self._joined(step, given=[left], join=None, pairs=pairs)
         hint = 'on_equal("line", "ref"): "fid", "kind" or the name of a tag'
         refuse_unless(key is not None, step, "the feature's key is missing", hint)
+        right = text_of_user(key, "a key", step)
         return self._with_layer(
-            step, predicate="equals", left=left, right=text_of_user(key, "a key", step)
+            step, given=[left], predicate="equals", left=left.text, right=right
         )
 
-    def _with_layer(self, step: str, **parts: Any) -> _Built:
+    def _with_layer(
+        self, step: str, *, given: Iterable[Given] = (), **parts: Any
+    ) -> _Built:
         refuse_unless(
             self.is_layer,
             step,
             "this needs a layer",
             "join_layer(name) for a layer with the stream's name",
         )
-        return self._joined(step, join=LayerJoin(layer=self.name, **parts), pairs=None)
+        join = LayerJoin(layer=self.name, **parts)
+        return self._joined(step, given=given, join=join, pairs=None)
 
 
 class JoinSteps(Step):
@@ -126,12 +131,9 @@ class JoinSteps(Step):
             pairs is not None, step, "the stream is not joined with itself", hint
         )
         before = pairs or PairJoin()
-        return self._next(
-            step,
-            pairs=replace(
-                before, keys=(*before.keys, self._pair_key(expression, step))
-            ),
-        )
+        key_of_both = self._pair_key(expression, step)
+        keys = (*before.keys, key_of_both.text)
+        return self._next(step, given=[key_of_both], pairs=replace(before, keys=keys))
 
     def _also_by_key(
         self, join: LayerJoin, expression: str, key: str | None, step: str
@@ -140,7 +142,8 @@ class JoinSteps(Step):
         refuse_unless(join.left is None, step, "the join has a key already", hint)
         right = text_of_user(key, "the feature's key", step)
         left = self._layer_key(expression, step)
-        return self._next(step, join=replace(join, left=left, right=right))
+        joined = replace(join, left=left.text, right=right)
+        return self._next(step, given=[left], join=joined)
 
     def _joining(self, name: str, label: str, *, is_layer: bool) -> Joining[Self]:
         key = self._layer_key if is_layer else self._pair_key
@@ -152,16 +155,16 @@ class JoinSteps(Step):
         refuse_unless(join is not None, step, "the query joins no layer", hint)
         return join or LayerJoin(layer="", predicate="intersects")
 
-    def _layer_key(self, expression: str, step: str) -> str:
-        return term(expression, self._scope, step, needs="text").text
+    def _layer_key(self, expression: str, step: str) -> Given:
+        return term(expression, self._scope, step, part="join", needs="text")
 
-    def _pair_key(self, expression: str, step: str) -> str:
-        found = term(expression, self._scope, step)
+    def _pair_key(self, expression: str, step: str) -> Given:
+        found = term(expression, self._scope, step, part="pairs")
         hint = f"such as {quoted('line')}"
         refuse_unless(
-            bool(found.columns), step, "expected a column of the stream", hint
+            bool(found.term.columns), step, "expected a column of the stream", hint
         )
-        return found.text
+        return found
 
 
 def _label(layer: str, stream: str) -> str:

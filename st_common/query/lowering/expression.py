@@ -6,7 +6,7 @@ clock, no chance. Where SQL's precedence is read in two ways, parentheses are as
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
@@ -129,6 +129,17 @@ def term_of(
         partner=partner,
         measures=measures,
     )
+
+
+def shifted(term: Term, by: int) -> Term:
+    """The term with all its places moved by so many characters."""
+
+    def moved(span: Span) -> Span:
+        return span[0] + by, span[1] + by
+
+    columns = tuple((name, moved(span)) for name, span in term.columns)
+    measures = tuple((at, measure, moved(span)) for at, measure, span in term.measures)
+    return replace(term, span=moved(term.span), columns=columns, measures=measures)
 
 
 def text_of(node: exp.Expr) -> str:

@@ -151,6 +151,11 @@ class Project(Above):
         """See `Node`."""
         return {"columns": self.selected}
 
+    def refused(self) -> Iterator[Complaint]:
+        """Columns are of rows of fixes: groups have their names and values."""
+        groups = [one for one in walk(self.input) if isinstance(one, Group)]
+        yield from excluded(self, groups, "register one query for each")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told(Above):
