@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from st_common.geometry.space import Space
 from st_common.query.complaint import Complaint
 from st_common.query.earth import complaints_of_places
 from st_common.query.fence_checks import complaints_of_fence
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     """What is wrong with a plan on this stream."""
     if not is_plain(plan):
-        yield from _of_clauses(plan, stream)
+        yield from complaints_of_tree(tree_of(plan))
+        yield from complaints_of_values(plan, stream.space)
     if not stream.space.is_flat:
         yield from complaints_of_places(plan)
     if plan.by_ticks and not stream.moving:
@@ -36,13 +38,12 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
         )
 
 
-def _of_clauses(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
-    """What is wrong with clauses of a plan, or with two of them beside each other."""
-    yield from complaints_of_tree(tree_of(plan))
+def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:
+    """What is wrong with parts of a plan in themselves; what stands above what is judged by its tree."""
     yield from complaints_of_frame(plan)
     if plan.fence is not None:
         yield from complaints_of_fence(plan.fence)
-    yield from complaints_of_transforms(plan, space=stream.space)
+    yield from complaints_of_transforms(plan, space=space)
     counts = Counter(name for name, _ in plan.columns) if plan.columns else {}
     for name in (name for name, count in counts.items() if count > 1):
         hint = (

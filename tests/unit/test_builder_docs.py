@@ -58,5 +58,13 @@ def test_the_page_names_every_step():
         if not name.startswith("_")
     ]
     missing = {name for name in steps if not re.search(rf"\b{name}\b", PAGE)}
-    prefixes = ("enlarge_", "filter", "plan", "alias", "name", "is_layer")  # and fields
+    prefixes = (
+        "enlarge_",
+        "filter",
+        "plan",
+        "tree",
+        "alias",
+        "name",
+        "is_layer",
+    )  # and fields
     assert {name for name in missing if not name.startswith(prefixes)} == set()

@@ -35,6 +35,8 @@ from st_common.query.builder.regions import (
     corridor,
 )
 from st_common.query.plan import Plan
+from st_common.query.tree.growing import grown
+from st_common.query.tree.relational import Source
 
 __all__ = [
     "Joining",
@@ -67,5 +69,5 @@ def query(stream: str) -> QueryBuilder:
         QueryError: this is no name for a stream.
     """
     step = "query(..)"
-    plan = Plan(stream=name_of(stream, "stream", step))
-    return QueryBuilder(plan, steps={"stream": step})
+    source = Source(stream=name_of(stream, "stream", step))
+    return QueryBuilder(grown(source, {}), steps={"stream": step})

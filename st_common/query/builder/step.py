@@ -2,32 +2,30 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Self
 
 from st_common.errors import QueryError
+from st_common.geometry.space import PLANE
 from st_common.query.builder.expressions import Given
-from st_common.query.checks import complaints
+from st_common.query.checks import complaints_of_values
 from st_common.query.lowering.scope import Scope
 from st_common.query.plan import Plan
-from st_common.settings import Columns, StreamSettings
-
-_ANY = StreamSettings(
-    name="any",
-    format="csv",
-    columns=Columns(object="object", x="x", y="y"),
-    crs="planar",
-)
+from st_common.query.tree.fusing import plan_of
+from st_common.query.tree.growing import changed
+from st_common.query.tree.node import complaints_of_tree
+from st_common.query.tree.relational import Told
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A query as far as it is built: a plan that could be registered, and how expressions call the joined layer.
+    """A query as far as it is built: operators that could be registered, and how expressions call the joined layer.
 
     `steps` are those that made the parts of the plan, `given` the expressions as they were given to steps, by their
     part of the plan and their canonical text.
     """
 
-    plan: Plan
+    tree: Told
     alias: str = ""
     steps: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[tuple[str, str], Given] = field(default_factory=dict)
@@ -45,16 +43,24 @@ class Step:
         Raises:
             QueryError: clauses that exclude each other, or one that needs another first.
         """
-        plan = replace(self.plan, **parts)
-        for complaint in complaints(plan, _ANY):
+        tree = changed(self.tree, parts)
+        wrong = chain(
+            complaints_of_tree(tree), complaints_of_values(plan_of(tree), PLANE)
+        )
+        for complaint in wrong:
             raise QueryError(f"{step}: {complaint.message}", hint=complaint.hint)
         return replace(
             self,
-            plan=plan,
+            tree=tree,
             alias=self.alias if alias is None else alias,
             steps={**self.steps, **dict.fromkeys(parts, step)},
             given={**self.given, **{(one.part, one.text): one for one in given}},
         )
+
+    @property
+    def plan(self) -> Plan:
+        """The plan so far."""
+        return plan_of(self.tree)
 
     @property
     def _scope(self) -> Scope:

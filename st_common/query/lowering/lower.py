@@ -1,4 +1,4 @@
-"""A parsed SELECT as a plan, with what is still to be checked and where it stands."""
+"""A parsed SELECT as operators, which are fused into a plan, with what is still to be checked and where it stands."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +29,9 @@ from st_common.query.lowering.select import Selected, selected_of
 from st_common.query.lowering.space import neighbours_of, region_of
 from st_common.query.plan import Emit as EmitMode
 from st_common.query.plan import Plan, Window
+from st_common.query.tree.fusing import plan_of
+from st_common.query.tree.growing import grown
+from st_common.query.tree.relational import Source
 from st_common.units import TUPLES
 
 _CLAUSES = (
@@ -76,14 +79,14 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
     if gathered.found or related is None:
         return None
     more, terms = related
-    plan = Plan(stream=source.name, **fields, **more)
-    return Lowered(plan=plan, terms=terms, spans=_spans(select, source, joins))
+    tree = grown(Source(stream=source.name), {**fields, **more})
+    return Lowered(plan=plan_of(tree), terms=terms, spans=_spans(select, source, joins))
 
 
 def _alone(
     select: exp.Expr, source: exp.Expr, areas: Areas, gathered: Gathered
 ) -> dict[str, Any]:
-    """The fields of a plan that need no names of columns; each clause is read by itself."""
+    """What is said without names of columns, by the parts of a plan; each clause is read by itself."""
     inside, knn, _, window, compare, using, emit, options = (
         select.args.get(key) for key in _CLAUSES[2:]
     )
@@ -106,7 +109,7 @@ def _alone(
 def _related(
     select: exp.Expr, join: exp.Expr | None, scope: Scope, gathered: Gathered
 ) -> tuple[dict[str, Any], tuple[Term, ...]] | None:
-    """The fields of a plan that depend on what its names mean, and their expressions; None when they cannot be read."""
+    """What is said with names, by the parts of a plan, and the expressions; None when they cannot be read."""
     if join is not None:
         gathered.attempt(
             lambda: refuse_windows(join.this, layer=scope.joined == "layer"), None

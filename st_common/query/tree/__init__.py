@@ -8,6 +8,6 @@
           Select  state = 'free'                             key: object      fix by fix
             Source  the last fix of each object              key: object      fix by fix
 
-`growing.tree_of` makes the tree of a plan, `fusing.plan_of` fuses a tree into the plan that the shared kernels take.
+`growing` stacks what was said of a query, `fusing.plan_of` fuses a tree into the plan that the shared kernels take.
 What a node cannot stand above it says itself (`refused`), by what its input's rows are and by when they change.
 """

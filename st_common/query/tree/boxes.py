@@ -1,7 +1,8 @@
 """BBoxDB's operators, which judge a box in the place of each fix: transformations, and the comparison with a box."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from st_common.query.comparing import Compare, Transform
 from st_common.query.tree.node import Above
@@ -12,6 +13,7 @@ class Transformed(Above):
     """Fixes with a box in place of their point, which is enlarged and filtered."""
 
     at: ClassVar[str] = "using"
+    parts: ClassVar[Mapping[str, str]] = {"transforms": "transforms"}
     only_selects: ClassVar[bool] = True
     by_boxes: ClassVar[bool] = True
     transforms: tuple[Transform, ...]
@@ -21,16 +23,13 @@ class Transformed(Above):
         """See `Node`."""
         return "USING"
 
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"transforms": self.transforms}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared(Above):
     """Fixes whose box meets another one, or does not meet it."""
 
     at: ClassVar[str] = "compare"
+    parts: ClassVar[Mapping[str, str]] = {"compare": "compare"}
     only_selects: ClassVar[bool] = True
     by_boxes: ClassVar[bool] = True
     compare: Compare
@@ -39,7 +38,3 @@ class Compared(Above):
     def noun(self) -> str:
         """See `Node`."""
         return "COMPARE WITH"
-
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"compare": self.compare}

@@ -1,8 +1,8 @@
 """Events at the border of a region, or at those of features (SPEC X3)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from st_common.query.complaint import Complaint
 from st_common.query.fence import Fence
@@ -15,6 +15,7 @@ class Detected(Above):
     """Events at the one border below, found by the points of each object, fix by fix."""
 
     at: ClassVar[str] = "detect"
+    parts: ClassVar[Mapping[str, str]] = {"fence": "fence"}
     gives_events: ClassVar[bool] = True
     fence: Fence
 
@@ -30,10 +31,6 @@ class Detected(Above):
             Column(name="event", type="VARCHAR", nullable=False),
             Column(name="inside_s", type="DOUBLE", unit="s"),
         )
-
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"fence": self.fence}
 
     def refused(self) -> Iterator[Complaint]:
         """It needs one border, and rows that are points of objects, judged fix by fix."""

@@ -4,26 +4,30 @@ from typing import Any
 
 from st_common.errors import QueryError
 from st_common.query.plan import Plan
-from st_common.query.tree.node import Node, complaints_of_tree, walk
+from st_common.query.tree.node import Node, walk
 from st_common.query.tree.relational import Source
 
 
 def plan_of(tree: Node) -> Plan:
-    """The plan that a tree is run as.
+    """The plan that a tree is run as; whether its operators may stand so is judged by `complaints_of_tree`.
 
     Raises:
-        QueryError: an operator stands above one that it cannot stand above, or there are two of a kind, which no
-            kernel runs in one go.
+        QueryError: there are two of a kind, which no kernel runs in one go.
     """
-    fields: dict[str, Any] = {}
-    for complaint in complaints_of_tree(tree):
-        raise QueryError(complaint.message, hint=complaint.hint)
+    return Plan(**parts_of(tree))
+
+
+def parts_of(tree: Node) -> dict[str, Any]:
+    """What the operators of a tree say, by the parts of a plan.
+
+    Raises:
+        QueryError: two say the same part.
+    """
+    parts: dict[str, Any] = {}
     for node in walk(tree):
-        for name, value in node.fields().items():
-            if name in fields and not isinstance(node, Source):
-                raise QueryError(
-                    f"one query has {node.noun} once",
-                    hint="register one query for each",
-                )
-            fields[name] = value
-    return Plan(**fields)
+        said = node.fields()
+        if not parts.keys().isdisjoint(said) and not isinstance(node, Source):
+            message = f"one query has {node.noun} once"
+            raise QueryError(message, hint="register one query for each")
+        parts |= said
+    return parts

@@ -1,24 +1,56 @@
-"""From a plan to the tree of its operators."""
+"""From what is said of a query to the tree of its operators, in the order in which they stand above each other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
 from st_common.query.binding import columns_of
 from st_common.query.plan import Plan
 from st_common.query.tree.boxes import Compared, Transformed
 from st_common.query.tree.detected import Detected
-from st_common.query.tree.node import Column, Node
+from st_common.query.tree.fusing import parts_of
+from st_common.query.tree.node import Above, Column, Node, walk
 from st_common.query.tree.relational import Group, Project, Select, Source, Told
 from st_common.query.tree.spatial import Inside, Near, Until, WithLayer, WithObjects
 from st_common.query.tree.windows import Counting, Recent, Travelled
 from st_common.settings import StreamSettings
 
+_WHO = (
+    Inside,
+    Transformed,
+    Compared,
+    WithLayer,
+    WithObjects,
+    Detected,
+    Near,
+)
+"""Operators about where objects are now, from the bottom up."""
+_ANSWER = (Recent, Group, Project, Until)
+"""What becomes of the members of an answer, from the bottom up."""
 _UNITS = {"elapsed_s": "s", "speed_mps": "m/s"}
 _NEVER_NULL = frozenset({"object", "event_ts", "x", "y"})
 
 
 def tree_of(plan: Plan, stream: StreamSettings | None = None) -> Told:
     """The operators of a plan; with the settings of its stream the columns of its rows are known."""
-    source = Source(stream=plan.stream, fix_columns=_fix_columns(stream))
-    rows = _of_windows(plan, source) if plan.frame else _of_objects(plan, source)
-    return Told(input=_above(plan, rows), emit=plan.emit, order=plan.order)
+    said = {part.name: getattr(plan, part.name) for part in fields(Plan)}
+    return grown(Source(stream=plan.stream, fix_columns=_fix_columns(stream)), said)
+
+
+def grown(source: Source, said: Mapping[str, Any]) -> Told:
+    """The operators above a source that say these parts of a plan; what is not among them is not said."""
+    rows = _stacked((Travelled, Select), source, said, source)
+    rows = _of_who(rows, said, source)
+    told = _stacked(_ANSWER, rows, said, source)
+    return Told(
+        input=told, emit=said.get("emit", "changes"), order=said.get("order", "auto")
+    )
+
+
+def changed(tree: Told, said: Mapping[str, Any]) -> Told:
+    """The tree that says these parts anew, and all others as before."""
+    source = next(node for node in walk(tree) if isinstance(node, Source))
+    return grown(source, {**parts_of(tree), **said})
 
 
 def _fix_columns(stream: StreamSettings | None) -> tuple[Column, ...]:
@@ -37,49 +69,26 @@ def _fix_columns(stream: StreamSettings | None) -> tuple[Column, ...]:
     )
 
 
-def _of_objects(plan: Plan, source: Source) -> Node:
-    """The members of an answer about last fixes."""
-    rows: Node = source
-    if plan.where is not None:
-        rows = Select(input=rows, where=plan.where)
-    return _spatial(plan, rows, source)
-
-
-def _of_windows(plan: Plan, source: Source) -> Node:
-    """Fixes in windows: conditions are about these fixes, all that is spatial about which objects count now."""
-    assert plan.frame is not None  # noqa: S101 - its one caller asks
-    rows: Node = Travelled(input=source, frame=plan.frame)
-    if plan.where is not None:
-        rows = Select(input=rows, where=plan.where)
-    who = _spatial(plan, source, source)
+def _of_who(rows: Node, said: Mapping[str, Any], source: Source) -> Node:
+    """What is said of places: of objects it is about the rows; of fixes in windows, about which objects count now."""
+    if said.get("frame") is None:
+        return _stacked(_WHO, rows, said, source)
+    who = _stacked(_WHO, source, said, source)
     return rows if who is source else Counting(input=rows, who=who)
 
 
-def _spatial(plan: Plan, rows: Node, source: Source) -> Node:
-    """Where objects are, from the region up to their neighbours."""
-    if plan.inside is not None:
-        rows = Inside(input=rows, region=plan.inside)
-    if plan.transforms:
-        rows = Transformed(input=rows, transforms=plan.transforms)
-    if plan.compare is not None:
-        rows = Compared(input=rows, compare=plan.compare)
-    if plan.join is not None:
-        rows = WithLayer(input=rows, join=plan.join)
-    if plan.pairs is not None:
-        rows = WithObjects(input=rows, other=source, join=plan.pairs)
-    if plan.fence is not None:
-        rows = Detected(input=rows, fence=plan.fence)
-    if plan.neighbours is not None:
-        rows = Near(input=rows, neighbours=plan.neighbours)
+def _stacked(
+    kinds: Sequence[type[Above]], rows: Node, said: Mapping[str, Any], source: Source
+) -> Node:
+    """Those of the operators that are said above each other, and all above the rows."""
+    for kind in (kind for kind in kinds if _is_said(kind, said)):
+        rows = kind.above(rows, said, source)
     return rows
 
 
-def _above(plan: Plan, rows: Node) -> Node:
-    """What becomes of the members of an answer."""
-    if plan.window is not None:
-        rows = Recent(input=rows, window=plan.window)
-    if plan.aggregate is not None:
-        rows = Group(input=rows, aggregate=plan.aggregate)
-    if plan.columns:
-        rows = Project(input=rows, selected=plan.columns)
-    return Until(input=rows) if plan.valid_until else rows
+def _is_said(kind: type[Node], said: Mapping[str, Any]) -> bool:
+    """Whether parts of a plan that belong to an operator are not as they are without it."""
+    values = (said.get(part) for part in kind.parts)
+    return any(
+        value is not None and value is not False and value != () for value in values
+    )

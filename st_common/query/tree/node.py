@@ -1,9 +1,9 @@
 """What every operator of a query says of itself: its inputs, what its rows are, when they change, what it refuses."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from st_common.query.complaint import Complaint
 
@@ -23,6 +23,8 @@ class Node(ABC):
     """An operator. `at` is the clause that errors about it point at."""
 
     at: ClassVar[str]
+    parts: ClassVar[Mapping[str, str]] = {}
+    """The parts of a plan that it says, each with the field that has it."""
     only_selects: ClassVar[bool] = False
     """Whether its rows are objects by their last fix: those of its input, or some of them."""
     by_boxes: ClassVar[bool] = False
@@ -62,8 +64,8 @@ class Node(ABC):
         return self.ticks_itself or any(node.by_ticks for node in self.inputs)
 
     def fields(self) -> dict[str, Any]:
-        """What of a plan the node says, by the plan's fields."""
-        return {}
+        """What of a plan the node says, by the plan's parts."""
+        return {part: getattr(self, name) for part, name in self.parts.items()}
 
     def refused(self) -> Iterator[Complaint]:
         """Why it cannot stand where it does; nothing where it can."""
@@ -75,6 +77,11 @@ class Above(Node):
     """An operator above one other, whose key and columns it hands on."""
 
     input: Node
+
+    @classmethod
+    def above(cls, rows: Node, said: Mapping[str, Any], source: Node) -> Self:  # noqa: ARG003 - a join takes it
+        """The operator above rows, with its parts of what was `said`; `source` are all objects of the stream."""
+        return cls(input=rows, **{name: said[part] for part, name in cls.parts.items()})
 
     @property
     def inputs(self) -> tuple[Node, ...]:

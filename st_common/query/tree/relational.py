@@ -1,8 +1,8 @@
 """Operators as every database has them: source, selection, groups, columns; and what of the answer is told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
@@ -18,6 +18,7 @@ class Source(Node):
     """The last fix of every object of a stream; `fields_of_fixes` are the columns that every fix has."""
 
     at: ClassVar[str] = "stream"
+    parts: ClassVar[Mapping[str, str]] = {"stream": "stream"}
     only_selects: ClassVar[bool] = True
     stream: str
     fix_columns: tuple[Column, ...] = ()
@@ -41,16 +42,13 @@ class Source(Node):
         """See `Node`."""
         return self.fix_columns
 
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"stream": self.stream}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Select(Above):
     """The rows that satisfy a condition."""
 
     at: ClassVar[str] = "where"
+    parts: ClassVar[Mapping[str, str]] = {"where": "where"}
     only_selects: ClassVar[bool] = True
     where: str
 
@@ -59,16 +57,13 @@ class Select(Above):
         """See `Node`."""
         return "WHERE"
 
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"where": self.where}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group(Above):
     """One value for each group of rows, found anew when one of its rows changed, came or left."""
 
     at: ClassVar[str] = "select"
+    parts: ClassVar[Mapping[str, str]] = {"aggregate": "aggregate"}
     aggregate: Aggregate
 
     @property
@@ -99,10 +94,6 @@ class Group(Above):
         )
         return (*group, value)
 
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"aggregate": self.aggregate}
-
     def refused(self) -> Iterator[Complaint]:
         """Features are of rows that are joined with a layer: fixes in windows are not."""
         is_of_fixes = "fix" in self.input.key
@@ -124,6 +115,7 @@ class Project(Above):
     """The columns that a query selects: names and expressions, beside the key of its rows."""
 
     at: ClassVar[str] = "select"
+    parts: ClassVar[Mapping[str, str]] = {"columns": "selected"}
     only_selects: ClassVar[bool] = True
     takes_events: ClassVar[bool] = True
     selected: tuple[tuple[str, str], ...]
@@ -147,10 +139,6 @@ class Project(Above):
             out.append(Column(name=name, type=type_.type, unit=unit, nullable=nullable))
         return tuple(out)
 
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"columns": self.selected}
-
     def refused(self) -> Iterator[Complaint]:
         """Columns are of rows of fixes: groups have their names and values."""
         groups = [one for one in walk(self.input) if isinstance(one, Group)]
@@ -162,6 +150,7 @@ class Told(Above):
     """The answer as it is told: its changes, or one of CQL's streams; `order` is the option `plan` of the query."""
 
     at: ClassVar[str] = "emit"
+    parts: ClassVar[Mapping[str, str]] = {"emit": "emit", "order": "order"}
     takes_events: ClassVar[bool] = True
     emit: Emit = "changes"
     order: Order = "auto"
@@ -175,10 +164,6 @@ class Told(Above):
     def ticks_itself(self) -> bool:
         """RSTREAM tells all rows again at one time."""
         return self.emit == "rstream"
-
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"emit": self.emit, "order": self.order}
 
     def refused(self) -> Iterator[Complaint]:
         """Further fixes of members are told where rows are members; what of events is told they say themselves."""

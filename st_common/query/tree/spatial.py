@@ -1,8 +1,8 @@
 """Operators about where objects are: regions, neighbours, joins."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from st_common.query.complaint import Complaint
 from st_common.query.neighbours import Neighbours
@@ -18,6 +18,7 @@ class Inside(Above):
     """The objects inside a region, which stands still or goes with an object."""
 
     at: ClassVar[str] = "inside"
+    parts: ClassVar[Mapping[str, str]] = {"inside": "region"}
     only_selects: ClassVar[bool] = True
     region: Region
 
@@ -31,16 +32,13 @@ class Inside(Above):
         """A region that goes with an object moves when that object reports."""
         return isinstance(self.region, MovingRegion)
 
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"inside": self.region}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithLayer(Above):
     """Pairs of an object and a feature of a layer."""
 
     at: ClassVar[str] = "layer"
+    parts: ClassVar[Mapping[str, str]] = {"join": "join"}
     join: LayerJoin
 
     @property
@@ -58,18 +56,20 @@ class WithLayer(Above):
         feature = Column(name="feature", type="VARCHAR", nullable=False)
         return (*self.input.columns(), feature)
 
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"join": self.join}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithObjects(Above):
     """Pairs of two objects of one stream; the conditions so far are on the first of them."""
 
     at: ClassVar[str] = "layer"
+    parts: ClassVar[Mapping[str, str]] = {"pairs": "join"}
     other: Node
     join: PairJoin
+
+    @classmethod
+    def above(cls, rows: Node, said: Mapping[str, Any], source: Node) -> Self:
+        """See `Above`: the others are all objects of the stream."""
+        return cls(input=rows, other=source, join=said["pairs"])
 
     @property
     def noun(self) -> str:
@@ -96,16 +96,13 @@ class WithObjects(Above):
         other = Column(name="other object", type="VARCHAR", nullable=False)
         return (*self.input.columns(), other)
 
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"pairs": self.join}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near(Above):
     """The nearest objects to a place, to an object, or to several of these; or those to which one is the nearest."""
 
     at: ClassVar[str] = "knn"
+    parts: ClassVar[Mapping[str, str]] = {"neighbours": "neighbours"}
     neighbours: Neighbours
 
     @property
@@ -117,10 +114,6 @@ class Near(Above):
     def ticks_itself(self) -> bool:
         """Who is nearest depends on all others at that time."""
         return True
-
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"neighbours": self.neighbours}
 
     def refused(self) -> Iterator[Complaint]:
         """Neighbours are objects: pairs have no place of their own."""
@@ -135,6 +128,8 @@ class Until(Above):
     """Members, each with the event time until which it stays one if both go on as they do."""
 
     at: ClassVar[str] = "emit"
+    parts: ClassVar[Mapping[str, str]] = {"valid_until": "valid_until"}
+    valid_until: bool = True
 
     @property
     def noun(self) -> str:
@@ -150,10 +145,6 @@ class Until(Above):
         """Those of the member, and the time."""
         until = Column(name="valid_until", type="TIMESTAMP")
         return (*self.input.columns(), until)
-
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"valid_until": True}
 
     def refused(self) -> Iterator[Complaint]:
         """It needs a region whose border can be reached, and members that are objects at their last fix."""

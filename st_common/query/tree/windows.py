@@ -1,8 +1,8 @@
 """Operators about time and ways: windows of time and of count (PLACE), windows along a way (CQL-S)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from st_common.query.complaint import Complaint
 from st_common.query.frame import Frame
@@ -16,6 +16,7 @@ class Recent(Above):
     """Objects as long as one of their fixes that qualified is in the window."""
 
     at: ClassVar[str] = "window"
+    parts: ClassVar[Mapping[str, str]] = {"window": "window"}
     window: Window
 
     @property
@@ -27,10 +28,6 @@ class Recent(Above):
     def ticks_itself(self) -> bool:
         """Fixes grow old by the clock."""
         return True
-
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"window": self.window}
 
     def refused(self) -> Iterator[Complaint]:
         """Its fixes qualified at their own time: what is judged at ticks says nothing of one fix."""
@@ -44,6 +41,7 @@ class Travelled(Above):
     """The fixes of each object in its windows along its way, by time or by count, and in regions."""
 
     at: ClassVar[str] = "frame"
+    parts: ClassVar[Mapping[str, str]] = {"frame": "frame"}
     frame: Frame
 
     @property
@@ -65,10 +63,6 @@ class Travelled(Above):
         """Those of a fix, and its time, which names it."""
         fix = Column(name="fix", type="TIMESTAMP", nullable=False)
         return (*self.input.columns(), fix)
-
-    def fields(self) -> dict[str, Any]:
-        """See `Node`."""
-        return {"frame": self.frame}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
