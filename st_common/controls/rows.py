@@ -32,6 +32,7 @@ PLAN_FIELDS = frozenset(
         "transforms",
         "compare",
         "fence",
+        "incident",
         "aggregate",
         "columns",
         "valid_until",

@@ -15,7 +15,7 @@ from st_common.query.builder.expressions import Given
 from st_common.query.builder.step import Step
 from st_common.query.grammar.nodes import Span
 from st_common.query.lowering.expression import shifted
-from st_common.query.plan import Plan
+from st_common.query.plan import Aggregate, Plan
 from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source
 from st_common.query.text import NAME_HINT, Statement, is_name
@@ -26,9 +26,11 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "layer": ("join", "pairs"),
     "knn": ("neighbours",),
     "detect": ("fence",),
+    "lasting": ("incident",),
+    "until": ("incident",),
     "using": ("transforms",),
-    "options": ("order", "fence", "frame"),
-    "emit": ("valid_until", "emit"),
+    "options": ("order", "fence", "incident", "frame"),
+    "emit": ("valid_until", "emit", "incident"),
 }
 """The parts of a plan that a clause says, where they are not called as it is."""
 
@@ -124,9 +126,16 @@ def _expressions(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "join", plan.join.left
     for key in plan.pairs.keys if plan.pairs is not None else ():
         yield "pairs", key
-    if plan.aggregate is not None and plan.aggregate.argument is not None:
-        yield "aggregate", plan.aggregate.argument
-    if plan.aggregate is not None and plan.aggregate.group is not None:
-        yield "group", plan.aggregate.group
+    if plan.aggregate is not None:
+        yield from _of_aggregate(plan.aggregate)
     for _, text in plan.columns:
         yield "columns", text
+    for text in plan.incident.expressions if plan.incident is not None else ():
+        yield "incident", text
+
+
+def _of_aggregate(aggregate: Aggregate) -> Iterator[tuple[str, str]]:
+    if aggregate.argument is not None:
+        yield "aggregate", aggregate.argument
+    if aggregate.group is not None:
+        yield "group", aggregate.group

@@ -10,6 +10,7 @@ from st_common.query.complaint import Complaint
 from st_common.query.earth import complaints_of_places
 from st_common.query.fence_checks import complaints_of_fence
 from st_common.query.frame_checks import complaints_of_frame
+from st_common.query.incident_checks import complaints_of_incident
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.transform_checks import complaints_of_transforms
@@ -43,6 +44,8 @@ def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:
     yield from complaints_of_frame(plan)
     if plan.fence is not None:
         yield from complaints_of_fence(plan.fence)
+    if plan.incident is not None:
+        yield from complaints_of_incident(plan.incident, plan)
     yield from complaints_of_transforms(plan, space=space)
     counts = Counter(name for name, _ in plan.columns) if plan.columns else {}
     for name in (name for name, count in counts.items() if count > 1):

@@ -18,7 +18,7 @@ def complaints_of_fence(fence: Fence) -> Iterator[Complaint]:
         message = "DWELL needs a time, and no other event has one"
         yield Complaint(at="detect", message=message, hint="DETECT DWELL 5 min")
     times = {"DWELL": fence.dwell_s, "max_gap": fence.max_gap_s}
-    for name in (name for name, value in times.items() if not _is_time(value)):
+    for name in (name for name, value in times.items() if not is_time(value)):
         at = "detect" if name == "DWELL" else "options"
         message = f"{name} is a time above 0, and not {times[name]:g} s"
         yield Complaint(at=at, message=message, hint="such as 5 min")
@@ -26,14 +26,16 @@ def complaints_of_fence(fence: Fence) -> Iterator[Complaint]:
         message = f"a hysteresis is 0 or more, and not {fence.hysteresis_m:g} m"
         yield Complaint(at="options", message=message, hint="hysteresis = 30 m")
     for name in ("enter_after", "exit_after"):
-        if not _is_row(getattr(fence, name)):
+        if not is_row(getattr(fence, name)):
             message = f"{name} is at least 1 fix, and a time that is not negative"
             yield Complaint(at="options", message=message, hint=f"{name} = 2 fixes")
 
 
-def _is_time(seconds: float | None) -> bool:
+def is_time(seconds: float | None) -> bool:
+    """Whether a time of a query is one: above 0, and not above a hundred years; None is."""
     return seconds is None or 0 < seconds <= _LONGEST_S
 
 
-def _is_row(debounce: Debounce) -> bool:
+def is_row(debounce: Debounce) -> bool:
+    """Whether a row of fixes is one: a fix at least, and a time that is not negative."""
     return debounce.fixes >= 1 and 0 <= debounce.seconds <= _LONGEST_S

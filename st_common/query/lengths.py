@@ -10,6 +10,7 @@ from st_common.query.comparing import Transform
 from st_common.query.fence import Fence
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.grammar.terminals import tokens_in
+from st_common.query.incident import Incident
 from st_common.query.plan import Plan
 
 _SPEED = "speed_mps"
@@ -41,6 +42,7 @@ def in_coordinates(plan: Plan, unit_m: float) -> Plan:
         inside=None if plan.inside is None else plan.inside.in_units(unit_m),
         frame=None if plan.frame is None else _frame(plan.frame, unit_m),
         fence=None if plan.fence is None else _fence(plan.fence, unit_m),
+        incident=None if plan.incident is None else _incident(plan.incident, unit_m),
         transforms=tuple(_transform(step, unit_m) for step in plan.transforms),
         columns=tuple(
             (name, _expression(text, unit_m) or text) for name, text in plan.columns
@@ -69,6 +71,14 @@ def _frame(frame: Frame, unit_m: float) -> Frame:
 
 def _fence(fence: Fence, unit_m: float) -> Fence:
     return replace(fence, hysteresis_m=fence.hysteresis_m / unit_m)
+
+
+def _incident(incident: Incident, unit_m: float) -> Incident:
+    texts = {text: _expression(text, unit_m) or text for text in incident.expressions}
+    changed = incident.with_expressions(texts)
+    if incident.worst is None or changed.worst is None:
+        return changed
+    return replace(changed, worst=replace(changed.worst, name=incident.worst.name))
 
 
 def _extent(extent: Extent, unit_m: float) -> Extent:

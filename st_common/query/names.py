@@ -255,10 +255,12 @@ def _with_texts(plan: Plan, texts: Mapping[str, str]) -> Plan:
         pairs = replace(pairs, keys=tuple(texts.get(key, key) for key in pairs.keys))
     aggregate = None if plan.aggregate is None else _aggregate(plan.aggregate, texts)
     columns = tuple(_columns(plan.columns, texts))
+    incident = plan.incident and plan.incident.with_expressions(dict(texts))
     return replace(
         plan,
         join=join,
         pairs=pairs,
+        incident=incident,
         aggregate=aggregate,
         columns=columns,
         where=now["where"],

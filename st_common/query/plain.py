@@ -23,6 +23,7 @@ def is_plain(plan: Plan) -> bool:
         and plan.window is None
         and plan.frame is None
         and plan.fence is None
+        and plan.incident is None
         and plan.compare is None
         and plan.aggregate is None
         and not plan.transforms

@@ -16,6 +16,7 @@ from st_common.query.comparing import (
 )
 from st_common.query.fence import Fence, fence_from_json, fence_to_json
 from st_common.query.frame import Frame, frame_from_json, frame_to_json
+from st_common.query.incident import Incident, incident_from_json, incident_to_json
 from st_common.query.neighbours import (
     Neighbours,
     neighbours_from_json,
@@ -126,7 +127,8 @@ class Plan:
 
     With a `frame` the answer is of the fixes in it: `where`, columns and aggregates are about these fixes, while
     `inside`, `neighbours`, `join` and `compare` say which objects count now. `transforms` and `compare` are BBoxDB's.
-    A `fence` tells of events at the border of `inside`, or of the features joined with (X3).
+    A `fence` tells of events at the border of `inside`, or of the features joined with (X3). An `incident` tells when
+    `where`, and `inside` or `join` with it, begins to hold for some time, and when that ends (X8).
     `emit` is what is written, or which of CQL's streams the query gives (SPEC W6).
     """
 
@@ -141,6 +143,7 @@ class Plan:
     transforms: tuple[Transform, ...] = ()
     compare: Compare | None = None
     fence: Fence | None = None
+    incident: Incident | None = None
     aggregate: Aggregate | None = None
     columns: tuple[tuple[str, str], ...] = ()
     valid_until: bool = False
@@ -157,6 +160,11 @@ class Plan:
                 [*moving, *(place.focal for place in places if place.focal is not None)]
             )
         )
+
+    @property
+    def tells_events(self) -> bool:
+        """Whether machines judge it, each of one object: a fence, or an incident."""
+        return self.fence is not None or self.incident is not None
 
     @property
     def by_ticks(self) -> bool:
@@ -188,12 +196,13 @@ class Plan:
             get("join"),
             get("pairs"),
         )
-        window, aggregate, frame, compare, fence = (
+        window, aggregate, frame, compare, fence, incident = (
             get("window"),
             get("aggregate"),
             get("frame"),
             get("compare"),
             get("fence"),
+            get("incident"),
         )
         return Plan(
             stream=intern(value["stream"]),  # one text for a million plans
@@ -212,6 +221,7 @@ class Plan:
             ),
             compare=compare_from_json(compare) if compare else None,
             fence=fence_from_json(fence) if fence else None,
+            incident=incident_from_json(incident) if incident else None,
             aggregate=Aggregate(**aggregate) if aggregate else None,
             where=get("where"),
             columns=tuple([(name, text) for name, text in get("columns", ())]),
@@ -232,6 +242,7 @@ _WRITTEN: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...] = (
     ("transforms", (), lambda steps: [transform_to_json(step) for step in steps]),
     ("compare", None, compare_to_json),
     ("fence", None, fence_to_json),
+    ("incident", None, incident_to_json),
     ("where", None, None),
     ("columns", (), None),
     ("valid_until", False, None),

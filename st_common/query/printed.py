@@ -24,6 +24,12 @@ from st_common.query.printed_frame import (
     options_of,
     using_text,
 )
+from st_common.query.printed_incident import (
+    incident_clauses,
+    incident_options_of,
+    interval_text,
+    worst_text,
+)
 from st_common.query.problem import did_you_mean
 
 __all__ = ["number", "to_text"]
@@ -60,6 +66,7 @@ def _clauses(plan: Plan) -> Iterator[str]:
     conditions = " AND ".join(_conditions(plan, label))
     if conditions:
         yield f"WHERE {conditions}"
+    yield from incident_clauses(plan.incident)
     if plan.inside is not None:
         yield f"INSIDE {plan.inside.text()}"
     if plan.neighbours is not None:
@@ -84,9 +91,11 @@ def _above(plan: Plan, label: str) -> Iterator[str]:
     if plan.transforms:
         yield using_text(plan.transforms)
     if plan.emit == "every" or plan.valid_until:
-        mode = "EVERY" if plan.emit == "every" else "CHANGES"
+        every = f"EVERY{interval_text(plan.incident)}"
+        mode = every if plan.emit == "every" else "CHANGES"
         yield f"EMIT {mode}{' WITH VALID UNTIL' if plan.valid_until else ''}"
-    options = ", ".join([*options_of(plan), *fence_options_of(plan.fence)])
+    of_events = *fence_options_of(plan.fence), *incident_options_of(plan.incident)
+    options = ", ".join([*options_of(plan), *of_events])
     if options:
         yield f"WITH ({options})"
 
@@ -113,12 +122,13 @@ def _told(plan: Plan, label: str) -> str:
 def _selected(plan: Plan, label: str) -> str:
     if plan.aggregate is not None:
         return _aggregate(plan.aggregate, label)
-    if not plan.columns:
-        return "*"
-    return ", ".join(
+    items = [
         text if _is_named(name, text) else f"{text} AS {quoted(name)}"
         for name, text in plan.columns
-    )
+    ]
+    if plan.incident is not None and plan.incident.worst is not None:
+        items.append(worst_text(plan.incident.worst))
+    return ", ".join(items) or "*"
 
 
 def _is_named(name: str, text: str) -> bool:

@@ -55,6 +55,11 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "Fence.dwell_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
         "Fence.hysteresis_m": {"minimum": 0},
         "Fence.max_gap_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
+        "Incident.until": {"minLength": 1},
+        "Incident.max_gap_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
+        "Incident.every_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
+        "Worst.argument": {"minLength": 1},
+        "Worst.name": {"minLength": 1},
         "Debounce.fixes": {"minimum": 1, "maximum": MOST_FIXES},
         "Debounce.seconds": {"minimum": 0, "maximum": _LONGEST_S},
     }

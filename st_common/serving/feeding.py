@@ -287,6 +287,11 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
             f"query {query!r} is a fence, whose events feed no stream yet",
             hint="SELECT ISTREAM (...) without DETECT",
         )
+    if row.plan.incident is not None:
+        raise QueryError(
+            f"query {query!r} tells incidents, which feed no stream yet",
+            hint="SELECT ISTREAM (...) without FOR",
+        )
     if row.plan.emit not in PASSED:
         raise QueryError(
             f"query {query!r} gives no stream",

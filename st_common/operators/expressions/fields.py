@@ -1,5 +1,7 @@
 """The columns that queries select, as JSON objects beside their changes (SPEC G9)."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 
@@ -8,20 +10,36 @@ from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.registered import Queries
+from st_common.query.grammar.words import quoted
 from st_common.query.plan import Plan
 
 _STREAMS = ("istream", "dstream", "rstream")
+STARTED, WORST = "incident: started", "incident: worst"
+"""Columns beside those of a fix: when an incident began, and its worst value so far. No attribute is called so."""
 
 
 def shown_columns(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """The columns that changes of a query show; those of streams and fences have the place as well (W6, X3)."""
-    shows_place = plan.fence is not None or plan.emit in _STREAMS
+    """The columns that changes of a query show.
+
+    Those of streams, fences and incidents have the place as well, unless another column is called so (W6, X3). Those of
+    incidents have their beginning, and the worst value (X8).
+    """
+    shows_place = plan.tells_events or plan.emit in _STREAMS
     if not shows_place or plan.aggregate is not None:
         return plan.columns
     known = {name.lower() for name, _ in plan.columns}
+    beside = [("x", "x"), ("y", "y"), *_of_incident(plan)]
     return plan.columns + tuple(
-        (name, name) for name in ("x", "y") if name not in known
+        (name, text) for name, text in beside if name.lower() not in known
     )
+
+
+def _of_incident(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """The names and expressions of what is known of an incident beside its fix."""
+    if plan.incident is None:
+        return ()
+    started, worst = ("started", quoted(STARTED)), plan.incident.worst
+    return (started,) if worst is None else (started, (worst.name, quoted(WORST)))
 
 
 def fields_of(
@@ -33,6 +51,7 @@ def fields_of(
     wanted: np.ndarray,
     readings: Readings,
     space: Space,
+    beside: Mapping[str, pa.Array] | None = None,
 ) -> pa.Array:
     """The selected columns of rows of changes, as JSON.
 
@@ -45,6 +64,7 @@ def fields_of(
         readings: fixes as expressions see them. Objects that ended are where they were last, with the attributes of
             then.
         space: by which distances and directions are measured.
+        beside: more columns that expressions may name, each with n values.
 
     Returns:
         string[n], such as `{"speed_mps":3.5}`; null where none is wanted.
@@ -56,6 +76,8 @@ def fields_of(
     for columns in dict.fromkeys(selected):
         mine = rows[np.array([columns == other for other in selected])[at]]
         table = readings.take(reading[mine]).table(objects.ids, space=space)
+        for name, values in (beside or {}).items():
+            table = table.append_column(name, values.take(pa.array(mine)))
         texts = [text for _, text in columns]
         (found,) = expressions.evaluated(
             [expressions.objects_of(columns)], table, of=[texts]

@@ -81,8 +81,13 @@ class Ran:
     after: Standing
 
 
-def run(course: Course, rules: Rules, before: Standing) -> Ran:
-    """Runs every machine over its rows; each has one row at least, and machines are numbered from 0 without gaps."""
+def run(
+    course: Course, rules: Rules, before: Standing, *, since_first: bool = False
+) -> Ran:
+    """Runs every machine over its rows; each has one row at least, and machines are numbered from 0 without gaps.
+
+    What is in is so since the row that let it in; with `since_first` since the first IN of those in a row that did.
+    """
     of = course.machine
     machines = np.arange(len(before.since))
     first = np.searchsorted(of, machines)
@@ -99,7 +104,8 @@ def run(course: Course, rules: Rules, before: Standing) -> Ran:
     exits &= was_in
     entered = last_set(enters)
     is_new = entered >= first[of]
-    since = np.where(is_new, course.ts[entered], before.since[of])
+    begun = (ins.since if since_first else course.ts)[entered]
+    since = np.where(is_new, begun, before.since[of])
     after = _standing(is_in, since, ins, outs, last)
     return Ran(
         was_in=was_in,

@@ -68,8 +68,8 @@ def compile_fences(
         borders=_borders([queries[n].plan for n in numbers], space=space),
         rules=_rules(fences),
         hysteresis_m=np.array([fence.hysteresis_m for fence in fences], float),
-        dwell_us=_microseconds([fence.dwell_s for fence in fences]),
-        max_gap_us=_microseconds([fence.max_gap_s for fence in fences]),
+        dwell_us=microseconds([fence.dwell_s for fence in fences]),
+        max_gap_us=microseconds([fence.max_gap_s for fence in fences]),
         wants=np.array(
             [[event in fence.events for fence in fences] for event in EVENTS], bool
         ).reshape(len(EVENTS), len(fences)),
@@ -82,13 +82,13 @@ def _rules(fences: Sequence[Fence]) -> Rules:
     exits = [fence.exit_after for fence in fences]
     return Rules(
         enter_fixes=np.array([after.fixes for after in enters], np.int64),
-        enter_us=_microseconds([after.seconds for after in enters]),
+        enter_us=microseconds([after.seconds for after in enters]),
         exit_fixes=np.array([after.fixes for after in exits], np.int64),
-        exit_us=_microseconds([after.seconds for after in exits]),
+        exit_us=microseconds([after.seconds for after in exits]),
     )
 
 
-def _microseconds(seconds: Sequence[float | None]) -> np.ndarray:
+def microseconds(seconds: Sequence[float | None]) -> np.ndarray:
     """Whole microseconds, `FOREVER` for None."""
     return np.array(
         [FOREVER if each is None else round(each * 1e6) for each in seconds], np.int64

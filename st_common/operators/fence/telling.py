@@ -41,7 +41,7 @@ class Told:
 
 def tell_fences(judged: Judged, turn: Turn, fixes: LastFixes) -> pa.Table:
     """The rows of changes of a run at fences; `fixes` are the last ones before it."""
-    told = _together(
+    told = together(
         [
             *_crossings(judged, turn),
             _stays(judged, turn, "inside", judged.ran.was_in & judged.ran.is_in),
@@ -142,7 +142,7 @@ def _count_not_above(have: np.ndarray, asked: np.ndarray) -> np.ndarray:
 def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
     """Rows of changes of some lines; fences show where the object was."""
     query = turn.numbering.targets.query[told.target]
-    shown, reading = _readings(told.reading, turn, fixes)
+    shown, reading = readings_of(told.reading, turn, fixes)
     fields = shown_fields(turn, query=query, reading=reading, readings=shown)
     return change_rows(
         turn.names,
@@ -159,7 +159,7 @@ def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
     )
 
 
-def _readings(
+def readings_of(
     reading: np.ndarray, turn: Turn, fixes: LastFixes
 ) -> tuple[Readings, np.ndarray]:
     """The readings of events followed by those of objects from before the run; and which of them each line shows."""
@@ -170,7 +170,8 @@ def _readings(
     return both, np.where(reading < count, reading, at)
 
 
-def _together(parts: Sequence[Told]) -> Told:
+def together(parts: Sequence[Told]) -> Told:
+    """The lines of all parts, one at least."""
     names = Told.__dataclass_fields__
     return Told(
         **{

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.fence.specs import FenceSet, compile_fences
+from st_common.operators.incident.specs import IncidentSet, compile_incidents
 from st_common.operators.matching.placing import Placed, Source, placed, placed_anew
 from st_common.operators.matching.query_set import QuerySet, compile_queries
 from st_common.operators.pairs.specs import (
@@ -151,6 +152,7 @@ class _Dealt:
 
     fixwise: list[int]
     fences: list[int]
+    incidents: list[int]
     ticking: list[int]
     windows: list[int]
     frames: list[int]
@@ -162,7 +164,13 @@ class _Dealt:
     @property
     def matched(self) -> list[int]:
         """Those whose regions stand still."""
-        return [*self.fixwise, *self.still, *self.windows, *self.fences]
+        return [
+            *self.fixwise,
+            *self.still,
+            *self.windows,
+            *self.fences,
+            *self.incidents,
+        ]
 
 
 def compile_shard(
@@ -198,6 +206,9 @@ def compile_shard(
         return compile_queries(below, of, space=space, below=order.below)
 
     fences = compile_fences(below, dealt.fences, space=space, below=order.below)
+    incidents = compile_incidents(
+        below, dealt.incidents, space=space, below=order.below
+    )
     return Compiled(
         fixwise=matching(dealt.fixwise),
         still=matching(dealt.still),
@@ -206,6 +217,7 @@ def compile_shard(
         following=_following(below, [*dealt.paired, *dealt.joining], settings),
         specs={
             FenceSet: fences,
+            IncidentSet: incidents,
             FrameSpecs: frames,
             PairSpecs: _pairs(below, dealt.paired, settings),
             MovingJoins: compile_moving_joins(below, dealt.joining, space=space),
@@ -234,8 +246,9 @@ def _dealt(queries: Queries, live: list[int], mine: np.ndarray, flags: Flags) ->
     still, joined = kinds.pop(_STILL, []), kinds.pop(_PAIRS, [])
     fixwise = [n for n in live if not at_ticks[n]]
     return _Dealt(
-        fixwise=[n for n in fixwise if plans[n].fence is None],
+        fixwise=[n for n in fixwise if not plans[n].tells_events],
         fences=[n for n in live if plans[n].fence is not None],
+        incidents=[n for n in live if plans[n].incident is not None],
         ticking=ticking,
         windows=[n for n in ticking if plans[n].window is not None],
         frames=frames,

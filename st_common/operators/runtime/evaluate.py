@@ -24,6 +24,7 @@ from st_common.operators.events.timeline import (
 )
 from st_common.operators.expressions import readings
 from st_common.operators.fence.phases import run_fences
+from st_common.operators.incident.phases import run_incidents
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.matching.placing import Source
 from st_common.operators.position_filter.filter import Filtered, Sifted, sift
@@ -45,6 +46,7 @@ PHASES: tuple[Phase, ...] = (
     judge_ranges,  # regions that stand still, layers: fix by fix
     run_ticks,  # windows, travelled ways, what moves, pairs, aggregates: at ticks of event time
     run_fences,  # events at borders: fix by fix, and by the clock
+    run_incidents,  # conditions that last: fix by fix, and gaps by the clock
 )
 """Who is asked about a run, in this order. Each sees the state before the run and all events of it."""
 

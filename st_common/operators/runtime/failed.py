@@ -54,5 +54,10 @@ def _expressions(plan: Plan) -> Sequence[str]:
         if plan.aggregate is None
         else (plan.aggregate.argument, plan.aggregate.grouped_by)
     )
+    lasting = () if plan.incident is None else plan.incident.expressions
     shown = [text for _, text in shown_columns(plan)]
-    return [text for text in (plan.where, *joined, *above, *shown) if text is not None]
+    return [
+        text
+        for text in (plan.where, *joined, *above, *lasting, *shown)
+        if text is not None
+    ]

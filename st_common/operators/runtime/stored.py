@@ -2,6 +2,7 @@
 
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.fence.visits import Visits
+from st_common.operators.incident.incidents import Incidents
 from st_common.operators.state.component import Component
 from st_common.operators.state.delta import Delta
 from st_common.operators.state.registered import Queries
@@ -9,7 +10,14 @@ from st_common.operators.state.state import State
 from st_common.operators.travelled.rows import FrameRows, Tracks
 from st_common.operators.window.entries import Entries
 
-KINDS: tuple[type[Component], ...] = (Entries, Groups, FrameRows, Tracks, Visits)
+KINDS: tuple[type[Component], ...] = (
+    Entries,
+    Groups,
+    FrameRows,
+    Tracks,
+    Visits,
+    Incidents,
+)
 """The components that states of this version may have; one with another is refused."""
 
 

@@ -1,6 +1,7 @@
 """Queries that start, stop or see another version of a layer, judged at their row of the log (SPEC X4)."""
 
 from st_common.operators.fence.swapping import swap_fences
+from st_common.operators.incident.swapping import swap_incidents
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.position_filter.filter import Filtered
 from st_common.operators.runtime.compiling import compile_shard
@@ -24,6 +25,7 @@ SWAP_PHASES: tuple[SwapPhase, ...] = (
     swap_ranges,
     swap_ticks,
     swap_fences,
+    swap_incidents,
 )
 """Who is asked about a swap: those of `evaluate.PHASES`, in their order."""
 

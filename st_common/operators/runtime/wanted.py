@@ -8,6 +8,8 @@ import numpy as np
 
 from st_common.operators.fence.specs import FOREVER, FenceSet
 from st_common.operators.fence.visits import Visits
+from st_common.operators.incident.incidents import Incidents
+from st_common.operators.incident.specs import IncidentSet
 from st_common.operators.matching.layer import Layer
 from st_common.operators.runtime.compiling import compiled
 from st_common.operators.runtime.idle import idle_turn, known_fixes
@@ -90,7 +92,17 @@ def _dwelling(state: State, turn: Turn) -> np.ndarray:
     return np.asarray(waiting.since[timed] + dwell_us[timed])
 
 
-_WAITS = (_held, _silent, _tick, _aging, _sliding, _dwelling)
+def _breaking(state: State, turn: Turn) -> np.ndarray:
+    """Times at which incidents end because no fix came for too long."""
+    incidents, known = turn.known.of(IncidentSet), state.memories[Incidents]
+    is_open = known.take(known.is_open)
+    incident = incidents.place[turn.numbering.targets.query[is_open.target]]
+    gap_us = incidents.max_gap_us[incident]
+    timed = gap_us != FOREVER
+    return np.asarray(state.fixes.ts[is_open.object][timed] + gap_us[timed])
+
+
+_WAITS = (_held, _silent, _tick, _aging, _sliding, _dwelling, _breaking)
 
 
 def _no_layer(layer: str, version: int) -> Layer:

@@ -29,6 +29,10 @@ CAUSES = (
     "cross",
     "dwell",
     "area",
+    "started",
+    "ongoing",
+    "ended",
+    "gap",
 )
 CAUSE = {name: number for number, name in enumerate(CAUSES)}
 TICK_RANK = (

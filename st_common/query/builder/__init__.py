@@ -24,6 +24,7 @@ from st_common.query.builder.answering import AnswerSteps
 from st_common.query.builder.fencing import FenceSteps
 from st_common.query.builder.framing import FrameSteps
 from st_common.query.builder.joining import Joining, JoinSteps
+from st_common.query.builder.lasting import LastingSteps
 from st_common.query.builder.placing import PlaceSteps
 from st_common.query.builder.ranging import RangeSteps
 from st_common.query.builder.refusing import name_of
@@ -51,7 +52,7 @@ __all__ = [
 
 
 class QueryBuilder(
-    RangeSteps, PlaceSteps, FenceSteps, FrameSteps, JoinSteps, AnswerSteps
+    RangeSteps, PlaceSteps, FenceSteps, LastingSteps, FrameSteps, JoinSteps, AnswerSteps
 ):
     """A query as far as it is built; `query(stream)` begins one."""
 

@@ -44,10 +44,10 @@ def term(
     return Given(part=part, step=step, source=text, term=found)
 
 
-def condition(text: str, scope: Scope, step: str) -> Given:
+def condition(text: str, scope: Scope, step: str, *, part: str = "where") -> Given:
     """The condition of a step; each part of what AND joins is looked at by itself, as after WHERE."""
     found = _read(text, scope, step, needs="boolean", partner=False, parts=True)
-    return Given(part="where", step=step, source=text, term=found)
+    return Given(part=part, step=step, source=text, term=found)
 
 
 def _read(

@@ -56,8 +56,8 @@ class FenceSteps(Step):
         fence = Fence(
             events=asked if dwell is None else (*asked, "dwell"),
             dwell_s=None if dwell is None else duration_of(dwell, "a visit", step),
-            enter_after=_debounce(enter_after, step),
-            exit_after=_debounce(exit_after, step),
+            enter_after=debounce_of(enter_after, step),
+            exit_after=debounce_of(exit_after, step),
             hysteresis_m=metres_of(hysteresis, "a hysteresis", step),
             max_gap_s=None if max_gap is None else duration_of(max_gap, "a gap", step),
             restart=restart,
@@ -83,12 +83,16 @@ class FenceSteps(Step):
         return tuple(known[event] for event in events)
 
 
-def _debounce(row: InARow, step: str) -> Debounce:
-    """Fixes in a row, how long they last, or both."""
+def debounce_of(row: InARow, step: str) -> Debounce:
+    """Fixes in a row, how long they last, or both.
+
+    Raises:
+        QueryError: it is none of these.
+    """
     if isinstance(row, tuple):
         count, lasting = row
         return Debounce(
-            fixes=_debounce(count, step).fixes,
+            fixes=debounce_of(count, step).fixes,
             seconds=duration_of(lasting, "a row of fixes", step),
         )
     if not isinstance(row, str):

@@ -131,6 +131,20 @@ def _fence(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     )
 
 
+def _incident(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    incident = plan.incident
+    if incident is None:
+        return builder
+    worst = incident.worst
+    return builder.lasting(
+        _in_a_row(incident.lasting),
+        until=incident.until,
+        max_gap=incident.max_gap_s,
+        every=incident.every_s,
+        worst=(worst.function, worst.argument, worst.name) if worst else None,
+    )
+
+
 def _in_a_row(debounce: Debounce) -> InARow:
     return (debounce.fixes, debounce.seconds) if debounce.seconds else debounce.fixes
 
@@ -221,6 +235,7 @@ _REPLAYS: dict[str, Callable[[QueryBuilder, Plan], QueryBuilder]] = {
     "where": _where,
     "frame": _frame,
     "fence": _fence,
+    "incident": _incident,
     "window": _window,
     "transforms": _transforms,
     "compare": _compare,

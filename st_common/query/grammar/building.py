@@ -20,6 +20,7 @@ from st_common.query.grammar.nodes import (
     DropArea,
     Emit,
     Explain,
+    Holding,
     Inside,
     Knn,
     Lasting,
@@ -30,6 +31,7 @@ from st_common.query.grammar.nodes import (
     Source,
     Step,
     Unregister,
+    Until,
     Using,
 )
 from st_common.query.grammar.tokens import Token
@@ -166,6 +168,12 @@ class Building(BuildingExpressions, BuildingPlaces):
     def group(self, parts: Parts) -> _Clause:
         return _Clause("group", exp.Group(expressions=[parts[1]]), parts[0])
 
+    def lasting_for(self, parts: Parts) -> _Clause:
+        return _clause("lasting", Holding(expressions=list(parts[1:])), parts)
+
+    def until(self, parts: Parts) -> _Clause:
+        return _clause("until", Until(this=parts[1]), parts)
+
     def inside(self, parts: Parts) -> _Clause:
         region: Inside = parts[1]
         return _Clause("inside", at(region, parts[0], region), parts[0])
@@ -202,10 +210,14 @@ class Building(BuildingExpressions, BuildingPlaces):
 
     def emit(self, parts: Parts) -> _Clause:
         mode = exp.Var(this=parts[1].lower())
-        if len(parts) == 2:
-            return _clause("emit", Emit(this=mode), parts)
-        made = at(Emit(this=mode, valid_until=True), parts[2], parts[3])
-        made.meta["start"] = parts[2].span[1] - len("VALID")
+        intervals = _nodes(parts)
+        interval = intervals[0] if intervals else None
+        valid = [part for part in parts if getattr(part, "type", "") == "WITH_VALID"]
+        if not valid:
+            return _clause("emit", Emit(this=mode, interval=interval), parts)
+        made = Emit(this=mode, interval=interval, valid_until=True)
+        made = at(made, valid[0], parts[-1])
+        made.meta["start"] = valid[0].span[1] - len("VALID")
         return _Clause("emit", made, parts[0])
 
     def options(self, parts: Parts) -> _Clause:

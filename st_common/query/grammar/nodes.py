@@ -99,6 +99,18 @@ class Inside(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "form": True}
 
 
+class Holding(exp.Expression):
+    """FOR expressions, each a quantity of time or of fixes."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
+class Until(exp.Expression):
+    """UNTIL this, a condition."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class Detect(exp.Expression):
     """DETECT expressions, each an event."""
 
@@ -148,9 +160,13 @@ class Lasting(exp.Expression):
 
 
 class Emit(exp.Expression):
-    """EMIT this, "changes" or "every", perhaps WITH VALID UNTIL."""
+    """EMIT this, "changes" or "every", of EVERY perhaps an interval; perhaps WITH VALID UNTIL."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "valid_until": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "interval": False,
+        "valid_until": False,
+    }
 
 
 class Options(exp.Expression):
@@ -186,6 +202,8 @@ _LOCATED = (
     Inside,
     Knn,
     Lasting,
+    Holding,
+    Until,
     Detect,
     Detected,
     Emit,

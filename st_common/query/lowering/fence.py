@@ -24,6 +24,8 @@ def fence_of(select: exp.Expr, chosen: Chosen, gathered: Gathered) -> Fence | No
     if detect is None:
         if "DETECT" not in select.meta.get(REFUSED, ()):
             _refuse_options(chosen.of_fence, gathered)
+            if select.args.get("lasting") is None:
+                _refuse_options(chosen.of_gap, gathered)
         return None
     seen: dict[Event, float | None] = {}
     for one in detect.expressions:

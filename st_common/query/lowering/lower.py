@@ -15,12 +15,18 @@ from st_common.query.grammar.nodes import (
     Span,
     span_of,
 )
+from st_common.query.incident import Incident
 from st_common.query.lowering.comparing import compare_of, transforms_of
 from st_common.query.lowering.condition import conditions_of, parts_of
 from st_common.query.lowering.expression import Term
 from st_common.query.lowering.fence import fence_of
 from st_common.query.lowering.frame import frame_of, refuse_windows
 from st_common.query.lowering.gathered import Gathered
+from st_common.query.lowering.incident import (
+    ending_of,
+    incident_of,
+    with_expressions,
+)
 from st_common.query.lowering.join import layer_join_of, pair_join_of
 from st_common.query.lowering.options import options_of
 from st_common.query.lowering.quantity import seconds, whole
@@ -45,6 +51,8 @@ _CLAUSES = (
     "using",
     "emit",
     "options",
+    "lasting",
+    "until",
 )
 _MOST_TUPLES = 1_000_000_000
 
@@ -72,7 +80,9 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
         lambda: scope_of(source, joins[0] if joins else None), None
     )
     related = (
-        _related(select, joins[0] if joins else None, scope, gathered)
+        _related(
+            select, joins[0] if joins else None, scope, fields["incident"], gathered
+        )
         if scope is not None
         else None
     )
@@ -88,7 +98,7 @@ def _alone(
 ) -> dict[str, Any]:
     """What is said without names of columns, by the parts of a plan; each clause is read by itself."""
     inside, knn, _, window, compare, using, emit, options = (
-        select.args.get(key) for key in _CLAUSES[2:]
+        select.args.get(key) for key in _CLAUSES[2:10]
     )
     attempt = gathered.attempt
     chosen = options_of(options, gathered)
@@ -98,6 +108,7 @@ def _alone(
         "window": attempt(lambda: _window(window), None) if window else None,
         "frame": frame_of(source.args.get("windows") or (), chosen, areas, gathered),
         "fence": fence_of(select, chosen, gathered),
+        "incident": incident_of(select, chosen, gathered),
         "transforms": transforms_of(using, gathered) if using else (),
         "compare": attempt(lambda: compare_of(compare), None) if compare else None,
         "valid_until": bool(emit and emit.args.get("valid_until")),
@@ -107,7 +118,11 @@ def _alone(
 
 
 def _related(
-    select: exp.Expr, join: exp.Expr | None, scope: Scope, gathered: Gathered
+    select: exp.Expr,
+    join: exp.Expr | None,
+    scope: Scope,
+    incident: Incident | None,
+    gathered: Gathered,
 ) -> tuple[dict[str, Any], tuple[Term, ...]] | None:
     """What is said with names, by the parts of a plan, and the expressions; None when they cannot be read."""
     if join is not None:
@@ -123,7 +138,9 @@ def _related(
     if parts is None:
         return None
     chosen = conditions_of(parts.others, scope, gathered)
+    ending = ending_of(select, scope, gathered)
     fields: dict[str, Any] = {
+        "incident": with_expressions(incident, ending, selected.worst),
         "aggregate": selected.aggregate,
         "columns": selected.columns,
     }
@@ -138,7 +155,8 @@ def _related(
         fields["pairs"], keys = paired or (None, ())
     condition = chosen.term
     fields["where"] = condition.text if condition else None
-    return fields, (*((condition,) if condition else ()), *keys, *selected.terms)
+    terms = (condition, *keys, *selected.terms, ending)
+    return fields, tuple(term for term in terms if term is not None)
 
 
 def _spans(

@@ -22,7 +22,11 @@ MOST_FIXES = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What WITH says; `of_windows` and `of_fence` are where the first option about windows, or about DETECT, stands."""
+    """What WITH says.
+
+    `of_windows` and `of_fence` are where the first option about windows, or about DETECT alone, stands; `of_gap` is
+    where `max_gap` does, an option of DETECT and of FOR.
+    """
 
     order: Order = "auto"
     full: bool = False
@@ -35,6 +39,7 @@ class Chosen:
     restart: bool = False
     of_windows: Span | None = None
     of_fence: Span | None = None
+    of_gap: Span | None = None
 
 
 def options_of(options: Options | None, gathered: Gathered) -> Chosen:
@@ -58,6 +63,8 @@ def _with(option: exp.Expr, chosen: Chosen, seen: set[str]) -> Chosen:
     made = OPTIONS[word](chosen, option.expression)
     if word in _OF_WINDOWS and made.of_windows is None:
         return replace(made, of_windows=span_of(option))
+    if word == "max_gap":
+        return replace(made, of_gap=span_of(option))
     if word in _OF_FENCE and made.of_fence is None:
         return replace(made, of_fence=span_of(option))
     return made
@@ -143,9 +150,20 @@ def _exit_after(chosen: Chosen, value: exp.Expr) -> Chosen:
 
 
 def _debounce(value: exp.Expr, like: str) -> Debounce:
-    """`2 fixes`, `10 s`, or both in any order without a comma."""
+    return in_a_row(value, _amounts(value, "a number of fixes or a time", like), like)
+
+
+def in_a_row(value: exp.Expr, amounts: Sequence[Quantity], like: str) -> Debounce:
+    """`2 fixes`, `10 s`, or both in any order without a comma; `value` is where they stand.
+
+    Raises:
+        Refused: an amount without a unit, or two of a kind.
+    """
     counted: dict[str, float] = {}
-    for amount in _amounts(value, "a number of fixes or a time", like):
+    for amount in amounts:
+        if not amount.args["unit"]:
+            message = "expected a number of fixes or a time with its unit"
+            raise Refused(message, span_of(amount), like)
         of_fixes = amount.args["unit"].name.lower() in FIXES
         field_name = "fixes" if of_fixes else "seconds"
         if field_name in counted:
@@ -199,4 +217,4 @@ OPTIONS: dict[str, Callable[[Chosen, exp.Expr], Chosen]] = {
     "visits": _visits,
 }
 _OF_WINDOWS = ("windows", "min_step", "origin")
-_OF_FENCE = ("enter_after", "exit_after", "hysteresis", "max_gap", "visits")
+_OF_FENCE = ("enter_after", "exit_after", "hysteresis", "visits")

@@ -1,15 +1,17 @@
 """SELECT and GROUP BY: everything, columns, distinct values, or one aggregate with its group (SPEC G9)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlglot import exp
 
 from st_common.query.grammar.nodes import Refused, Span, span_of
+from st_common.query.incident import Worst
 from st_common.query.lowering.expression import Term, is_same, term_of
-from st_common.query.lowering.functions import AGGREGATES, STAMPS
+from st_common.query.lowering.functions import STAMPS
 from st_common.query.lowering.gathered import Gathered
+from st_common.query.lowering.incident import is_aggregate, only_worst, worst_of
 from st_common.query.lowering.scope import Scope
 from st_common.query.plan import Aggregate, Function
 
@@ -30,9 +32,13 @@ _FUNCTIONS: dict[str, Function] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """What a query gives: columns beside the key of a change, or an aggregate; neither for `SELECT *`."""
+    """What a query gives: columns beside the key of a change, or an aggregate; neither for `SELECT *`.
+
+    Beside the columns of an incident stands its worst value.
+    """
 
     aggregate: Aggregate | None = None
+    worst: Worst | None = None
     columns: tuple[tuple[str, str], ...] = ()
     terms: tuple[Term, ...] = ()
 
@@ -44,7 +50,9 @@ def selected_of(select: exp.Expr, scope: Scope, gathered: Gathered) -> Selected:
     starred = isinstance(items[0], exp.Star)
     if select.args.get("distinct"):
         return _distinct(items, group, scope)
-    calls = [item for item in items if _is_aggregate(item)]
+    calls = [item for item in items if is_aggregate(item)]
+    if calls and select.args.get("lasting") is not None and group is None:
+        return _of_incident(items, calls, scope, gathered)
     if calls:
         return _aggregate(items, calls, group, scope)
     if group is not None:
@@ -53,9 +61,23 @@ def selected_of(select: exp.Expr, scope: Scope, gathered: Gathered) -> Selected:
     return Selected() if starred else _columns(items, scope, gathered)
 
 
-def _is_aggregate(item: exp.Expr) -> bool:
-    call = item.this if isinstance(item, exp.Alias) else item
-    return isinstance(call, exp.Anonymous) and call.name.upper() in AGGREGATES
+def _of_incident(
+    items: Sequence[exp.Expr],
+    calls: Sequence[exp.Expr],
+    scope: Scope,
+    gathered: Gathered,
+) -> Selected:
+    """The columns of an incident, and its worst value, which is shown behind them."""
+    selected = _columns([item for item in items if item not in calls], scope, gathered)
+    call = only_worst(calls)
+    if call is None:
+        return selected
+    worst, term = worst_of(call, scope)
+    if worst.name in dict(selected.columns):
+        message = f"two columns are called {worst.name!r}"
+        hint = "give one of them another name: ... AS name"
+        raise Refused(message, span_of(call), hint)
+    return replace(selected, worst=worst, terms=(*selected.terms, term))
 
 
 def _distinct(

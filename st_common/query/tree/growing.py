@@ -9,6 +9,7 @@ from st_common.query.plan import Plan
 from st_common.query.tree.boxes import Compared, Transformed
 from st_common.query.tree.detected import Detected
 from st_common.query.tree.fusing import parts_of
+from st_common.query.tree.holding import Holding
 from st_common.query.tree.node import Above, Column, Node, walk
 from st_common.query.tree.relational import Group, Project, Select, Source, Told
 from st_common.query.tree.spatial import Inside, Near, Until, WithLayer, WithObjects
@@ -22,6 +23,7 @@ _WHO = (
     WithLayer,
     WithObjects,
     Detected,
+    Holding,
     Near,
 )
 """Operators about where objects are now, from the bottom up."""

@@ -33,6 +33,8 @@ class Node(ABC):
     """Whether its rows are events, which are told once; else they are members, which stay until they leave."""
     takes_events: ClassVar[bool] = False
     """Whether it can stand above events."""
+    tells_every: ClassVar[bool] = False
+    """Whether its events have a beginning and an end, so that EMIT EVERY tells what goes on."""
 
     @property
     @abstractmethod
@@ -52,6 +54,10 @@ class Node(ABC):
     @abstractmethod
     def columns(self) -> tuple[Column, ...]:
         """The columns of its rows."""
+
+    def event_columns(self) -> "tuple[Column, ...]":
+        """What its events have beside the columns of its input."""
+        return ()
 
     @property
     def ticks_itself(self) -> bool:

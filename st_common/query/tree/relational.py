@@ -137,6 +137,8 @@ class Project(Above):
             same = below.get(text)
             unit, nullable = (same.unit, same.nullable) if same else ("", True)
             out.append(Column(name=name, type=type_.type, unit=unit, nullable=nullable))
+        for one in walk(self.input):
+            out += one.event_columns()
         return tuple(out)
 
     def refused(self) -> Iterator[Complaint]:
@@ -176,7 +178,10 @@ class Told(Above):
 
     def _of_events(self, events: Node) -> Iterator[Complaint]:
         """That events are told in one way, and found in one order."""
-        if self.emit != "changes":
+        is_told = self.emit == "changes" or (
+            self.emit == "every" and events.tells_every
+        )
+        if not is_told:
             yield from excluded(
                 self, [events], f"{events.noun} says itself what is told"
             )

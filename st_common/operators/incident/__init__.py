@@ -1,0 +1,1 @@
+"""Incidents: conditions that hold for some time, with a beginning, a duration and an end."""

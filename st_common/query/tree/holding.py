@@ -1,0 +1,57 @@
+"""Conditions that hold for some time: incidents (SPEC X8)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from st_common.query.complaint import Complaint
+from st_common.query.incident import Incident
+from st_common.query.tree.node import Above, Column, excluded, walk
+from st_common.query.tree.relational import Select
+from st_common.query.tree.spatial import Inside, WithLayer
+
+_EACH = "register one query for each"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding(Above):
+    """Incidents: when what stands below begins to hold of an object for some time, and when that ends."""
+
+    at: ClassVar[str] = "lasting"
+    parts: ClassVar[Mapping[str, str]] = {"incident": "incident"}
+    gives_events: ClassVar[bool] = True
+    tells_every: ClassVar[bool] = True
+    incident: Incident
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "FOR"
+
+    def columns(self) -> tuple[Column, ...]:
+        """Those of the object, and what is known of the incident."""
+        return (*self.input.columns(), *self.event_columns())
+
+    def event_columns(self) -> tuple[Column, ...]:
+        """What happened, when the incident began, how long it has lasted, and its worst value."""
+        own = (
+            Column(name="event", type="VARCHAR", nullable=False),
+            Column(name="started", type="TIMESTAMP", nullable=False),
+            Column(name="lasted_s", type="DOUBLE", unit="s", nullable=False),
+        )
+        worst = self.incident.worst
+        if worst is None:
+            return own
+        units = {one.name: one.unit for one in self.input.columns()}
+        unit = units.get(worst.argument, "")
+        return (*own, Column(name=worst.name, type="DOUBLE", unit=unit))
+
+    def refused(self) -> Iterator[Complaint]:
+        """It needs a condition on points of objects that is judged fix by fix."""
+        below = list(walk(self.input))
+        if not any(isinstance(one, Select | Inside | WithLayer) for one in below):
+            message = "FOR needs a condition: WHERE, INSIDE or a JOIN with a layer"
+            hint = "WHERE speed > 50 km/h FOR 30 s"
+            yield Complaint(at=self.at, message=message, hint=hint)
+        others = [one for one in below if one.ticks_itself or one.by_boxes]
+        yield from excluded(self, others, _EACH)
