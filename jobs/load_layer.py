@@ -10,24 +10,28 @@ from typing import Any
 from jobs.entry import finish, job_parser
 from st_common.home import Home
 from st_common.layers.load import load
-from st_common.settings import conf_dir, home_dir
+from st_common.query.layer_following import follow_layers
+from st_common.settings import conf_dir, home_dir, load_streams
 
 
 def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Replaces a layer by the features of a file, in one commit, and tells the streams."""
+    """Replaces a layer by the features of a file, in one commit, and tells the streams and queries of its features."""
     home = Home(home_dir(arguments.home))
     kinds = [kind for kind in arguments.kinds.split(",") if kind]
     conf = conf_dir(home.root, arguments.conf)
-    return asdict(
-        load(
-            home,
-            arguments.layer,
-            arguments.file,
-            group=arguments.group,
-            kinds=kinds or None,
-            conf=conf,
-        )
+    report = load(
+        home,
+        arguments.layer,
+        arguments.file,
+        group=arguments.group,
+        kinds=kinds or None,
+        conf=conf,
     )
+    rows = follow_layers(home, lambda: load_streams(conf))
+    names: dict[str, list[str]] = {"followed": [], "suspended": []}
+    for row in rows:
+        names["suspended" if row.op == "fail" else "followed"].append(row.name)
+    return {**asdict(report), **names}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

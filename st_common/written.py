@@ -1,4 +1,4 @@
-"""Numbers and texts as the language of queries writes them."""
+"""Numbers, texts and names as the language of queries writes them."""
 
 
 def number(value: float) -> str:
@@ -9,3 +9,8 @@ def number(value: float) -> str:
 def text_literal(value: str) -> str:
     """The text in single quotes."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def name_quoted(name: str) -> str:
+    """The name in double quotes."""
+    return '"' + name.replace('"', '""') + '"'

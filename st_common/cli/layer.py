@@ -1,6 +1,6 @@
 """`fairway layer` and `fairway partition`: static layers, and the regions that tables are spread over."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +11,7 @@ from st_common.cli import context
 
 if TYPE_CHECKING:
     from st_common.layers.features import Progress
+    from st_common.query.control import QueryRow
 
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of a layer.")]
 
@@ -39,6 +40,7 @@ def load(
     """Load a layer, or load it again: running queries go over to the new version."""
     from st_common.geometry.space import GLOBE, PLANE
     from st_common.layers.load import load as load_layer
+    from st_common.query.layer_following import follow_layers
 
     home, conf = context.home(ctx), context.conf(ctx)
     chosen = [kind.strip() for kind in kinds.split(",") if kind.strip()]
@@ -66,6 +68,17 @@ def load(
     )
     if report.streams:
         typer.echo(f"told to {', '.join(report.streams)}")
+    _write_followed(follow_layers(home, lambda: context.streams(ctx)))
+
+
+def _write_followed(rows: "Sequence[QueryRow]") -> None:
+    """Says which queries have another region by the load, and which have none any more."""
+    went_over = [row.name for row in rows if row.op != "fail"]
+    if went_over:
+        typer.echo(f"other regions for {', '.join(went_over)}")
+    for row in rows:
+        if row.op == "fail":
+            typer.echo(f"query {row.name} is suspended: {row.why}", err=True)
 
 
 def list_layers(ctx: typer.Context) -> None:

@@ -123,6 +123,7 @@ def _lines(found: "Why") -> list[tuple[str, str]]:
 
 
 _HOW = {"register": "registered", "follow": "follows an area that was replaced"}
+_FOLLOWS_LAYER = "follows a feature of {}, which was loaded anew,"
 
 
 def _query(found: "Why") -> list[tuple[str, str]]:
@@ -137,6 +138,7 @@ def _query(found: "Why") -> list[tuple[str, str]]:
             )
         ]
     how = _HOW.get(row.op, "replaced an older one")
+    how = how if row.layer is None else _FOLLOWS_LAYER.format(row.layer)
     newest = (
         "" if found.newest == row.version else f"; the newest is version {found.newest}"
     )

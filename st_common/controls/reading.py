@@ -6,7 +6,7 @@ one in the log. Errors count rows from 1, as people do.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 from st_common.controls.rectangles import Rectangles, rectangles_of
@@ -237,7 +237,8 @@ def _replace(value: dict[str, Any]) -> ControlRow:
 
 
 def _follow(value: dict[str, Any]) -> ControlRow:
-    return _registration(Follow, value)
+    row, layer = _registration(Follow, value), value.get("layer")
+    return replace(row, layer=layer) if layer is not None else row
 
 
 def _drop(value: dict[str, Any]) -> Drop:
@@ -271,7 +272,7 @@ _ASKED = {"text": str, "owner": str, "layer_version": int, "areas": list}
 _FORMS: dict[str, _Form] = {
     Register.op: _form(_register, _QUERY, _ASKED),
     Replace.op: _form(_replace, _QUERY, _ASKED),
-    Follow.op: _form(_follow, _QUERY, _ASKED),
+    Follow.op: _form(_follow, _QUERY, {**_ASKED, "layer": str}),
     Drop.op: _form(_drop, {"query": str}),
     Fail.op: _form(_fail, {"query": str, "version": int}, {"why": str}),
     LayerVersion.op: _form(_layer, {"layer": str, "version": int}),

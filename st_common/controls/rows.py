@@ -92,12 +92,17 @@ class Replace(Registration):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follow(Registration):
-    """An area that a query names has another region from here on: the same version goes on with this plan.
+    """A region of a query is another one from here on: the same version goes on with this plan.
 
-    Written by the registry, for CREATE OR REPLACE AREA. What leaves and comes by it has the cause `area`.
+    Written by the registry, for CREATE OR REPLACE AREA and for layers that were loaded anew. What leaves and comes by
+    it has the cause `area` or `layer`.
+
+    Attributes:
+        layer: whose new version has another surface of the feature that the region is; None: an area was replaced.
     """
 
     op: ClassVar[QueryOp] = "follow"
+    layer: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ def to_bytes(row: ControlRow) -> bytes:
             owner=row.owner,
             layer_version=row.layer_version,
             areas=row.areas,
+            followed=row.layer if isinstance(row, Follow) else None,
         )
     return f"{_text_of(row)}\n".encode()
 
@@ -57,10 +58,15 @@ def registration_to_bytes(
     owner: str | None,
     layer_version: int | None,
     areas: Sequence[str] = (),
+    followed: str | None = None,
 ) -> bytes:
-    """A registration as a line, of a plan that is JSON text already: so are those of a million."""
+    """A registration as a line, of a plan that is JSON text already: so are those of a million.
+
+    `followed` is the layer of a row `follow`.
+    """
     layer = "" if layer_version is None else f',"layer_version":{layer_version}'
     named = f',"areas":{json.dumps(list(areas))}' if areas else ""
+    layer += "" if followed is None else f',"layer":{quoted(followed)}'
     return (
         f'{{"op":"{kind.op}","query":{quoted(query)},"version":{version},"plan":{plan_json},'
         f'"text":{_text_or_null(text)},"owner":{_text_or_null(owner)}{layer}{named}}}\n'

@@ -22,13 +22,22 @@ def following(
         if row.state != "registered" or row.plan is None or not _names(row, old):
             continue
         plan = _moved(row.plan, old.region, region)
-        if plan == row.plan:
-            continue
-        moved = replace(row, plan=plan, position=-1, layer_version=None)
-        if _goes_on(row.plan, plan):
-            yield replace(moved, op="follow")
-        else:
-            yield replace(moved, op="replace", version=row.version + 1)
+        if plan != row.plan:
+            yield moved_row(row, plan, layer=None)
+
+
+def moved_row(row: QueryRow, plan: Plan, *, layer: str | None) -> QueryRow:
+    """The row by which a query goes over to a plan with other regions: of features of a `layer`, or of areas (None).
+
+    Raises:
+        ValueError: the query has no plan.
+    """
+    if row.plan is None:
+        raise ValueError(f"query {row.name!r} has no plan")
+    moved = replace(row, plan=plan, position=-1, layer_version=None)
+    if _goes_on(row.plan, plan):
+        return replace(moved, op="follow", layer=layer)
+    return replace(moved, op="replace", version=row.version + 1, layer=None)
 
 
 def _names(row: QueryRow, area: NamedArea) -> bool:

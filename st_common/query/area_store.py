@@ -126,7 +126,7 @@ def _surface(home: Home, layer: str, version: int, fid: str) -> Area | None:
     shape = shapely.force_2d(shapely.from_wkb(found["geometry"][0].as_py()))
     if shape.geom_type not in _SURFACES:
         return None
-    return Area(wkt=text_of(shape))
+    return Area(wkt=text_of(shape), layer=layer, fid=fid)
 
 
 def _encoded(area: NamedArea) -> bytes:

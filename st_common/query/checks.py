@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from st_common.geometry.space import Space
 from st_common.query.complaint import Complaint
-from st_common.query.earth import complaints_of_places
+from st_common.query.earth import complaints_of_places, complaints_of_plane
 from st_common.query.fence_checks import complaints_of_fence
 from st_common.query.frame_checks import complaints_of_frame
 from st_common.query.incident_checks import complaints_of_incident
@@ -37,6 +37,15 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
             message=f"{first.noun} needs a stream of moving objects",
             hint=f"stream {stream.name!r} is set to moving = false",
         )
+
+
+def all_complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
+    """What is wrong with a plan on this stream, also what has a meaning in degrees alone."""
+    if stream.space.is_flat and is_plain(plan):
+        return  # nothing about a rectangle can be wrong on a plane
+    yield from complaints(plan, stream)
+    if stream.space.is_flat:
+        yield from complaints_of_plane(plan)
 
 
 def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:

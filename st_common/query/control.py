@@ -42,7 +42,7 @@ class QueryRow:
     was written (UTC microseconds). `layer_version` is the version of the joined layer that the query starts with.
     A row `fail` says that the query is judged no more, and `why`; its plan, text and owner are None. What is registered
     by a name has the `why` of the row `fail` after it. `areas` are those that its text names; after a row `follow` its
-    plan has another region of one of them.
+    plan has another region of one of them, or of a feature of `layer`, which was loaded anew then.
     """
 
     name: str
@@ -57,6 +57,7 @@ class QueryRow:
     layer_version: int | None = None
     why: str | None = None
     areas: tuple[str, ...] = ()
+    layer: str | None = None
 
     def at(self, position: int) -> "QueryRow":
         """The same row at its place in the log."""
@@ -73,6 +74,7 @@ class QueryRow:
             layer_version=self.layer_version,
             why=self.why,
             areas=self.areas,
+            layer=self.layer,
         )
 
     @property
@@ -113,6 +115,7 @@ def encoded(row: QueryRow) -> bytes:
         owner=row.owner,
         layer_version=row.layer_version,
         areas=row.areas,
+        followed=row.layer,
     )
 
 
@@ -226,6 +229,7 @@ def query_row(
         owner=row.owner,
         layer_version=row.layer_version,
         areas=row.areas,
+        layer=row.layer if isinstance(row, Follow) else None,
     )
 
 

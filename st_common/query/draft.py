@@ -9,17 +9,19 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from st_common.query.area_change import following
 from st_common.query.area_store import NamedArea
-from st_common.query.checks import complaints, complaints_of_area
-from st_common.query.complaint import Complaint
+from st_common.query.checks import all_complaints, complaints_of_area
 from st_common.query.control import QueryRow
-from st_common.query.earth import complaints_of_plane
+from st_common.query.layer_change import (
+    FeatureOf,
+    GoneError,
+    newest_of,
+    with_newest,
+)
 from st_common.query.names import LayerTags, found, resolved
-from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.shown import (
@@ -54,6 +56,7 @@ class Draft:
     owner: str
     arrival_us: int
     tags_of: LayerTags
+    feature_of: FeatureOf
     areas: dict[str, NamedArea] = field(default_factory=dict)
     rows: list[QueryRow] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
@@ -111,11 +114,27 @@ def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
     known: list[Statement] = []
     for statement in statements:
         done = resolved(statement, draft.streams, draft.layers, draft.tags_of)
-        known.append(done.statement)
+        known.append(_with_surfaces(draft, done.statement))
         draft.notices.extend(done.notices)
         draft.problems.extend(done.problems)
     draft.types.update(types_of(known, draft.streams))
     return known
+
+
+def _with_surfaces(draft: Draft, statement: "Statement") -> "Statement":
+    """The statement with the surfaces that features have now: a layer may have been loaded since it was read."""
+    plan, region = statement.plan, statement.region
+    try:
+        if plan is not None:
+            plan = with_newest(plan, draft.feature_of)
+        if region is not None:
+            region = newest_of(region, draft.feature_of)
+    except GoneError as gone:
+        place = "region" if plan is None else "inside"
+        hint = "its layer was loaded anew without it"
+        draft.problems.append(statement.problem(str(gone), at=place, hint=hint))
+        return statement
+    return replace(statement, plan=plan, region=region)
 
 
 def _carry_out(draft: Draft, statement: "Statement") -> None:
@@ -271,7 +290,7 @@ def _check_replaced_area(draft: Draft, statement: "Statement") -> None:
             message = f"query {row.name!r} is on stream {row.stream!r}, which has no right settings"
             draft.problems.append(statement.problem(message, at="region"))
             continue
-        for each in _complaints(row.plan, stream):
+        for each in all_complaints(row.plan, stream):
             message = f"query {row.name!r} cannot follow: {each.message}"
             draft.problems.append(
                 statement.problem(message, at="region", hint=each.hint)
@@ -297,7 +316,7 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
             statement.problem(f"unknown stream {plan.stream!r}", at="stream", hint=hint)
         )
     else:
-        for each in _complaints(plan, stream):
+        for each in all_complaints(plan, stream):
             draft.problems.append(
                 statement.problem(each.message, at=each.at, hint=each.hint)
             )
@@ -312,14 +331,6 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
         )
     if plan.join is not None and plan.join.layer not in draft.layers:
         _unknown_layer(draft, statement, plan.join.layer)
-
-
-def _complaints(plan: Plan, stream: "StreamSettings") -> Iterable[Complaint]:
-    if not stream.space.is_flat:
-        return complaints(plan, stream)
-    if is_plain(plan):
-        return ()  # nothing about a rectangle can be wrong on a plane
-    return chain(complaints(plan, stream), complaints_of_plane(plan))
 
 
 def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:

@@ -14,21 +14,18 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from st_common.capture.log import Log, Segment
 from st_common.errors import ConfigError, QueryError
 from st_common.home import Home
-from st_common.position import position_of
 from st_common.query.area_store import FILE as AREAS
-from st_common.query.area_store import areas
+from st_common.query.area_store import HomeAreas, areas
 from st_common.query.area_store import encoded as areas_file
-from st_common.query.commit import commit, completed, registry_locked
-from st_common.query.control import QueryRow, encoded, payloads
+from st_common.query.commit import completed, registry_locked
+from st_common.query.control import QueryRow
 from st_common.query.draft import Draft, check_plans, draft_all
 from st_common.query.known import known
 from st_common.query.lookup import (
@@ -39,6 +36,7 @@ from st_common.query.lookup import (
     logged_streams,
 )
 from st_common.query.problem import Problem, TextError
+from st_common.query.row_writing import write_rows
 from st_common.query.shown import ToShow
 from st_common.uncollected import uncollected
 
@@ -83,7 +81,7 @@ def carry_out(
         )
         changed = draft.created or draft.replaced or draft.removed
         files = {AREAS: areas_file(draft.areas.values())} if changed else {}
-        rows = _written(home, draft.rows, arrival_us, files)
+        rows = write_rows(home, draft.rows, arrival_us, files)
     return Outcome(
         rows=tuple(rows),
         created=tuple(draft.created),
@@ -180,7 +178,7 @@ def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
             owner=None,
             layer_version=None,
         )
-        return _written(home, [dropped], arrival_us, {})[0]
+        return write_rows(home, [dropped], arrival_us, {})[0]
 
 
 def suspend(
@@ -213,7 +211,7 @@ def suspend(
             for name, version, why in failures
             if (name, version) in known
         ]
-        return _written(home, rows, arrival_us, {}) if rows else []
+        return write_rows(home, rows, arrival_us, {}) if rows else []
 
 
 def _drafted(
@@ -275,6 +273,7 @@ def _draft(
         owner=owner,
         arrival_us=arrival_us,
         tags_of=tags_of,
+        feature_of=HomeAreas(home).feature,
     )
 
 
@@ -284,58 +283,3 @@ def _tags_of(home: Home, layer: str) -> set[str]:
 
     tags = tables.read(home.table("layers", layer), columns=["tags"])["tags"]
     return {name for chunk in tags.chunks for name in chunk.keys.unique().to_pylist()}
-
-
-def _written(
-    home: Home, rows: Sequence[QueryRow], arrival_us: int, files: Mapping[str, bytes]
-) -> list[QueryRow]:
-    """Writes rows into the logs of their streams, and files of the registry; gives the rows with their positions.
-
-    The logs stay locked from reading the layers' versions to writing: so a version that is loaded meanwhile is
-    announced after the rows, and no query keeps an old one.
-    """
-    logs = {
-        stream: Log(home.log(stream)) for stream in sorted({row.stream for row in rows})
-    }
-    with ExitStack() as locks:
-        for log in logs.values():
-            locks.enter_context(log.locked())
-        pinned = _pinned(home, rows)
-        parts = {
-            stream: payloads(encoded(row) for row in pinned if row.stream == stream)
-            for stream in logs
-        }
-        return _placed(
-            pinned, parts, commit(home, logs, parts, arrival_us=arrival_us, files=files)
-        )
-
-
-def _pinned(home: Home, rows: Sequence[QueryRow]) -> list[QueryRow]:
-    """The rows, each with the newest version of the layer that it joins."""
-    joins = [row.plan.join if row.plan else None for row in rows]
-    if not any(joins):
-        return list(rows)
-    newest = layers(home)
-    return [
-        row if join is None else replace(row, layer_version=newest.get(join.layer))
-        for row, join in zip(rows, joins, strict=True)
-    ]
-
-
-def _placed(
-    rows: Sequence[QueryRow],
-    parts: Mapping[str, Sequence[bytes]],
-    segments: Mapping[str, Sequence[Segment]],
-) -> list[QueryRow]:
-    """The rows with the positions that their lines got."""
-    positions = {
-        stream: chain.from_iterable(
-            range(
-                position_of(segment.number, 0),
-                position_of(segment.number, payload.count(b"\n")),
-            )
-            for segment, payload in zip(segments[stream], of_stream, strict=True)
-        )
-        for stream, of_stream in parts.items()
-    }
-    return [row.at(next(positions[row.stream])) for row in rows]

@@ -86,6 +86,7 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
             "allOf": [_when("predicate", "equals", "left", "right")],
             "dependentRequired": {"left": ["right"], "right": ["left"]},
         },
+        "Area": {"dependentRequired": {"layer": ["fid"], "fid": ["layer"]}},
         "Aggregate": {
             "allOf": [
                 _when("function", ["sum", "avg", "min", "max"], "argument"),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from st_common.regions.box import Corners, corners_text
@@ -16,7 +16,7 @@ from st_common.regions.region import (
     Wrong,
 )
 from st_common.regions.shapes import shape_of, short, text_of
-from st_common.written import number, text_literal
+from st_common.written import name_quoted, number, text_literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,13 +35,19 @@ _CORNERS = 4  # two numbers each, then the first one again
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Area(StillRegion):
-    """A polygon or multipolygon as canonical WKT in the stream's CRS; its border belongs to it."""
+    """A polygon or multipolygon as canonical WKT in the stream's CRS; its border belongs to it.
+
+    Of a feature it is the surface in some version of the `layer`, and `fid` says which feature: queries go over to its
+    surface in the next version (docs/adr/0032).
+    """
 
     kind = "area"
     noun = "area"
     drawn = "outline"
 
     wkt: str
+    layer: str | None = None
+    fid: str | None = None
 
     @staticmethod
     def of_wkt(wkt: str) -> "Area":
@@ -89,29 +95,46 @@ class Area(StillRegion):
             return None
         corners = xs[2], ys[0], xs[1], ys[1]
         whole = xs[0] == -HALF_TURN and xs[3] == HALF_TURN
-        return corners if whole and Area.across(*corners) == self else None
+        return corners if whole and Area.across(*corners).wkt == self.wkt else None
+
+    @property
+    def feature(self) -> tuple[str, str] | None:
+        """The layer and the fid of the feature whose surface it is; None for any other area."""
+        if self.layer is None or self.fid is None:
+            return None
+        return self.layer, self.fid
 
     def text(self) -> str:
-        """Its WKT in quotes, or its corners where it is a rectangle across 180 degrees."""
+        """The feature that it is, else its WKT in quotes, or its corners where it is a rectangle across 180 degrees."""
+        if self.feature is not None:
+            layer, fid = self.feature
+            return f"FEATURE ({name_quoted(layer)}, {text_literal(fid)})"
         corners = self.corners_across
         if corners is None:
             return text_literal(self.wkt)
         return f"{corners_text(corners)} CROSSING 180"
 
     def words(self) -> str:
-        """Its WKT, shortened, or its corners where it is a rectangle across 180 degrees."""
+        """The feature that it is, else its WKT, shortened, or its corners if it is a rectangle across 180 degrees."""
+        if self.feature is not None:
+            return f"feature {self.fid} of {self.layer}"
         if self.corners_across is None:
             return short(self.wkt)
         west, south, east, north = map(number, self.corners_across)
         return f"box {west} {south}, {east} {north} across 180 degrees"
 
     def holds(self) -> str:
-        """`inside the polygon of the query`."""
+        """`inside the polygon of the query`, `inside feature w1 of parks`."""
+        if self.feature is not None:
+            return f"inside feature {self.fid} of {self.layer}"
         return f"inside the {self.wkt.split('(')[0].strip().lower()} of the query"
 
     def checked(self, checks: Checks) -> "Area":
-        """The area of its text in canonical form."""
-        return Area.of_wkt(checks.text(self.wkt, "an area"))
+        """The area of its text in canonical form; a feature has a layer and a fid."""
+        both = (self.layer is None) == (self.fid is None)
+        checks.refuse_unless(both, "the area of a feature has a layer and a fid")
+        area = Area.of_wkt(checks.text(self.wkt, "an area"))
+        return replace(area, layer=self.layer, fid=self.fid)
 
     def wrong_in(self, space: "Space") -> Iterator[Wrong]:
         """Corners off the Earth and sides with two readings; on a plane a rectangle across 180 degrees."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from st_common.query.plan import Plan
+from st_common.regions.registry import Area
 from st_common.serving.evidence import Fix
 from st_common.serving.sentence_fence import Visit, event_sentence
 from st_common.serving.wording import asked, moment, value_of
@@ -245,16 +246,22 @@ def _area(case: _Case) -> str:
 
 
 def _layer(case: _Case) -> str:
-    layer = (
-        case.plan.join.layer
-        if case.plan is not None and case.plan.join is not None
-        else "the layer"
-    )
     now = "satisfies" if case.change["sign"] > 0 else "does not satisfy"
     return (
-        f"{layer} was loaded anew (version {case.change['layer_version']}): with {case.last} {case.who} now {now} "
+        f"{_loaded(case)}: with {case.last} {case.who} now {now} "
         f"{case.query}{case.criteria}."
     )
+
+
+def _loaded(case: _Case) -> str:
+    """Which layer was loaded anew: the one that is joined, or the one that has the region as a feature."""
+    plan, version = case.plan, case.change["layer_version"]
+    if plan is not None and plan.join is not None and version is not None:
+        return f"{plan.join.layer} was loaded anew (version {version})"
+    region = plan.inside if plan is not None else None
+    if isinstance(region, Area) and region.feature is not None:
+        return f"{region.layer} was loaded anew, and {region.fid} is another region"
+    return "the layer was loaded anew"
 
 
 def _framed_enter(case: _Case) -> str:

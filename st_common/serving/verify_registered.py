@@ -28,7 +28,7 @@ class Registered:
     """A registered query: its newest plan, and how its layer and its area changed.
 
     `layers` says from which row on it had which version of its layer (0 without one), `plans` with which plan; both
-    are empty where nothing but the plan has to be known.
+    are empty where nothing but the plan has to be known. `causes` says why each of these rows judged its answer anew.
     """
 
     name: str
@@ -37,17 +37,24 @@ class Registered:
     position: int
     layers: tuple[tuple[int, int], ...] = ()
     plans: tuple[Plan, ...] = ()
+    causes: tuple[str, ...] = ()
     kept: frozenset[int] = (
         frozenset()
     )  # rows of `layers` over which visits of a fence go on as they are
 
-    def changed(self, at: int, *, version: int | None, plan: Plan) -> "Registered":
+    def changed(
+        self, at: int, *, version: int | None, plan: Plan, cause: str
+    ) -> "Registered":
         """The same from a row on with another version of its layer, or another plan."""
         layers = self.layers or ((self.position, 0),)
         plans = self.plans or (self.plan,)
         now = layers[-1][1] if version is None else version
         return replace(
-            self, plan=plan, layers=(*layers, (at, now)), plans=(*plans, plan)
+            self,
+            plan=plan,
+            layers=(*layers, (at, now)),
+            plans=(*plans, plan),
+            causes=(*(self.causes or ("registered",)), cause),
         )
 
     def plan_in(self, era: int) -> Plan:
@@ -56,10 +63,7 @@ class Registered:
 
     def cause_of(self, era: int) -> str:
         """Why its answer was judged anew at the row of that number in `layers`."""
-        if not era:
-            return "registered"
-        is_area = self.plans[era] is not self.plans[era - 1]
-        return "area" if is_area else "layer"
+        return self.causes[era] if self.causes else "registered"
 
 
 def controls_of(log: Log, end: int) -> Controls:
@@ -81,7 +85,10 @@ def registered_by(controls: Controls, unit_m: float) -> dict[str, Registered]:
             if _is_meant(found, row):
                 plan = in_coordinates(plan_of(row, at), unit_m)
                 before = found[row.query]
-                found[row.query] = before.changed(at, version=None, plan=plan)
+                cause = "area" if row.layer is None else "layer"
+                found[row.query] = before.changed(
+                    at, version=None, plan=plan, cause=cause
+                )
         elif isinstance(row, Registration):
             now = _registered(row, at, layers, unit_m)
             if row.query in found:
@@ -118,14 +125,16 @@ def _replaced(before: Registered, now: Registered) -> Registered:
     ]
     if versions[0] != versions[1] or not keeps_visits(before.plan, now.plan):
         return now
-    goes_on = before.changed(now.position, version=versions[1], plan=now.plan)
+    goes_on = before.changed(
+        now.position, version=versions[1], plan=now.plan, cause="registered"
+    )
     return replace(goes_on, version=now.version, kept=before.kept | {now.position})
 
 
 def _reloaded(query: Registered, at: int, row: LayerVersion) -> Registered:
     if query.plan.join is None or query.plan.join.layer != row.layer:
         return query
-    return query.changed(at, version=row.version, plan=query.plan)
+    return query.changed(at, version=row.version, plan=query.plan, cause="layer")
 
 
 def _is_meant(found: Mapping[str, Registered], row: Fail | Follow) -> bool:

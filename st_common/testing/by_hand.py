@@ -43,8 +43,11 @@ def register(
     op: str = "register",
     version: int = 1,
     layer_version: int | None = None,
+    layer: str | None = None,
 ) -> Control:
     """A query is registered; with `op` "replace" it takes the place of the one of that name, with "follow" goes on.
+
+    What follows does so for an area, or for a `layer`.
 
     Raises:
         KeyError: no registration is written with this `op`.
@@ -57,7 +60,7 @@ def register(
         owner="",
         layer_version=layer_version,
     )
-    return control(row)
+    return control(replace(row, layer=layer) if isinstance(row, Follow) else row)
 
 
 _REGISTRATIONS: dict[str, type[Register] | type[Replace] | type[Follow]] = {

@@ -146,11 +146,11 @@ def _reload(world: World, layer: str, version: int) -> None:
 
 
 def _follow(world: World, row: Mapping[str, Any]) -> None:
-    """The area of a version of a query has another region; a row about another version means nothing."""
+    """The region of a version of a query is another one; a row about another version means nothing."""
     query = world.queries.get(row["query"])
     if query is not None and row["version"] == query.version:
         query.plan = Plan.from_json(row["plan"])
-        _judge_again(world, query, "area")
+        _judge_again(world, query, "layer" if "layer" in row else "area")
 
 
 def _judge_again(world: World, query: Query, cause: str) -> None:

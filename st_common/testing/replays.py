@@ -35,6 +35,8 @@ from st_common.engine.run import run
 from st_common.engine.topology import frozen, topology_of
 from st_common.home import Home
 from st_common.layers.load import load
+from st_common.query.area_store import HomeAreas
+from st_common.query.layer_following import follow_layers
 from st_common.query.registry import carry_out, suspend
 from st_common.query.text import parse
 from st_common.settings import StreamSettings, load_streams
@@ -130,7 +132,7 @@ def _say(home: Home, stream: StreamSettings, one: Step, arrival_us: int) -> None
     carry_out(
         home,
         {stream.name: stream},
-        parse(one["say"]),
+        parse(one["say"], areas=HomeAreas(home)),
         owner="replay",
         now_us=arrival_us,
     )
@@ -140,6 +142,7 @@ def _load(home: Home, stream: StreamSettings, one: Step, _arrival_us: int) -> No
     file = home.root / "layer.geojson"
     file.write_text(json.dumps(one["features"]), encoding="utf-8")
     load(home, one["layer"], file, group=stream.group, space=stream.space)
+    follow_layers(home, lambda: {stream.name: stream})
 
 
 def _append(home: Home, stream: StreamSettings, one: Step, arrival_us: int) -> None:

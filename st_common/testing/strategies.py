@@ -392,5 +392,6 @@ def _follow(
         version=versions[name],
         plan=plan.to_json(),
         areas=("somewhere",),
+        layer=rng.choice((None, "districts")),
     )
     return control(row, position)

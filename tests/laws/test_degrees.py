@@ -135,12 +135,11 @@ def on_degrees(seed, places, plan, *, kind="fixes", layers=None):
         if isinstance(row, oracle.Fix):
             x, y = rng.choice(places)
             rows.append(row if row.gone else replace(row, x=x, y=y))
-        elif row.row["op"] == "follow":
-            continue  # it could only say the plan before with another area
         elif "plan" in row.row:
             name, asked = row.row["query"], plan(rng)
             if row.row["op"] == "follow":
-                asked = elsewhere(plans[name], asked)
+                drawn = (elsewhere(plans[name], plan(rng)) for _ in range(20))
+                asked = next((one for one in drawn if one != plans[name]), plans[name])
             plans[name] = asked
             said = {"plan": asked.to_json(), "layer_version": 0}
             rows.append(replace(row, row={**row.row, **said}))
@@ -216,7 +215,7 @@ def near_plan(rng, here):
     )
 
 
-@pytest.mark.spec("G4", "G5", "G6", "G8", "G9", "P5", "X1")
+@pytest.mark.spec("G4", "G5", "G6", "G8", "G9", "P5", "X1", "X4")
 @tries(30)
 @given(st.integers(0, (1 << 48) - 1), st.data())
 def test_among_near_places_caches_and_restarts_tell_what_brute_force_tells(seed, data):
@@ -230,7 +229,8 @@ def fence_plan(rng, here):
     """A fence around one of the places, or a rectangle among them; where places are near to it is beyond doubt."""
     region, hysteresis_m = rng.choice((circle_among, rectangle_among))(rng, here)
     fence = draw_fence(rng, inside=None, join=None)
-    fence = replace(fence, hysteresis_m=hysteresis_m, enter_after=Debounce())
+    near_m = rng.choice((0.0, hysteresis_m))  # 0: another region may take its place
+    fence = replace(fence, hysteresis_m=near_m, enter_after=Debounce())
     return Plan(
         stream=STREAM,
         inside=region,
@@ -277,7 +277,7 @@ def sides_among(rng, sorted_places):
     return [(sorted_places[at] + sorted_places[at + 1]) / 2 for at in ends]
 
 
-@pytest.mark.spec("X3", "G5", "X1")
+@pytest.mark.spec("X3", "G5", "X1", "X4")
 @tries(20)
 @given(st.integers(0, (1 << 48) - 1), st.data())
 def test_fences_on_the_globe_tell_what_brute_force_tells(seed, data):

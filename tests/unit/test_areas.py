@@ -249,8 +249,10 @@ def test_a_feature_is_its_surface_in_the_newest_version_of_the_layer(home: Home)
         "CREATE AREA two AS FEATURE (parks, 'r2')",
     )
     load(home, "parks", {"w1": "POLYGON((0 0, 9 0, 9 9, 0 0))"})
-    assert insides(home) == {"a": Area(wkt="POLYGON ((0 0, 2 2, 2 0, 0 0))")}
-    assert regions(home) == {"two": Area(wkt="MULTIPOLYGON (((0 0, 1 1, 1 0, 0 0)))")}
+    w1 = Area(wkt="POLYGON ((0 0, 2 2, 2 0, 0 0))", layer="parks", fid="w1")
+    assert insides(home) == {"a": w1}
+    wkt = "MULTIPOLYGON (((0 0, 1 1, 1 0, 0 0)))"
+    assert regions(home) == {"two": Area(wkt=wkt, layer="parks", fid="r2")}
 
 
 @pytest.mark.parametrize(

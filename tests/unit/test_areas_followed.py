@@ -288,5 +288,5 @@ def test_a_row_that_says_more_than_another_area_is_an_error():
         Plan(stream="cars", inside=OLD, where=where)
         for where in (None, "kind = 'taxi'")
     ]
-    with pytest.raises(LogError, match="gives query 'f' more than another area"):
+    with pytest.raises(LogError, match="gives query 'f' more than another region"):
         by_both(log(register("f", plans[0]), fix("a", 1, 3, 5), followed(plans[1])))

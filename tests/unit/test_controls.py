@@ -26,6 +26,7 @@ from st_common.controls.rows import (
     End,
     Export,
     Fail,
+    Follow,
     LayerVersion,
     Reading,
     Register,
@@ -76,6 +77,16 @@ GOLDEN = [
         b'{"op":"replace","query":"a","version":2,"plan":{"v":3,"stream":"s"},"text":null,"owner":null,'
         b'"layer_version":7}\n',
     ),
+    (
+        Follow(query="a", version=1, plan={"v": 3, "stream": "s"}, areas=("depot",)),
+        b'{"op":"follow","query":"a","version":1,"plan":{"v":3,"stream":"s"},"text":null,"owner":null,'
+        b'"areas":["depot"]}\n',
+    ),
+    (
+        Follow(query="a", version=1, plan={"v": 3, "stream": "s"}, layer="parks"),
+        b'{"op":"follow","query":"a","version":1,"plan":{"v":3,"stream":"s"},"text":null,"owner":null,'
+        b'"layer":"parks"}\n',
+    ),
     (Drop(query="a"), b'{"op":"drop","query":"a"}\n'),
     (
         Fail(query="a", version=2, why="it cannot"),
@@ -113,6 +124,7 @@ asked = {
 any_rows = st.one_of(
     st.builds(Register, **asked),
     st.builds(Replace, **asked),
+    st.builds(Follow, **asked, layer=st.none() | names),
     st.builds(Drop, query=names),
     st.builds(Fail, query=names, version=whole, why=st.none() | names),
     st.builds(LayerVersion, layer=names, version=whole),
@@ -145,9 +157,14 @@ def test_a_reader_gets_the_kinds_that_it_wants():
         stream="s",
         segment=0,
     )
-    assert [number for number, _ in chosen(rows, Clock)] == [5, 6]
-    assert [type(row) for _, row in chosen(rows, Registration)] == [Register, Replace]
-    assert [row.query for _, row in chosen(rows, AboutQuery)][1:] == ["a", "a", "a"]
+    assert [number for number, _ in chosen(rows, Clock)] == [7, 8]
+    assert [type(row) for _, row in chosen(rows, Registration)] == [
+        Register,
+        Replace,
+        Follow,
+        Follow,
+    ]
+    assert [row.query for _, row in chosen(rows, AboutQuery)][1:] == ["a"] * 5
     assert not list(chosen(rows, Reading))
 
 

@@ -17,7 +17,7 @@ from st_common.errors import LogError, QueryError
 from st_common.home import Home
 from st_common.layers.announce import announce
 from st_common.position import row_of, segment_of
-from st_common.query import commit, registry
+from st_common.query import commit, row_writing
 from st_common.query.control import payloads
 from st_common.query.derived import roll_forward
 from st_common.query.lookup import find, history, queries
@@ -160,7 +160,7 @@ def test_a_layer_that_is_loaded_meanwhile_is_announced_behind_the_query(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
     add_layer(home, "parks", version=2)
-    real, loads = registry.layers, []
+    real, loads = row_writing.layers, []
 
     def layers(home: Home) -> dict[str, int]:
         versions = real(home)
@@ -172,7 +172,7 @@ def test_a_layer_that_is_loaded_meanwhile_is_announced_behind_the_query(
         return versions
 
     with ThreadPoolExecutor() as pool, monkeypatch.context() as racing:
-        racing.setattr(registry, "layers", layers)
+        racing.setattr(row_writing, "layers", layers)
         do(
             home,
             "REGISTER QUERY a AS SELECT * FROM taxis JOIN parks ON ST_Intersects(taxis, parks)",

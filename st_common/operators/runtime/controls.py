@@ -64,12 +64,17 @@ def parts(segment: int, rows: Sequence[ControlRow]) -> Iterator[Part]:
     if isinstance(rows, Rectangles):
         yield Part(rows=rows, position=position)
         return
-    for kind, group in groupby(range(len(rows)), key=lambda number: type(rows[number])):
+    for kind, group in groupby(range(len(rows)), key=lambda at: _alike(rows[at])):
         numbers = list(group)
-        together = kind in (Register, Follow, Drop, Fail)
+        together = kind[0] in (Register, Follow, Drop, Fail)
         for some in _each_once(rows, numbers) if together else [[n] for n in numbers]:
             cut = slice(some[0], some[-1] + 1)
             yield Part(rows=rows[cut], position=position[cut])
+
+
+def _alike(row: ControlRow) -> tuple[type[ControlRow], bool]:
+    """What rows that are done together have in common; those that follow an area and a layer have other causes."""
+    return type(row), isinstance(row, Follow) and row.layer is not None
 
 
 def _each_once(
@@ -118,7 +123,8 @@ def _swap_of(state: State, part: Part, settings: Settings) -> Swap:
         case Replace():
             return _replace(state, first, part, settings)
         case Follow():
-            return _follow(state, part, settings)
+            cause = "area" if first.layer is None else "layer"
+            return _follow(state, part, settings, cause)
         case Drop():
             dropped = [(at, row.query) for at, row in _placed(part, Drop)]
             return _ended(state, dropped, "dropped")
@@ -279,8 +285,8 @@ def _takes_over(queries: Queries, before: np.ndarray, after: np.ndarray) -> bool
     ) and len(before) == len(after)
 
 
-def _follow(state: State, part: Part, settings: Settings) -> Swap:
-    """Queries whose area has another region; what is no longer live, or another version by now, is passed over."""
+def _follow(state: State, part: Part, settings: Settings, cause: str) -> Swap:
+    """Queries whose region is another one; what is no longer live, or another version by now, is passed over."""
     live, queries = _live(state.queries), list(state.queries)
     position = np.zeros(len(queries), np.int64)
     followed: list[int] = []
@@ -291,7 +297,7 @@ def _follow(state: State, part: Part, settings: Settings) -> Swap:
         plan = in_coordinates(plan_of(row, at), settings.unit_m)
         if replace(plan, inside=None) != replace(queries[number].plan, inside=None):
             raise LogError(
-                f"the row at position {at} gives query {row.query!r} more than another area",
+                f"the row at position {at} gives query {row.query!r} more than another region",
                 hint="restore the segment from a copy",
             )
         queries[number] = replace(queries[number], plan=plan)
@@ -304,8 +310,8 @@ def _follow(state: State, part: Part, settings: Settings) -> Swap:
         before=numbers,
         after=numbers,
         position=position,
-        minus="area",
-        plus="area",
+        minus=cause,
+        plus=cause,
         keeps=True,
     )
 

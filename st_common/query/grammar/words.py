@@ -2,7 +2,7 @@
 
 import re
 
-from st_common.written import number, text_literal
+from st_common.written import name_quoted, number, text_literal
 
 __all__ = ["always_quoted", "is_plain", "number", "quoted", "text_literal"]
 
@@ -50,4 +50,4 @@ def quoted(name: str) -> str:
 
 def always_quoted(name: str) -> str:
     """The name in double quotes."""
-    return '"' + name.replace('"', '""') + '"'
+    return name_quoted(name)

@@ -1,0 +1,68 @@
+"""Writes control rows of queries into the logs of their streams, with files of the registry: all of them or none."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import chain
+
+from st_common.capture.log import Log, Segment
+from st_common.home import Home
+from st_common.position import position_of
+from st_common.query.commit import commit
+from st_common.query.control import QueryRow, encoded, payloads
+from st_common.query.lookup import layers
+
+
+def write_rows(
+    home: Home, rows: Sequence[QueryRow], arrival_us: int, files: Mapping[str, bytes]
+) -> list[QueryRow]:
+    """Writes rows into the logs of their streams, and files of the registry; gives the rows with their positions.
+
+    The registry must be locked. The logs stay locked from reading the layers' versions to writing: so a version that is
+    loaded meanwhile is announced after the rows, and no query keeps an old one.
+    """
+    logs = {
+        stream: Log(home.log(stream)) for stream in sorted({row.stream for row in rows})
+    }
+    with ExitStack() as locks:
+        for log in logs.values():
+            locks.enter_context(log.locked())
+        pinned = _pinned(home, rows)
+        parts = {
+            stream: payloads(encoded(row) for row in pinned if row.stream == stream)
+            for stream in logs
+        }
+        return _placed(
+            pinned, parts, commit(home, logs, parts, arrival_us=arrival_us, files=files)
+        )
+
+
+def _pinned(home: Home, rows: Sequence[QueryRow]) -> list[QueryRow]:
+    """The rows, each with the newest version of the layer that it joins."""
+    joins = [row.plan.join if row.plan else None for row in rows]
+    if not any(joins):
+        return list(rows)
+    newest = layers(home)
+    return [
+        row if join is None else replace(row, layer_version=newest.get(join.layer))
+        for row, join in zip(rows, joins, strict=True)
+    ]
+
+
+def _placed(
+    rows: Sequence[QueryRow],
+    parts: Mapping[str, Sequence[bytes]],
+    segments: Mapping[str, Sequence[Segment]],
+) -> list[QueryRow]:
+    """The rows with the positions that their lines got."""
+    positions = {
+        stream: chain.from_iterable(
+            range(
+                position_of(segment.number, 0),
+                position_of(segment.number, payload.count(b"\n")),
+            )
+            for segment, payload in zip(segments[stream], of_stream, strict=True)
+        )
+        for stream, of_stream in parts.items()
+    }
+    return [row.at(next(positions[row.stream])) for row in rows]
