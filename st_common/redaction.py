@@ -49,9 +49,9 @@ def keep_url(url: str) -> None:
 
 def shown_url(url: str) -> str:
     """An address by scheme and host alone; it may be a wrong one."""
-    found = _ADDRESS.match(url)
+    match = _ADDRESS.match(url)
     scheme, host, rest = (
-        (found[1] or "", found[2], found[3]) if found else ("", "", url)
+        (match[1] or "", match[2], match[3]) if match else ("", "", url)
     )
     return f"{scheme}{host.rpartition('@')[2]}{'/...' if rest else ''}"
 

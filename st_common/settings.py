@@ -238,14 +238,14 @@ def load_streams(conf: Path) -> Streams:
     streams = document.get("streams", {})
     if not isinstance(streams, dict):
         raise ConfigError(f"{path}: streams must be tables", hint="[streams.NAME]")
-    found: dict[str, StreamSettings] = {}
+    settings_of: dict[str, StreamSettings] = {}
     broken: dict[str, ConfigError] = {}
     for name, table in streams.items():
         try:
-            found[name] = _stream(name, table, path)
+            settings_of[name] = _stream(name, table, path)
         except ConfigError as error:
             broken[name] = error
-    return Streams(found, broken)
+    return Streams(settings_of, broken)
 
 
 def stream_of(streams: Mapping[str, StreamSettings], name: str) -> StreamSettings:
@@ -317,19 +317,27 @@ def _check_together(
 def _position_filter(table: Mapping[str, Any], place: str) -> PositionFilter:
     """The filter of a table, which has at least one limit."""
     place = f"{place} position_filter:"
-    found = PositionFilter(**checked(table, FILTER_KEYS, PositionFilter, place))
-    if found.accuracy is None and (found.max_accuracy_m or found.beyond_accuracy):
+    position_filter = PositionFilter(
+        **checked(table, FILTER_KEYS, PositionFilter, place)
+    )
+    if position_filter.accuracy is None and (
+        position_filter.max_accuracy_m or position_filter.beyond_accuracy
+    ):
         raise ConfigError(
             f"{place} accuracy is missing",
             hint="name the attribute that says how good a fix is",
         )
-    limits = found.min_distance_m, found.max_speed_mps, found.max_accuracy_m
-    if not found.beyond_accuracy and limits == (None, None, None):
+    limits = (
+        position_filter.min_distance_m,
+        position_filter.max_speed_mps,
+        position_filter.max_accuracy_m,
+    )
+    if not position_filter.beyond_accuracy and limits == (None, None, None):
         raise ConfigError(
             f"{place} it has no limit",
             hint="set max_speed_mps, min_distance_m, max_accuracy_m or beyond_accuracy",
         )
-    return found
+    return position_filter
 
 
 def _check_accuracy(stream: StreamSettings, place: str) -> None:

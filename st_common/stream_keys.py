@@ -76,18 +76,18 @@ def _quote(value: object) -> str:
 def _crs(value: object) -> str:
     if value == PLANAR:
         return PLANAR
-    found = (
+    crs = (
         re.fullmatch(r"(?i:epsg):([1-9]\d{3,5})", value)
         if isinstance(value, str)
         else None
     )
-    if found is None:
+    if crs is None:
         raise WrongError('must be "EPSG:" and a number, or "planar"')
     try:
-        unit_of_crs(int(found[1]))
+        unit_of_crs(int(crs[1]))
     except ValueError:
         raise WrongError("is no geographic or projected system that is known") from None
-    return f"EPSG:{found[1]}"
+    return f"EPSG:{crs[1]}"
 
 
 def _time_unit(value: object) -> str:

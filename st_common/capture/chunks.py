@@ -101,10 +101,10 @@ def _border(data: bytes, dialect: Dialect | None) -> int:
 
 
 def _records(data: bytes, dialect: Dialect | None) -> Spans:
-    found = lines(np.frombuffer(data, np.uint8))
+    spans = lines(np.frombuffer(data, np.uint8))
     if dialect is not None and dialect.quote and dialect.quote.encode() in data:
-        return join_lines(found, dialect)
-    return found
+        return join_lines(spans, dialect)
+    return spans
 
 
 def _json_chunks(source: Source, size: int) -> Iterator[Chunk]:
@@ -126,25 +126,25 @@ def _array_lines(source: Source, data: bytes, size: int) -> Iterator[bytes]:
     while True:
         more = source.read(max(size - len(data), 0))
         data += more
-        found, close = split(np.frombuffer(data, np.uint8))
+        elements, close = split(np.frombuffer(data, np.uint8))
         ended = not more and len(data) < size
         if close < len(data) or ended:
-            yield _as_lines(found)
+            yield _as_lines(elements)
             yield from _whole(source, b"", size, None)
             return
         last = (
-            int(found.starts[-1]) if len(found) > 1 else len(data)
+            int(elements.starts[-1]) if len(elements) > 1 else len(data)
         )  # one element of `size` bytes is cut
-        yield _as_lines(found.select(np.arange(max(len(found) - 1, 1))))
+        yield _as_lines(elements.select(np.arange(max(len(elements) - 1, 1))))
         data = b"[" + data[last:]
 
 
-def _as_lines(found: Spans) -> bytes:
+def _as_lines(spans: Spans) -> bytes:
     """Adjacent elements of an array, each on a line of its own: line ends inside become blanks, commas line ends."""
-    if not len(found):
+    if not len(spans):
         return b""
-    first = found.starts[0]
-    text = found.buffer[first : found.ends[-1]].copy()
+    first = spans.starts[0]
+    text = spans.buffer[first : spans.ends[-1]].copy()
     text[(text == _LF) | (text == _CR)] = _BLANK
-    text[found.ends[:-1] - first] = _LF
+    text[spans.ends[:-1] - first] = _LF
     return text.tobytes() + b"\n"

@@ -68,9 +68,11 @@ def _kind(segment: Segment) -> tuple[bool, bool, int]:
 def _decoded(
     log: Log, segments: Sequence[Segment], stream: StreamSettings
 ) -> Iterator[Piece]:
-    found = [Raw(payload=log.read(one), arrival_us=one.arrival_us) for one in segments]
+    payloads = [
+        Raw(payload=log.read(one), arrival_us=one.arrival_us) for one in segments
+    ]
     first = 0
-    for part in decode_all(found, stream):
+    for part in decode_all(payloads, stream):
         yield Piece(
             segments=segments[first : first + part.segments], part=part, stream=stream
         )

@@ -49,17 +49,17 @@ def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
         _refuse_one_line(path, stream)
         return
     count = len(chunk.spans)
-    found = decode(
+    decoded = decode(
         chunk.payload(0, count), replace(stream, max_ahead_s=None), arrival_us=0
     )
-    if 2 * len(found.rejects) > found.rows:
+    if 2 * len(decoded.rejects) > decoded.rows:
         raise ConfigError(
-            _message(path, stream, found), hint=_mend(chunk, stream, found)
+            _message(path, stream, decoded), hint=_mend(chunk, stream, decoded)
         )
 
 
-def _first(found: Iterator[Chunk]) -> Iterator[Chunk]:
-    return (chunk for chunk in found if len(chunk.spans))
+def _first(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    return (chunk for chunk in chunks if len(chunk.spans))
 
 
 def _refuse_one_line(path: Path, stream: StreamSettings) -> None:
@@ -74,25 +74,25 @@ def _refuse_one_line(path: Path, stream: StreamSettings) -> None:
         )
 
 
-def _message(path: Path, stream: StreamSettings, found: Decoded) -> str:
-    reason = _main_reason(found)
-    raw = found.rejects.filter(pc.equal(found.rejects["reason"], reason))["raw"][
+def _message(path: Path, stream: StreamSettings, decoded: Decoded) -> str:
+    reason = _main_reason(decoded)
+    raw = decoded.rejects.filter(pc.equal(decoded.rejects["reason"], reason))["raw"][
         0
     ].as_py()
     shown = raw.decode("utf-8", "replace")[:_SHOWN]
-    what = f"{len(found.rejects):,} of the first {found.rows:,} records of {path}"
+    what = f"{len(decoded.rejects):,} of the first {decoded.rows:,} records of {path}"
     return f"{what} are nothing that stream {stream.name!r} can read: mostly {reason}, such as {shown!r}"
 
 
-def _main_reason(found: Decoded) -> str:
-    counts = pc.value_counts(found.rejects["reason"].combine_chunks()).to_pylist()
+def _main_reason(decoded: Decoded) -> str:
+    counts = pc.value_counts(decoded.rejects["reason"].combine_chunks()).to_pylist()
     return str(max(counts, key=lambda count: count["counts"])["values"])
 
 
-def _mend(chunk: Chunk, stream: StreamSettings, found: Decoded) -> str:
+def _mend(chunk: Chunk, stream: StreamSettings, decoded: Decoded) -> str:
     """What is likely to mend it."""
     head = chunk.header or chunk.payload(0, 1)
-    reason = _main_reason(found)
+    reason = _main_reason(decoded)
     mend = _MENDS.get(reason, "compare the file with the stream's settings")
     if head.startswith(_UTF16):
         mend = "the file is UTF-16: convert it, as with iconv -f UTF-16 -t UTF-8"

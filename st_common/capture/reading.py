@@ -114,16 +114,16 @@ def record_of(log: Log) -> Record:
     Raises:
         LogError: what says so was damaged.
     """
-    found = log.storage.tagged(KEY)
-    if found is None:
+    stored = log.storage.tagged(KEY)
+    if stored is None:
         return Record()
     try:
-        value = json.loads(found[0])
+        value = json.loads(stored[0])
         return Record(
             base=value["base"],
             upto=int(value["upto"]),
             anew=int(value.get("anew", 0)),
-            tag=found[1],
+            tag=stored[1],
         )
     except (ValueError, KeyError, TypeError):
         raise LogError(
@@ -147,11 +147,11 @@ class Readings:
         """
         number = self._record.number_for(segment.reading_before)
         if number not in self._made:
-            found = _standing(self._log, self._record, number)
+            standing = _standing(self._log, self._record, number)
             self._made[number] = (
                 self._stream
-                if found is None
-                else with_reading(self._stream, found, where=self._place(number))
+                if standing is None
+                else with_reading(self._stream, standing, where=self._place(number))
             )
         return self._made[number]
 
@@ -240,10 +240,10 @@ def begin_anew(log: Log) -> int:
 
 def _has_records(log: Log) -> bool:
     start = 0
-    while found := log.segments(start, max_segments=_AT_ONCE):
-        if any(not one.control for one in found):
+    while segments := log.segments(start, max_segments=_AT_ONCE):
+        if any(not one.control for one in segments):
             return True
-        start += len(found)
+        start += len(segments)
     return False
 
 

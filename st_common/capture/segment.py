@@ -212,9 +212,9 @@ def read_header(data: bytes, number: int, where: str) -> Segment:
             f"{where} has format {version}, kind {kind}, codec {codec}, flags {flags}",
             hint="a newer version of Fairway wrote it: go on with that version",
         )
-    found, arrival_us, statement_before, size, checksum, reading_before = numbers
-    if found != number:
-        raise _damaged(where, f"it is segment {found}")
+    found_number, arrival_us, statement_before, size, checksum, reading_before = numbers
+    if found_number != number:
+        raise _damaged(where, f"it is segment {found_number}")
     return Segment(
         number=number,
         arrival_us=arrival_us,

@@ -70,16 +70,16 @@ class StoredLog:
         Raises:
             LogError: a number is missing, or the header of a segment is damaged.
         """
-        found: list[Segment] = []
+        segments: list[Segment] = []
         total = 0
         for segment in self._from(start, end):
             total += segment.size
-            if found and max_bytes is not None and total > max_bytes:
+            if segments and max_bytes is not None and total > max_bytes:
                 break
-            found.append(segment)
-            if len(found) == max_segments:
+            segments.append(segment)
+            if len(segments) == max_segments:
                 break
-        return found
+        return segments
 
     def _from(self, start: int, end: int | None) -> Iterator[Segment]:
         number, skipped = start, self._skipped()
@@ -114,14 +114,14 @@ class StoredLog:
         """
         if clocks:
             return [segment for segment in self._from(start, None) if segment.control]
-        found: list[Segment] = []
+        segments: list[Segment] = []
         number, skipped = self.end() - 1, self._skipped()
         while number >= start:
             segment = self._segment(number, skipped)
             if segment.statement:
-                found.append(segment)
+                segments.append(segment)
             number = segment.statement_before
-        return found[::-1]
+        return segments[::-1]
 
     def segment(self, number: int) -> Segment:
         """What the header of one segment says.

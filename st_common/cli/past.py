@@ -44,12 +44,12 @@ def answer(
     from st_common.cli.output import shown, write
     from st_common.serving.answers import answered
 
-    found = answered(
+    answer_then = answered(
         context.home(ctx, must_exist=True), query, None if at is None else time_of(at)
     )
-    write(shown(found.rows, form), form)
+    write(shown(answer_then.rows, form), form)
     if explain:
-        _say(found.reads, "changes")
+        _say(answer_then.reads, "changes")
 
 
 def objects(
@@ -98,7 +98,7 @@ def objects(
         raise ConfigError(
             f"--nearest {nearest[0]} is no number of objects", hint="at least 1"
         )
-    found = objects_at(
+    objects_then = objects_at(
         context.home(ctx, must_exist=True),
         settings,
         None if at is None else time_of(at),
@@ -107,9 +107,9 @@ def objects(
         if nearest is None
         else NearestTo(k=nearest[0], x=nearest[1], y=nearest[2]),
     )
-    write(found.rows, form)
+    write(objects_then.rows, form)
     if explain:
-        _say([found.reads], "fixes")
+        _say([objects_then.reads], "fixes")
 
 
 def time_of(text: str) -> "datetime":

@@ -93,11 +93,11 @@ def _tell_beginnings(ctx: typer.Context, done: "Outcome") -> None:
     from st_common.serving.beginnings import beginnings, in_words
 
     try:
-        found = beginnings(context.home(ctx), context.streams(ctx), done.rows)
+        queries_begun = beginnings(context.home(ctx), context.streams(ctx), done.rows)
     except FairwayError as error:
         typer.echo(f"note: what lies before cannot be counted: {error}", err=True)
         return
-    for line in (line for one in found for line in in_words(one)):
+    for line in (line for one in queries_begun for line in in_words(one)):
         typer.echo(f"note: {line}", err=True)
 
 

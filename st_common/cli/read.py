@@ -102,8 +102,8 @@ def changes(
         raise ConfigError(
             "--for and --until-idle say when --follow ends", hint="add --follow"
         )
-    found = passed_changes(home, query, stream=stream, since=since)
-    write(shown(found.select(_ROW).slice(0, limit), form), form)
+    tables = passed_changes(home, query, stream=stream, since=since)
+    write(shown(tables.select(_ROW).slice(0, limit), form), form)
 
 
 def sql(

@@ -117,11 +117,11 @@ def _audited(home: "Home", stream: "StreamSettings") -> int:
     from st_common.serving.audit import audit
 
     wrong = 0
-    for found in audit(home, stream):
-        wrong += found.problem is not None
-        verdict = "holds" if found.problem is None else f"WRONG: {found.problem}"
+    for finding in audit(home, stream):
+        wrong += finding.problem is not None
+        verdict = "holds" if finding.problem is None else f"WRONG: {finding.problem}"
         typer.echo(
-            f"{stream.name}: {found.what}: {verdict}{f'; not checked: {found.unchecked}' * bool(found.unchecked)}"
+            f"{stream.name}: {finding.what}: {verdict}{f'; not checked: {finding.unchecked}' * bool(finding.unchecked)}"
         )
     return wrong
 

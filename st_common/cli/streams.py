@@ -19,14 +19,16 @@ def list_streams(ctx: typer.Context) -> None:
 
     home, rows = context.home(ctx, must_exist=True), []
     for name, stream in context.streams(ctx).items():
-        found, wanted = topology_of(home, name), _wanted(stream)
+        begun_with, wanted = topology_of(home, name), _wanted(stream)
         generation, start = (
-            (str(found.generation), str(found.start)) if found else ("", "")
+            (str(begun_with.generation), str(begun_with.start))
+            if begun_with
+            else ("", "")
         )
         rows.append(
             (
                 name,
-                str(found or "never run"),
+                str(begun_with or "never run"),
                 f"{wanted[0]} with {wanted[1]}",
                 generation,
                 start,

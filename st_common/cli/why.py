@@ -49,7 +49,7 @@ def why(
 
     home = context.home(ctx, must_exist=True)
     stream = _settings(ctx, find(home, query).stream)
-    found = why_of(
+    reason = why_of(
         home,
         query,
         name,
@@ -58,9 +58,9 @@ def why(
         stream=stream,
     )
     if as_json:
-        typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
+        typer.echo(json.dumps(reason.to_json(), ensure_ascii=False))
     else:
-        _write(found)
+        _write(reason)
 
 
 def _settings(ctx: typer.Context, stream: str) -> "StreamSettings | None":
@@ -71,23 +71,23 @@ def _settings(ctx: typer.Context, stream: str) -> "StreamSettings | None":
         return None
 
 
-def _write(found: "Why") -> None:
+def _write(reason: "Why") -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
-    console.print(Text(found.sentence, style="bold"))
+    console.print(Text(reason.sentence, style="bold"))
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, text in _lines(found):
+    for label, text in _lines(reason):
         grid.add_row(label, Text(text))
     console.print(grid)
 
 
-def _lines(found: "Why") -> list[tuple[str, str]]:
-    change = found.change
+def _lines(reason: "Why") -> list[tuple[str, str]]:
+    change = reason.change
     lines = [
         (
             "change",
@@ -96,51 +96,53 @@ def _lines(found: "Why") -> list[tuple[str, str]]:
         (
             "place",
             f"position {change['position']} (segment {change['segment']}, row {change['row']}), "
-            f"seq {change['seq']}, of stream {found.stream}",
+            f"seq {change['seq']}, of stream {reason.stream}",
         ),
-        ("batch", _batch(found.batch)),
+        ("batch", _batch(reason.batch)),
     ]
     if change["value"] is not None:
         lines.append(("value", f"{change['value']:.10g}"))
     if change["fields"] is not None:
         lines.append(("fields", change["fields"]))
-    lines.append(("fix", _fix(found.fix) if found.fix else _no_fix(found)))
-    if found.filtered is not None:
-        lines.append(("filtered", _filtered(found.filtered)))
-    if found.joined is not None:
-        lines.append(("layer", _layer(found)))
-    if found.tick is not None:
-        lines.append(("tick", _time(found.tick)))
+    lines.append(("fix", _fix(reason.fix) if reason.fix else _no_fix(reason)))
+    if reason.filtered is not None:
+        lines.append(("filtered", _filtered(reason.filtered)))
+    if reason.joined is not None:
+        lines.append(("layer", _layer(reason)))
+    if reason.tick is not None:
+        lines.append(("tick", _time(reason.tick)))
     lines += [
         (f"focal {name}", _fix(fix) if fix else "no fix known")
-        for name, fix in found.focals.items()
+        for name, fix in reason.focals.items()
     ]
     lines += [
         (f"newcomer {name}", _fix(fix) if fix else "no fix known")
-        for name, fix in found.newcomers.items()
+        for name, fix in reason.newcomers.items()
     ]
-    return lines + _query(found)
+    return lines + _query(reason)
 
 
 _HOW = {"register": "registered", "follow": "follows an area that was replaced"}
 _FOLLOWS_LAYER = "follows a feature of {}, which was loaded anew,"
 
 
-def _query(found: "Why") -> list[tuple[str, str]]:
+def _query(reason: "Why") -> list[tuple[str, str]]:
     from st_common.query.printed import to_text
 
-    row, name = found.registered, found.change["query"]
+    row, name = reason.registered, reason.change["query"]
     if row is None:
         return [
             (
                 "query",
-                f"{name}, version {found.change['query_version']}: no log knows its registration",
+                f"{name}, version {reason.change['query_version']}: no log knows its registration",
             )
         ]
     how = _HOW.get(row.op, "replaced an older one")
     how = how if row.layer is None else _FOLLOWS_LAYER.format(row.layer)
     newest = (
-        "" if found.newest == row.version else f"; the newest is version {found.newest}"
+        ""
+        if reason.newest == row.version
+        else f"; the newest is version {reason.newest}"
     )
     by = f"{how} by {row.owner or 'unknown'} at position {row.position}"
     return [
@@ -171,23 +173,23 @@ def _fix(fix: "Fix") -> str:
     return f"{_time(fix.event_ts)} {where}{attributes}; segment {fix.segment}, row {fix.row}"
 
 
-def _filtered(found: "Filtered") -> str:
+def _filtered(filtered: "Filtered") -> str:
     from st_common.serving.wording import why_filtered
 
-    count = "1 fix" if found.count == 1 else f"{found.count:,} fixes"
-    reason = why_filtered(found.reason, found.value)
-    return f"{count} since then; the last: {reason}: {_fix(found.fix)}"
+    count = "1 fix" if filtered.count == 1 else f"{filtered.count:,} fixes"
+    reason = why_filtered(filtered.reason, filtered.value)
+    return f"{count} since then; the last: {reason}: {_fix(filtered.fix)}"
 
 
-def _no_fix(found: "Why") -> str:
-    plan = found.registered.plan if found.registered else None
+def _no_fix(reason: "Why") -> str:
+    plan = reason.registered.plan if reason.registered else None
     if plan is not None and plan.aggregate is not None:
         return "none: the row is of a group"
     return "not archived yet, or kept no more"
 
 
-def _layer(found: "Why") -> str:
-    joined = found.joined
+def _layer(reason: "Why") -> str:
+    joined = reason.joined
     if joined is None:
         return ""
     version = "" if joined.version is None else f", version {joined.version}"

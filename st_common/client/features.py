@@ -39,13 +39,13 @@ class FeatureCache:
         return self._known
 
     def _read(self, fids: list[str], version: int) -> None:
-        found = tables.read(
+        table = tables.read(
             self._path,
             version=version,
             columns=["fid", "kind", "tags"],
             filters=[("fid", "in", fids), ("home", "=", True)],
         )
-        for row in found.to_pylist():
+        for row in table.to_pylist():
             feature = Feature(
                 fid=row["fid"],
                 layer=self._layer,

@@ -72,10 +72,10 @@ class Registration:
         return self
 
     def __next__(self) -> MultiTuple:
-        found = self.next()
-        if found is None:
+        change = self.next()
+        if change is None:
             raise StopIteration
-        return found
+        return change
 
     def next(self, timeout_s: float | None = None) -> MultiTuple | None:
         """The next change; None when none came in this time, or when no more will come (`closed`)."""
@@ -96,8 +96,8 @@ class Registration:
     def within(self, seconds: float) -> Iterator[MultiTuple]:
         """The changes that come in this time."""
         until_s = time.monotonic() + seconds
-        while (found := self.next(max(0.0, until_s - time.monotonic()))) is not None:
-            yield found
+        while (change := self.next(max(0.0, until_s - time.monotonic()))) is not None:
+            yield change
 
     def close(self) -> None:
         """Ends the iteration; the query stays registered."""

@@ -90,7 +90,7 @@ def rectangles_of(payload: bytes) -> Rectangles | None:
     import pyarrow.json as pj
 
     try:
-        found = pj.read_json(
+        table = pj.read_json(
             io.BytesIO(payload),
             read_options=pj.ReadOptions(use_threads=False, block_size=len(payload) + 1),
             parse_options=pj.ParseOptions(
@@ -99,7 +99,7 @@ def rectangles_of(payload: bytes) -> Rectangles | None:
         ).combine_chunks()
     except pa.ArrowInvalid:
         return None
-    return _checked(found) if len(found) == rows else None
+    return _checked(table) if len(table) == rows else None
 
 
 def _is_text(payload: bytes) -> bool:
@@ -139,13 +139,13 @@ def _row() -> "pa.Schema":
     )
 
 
-def _checked(found: "pa.Table") -> Rectangles | None:
+def _checked(table: "pa.Table") -> Rectangles | None:
     """The columns; None when something is missing, or is not what rows of rectangles have in the present version."""
     import numpy as np
     import pyarrow.compute as pc
 
-    plans = found["plan"].combine_chunks()
-    if any(found[name].null_count for name in _ALWAYS) or plans.null_count:
+    plans = table["plan"].combine_chunks()
+    if any(table[name].null_count for name in _ALWAYS) or plans.null_count:
         return None
     version, stream, inside = plans.flatten()
     if version.null_count or stream.null_count or inside.null_count:
@@ -155,7 +155,7 @@ def _checked(found: "pa.Table") -> Rectangles | None:
         [corner.to_numpy(zero_copy_only=False) for corner in corners]
     )
     known = (
-        pc.all(pc.equal(found["op"], Register.op)).as_py()
+        pc.all(pc.equal(table["op"], Register.op)).as_py()
         and pc.all(pc.equal(version, PLAN_VERSION)).as_py()
     )
     if not known or kind.null_count or not pc.all(pc.equal(kind, "box")).as_py():
@@ -163,10 +163,10 @@ def _checked(found: "pa.Table") -> Rectangles | None:
     if any(corner.null_count for corner in corners) or not np.isfinite(values).all():
         return None
     return Rectangles(
-        names=found["query"].to_pylist(),
-        versions=found["version"].to_pylist(),
-        texts=found["text"].combine_chunks(),
-        owners=found["owner"].combine_chunks(),
+        names=table["query"].to_pylist(),
+        versions=table["version"].to_pylist(),
+        texts=table["text"].combine_chunks(),
+        owners=table["owner"].combine_chunks(),
         streams=stream.to_pylist(),
         corners=values,
     )

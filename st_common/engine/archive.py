@@ -111,26 +111,26 @@ class Archive:
         self.totals.fixes += sum(map(len, fixes))
         self.totals.rejects += sum(map(len, rejects))
 
-    def _decided(self, found: list[Piece]) -> list[Piece]:
+    def _decided(self, pieces: list[Piece]) -> list[Piece]:
         """The first of the pieces, as far as it is known which of their fixes are filtered."""
         if self._sifting is None:
-            if all(piece.stream.position_filter is None for piece in found):
-                return found
+            if all(piece.stream.position_filter is None for piece in pieces):
+                return pieces
             self._sifting = Sifting(
                 self._home, self._stream, self.log, self.next_segment
             )
-        self._sifting.take(found)
-        self._sifting.decide(found[-1].segments[-1].number + 1)
+        self._sifting.take(pieces)
+        self._sifting.decide(pieces[-1].segments[-1].number + 1)
         return [
             piece
-            for piece in found
+            for piece in pieces
             if piece.segments[-1].number < self._sifting.decided
         ]
 
-    def _see_clock_rows(self, found: list[Piece]) -> None:
+    def _see_clock_rows(self, pieces: list[Piece]) -> None:
         """Time goes on by clock rows too: a day can close while the feed is quiet."""
         for segment in (
-            one for piece in found if piece.part is None for one in piece.segments
+            one for piece in pieces if piece.part is None for one in piece.segments
         ):
             for _, row in chosen(control_rows(self.log, segment), Clock):
                 self.max_event_us = max(row.ts_us, self.max_event_us or row.ts_us)

@@ -39,17 +39,17 @@ def step_settings(
 
 def limits_of(stream: StreamSettings) -> Limits | None:
     """By which limits the fixes of a stream are filtered; None when they are not."""
-    found = stream.position_filter
-    if found is None:
+    position_filter = stream.position_filter
+    if position_filter is None:
         return None
-    after_s = found.accept_after_s
+    after_s = position_filter.accept_after_s
     return Limits(
-        accuracy=found.accuracy,
+        accuracy=position_filter.accuracy,
         accuracy_unit_m=stream.accuracy_unit_m,
-        max_accuracy_m=found.max_accuracy_m,
-        beyond_accuracy=found.beyond_accuracy,
-        min_distance_m=found.min_distance_m,
-        max_speed_mps=found.max_speed_mps,
+        max_accuracy_m=position_filter.max_accuracy_m,
+        beyond_accuracy=position_filter.beyond_accuracy,
+        min_distance_m=position_filter.min_distance_m,
+        max_speed_mps=position_filter.max_speed_mps,
         accept_after_us=None if after_s is None else round(after_s * _US),
     )
 
@@ -111,13 +111,13 @@ def _packets_of(
     first, part = piece.segments[0], piece.part
     if part is None:
         return [_control(log, first, stream)] * shards
-    found = part.decoded
+    packets = part.decoded
     return pack(
         first.number,
-        found.fixes,
-        rows=found.rows,
-        rejects=len(found.rejects),
-        nulled=found.nulled,
+        packets.fixes,
+        rows=packets.rows,
+        rejects=len(packets.rejects),
+        nulled=packets.nulled,
         shards=shards,
         moving=stream.moving,
         id_key=stream.id_key,

@@ -105,11 +105,11 @@ class JournalTail:
         if seen == self._seen:
             return []
         self._seen = seen
-        found = self._from_last()
-        if found is None:  # it was emptied: what stands there now is another batch
+        batches = self._from_last()
+        if batches is None:  # it was emptied: what stands there now is another batch
             self._last, self._head = 0, b""
-            found = self._from_last() or []
-        return found
+            batches = self._from_last() or []
+        return batches
 
     def _find(self) -> None:
         """Looks which journal is the newest; another one is read from its beginning."""
@@ -124,15 +124,15 @@ class JournalTail:
         with self._path.open("rb") as file:
             file.seek(self._last)
             data = file.read()
-        found, told = list(_batches(data)), bool(self._head)
-        if sum(length for length, _ in found) < len(data):
+        batches, told = list(_batches(data)), bool(self._head)
+        if sum(length for length, _ in batches) < len(data):
             self._seen = ()  # some of it is being written, or is not seen yet: it is looked at again
-        if told and not (found and data.startswith(self._head)):
+        if told and not (batches and data.startswith(self._head)):
             return None
-        if found:
-            at = sum(length for length, _ in found[:-1])
+        if batches:
+            at = sum(length for length, _ in batches[:-1])
             self._last, self._head = self._last + at, data[at : at + _HEAD.size]
-        return [batch for _, batch in found[told:]]
+        return [batch for _, batch in batches[told:]]
 
 
 def _batches(data: bytes) -> Iterator[tuple[int, pa.Table]]:

@@ -42,7 +42,7 @@ def write_orders(folder: Path, orders: dict[str, Any]) -> None:
 
 def read_order(folder: Path, query: str, version: int) -> dict[str, Any] | None:
     """What the engine of the stream in `folder` said last of a version of a query; None when it said nothing."""
-    found = (read_record(folder / FILE) or {}).get(query)
+    order = (read_record(folder / FILE) or {}).get(query)
     return (
-        found if isinstance(found, dict) and found.get("version") == version else None
+        order if isinstance(order, dict) and order.get("version") == version else None
     )

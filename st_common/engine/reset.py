@@ -77,10 +77,10 @@ def _whole(log: Log, stream: str) -> int:
     end = log.end()
     if not end:
         raise LogError(f"stream {stream!r} has no log", hint="nothing was captured yet")
-    found = sum(1 for _ in log.segments(0))
-    if found != end:
+    count = sum(1 for _ in log.segments(0))
+    if count != end:
         raise LogError(
-            f"the log of stream {stream!r} has {found} of {end} segments",
+            f"the log of stream {stream!r} has {count} of {end} segments",
             hint="restore the others",
         )
     return end

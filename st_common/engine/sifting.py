@@ -83,9 +83,9 @@ class Sifting:
             if self.next_segment == before:
                 return
 
-    def take(self, found: Iterable[Piece]) -> None:
+    def take(self, pieces: Iterable[Piece]) -> None:
         """Takes the next pieces of the log; those that were taken before are passed over."""
-        new = [one for one in found if one.segments[0].number >= self.next_segment]
+        new = [one for one in pieces if one.segments[0].number >= self.next_segment]
         packets = [self._packet(one) for one in new]
         done = step(self._state, packets, self._settings, _no_layer)
         self._state = done.state
@@ -112,17 +112,17 @@ class Sifting:
 
     def columns(self, position: np.ndarray) -> dict[str, pa.Array]:
         """`FILTER_COLUMNS` of fixes at some rows of the log: null where they are accepted."""
-        found = self._filtered
-        at = np.searchsorted(found.position, position)
-        at = np.minimum(at, max(len(found) - 1, 0))
+        filtered = self._filtered
+        at = np.searchsorted(filtered.position, position)
+        at = np.minimum(at, max(len(filtered) - 1, 0))
         is_in = np.zeros(len(position), bool)
-        if len(found):
-            is_in = found.position[at] == position
+        if len(filtered):
+            is_in = filtered.position[at] == position
         place = pa.array(at, mask=~is_in)
-        names = pa.array(REASONS).take(pa.array(found.reason))
+        names = pa.array(REASONS).take(pa.array(filtered.reason))
         return {
             "filtered": names.take(place),
-            "filtered_value": pa.array(found.value).take(place),
+            "filtered_value": pa.array(filtered.value).take(place),
         }
 
 

@@ -197,9 +197,9 @@ class States:
         """
         places = self.places()
         for number in reversed(places):
-            found = self._found(number) if position_of(number, 0) - 1 <= upto else None
-            if found is not None:
-                return found
+            state = self._found(number) if position_of(number, 0) - 1 <= upto else None
+            if state is not None:
+                return state
         if places:
             self.notices.append(
                 f"no state in {self.where} could be used: the stream starts from the log's beginning"

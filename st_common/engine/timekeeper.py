@@ -58,9 +58,9 @@ def heard(read: Iterable[Packet]) -> list[Heard]:
 def _heard_fixes(packet: Packet) -> list[Heard]:
     segments = segments_of(packet.clock_positions())
     last = np.flatnonzero(is_last(segments))
-    found = zip(segments[last].tolist(), packet.clock_max[last].tolist(), strict=True)
+    newest = zip(segments[last].tolist(), packet.clock_max[last].tolist(), strict=True)
     return [
-        Heard(segment=segment, highest_us=highest_us) for segment, highest_us in found
+        Heard(segment=segment, highest_us=highest_us) for segment, highest_us in newest
     ]
 
 
@@ -239,19 +239,23 @@ def _feed_before(log: Log, stream: StreamSettings, start: int) -> Feed:
 def _newest_segments(log: Log, start: int) -> list[Segment]:
     """The segments before `start`: as many as a start may read, and at least all from the newest data on."""
     first, step = start, LOOK_BACK
-    found: list[Segment] = []
-    while first > 0 and all(segment.control for segment in found):
+    segments: list[Segment] = []
+    while first > 0 and all(segment.control for segment in segments):
         first, step = max(0, first - step), 2 * step
         try:
-            found = log.segments(first, end=start)
+            segments = log.segments(first, end=start)
         except (
             LogError
         ):  # what is that old may be gone; the engine itself needs none of it
             break
     newest = next(
-        (at for at, segment in reversed(list(enumerate(found))) if not segment.control),
+        (
+            at
+            for at, segment in reversed(list(enumerate(segments)))
+            if not segment.control
+        ),
         0,
     )
-    sizes = np.cumsum([segment.size for segment in found[: newest + 1]][::-1])
+    sizes = np.cumsum([segment.size for segment in segments[: newest + 1]][::-1])
     fits = int(np.searchsorted(sizes, LOOK_BACK_BYTES, side="right"))
-    return found[max(0, newest + 1 - max(1, min(fits, LOOK_BACK))) :]
+    return segments[max(0, newest + 1 - max(1, min(fits, LOOK_BACK))) :]

@@ -63,6 +63,6 @@ def prepared(wkts: Sequence[str]) -> npt.NDArray[np.object_]:
     _kept.update(dict(zip(new, made, strict=True)))
     for wkt in list(_kept)[: max(len(_kept) - _MOST_KEPT, 0)]:
         del _kept[wkt]
-    found = np.empty(len(wkts), dtype=object)
-    found[:] = [known[wkt] for wkt in wkts]
-    return found
+    geometries = np.empty(len(wkts), dtype=object)
+    geometries[:] = [known[wkt] for wkt in wkts]
+    return geometries

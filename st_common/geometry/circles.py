@@ -56,11 +56,11 @@ def points_in_circles(
         return keep
 
     box, point = points_in_boxes(boxes.T, x, y, test=holds)
-    found = circle[box]
+    circle_of_box = circle[box]
     if len(circle) == len(cx):
-        return found, point
-    order = np.argsort(found, kind="stable")
-    return found[order], point[order]
+        return circle_of_box, point
+    order = np.argsort(circle_of_box, kind="stable")
+    return circle_of_box[order], point[order]
 
 
 def _each(

@@ -66,13 +66,15 @@ def within_metres(
     limit = np.broadcast_to(limit_m, np.shape(x1))
     about = metres_about(x1, y1, x2, y2)
     with np.errstate(invalid="ignore"):
-        found: Bools = about <= limit
+        is_within: Bools = about <= limit
         doubt = np.abs(about - limit) <= about * np.where(
             about < _FAR_M, _DOUBT, _DOUBT_OPPOSITE
         )
     left = np.flatnonzero(doubt)
-    found[left] = metres_between(x1[left], y1[left], x2[left], y2[left]) <= limit[left]
-    return found
+    is_within[left] = (
+        metres_between(x1[left], y1[left], x2[left], y2[left]) <= limit[left]
+    )
+    return is_within
 
 
 @cache

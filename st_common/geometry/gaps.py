@@ -63,10 +63,10 @@ def _nearest(x: Floats, y: Floats, who: Ints, *, space: Space) -> Floats:
 
 def _squared_chords(x: Floats, y: Floats, space: Space) -> Floats:
     """float64[t, n]: of each object to the nearest other one, never too little; infinite where there is none."""
-    found = space.squared_chords(x, y)
+    squared = space.squared_chords(x, y)
     nowhere = np.isnan(x)
     if nowhere.any():
-        found[np.broadcast_to(nowhere[:, None], found.shape)] = np.inf
+        squared[np.broadcast_to(nowhere[:, None], squared.shape)] = np.inf
     numbers = np.arange(x.shape[1])
-    found[:, numbers, numbers] = np.inf
-    return np.asarray(found.min(axis=2, initial=np.inf))
+    squared[:, numbers, numbers] = np.inf
+    return np.asarray(squared.min(axis=2, initial=np.inf))

@@ -83,10 +83,10 @@ class BoxIndex:
         near = np.flatnonzero((x >= minx) & (x <= maxx) & (y >= miny) & (y <= maxy))
         if len(near) < len(x):
             x, y = x[near], y[near]
-        found = [self._probe_level(level, x, y) for level in self._levels]
-        if not found:
+        pairs = [self._probe_level(level, x, y) for level in self._levels]
+        if not pairs:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        points, boxes = found[0] if len(found) == 1 else _merged(found, self.size)
+        points, boxes = pairs[0] if len(pairs) == 1 else _merged(pairs, self.size)
         return near[points] + start, boxes
 
     def _probe_level(self, level: _Level, x: Floats, y: Floats) -> Pairs:
@@ -98,15 +98,15 @@ class BoxIndex:
         if not len(points):
             return points, points
         counts, starts = counts[points], level.starts[cell[points]]
-        found = []
+        pairs = []
         for block in blocks(counts, _MOST_CANDIDATES):
             place = ranges(starts[block], counts[block])
-            found.append(
+            pairs.append(
                 self._contained(
                     x, y, np.repeat(points[block], counts[block]), level.members[place]
                 )
             )
-        return found[0] if len(found) == 1 else _joined(found)
+        return pairs[0] if len(pairs) == 1 else _joined(pairs)
 
     def _contained(self, x: Floats, y: Floats, points: Ints, boxes: Ints) -> Pairs:
         """Those of the candidates that really hold."""
@@ -138,9 +138,9 @@ def _joined(parts: list[Pairs]) -> Pairs:
     return points, np.concatenate([empty, *(part[1] for part in parts)])
 
 
-def _merged(found: list[Pairs], boxes: int) -> Pairs:
+def _merged(pairs_of_levels: list[Pairs], boxes: int) -> Pairs:
     """The pairs of all levels in one order; each level's are in order already, so that the sort only merges."""
-    keys = np.concatenate([points * boxes + box for points, box in found])
+    keys = np.concatenate([points * boxes + box for points, box in pairs_of_levels])
     keys.sort(kind="stable")
     points = keys // boxes
     return points, keys - points * boxes

@@ -62,12 +62,12 @@ def totals(groups: Groups, row: Ints, x: Floats, y: Floats) -> Floats:
         np.minimum(least, far, out=least, where=there)
         np.maximum(most, far, out=most, where=there)
         np.add(summed, space.measure(far), out=summed, where=there)
-    found = np.select(
+    sums = np.select(
         [total == MAX, total == MIN],
         [space.rounded(most), space.rounded(least)],
         np.round(summed, space.decimals),
     )
-    return np.where(most < least, np.nan, found)
+    return np.where(most < least, np.nan, sums)
 
 
 def kth_nearest_to_groups(

@@ -131,18 +131,18 @@ def _pairs(grid: _Grid, boxes: Floats, test: Test | None) -> Pairs:
     first, last = grid.columns.cell_of(boxes[0]), grid.columns.cell_of(boxes[2]) + 1
     low = grid.rows.cell_of(boxes[1])
     runs = grid.rows.cell_of(boxes[3]) - low + 1
-    found = [(first[:0], first[:0])]
+    pairs = [(first[:0], first[:0])]
     for block in blocks(runs, _MOST_RUNS):
         row = ranges(low[block], runs[block]) * grid.columns.cells
         start = grid.starts.take(row + np.repeat(first[block], runs[block]))
         count = grid.starts.take(row + np.repeat(last[block], runs[block])) - start
         box = np.repeat(np.arange(block.start, block.stop), runs[block])
-        found += [
+        pairs += [
             _held(grid, boxes, box[of], start[of], count[of], test)
             for of in blocks(count, _MOST_CANDIDATES)
         ]
-    return np.concatenate([part[0] for part in found]), np.concatenate(
-        [part[1] for part in found]
+    return np.concatenate([part[0] for part in pairs]), np.concatenate(
+        [part[1] for part in pairs]
     )
 
 

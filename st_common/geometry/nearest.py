@@ -86,8 +86,8 @@ class Neighbours:
             rows = np.flatnonzero(sizes == size)
             ranks, column = np.unique(k[rows], return_inverse=True)
             places = self._space.vectors(x[rows], y[rows])
-            found = self._tree.query(places, k=ranks)[0]
-            bound[rows] = found[np.arange(len(rows)), column]
+            ranks_of_kth = self._tree.query(places, k=ranks)[0]
+            bound[rows] = ranks_of_kth[np.arange(len(rows)), column]
         return self._space.rank_of_chord(bound)
 
 
@@ -173,8 +173,8 @@ def kth_nearest_where(  # noqa: PLR0917 - places, then objects
         np.where(np.isnan(x) | np.isnan(y), np.nan, np.inf),
         np.full(len(k), -1),
     )
-    size, found = len(objects.number), np.isnan(limit)
-    rows = np.flatnonzero(~found) if size else np.empty(0, np.int64)
+    size, is_settled = len(objects.number), np.isnan(limit)
+    rows = np.flatnonzero(~is_settled) if size else np.empty(0, np.int64)
     if not len(rows):
         return limit, tie, np.ones(len(k), np.bool_)
     tree = Neighbours(*objects.places(), space=objects.space)
@@ -182,13 +182,13 @@ def kth_nearest_where(  # noqa: PLR0917 - places, then objects
         look = np.minimum(wanted[rows], size)
         for part in blocks(look, _MOST_LOOKED):
             some = rows[part]
-            limit[some], tie[some], found[some] = _looked(
+            limit[some], tie[some], is_settled[some] = _looked(
                 x[some], y[some], k[some], look[part], tree, objects, _of(some, test)
             )
-        found[rows[look == size]] = True
-        rows = rows[~found[rows] & (look < most[rows])]
+        is_settled[rows[look == size]] = True
+        rows = rows[~is_settled[rows] & (look < most[rows])]
         wanted = wanted * 4
-    return limit, tie, found
+    return limit, tie, is_settled
 
 
 def _of(rows: Ints, test: Test) -> Test:

@@ -60,7 +60,7 @@ class Features:
     rejected: dict[str, int]
 
 
-def checked(found: Found, *, space: Space = GLOBE) -> Features:
+def checked(drafts: Found, *, space: Space = GLOBE) -> Features:
     """The features with geometries made valid; those that cannot be are rejected.
 
     Reasons: `bad_geometry` (GEOS cannot build it), `degenerate` (nothing of its own dimension is left when made valid,
@@ -68,10 +68,10 @@ def checked(found: Found, *, space: Space = GLOBE) -> Features:
     longer than 180 degrees, so that it can be read in two ways; RFC 7946 splits such features at 180 degrees).
     """
     geometries = shapely.from_wkb(
-        np.array(found.geometries, dtype=object), on_invalid="ignore"
+        np.array(drafts.geometries, dtype=object), on_invalid="ignore"
     )
-    rejected = Counter(found.rejected)
-    order, doubles = _first_of_each(found.fids)
+    rejected = Counter(drafts.rejected)
+    order, doubles = _first_of_each(drafts.fids)
     rejected["duplicate_fid"] += doubles
     geometries = geometries[order]
     leaping = np.zeros(len(geometries), bool) if space.is_flat else _leaping(geometries)
@@ -83,12 +83,12 @@ def checked(found: Found, *, space: Space = GLOBE) -> Features:
     rejected["degenerate"] += int(empty.sum())
     keep = ~(lost | empty | leaping)
     return Features(
-        fids=_objects(found.fids)[order][keep],
-        kinds=_objects(found.kinds)[order][keep],
-        tags=_objects(found.tags)[order][keep],
+        fids=_objects(drafts.fids)[order][keep],
+        kinds=_objects(drafts.kinds)[order][keep],
+        tags=_objects(drafts.tags)[order][keep],
         geometries=geometries[keep],
-        wanted=found.wanted,
-        repaired=found.repaired + int((broken & keep).sum()),
+        wanted=drafts.wanted,
+        repaired=drafts.repaired + int((broken & keep).sum()),
         rejected=dict(sorted((+rejected).items())),
     )
 

@@ -83,18 +83,18 @@ def read_geojson(
     Raises:
         LayerError: the file cannot be read, or nothing in it is a JSON object.
     """
-    found = Found()
+    features = Found()
     for number, record in enumerate(_records(file, _content(file)), start=1):
-        found.wanted += 1
+        features.wanted += 1
         try:
             usable = _usable(record, number, kinds, space=space)
         except _BadFeatureError as bad:
-            found.rejected[str(bad)] += 1
+            features.rejected[str(bad)] += 1
             continue
-        found.add(usable.fid, usable.kind, usable.tags, usable.wkb)
+        features.add(usable.fid, usable.kind, usable.tags, usable.wkb)
         if progress and number % _REPORT_EVERY == 0:
-            progress("reading", len(found.fids))
-    return found
+            progress("reading", len(features.fids))
+    return features
 
 
 def _content(file: Path) -> bytes:

@@ -130,14 +130,14 @@ class LayerIndex:
         total, chosen = len(x), (tuple(sorted(set(kinds))), tuple(sorted(set(tags))))
         x, y, owner = self._turned(x, y, distance_m, growth)
         grid, features = self._grid(chosen, distance_m, growth.rounded())
-        points, found = grid.probe(x, y)
-        found = features[found]
+        points, feature = grid.probe(x, y)
+        feature = features[feature]
         half = None if growth.is_point else growth.half_sides(y, space=self._space)
         keep = np.zeros(len(points), np.bool_)
-        for region, pairs in _groups(self._region[found]):
+        for region, pairs in _groups(self._region[feature]):
             with readable():
                 shapes = self._cache.get(self._region_ids[region])
-            which, at = self._local[found[pairs]], points[pairs]
+            which, at = self._local[feature[pairs]], points[pairs]
             if distance_m is not None:
                 keep[pairs] = shapes.near(
                     which, x[at], y[at], distance_m, space=self._space
@@ -148,8 +148,8 @@ class LayerIndex:
             else:
                 boxes = _boxes(x[at], y[at], half[0][at], half[1][at])
                 keep[pairs] = shapes.meet(which, boxes, within=within)
-        points, found = owner[points[keep]], found[keep]
-        return (points, found) if len(owner) == total else each_once(points, found)
+        points, feature = owner[points[keep]], feature[keep]
+        return (points, feature) if len(owner) == total else each_once(points, feature)
 
     def crossed(
         self,
@@ -173,19 +173,19 @@ class LayerIndex:
         chosen = tuple(sorted(set(kinds))), tuple(sorted(set(tags)))
         tree, features = self._tree(chosen, distance_m)
         owner, lines = ways.lines(self._space, distance_m or 0.0)
-        at, found = tree.query(lines, predicate="intersects")
-        found = features[found]
-        keep = np.zeros(len(found), np.bool_)
-        for region, pairs in _groups(self._region[found]):
+        at, feature = tree.query(lines, predicate="intersects")
+        feature = features[feature]
+        keep = np.zeros(len(feature), np.bool_)
+        for region, pairs in _groups(self._region[feature]):
             with readable():
                 shapes = self._cache.get(self._region_ids[region])
-            which, mine = self._local[found[pairs]], lines[at[pairs]]
+            which, mine = self._local[feature[pairs]], lines[at[pairs]]
             keep[pairs] = (
                 shapes.cut(which, mine)
                 if distance_m is None
                 else shapes.passed(which, mine, distance_m, space=self._space)
             )
-        return each_once(owner[at[keep]], found[keep])
+        return each_once(owner[at[keep]], feature[keep])
 
     def _tree(
         self, chosen: Chosen, distance_m: float | None

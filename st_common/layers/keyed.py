@@ -34,11 +34,9 @@ class KeyIndex:
 
     def find(self, values: pa.Array) -> tuple[Ints, Ints]:
         """Pairs of a value (its place) and a feature with that key, sorted by both; null has none."""
-        found = pc.index_in(values.cast(pa.string()), self.keys, skip_nulls=True)
-        place = np.flatnonzero(pc.is_valid(found).to_numpy(zero_copy_only=False))
-        code = (
-            found.take(pa.array(place)).to_numpy(zero_copy_only=False).astype(np.int64)
-        )
+        key = pc.index_in(values.cast(pa.string()), self.keys, skip_nulls=True)
+        place = np.flatnonzero(pc.is_valid(key).to_numpy(zero_copy_only=False))
+        code = key.take(pa.array(place)).to_numpy(zero_copy_only=False).astype(np.int64)
         count = self.start[code + 1] - self.start[code]
         offset = np.arange(int(count.sum())) - np.repeat(
             np.cumsum(count) - count, count

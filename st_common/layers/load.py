@@ -124,20 +124,26 @@ def read_features(
             if kinds is None
             else Kinds(tuple(rule for rule in rules.rules if rule.kind in kinds))
         )
-        found = geojson.read_geojson(file, chosen, space=space, progress=progress)
-        return checked(found if kinds is None else _of_kinds(found, kinds), space=space)
+        drafts = geojson.read_geojson(file, chosen, space=space, progress=progress)
+        return checked(
+            drafts if kinds is None else _of_kinds(drafts, kinds), space=space
+        )
     raise LayerError(
         f"{file} is of no known format",
         hint="known are .osm.pbf, .osm, .osm.gz, .osm.bz2 and .geojson",
     )
 
 
-def _of_kinds(found: Found, kinds: Collection[str]) -> Found:
-    others = sum(kind not in kinds for kind in found.kinds)
+def _of_kinds(drafts: Found, kinds: Collection[str]) -> Found:
+    others = sum(kind not in kinds for kind in drafts.kinds)
     chosen = Found(
-        rejected=found.rejected, repaired=found.repaired, wanted=found.wanted - others
+        rejected=drafts.rejected,
+        repaired=drafts.repaired,
+        wanted=drafts.wanted - others,
     )
-    for row in zip(found.fids, found.kinds, found.tags, found.geometries, strict=True):
+    for row in zip(
+        drafts.fids, drafts.kinds, drafts.tags, drafts.geometries, strict=True
+    ):
         if row[1] in kinds:
             chosen.add(*row)
     return chosen

@@ -43,7 +43,7 @@ def _line(error: Exception) -> str:
 def _may_pass(error: Exception) -> bool:
     """Whether the system gave an error number that says nothing of what the files hold."""
     number = error.errno if isinstance(error, OSError) else None
-    found = _NUMBER.search(str(error)) if number is None else None
-    if found is not None:
-        number = int(found[1] or found[2])
+    match = _NUMBER.search(str(error)) if number is None else None
+    if match is not None:
+        number = int(match[1] or match[2])
     return number is not None and number not in _LASTING

@@ -68,11 +68,11 @@ def _newest(
     pair: np.ndarray, told: np.ndarray, members: np.ndarray, entered: np.ndarray
 ) -> np.ndarray:
     """For each member the last row that tells something since it entered, else the row by which it entered."""
-    found, at = _last(pair)
-    if not len(found):
+    distinct, at = _last(pair)
+    if not len(distinct):
         return entered
-    where = np.minimum(np.searchsorted(found, members), len(found) - 1)
-    last = np.where(found[where] == members, told[at[where]], -1)
+    where = np.minimum(np.searchsorted(distinct, members), len(distinct) - 1)
+    last = np.where(distinct[where] == members, told[at[where]], -1)
     newest: np.ndarray = np.maximum(last, entered)
     return newest
 
@@ -94,8 +94,8 @@ def _as_changes(members: pa.Table) -> pa.Table:
 
 def _last(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct keys, rising, and where each stands for the last time."""
-    found, from_back = np.unique(keys[::-1], return_index=True)
-    return found, len(keys) - 1 - from_back
+    distinct, from_back = np.unique(keys[::-1], return_index=True)
+    return distinct, len(keys) - 1 - from_back
 
 
 def _pair_numbers(changes: pa.Table) -> np.ndarray:

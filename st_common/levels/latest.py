@@ -138,15 +138,15 @@ def flush_latest(
     return len(rows)
 
 
-def advance(state: pa.Table, found: pa.Table, *, every: int) -> pa.Table:
+def advance(state: pa.Table, fixes: pa.Table, *, every: int) -> pa.Table:
     """The rows of objects (without query) after more fixes, which all stand later in the log than those before.
 
     Args:
         state: rows of the contract `latest`; times may be timestamps or int64 of microseconds.
-        found: fixes with their position.
+        fixes: fixes with their position.
         every: which readings are kept: each first one and every `every`-th after it; also what says that it is gone.
     """
-    if not len(found):
+    if not len(fixes):
         return state
     schema = pa.schema(
         [
@@ -157,7 +157,7 @@ def advance(state: pa.Table, found: pa.Table, *, every: int) -> pa.Table:
     )
     with duckdb.connect() as connection:
         connection.register("state", _in_us(state))
-        connection.register("fixes", _in_us(found))
+        connection.register("fixes", _in_us(fixes))
         return (
             connection.sql(_ADVANCE, params={"every": every})
             .to_arrow_table()

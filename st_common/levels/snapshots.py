@@ -46,12 +46,12 @@ def snapshots(home: Home, stream: str) -> list[Snapshot]:
         return []
     columns = ("partition.snapshot_ts", "min.position", "min.from_ts")
     rows = zip(*(actions[name].to_pylist() for name in columns), strict=True)
-    found = {
+    by_number = {
         row[1]: Snapshot(snapshot_ts=row[0], position=row[1], from_ts=row[2])
         for row in rows
         if None not in row
     }
-    return [found[position] for position in sorted(found)]
+    return [by_number[position] for position in sorted(by_number)]
 
 
 def newest_snapshot(

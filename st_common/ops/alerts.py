@@ -83,10 +83,10 @@ def read_alerts(home: Home) -> list[Alert]:
         lines = alerts_file(home).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
-    found = []
+    alerts = []
     for line in lines:
         try:
-            found.append(Alert(**json.loads(line)))
+            alerts.append(Alert(**json.loads(line)))
         except (json.JSONDecodeError, TypeError):
             continue
-    return found
+    return alerts

@@ -20,20 +20,20 @@ def record_beats(home: Home, streams: Iterable[str], *, now_us: int) -> int:
     """
     path = home.table("stream_status")
     recorded_us = tables.committed(path, _APP) or 0
-    found = [
+    beats = [
         asdict(status) | {"stream": stream}
         for stream in streams
         for status in read_all_status(home.stream(stream))
         if recorded_us < status.beat_ts <= now_us
     ]
-    if not found:
+    if not beats:
         return 0
     contract = load_contract("stream_status")
     schema = pa.schema(
         [field for field in contract.arrow_schema() if field.name != "date"]
     )
     columns = [
-        pa.array([beat[field.name] for beat in found], field.type) for field in schema
+        pa.array([beat[field.name] for beat in beats], field.type) for field in schema
     ]
     tables.append(
         path,
@@ -42,4 +42,4 @@ def record_beats(home: Home, streams: Iterable[str], *, now_us: int) -> int:
         app=_APP,
         version=now_us,
     )
-    return len(found)
+    return len(beats)

@@ -59,9 +59,9 @@ def java_problem() -> str | None:
     said = subprocess.run(  # noqa: S603
         [java, "-version"], capture_output=True, text=True, check=False, timeout=30
     ).stderr
-    found = re.search(r'version "(\d+)', said)
-    if found is None or int(found[1]) not in JAVA_VERSIONS:
-        return f"version {found[1] if found else 'unknown'}; 17 or 21 is needed"
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version[1]) not in JAVA_VERSIONS:
+        return f"version {version[1] if version else 'unknown'}; 17 or 21 is needed"
     return None
 
 

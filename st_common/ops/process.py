@@ -127,7 +127,7 @@ def find_command(arguments: Sequence[str]) -> Owner | None:
 
     Costs a walk over the process table: for the moment before a start, not for every look.
     """
-    found: list[Owner] = []
+    owners: list[Owner] = []
     for process in psutil.process_iter(["pid", "cmdline", "status"]):
         info = process.info
         if (
@@ -136,8 +136,8 @@ def find_command(arguments: Sequence[str]) -> Owner | None:
             and info["status"] != psutil.STATUS_ZOMBIE
         ):
             owner = owner_of(info["pid"])
-            found += [owner] if owner is not None else []
-    return min(found, key=lambda owner: owner.started_s, default=None)
+            owners += [owner] if owner is not None else []
+    return min(owners, key=lambda owner: owner.started_s, default=None)
 
 
 def kill_session(owner: Owner) -> int:

@@ -67,8 +67,10 @@ def read_status(folder: Path) -> StreamStatus | None:
 
 def read_all_status(folder: Path) -> list[StreamStatus]:
     """The last status of every job of the stream that writes its tables: the engine and, beside it, others."""
-    found = (_status(read_record(path)) for path in sorted(folder.glob("status*.json")))
-    return [status for status in found if status is not None]
+    statuses = (
+        _status(read_record(path)) for path in sorted(folder.glob("status*.json"))
+    )
+    return [status for status in statuses if status is not None]
 
 
 def _status(record: Mapping[str, Any] | None) -> StreamStatus | None:

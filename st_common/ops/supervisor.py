@@ -219,11 +219,11 @@ def healths(
     Beside the healths there are `stopped` (no process, and none is wanted), `unseen` (its log cannot be read, or no
     tick looked yet) and the reasons for which a stream was given up: `crash_loop`, `bad_config`.
     """
-    found = {
+    judged = {
         name: _health_now(home.stream(name), wanted=stream.running, now_us=now_us)
         for name, stream in streams.items()
     }
-    return found | dict.fromkeys(broken_of(streams), _BAD_CONFIG)
+    return judged | dict.fromkeys(broken_of(streams), _BAD_CONFIG)
 
 
 def all_healths(
@@ -234,11 +234,11 @@ def all_healths(
     now_us: int,
 ) -> dict[str, dict[str, str]]:
     """How each of the `streams` is, and of the `deliveries`, which say by name whether they shall run."""
-    found = {
+    judged = {
         name: _health_now(home.delivery(name), wanted=wanted, now_us=now_us)
         for name, wanted in deliveries.items()
     }
-    return {"streams": healths(home, streams, now_us=now_us), "deliveries": found}
+    return {"streams": healths(home, streams, now_us=now_us), "deliveries": judged}
 
 
 def _health_now(folder: Path, *, wanted: bool, now_us: int) -> str:

@@ -46,9 +46,9 @@ def assign(regions: Regions, x: Floats, y: Floats) -> npt.NDArray[np.int32]:
     Raises:
         StateError: a point lies in no region or in two, so that the regions do not tile the plane.
     """
-    found = np.zeros(len(x), np.int32)
+    region = np.zeros(len(x), np.int32)
     if len(regions.region_id) == 1:
-        return found
+        return region
     known = np.flatnonzero(~(np.isnan(x) | np.isnan(y)))
     px, py = x[known], y[known]
     points, cells = BoxIndex(regions.bounds).probe(px, py)
@@ -62,8 +62,8 @@ def assign(regions: Regions, x: Floats, y: Floats) -> npt.NDArray[np.int32]:
             f"the regions of group {regions.group!r}, version {regions.version}, do not tile the plane",
             hint="partition the group again",
         )
-    found[known] = cells
-    return found
+    region[known] = cells
+    return region
 
 
 def touching(regions: Regions, boxes: Floats) -> tuple[Ints, Ints]:
@@ -77,7 +77,7 @@ def touching(regions: Regions, boxes: Floats) -> tuple[Ints, Ints]:
         `(box_idx, region_idx)`, int64, sorted by box, then region.
     """
     minx, miny, maxx, maxy = regions.bounds.T
-    found = [np.empty((0, 2), np.int64)]
+    parts = [np.empty((0, 2), np.int64)]
     block = max(1, (1 << 22) // len(regions.region_id))
     for start in range(0, len(boxes), block):
         part = boxes[start : start + block]
@@ -87,6 +87,6 @@ def touching(regions: Regions, boxes: Floats) -> tuple[Ints, Ints]:
             & (part[:, 1:2] <= maxy)
             & (part[:, 3:4] >= miny)
         )
-        found.append(np.argwhere(meets) + np.array([start, 0]))
-    pairs = np.concatenate(found)
+        parts.append(np.argwhere(meets) + np.array([start, 0]))
+    pairs = np.concatenate(parts)
     return pairs[:, 0].copy(), pairs[:, 1].copy()

@@ -98,8 +98,8 @@ def _rejects(home: Home, stream: str, day: date) -> list[Finding]:
         return []
 
     def read(columns: tuple[str, ...]) -> pa.Table:
-        found = read_rejects(home, stream, segments, list(columns))
-        return found if found is not None else pa.table({})
+        rejects = read_rejects(home, stream, segments, list(columns))
+        return rejects if rejects is not None else pa.table({})
 
     label = f"rejects/{stream}"
     return [

@@ -68,12 +68,12 @@ def _report(
             f"{day} is not closed for any stream",
             hint="; ".join(clocks) or "there is no stream",
         )
-    found = [check_day(home, stream, day) for stream in closed]
-    path = write_report(home, day, found)
+    stream_days = [check_day(home, stream, day) for stream in closed]
+    path = write_report(home, day, stream_days)
     return DayReport(
         day=day,
         path=path,
         streams=tuple(stream.name for stream in closed),
-        rules=record(home, day, found, checked_us=checked_us),
-        breaches=sum(len(stream.breaches) for stream in found),
+        rules=record(home, day, stream_days, checked_us=checked_us),
+        breaches=sum(len(stream.breaches) for stream in stream_days),
     )

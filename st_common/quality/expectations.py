@@ -48,7 +48,7 @@ def validate(contract: Contract, read: Reader, *, table: str) -> list[Finding]:
     """
     columns = {check.name: check.columns for check in contract.checks()}
     rules = [rule for rule in contract.expectations() if rule["type"] != _TYPE]
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     for group in dict.fromkeys(columns[rule["meta"]["rule"]] for rule in rules):
         rows = read(group)
         own = [rule for rule in rules if columns[rule["meta"]["rule"]] == group]
@@ -59,13 +59,13 @@ def validate(contract: Contract, read: Reader, *, table: str) -> list[Finding]:
             if _ALIKE in distinct.column_names
             else {"result_format": "SUMMARY"},
         )
-        found |= {
+        findings |= {
             rule["meta"]["rule"]: _finding(
                 rule, _result(batch, rule, form), table, len(rows)
             )
             for rule in own
         }
-    return [found[rule["meta"]["rule"]] for rule in rules]
+    return [findings[rule["meta"]["rule"]] for rule in rules]
 
 
 def _distinct(rows: pa.Table, rules: Sequence[Mapping[str, Any]]) -> pa.Table:

@@ -33,10 +33,10 @@ def unchecked_days(home: Home, streams: Mapping[str, StreamSettings]) -> list[da
 
 
 def record(
-    home: Home, day: date, found: Sequence[StreamDay], *, checked_us: int
+    home: Home, day: date, stream_days: Sequence[StreamDay], *, checked_us: int
 ) -> int:
     """Puts the findings into the table `quality` in place of earlier ones of that day; gives their number."""
-    findings = [finding for stream in found for finding in stream.findings]
+    findings = [finding for stream in stream_days for finding in stream.findings]
     if not findings:
         return 0
     names = ", ".join(sorted({f"'{finding.table}'" for finding in findings}))

@@ -54,30 +54,33 @@ def render(day: date, streams: Sequence[StreamDay]) -> str:
     )
 
 
-def _stream(found: StreamDay) -> str:
+def _stream(stream_day: StreamDay) -> str:
     named = {
-        "fixes": found.tally.fixes,
-        "objects": found.tally.objects,
-        "changes": found.tally.changes,
-        "late": found.tally.late,
-        "double": found.tally.double,
-        **{f"filtered: {name}": n for name, n in found.tally.filtered.items()},
-        "rejects": sum(found.tally.rejects.values()),
+        "fixes": stream_day.tally.fixes,
+        "objects": stream_day.tally.objects,
+        "changes": stream_day.tally.changes,
+        "late": stream_day.tally.late,
+        "double": stream_day.tally.double,
+        **{f"filtered: {name}": n for name, n in stream_day.tally.filtered.items()},
+        "rejects": sum(stream_day.tally.rejects.values()),
         **{
-            f"rejects: {reason}": count for reason, count in found.tally.rejects.items()
+            f"rejects: {reason}": count
+            for reason, count in stream_day.tally.rejects.items()
         },
     }
     counts = "".join(
         f'<tr><td>{escape(name)}</td><td class="n">{count:,}</td></tr>'
         for name, count in named.items()
     )
-    checked = [finding for finding in found.findings if finding.expected != COUNTED]
+    checked = [
+        finding for finding in stream_day.findings if finding.expected != COUNTED
+    ]
     names = dict.fromkeys(finding.table for finding in checked)
     rules = "".join(
         _table(name, [finding for finding in checked if finding.table == name])
         for name in names
     )
-    return f"<h2>Stream {escape(found.stream)}</h2><table>{counts}</table>{rules}"
+    return f"<h2>Stream {escape(stream_day.stream)}</h2><table>{counts}</table>{rules}"
 
 
 def _table(name: str, findings: Sequence[Finding]) -> str:

@@ -121,13 +121,13 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
         day,
         round(stream.lateness_s * 1e6),
     )
-    found = read_rejects(home, stream.name, segments, ["reason"])
+    rejects = read_rejects(home, stream.name, segments, ["reason"])
     return Tally(
         fixes=len(own),
         objects=pc.count_distinct(own["object"]).as_py(),
         late=late,
         double=double,
-        rejects=_counted(found["reason"] if found is not None else None),
+        rejects=_counted(rejects["reason"] if rejects is not None else None),
         changes=_changes(home, stream.name, day),
         filtered=_counted(own[FILTERED].drop_null() if filtered else None),
     )
@@ -135,9 +135,9 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
 
 def _counted(reasons: pa.ChunkedArray | None) -> dict[str, int]:
     """How many there are of each reason, by name."""
-    found = reasons.value_counts().to_pylist() if reasons is not None else []
-    found.sort(key=lambda each: str(each["values"]))
-    return {each["values"]: each["counts"] for each in found}
+    value_counts = reasons.value_counts().to_pylist() if reasons is not None else []
+    value_counts.sort(key=lambda each: str(each["values"]))
+    return {each["values"]: each["counts"] for each in value_counts}
 
 
 def _segments_of_day(path: Path, day: date) -> pa.ChunkedArray:

@@ -69,12 +69,14 @@ def answered(home: Home, query: str, at: datetime | None = None) -> Answered:
     streams = sorted(
         {row.stream for row in history(home, query)}
     )  # dropped here, registered there: one at a time
-    found = [_of_stream(home, stream, query, at) for stream in streams]
+    answers = [_of_stream(home, stream, query, at) for stream in streams]
     rows = pa.concat_tables(
-        [members.select(ANSWER.names) for members, _ in found]
+        [members.select(ANSWER.names) for members, _ in answers]
     ).cast(ANSWER)
     order = [("object", "ascending"), ("partner", "ascending")]
-    return Answered(rows=rows.sort_by(order), reads=tuple(reads for _, reads in found))
+    return Answered(
+        rows=rows.sort_by(order), reads=tuple(reads for _, reads in answers)
+    )
 
 
 def _of_stream(

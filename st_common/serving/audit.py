@@ -225,11 +225,11 @@ def _records(
         columns=["segment"],
         filters=[*bounds, ("stream", "=", stream.name)],
     )
-    found = (len(fixes), len(rejects))
+    stored = (len(fixes), len(rejects))
     expected = (again.fixes, again.rejects)
     problem = None
-    if found != expected:
-        problem = f"{found[0]} fixes and {found[1]} rejects instead of {expected[0]} and {expected[1]}"
+    if stored != expected:
+        problem = f"{stored[0]} fixes and {stored[1]} rejects instead of {expected[0]} and {expected[1]}"
     return Finding(what=what, problem=problem)
 
 
@@ -255,17 +255,17 @@ class _Again:
 def _again(
     home: Home, stream: StreamSettings, log: Log, state: State, end: int
 ) -> _Again:
-    found, fixes, rejects = [settled([])], 0, 0
+    settled_parts, fixes, rejects = [settled([])], 0, 0
     settings, layer_of = step_settings(stream), layers_of(home, stream)
     while state.next_segment < end:
         segments = log.segments(state.next_segment, max_bytes=_STEP_BYTES, end=end)
         read = [shards[0] for shards in packets_of(log, segments, stream, shards=1)]
         done = step(state, read, settings, layer_of)
-        found.append(settled([done.changes]))
+        settled_parts.append(settled([done.changes]))
         state = done.state
         fixes += sum(len(packet.ts) for packet in read)
         rejects += sum(packet.rejects for packet in read)
-    return _Again(changes=pa.concat_tables(found), fixes=fixes, rejects=rejects)
+    return _Again(changes=pa.concat_tables(settled_parts), fixes=fixes, rejects=rejects)
 
 
 def _difference(stored: pa.Table, expected: pa.Table) -> str | None:

@@ -91,13 +91,13 @@ def _stored(path: Path, position: int, seq: int) -> Batch:
         actions["modification_time"].to_pylist(),
         strict=True,
     ):
-        found = pq.read_table(
+        rows = pq.read_table(
             path / unquote(name),
             columns=["seq"],
             filters=[("position", "=", position), ("seq", "=", seq)],
             partitioning=None,
         )
-        if len(found):
+        if len(rows):
             return Batch(
                 file=name,
                 written_ts=written if isinstance(written, datetime) else _time(written),

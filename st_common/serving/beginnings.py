@@ -41,11 +41,11 @@ def beginnings(
         begins = row.op in ("register", "replace")  # who follows an area goes on
         if begins and row.plan is not None and row.stream in streams:
             made.setdefault(row.stream, []).append(row)
-    found = [
+    begun = [
         _beginning(home, streams[stream], of_stream)
         for stream, of_stream in sorted(made.items())
     ]
-    return [one for one in found if one.fixes or one.uncounted]
+    return [one for one in begun if one.fixes or one.uncounted]
 
 
 def _beginning(
@@ -77,7 +77,7 @@ def _before(home: Home, stream: StreamSettings, end: int) -> tuple[int, int]:
     at, fixes = (
         (segment_of(status.position), status.fixes) if status is not None else (0, 0)
     )
-    found = log.segments(
+    segments = log.segments(
         min(at, end),
         end=max(at, end),
         max_bytes=_MOST_BYTES,
@@ -85,11 +85,13 @@ def _before(home: Home, stream: StreamSettings, end: int) -> tuple[int, int]:
     )
     between = sum(
         len(piece.part.decoded.fixes)
-        for piece in pieces(log, found, stream)
+        for piece in pieces(log, segments, stream)
         if piece.part
     )
     return (
-        (fixes - between, 0) if at > end else (fixes + between, end - at - len(found))
+        (fixes - between, 0)
+        if at > end
+        else (fixes + between, end - at - len(segments))
     )
 
 

@@ -84,16 +84,16 @@ def stream_changes(
     if query is not None:
         wanted.append(("query", "=", query))
     version, waiting = _moment(home, stream)
-    found = [waiting.filter(pq.filters_to_expression(wanted))]
+    parts = [waiting.filter(pq.filters_to_expression(wanted))]
     if version is not None:
         names = load_contract("changes").arrow_schema().names
         path = home.table("changes", stream)
-        found.append(
+        parts.append(
             tables.read(path, version=version, columns=names, filters=wanted).cast(
                 waiting.schema
             )
         )
-    return pa.concat_tables(found).sort_by(
+    return pa.concat_tables(parts).sort_by(
         [("position", "ascending"), ("seq", "ascending")]
     )
 
@@ -114,12 +114,12 @@ def passed_changes(
     """
     streams = _streams(home, query) if stream is None else [stream]
     query = query if query is None else find(home, query).name
-    found = [
+    tables = [
         Outlet(home, one).passed(stream_changes(home, one, query, since=since))
         for one in streams
     ]
     return pa.concat_tables(
-        [load_contract("changes").arrow_schema().empty_table(), *found]
+        [load_contract("changes").arrow_schema().empty_table(), *tables]
     )
 
 

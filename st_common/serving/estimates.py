@@ -42,13 +42,13 @@ def running_order(
         if name
         else []
     )
-    found = (
+    orders = (
         read_order(home.stream(stream.name), name, rows[0].version) if rows else None
     )
-    if found is None:
+    if orders is None:
         return None
     return Running(
-        **{part: found[part] for part in ("order", "where", "space", "readings")}
+        **{part: orders[part] for part in ("order", "where", "space", "readings")}
     )
 
 

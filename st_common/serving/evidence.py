@@ -35,8 +35,8 @@ class Fix:
 
 def fix_of(home: Home, stream: str, name: str, event_ts: datetime) -> Fix | None:
     """The fix of an object and an event time: the first of several; None when none is archived (yet)."""
-    found = _rows(home, stream, [("event_ts", "=", event_ts), ("object", "=", name)])
-    return min(found, key=lambda fix: fix.position, default=None)
+    fixes = _rows(home, stream, [("event_ts", "=", event_ts), ("object", "=", name)])
+    return min(fixes, key=lambda fix: fix.position, default=None)
 
 
 def fix_at(
@@ -67,16 +67,16 @@ def fix_at(
             ("segment", ">=", start),
         ]
         rows = _rows(home, stream, [*bounds, ("segment", "<=", segment_of(before))])
-        found = sorted(
+        fixes = sorted(
             (fix for fix in rows if fix.position < before), key=lambda fix: fix.position
         )
-        found.sort(
+        fixes.sort(
             key=lambda fix: fix.event_ts, reverse=True
         )  # stable: of one time the first in the log
         last = next(
             (
                 fix
-                for fix in found
+                for fix in fixes
                 if late_us is None or not _is_late(home, stream, fix, late_us)
             ),
             None,
@@ -110,12 +110,14 @@ def filtered_since(
     bounds: Filters = [("object", "=", name)]
     bounds += [("event_ts", ">", after)] if after is not None else []
     bounds += [("event_ts", "<=", at)] if at is not None else []
-    found = [one for one in _records(home, stream, bounds) if one.get(FILTERED)]
-    if not found:
+    filtered = [one for one in _records(home, stream, bounds) if one.get(FILTERED)]
+    if not filtered:
         return None
-    newest = max(found, key=lambda one: (one["event_ts"], -one["segment"], -one["row"]))
+    newest = max(
+        filtered, key=lambda one: (one["event_ts"], -one["segment"], -one["row"])
+    )
     return Filtered(
-        count=len(found),
+        count=len(filtered),
         fix=_as_fix(newest),
         reason=newest[FILTERED],
         value=newest["filtered_value"],
@@ -124,8 +126,8 @@ def filtered_since(
 
 def _rows(home: Home, stream: str, filters: Filters) -> list[Fix]:
     """The fixes that were not filtered."""
-    found = _records(home, stream, filters)
-    return [_as_fix(record) for record in found if record.get(FILTERED) is None]
+    records = _records(home, stream, filters)
+    return [_as_fix(record) for record in records if record.get(FILTERED) is None]
 
 
 def _records(home: Home, stream: str, filters: Filters) -> list[dict[str, Any]]:

@@ -227,10 +227,10 @@ class Feed:
     def _place(self) -> Place:
         """The place of the last change that the log has; the log is locked."""
         note = self._note()
-        found = [(note.position, note.seq)]
+        places = [(note.position, note.seq)]
         for segment in self._log.segments(note.segment):
-            found += self._places_in(segment)
-        return max(found)
+            places += self._places_in(segment)
+        return max(places)
 
     def _places_in(self, segment: Segment) -> Iterator[Place]:
         if (

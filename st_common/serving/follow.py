@@ -79,13 +79,13 @@ class Follower:
         if not self._files:
             self._waiting += self._journal.read()
             self._files = self._table.added(self._after[0])
-        found: list[pa.Table] = []
-        while self._files and not sum(len(part) for part in found):
-            found.append(self._next_part())
+        tables: list[pa.Table] = []
+        while self._files and not sum(len(part) for part in tables):
+            tables.append(self._next_part())
         if not self._files:
-            found += [self._from_journal(batch) for batch in self._waiting]
+            tables += [self._from_journal(batch) for batch in self._waiting]
             self._waiting = []
-        return pa.concat_tables(found).sort_by(_ORDER) if found else self._nothing
+        return pa.concat_tables(tables).sort_by(_ORDER) if tables else self._nothing
 
     def _next_part(self) -> pa.Table:
         """The rows up to the end of some file: all that the table has up to there."""
@@ -97,18 +97,18 @@ class Follower:
             ends += 1
         border = self._files[ends - 1].greatest
         files = [file for file in self._files if file.least <= border]
-        found = self._table.read(
+        part = self._table.read(
             files, self._schema, self._condition() & (pc.field("position") <= border)
         )
         self._files = self._files[ends:]
-        self._move_past(border if border < UNBOUNDED else _greatest(found))
-        return found
+        self._move_past(border if border < UNBOUNDED else _greatest(part))
+        return part
 
     def _from_journal(self, batch: pa.Table) -> pa.Table:
         rows = batch.select(self._schema.names).cast(self._schema)
-        found = rows.filter(self._condition())
+        wanted = rows.filter(self._condition())
         self._move_past(_greatest(rows))
-        return found
+        return wanted
 
     def _condition(self) -> Any:
         position, seq = self._after
@@ -175,9 +175,9 @@ def follow(
             (outlet, follower.poll())
             for follower, outlet in (followers[name] for name in names)
         ]
-        found = [outlet.passed(rows) for outlet, rows in polled if len(rows)]
-        yield from (rows for rows in found if len(rows))
-        if found:
+        passed = [outlet.passed(rows) for outlet, rows in polled if len(rows)]
+        yield from (rows for rows in passed if len(rows))
+        if passed:
             continue
         if idle or (end_s is not None and time.monotonic() >= end_s):
             return

@@ -81,12 +81,12 @@ def objects_at(
     if inside is not None:
         alive = alive.filter(_inside(alive, inside))
     shown = alive.select(OBJECTS)
-    found = (
+    objects = (
         shown.sort_by("object")
         if nearest is None
         else _nearest(shown, nearest, space=stream.space)
     )
-    return Seen(at=when, rows=found, reads=reads)
+    return Seen(at=when, rows=objects, reads=reads)
 
 
 def _since(
@@ -103,8 +103,8 @@ def _since(
     for low, high in parts(
         home.table("positions", stream), start, archived_end(home, stream)
     ):
-        found = fixes(home, stream, low, high, COLUMNS, *bound)
-        rows, count = last_fixes(rows, found), count + len(found)
+        later = fixes(home, stream, low, high, COLUMNS, *bound)
+        rows, count = last_fixes(rows, later), count + len(later)
     return rows.select(LAST.names), count
 
 
@@ -137,10 +137,10 @@ def _heard(
     quiet = quiet.filter(pc.is_in(quiet["object"], recent["object"]))
     if not len(quiet):
         return quiet
-    found = _filtered(path, pc.min(quiet["event_ts"]).as_py(), at)
+    filtered = _filtered(path, pc.min(quiet["event_ts"]).as_py(), at)
     with duckdb.connect() as connection:
         connection.register("quiet", _in_us(quiet))
-        connection.register("filtered", _in_us(found))
+        connection.register("filtered", _in_us(filtered))
         silence_us = round((stream.silence_s or 0.0) * 1e6)
         given = {"at": round(at.timestamp() * 1e6), "silence_us": silence_us}
         heard = connection.sql(_HEARD, params=given).to_arrow_table()

@@ -49,5 +49,5 @@ def _commits(table: Path) -> tuple[Ints, Ints]:
         ]
         if position and stamp:
             pairs.append((position[0], stamp[0] * 1000))
-    found = np.array(pairs, np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    commits = np.array(pairs, np.int64).reshape(-1, 2)
+    return commits[:, 0], commits[:, 1]

@@ -107,9 +107,9 @@ def _of_stream(home: Home, stream: StreamSettings) -> QueriesAndObjects:
     for of_kind in by_kind.values():
         numbers, regions = list(of_kind), list(of_kind.values())
         moving = [one for one in regions if isinstance(one, MovingRegion)]
-        found = _moving(moving, world) if moving else _standing(regions, world)
-        boxes[numbers] = found.boxes
-        pairs.append(_pairs(stream, world, [rows[n].name for n in numbers], found))
+        members = _moving(moving, world) if moving else _standing(regions, world)
+        boxes[numbers] = members.boxes
+        pairs.append(_pairs(stream, world, [rows[n].name for n in numbers], members))
     return QueriesAndObjects(
         queries=_queries(rows, boxes), objects=objects, inside=pa.concat_tables(pairs)
     )
@@ -208,11 +208,11 @@ def _boxes_of(criteria: Criteria, world: World) -> np.ndarray:
 
 
 def _pairs(
-    stream: StreamSettings, world: World, names: Sequence[str], found: _Found
+    stream: StreamSettings, world: World, names: Sequence[str], pairs: _Found
 ) -> pa.Table:
     columns = [
-        pa.repeat(stream.name, len(found.row)),
-        world.ids.take(pa.array(found.object)),
-        pa.array(names, pa.string()).take(pa.array(found.row)),
+        pa.repeat(stream.name, len(pairs.row)),
+        world.ids.take(pa.array(pairs.object)),
+        pa.array(names, pa.string()).take(pa.array(pairs.row)),
     ]
     return pa.table(columns, schema=INSIDE)

@@ -322,10 +322,10 @@ def _last_fixes(home: Home, stream: str) -> tuple[np.ndarray, np.ndarray, np.nda
     view = _view("positions", stream)
     text = f"SELECT object, arg_max(x, event_ts) x, arg_max(y, event_ts) y, arg_max(gone, event_ts) gone FROM {view}"  # noqa: S608 - a checked name
     where = where_accepted(home, stream)
-    found = sql(home, f"{text} {where} GROUP BY object ORDER BY object")
-    found = found.filter(pc.invert(found["gone"]))
-    ids = found["object"].to_numpy().astype(object)
-    return ids, found["x"].to_numpy(), found["y"].to_numpy()
+    last_fixes = sql(home, f"{text} {where} GROUP BY object ORDER BY object")
+    last_fixes = last_fixes.filter(pc.invert(last_fixes["gone"]))
+    ids = last_fixes["object"].to_numpy().astype(object)
+    return ids, last_fixes["x"].to_numpy(), last_fixes["y"].to_numpy()
 
 
 def _features(home: Home) -> Features:

@@ -72,12 +72,12 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
 
 
 def _result(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
-    found = connection.sql(text).to_arrow_table()
+    table = connection.sql(text).to_arrow_table()
     names: list[str] = []
-    for name in found.column_names:  # two columns of one name would be one in JSON
+    for name in table.column_names:  # two columns of one name would be one in JSON
         twins = (f"{name}_{number}" for number in count(1))
         names.append(next(twin for twin in chain([name], twins) if twin not in names))
-    return found.rename_columns(names)
+    return table.rename_columns(names)
 
 
 def _check_reads(connection: duckdb.DuckDBPyConnection, text: str) -> None:
@@ -95,9 +95,9 @@ def _create_views(connection: duckdb.DuckDBPyConnection, home: Home) -> list[str
         connection.register(name, source)
     streams = changed_streams(home)
     for stream in streams:
-        found, view = parts(home, stream), _view("changes", stream)
-        connection.register(f"stored {view}", found.stored)
-        connection.register(f"pending {view}", found.pending)
+        of_streams, view = parts(home, stream), _view("changes", stream)
+        connection.register(f"stored {view}", of_streams.stored)
+        connection.register(f"pending {view}", of_streams.pending)
         _union(connection, view, [f'FROM "stored {view}"', f'FROM "pending {view}"'])
     if streams:
         # the names are those of folders in the home, which `checked_name` lets through
@@ -120,9 +120,9 @@ def _register_live(
     streams: Mapping[str, StreamSettings],
 ) -> None:
     """The queries and objects as they are now; made for a text that asks for them, since it reads every last fix."""
-    found = queries_and_objects(home, streams)
+    live = queries_and_objects(home, streams)
     for name, rows in zip(
-        (*_LIVE, PAIRS), (found.queries, found.objects, found.inside), strict=True
+        (*_LIVE, PAIRS), (live.queries, live.objects, live.inside), strict=True
     ):
         connection.register(name, rows)
 

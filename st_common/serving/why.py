@@ -237,18 +237,18 @@ def _change(
     partner: str | None,
 ) -> tuple[str, dict[str, Any]]:
     """The newest change, and the stream that it is of: of several streams the one with the latest event time."""
-    found: list[tuple[str, pa.Table]] = [
+    newest_of_streams: list[tuple[str, pa.Table]] = [
         (each, stream_changes(home, each, query, until=at)) for each in streams
     ]
     newest: list[tuple[str, dict[str, Any]]] = []
-    for each, rows in found:
+    for each, rows in newest_of_streams:
         own = rows.filter(pc.equal(rows["object"], name))
         own = own if partner is None else own.filter(pc.equal(own["partner"], partner))
         if len(own):
             newest.append((each, _as_dict(own.slice(len(own) - 1))))
     if newest:
         return max(newest, key=lambda pair: pair[1]["event_ts"])
-    told = pa.concat_tables([rows for _, rows in found])
+    told = pa.concat_tables([rows for _, rows in newest_of_streams])
     error = _unknown(told, query, name, at, partner)
     for each in streams:
         out = filtered_since(home, each, name, after=None, at=at)
@@ -306,10 +306,12 @@ def _joined(home: Home, plan: Plan | None, change: dict[str, Any]) -> Joined | N
     path = home.table("layers", layer)
     if fid is not None and version is not None and tables.exists(path):
         filters = [("fid", "=", fid), ("home", "=", True)]
-        found = tables.read(
+        features = tables.read(
             path, version=version, columns=["kind", "tags"], filters=filters
         ).to_pylist()
         kind, tags = (
-            (found[0]["kind"], dict(found[0]["tags"] or [])) if found else (None, {})
+            (features[0]["kind"], dict(features[0]["tags"] or []))
+            if features
+            else (None, {})
         )
     return Joined(layer=layer, version=version, fid=fid, kind=kind, tags=tags)

@@ -74,11 +74,11 @@ def _agree(file: Path, sums: Path) -> bool:
     if not told.startswith(_SUMS_MAGIC) or not chunk or not file.exists():
         return False
     with file.open("rb") as data:
-        found = b"".join(
+        checksums = b"".join(
             zlib.crc32(part).to_bytes(4, "big")
             for part in iter(lambda: data.read(chunk), b"")
         )
-    return found == told[head + 4 :]
+    return checksums == told[head + 4 :]
 
 
 def last_planned(checkpoint: Path, start: int) -> int:

@@ -104,7 +104,7 @@ def prepartition(
     split, tree, note = _split(
         home, chosen, regions, by_sedona=strategy == SAMPLE, session=session
     )
-    found = Regions(
+    found_regions = Regions(
         group=checked_name(group, "group"),
         version=0,
         region_id=split.paths,
@@ -112,9 +112,9 @@ def prepartition(
     )
     rows = np.zeros(len(split.paths), np.int64)
     for x, y in rest():
-        rows += rows_per_region(found, x, y)
+        rows += rows_per_region(found_regions, x, y)
         stage("counting", int(rows.sum()))
-    stored = store(home, found, rows, f"{strategy}, {tree}")
+    stored = store(home, found_regions, rows, f"{strategy}, {tree}")
     return Partitioned(
         group=group,
         version=stored.version,

@@ -49,13 +49,13 @@ def _nearest_count(spark: SparkSession, points: Floats, regions: int) -> Floats:
     """The largest tree with no more leaves than wanted; what to ask for is found by rule of three."""
     rdd = _spatial_rdd(spark, points)
     asked = max(1, round(regions * _USUAL))
-    found: dict[int, Floats] = {}
-    while asked not in found and len(found) < _TRIES:
-        found[asked] = leaves = _leaves(rdd, asked)
+    leaves_by_request: dict[int, Floats] = {}
+    while asked not in leaves_by_request and len(leaves_by_request) < _TRIES:
+        leaves_by_request[asked] = leaves = _leaves(rdd, asked)
         step = round(asked * regions / len(leaves)) - asked
         asked = max(1, asked + (step or int(np.sign(regions - len(leaves)))))
     return max(
-        found.values(),
+        leaves_by_request.values(),
         key=lambda leaves: (len(leaves) <= regions, -abs(len(leaves) - regions)),
     )
 

@@ -93,11 +93,11 @@ def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
     placed = candidates.select(
         "key", sf.expr(f"pmod(hash(key), {shards})").alias("partition")
     )
-    found = {
+    key_by_partition = {
         row["partition"]: row["key"]
         for row in placed.groupBy("partition").agg(sf.min("key").alias("key")).collect()
     }
-    return tuple(found[partition] for partition in range(shards))
+    return tuple(key_by_partition[partition] for partition in range(shards))
 
 
 def feed_of(spark: SparkSession, home: Home, stream: StreamSettings) -> Feed:
@@ -185,14 +185,14 @@ class Sink:
         self.beat("running")
 
     def _tell_failures(self, metas: list[dict[str, Any]]) -> None:
-        found = dict.fromkeys(
+        failures = dict.fromkeys(
             Failure(query=q, version=v, why=why)
             for meta in metas
             for q, v, why in meta["failures"]
         )
-        if found:
+        if failures:
             tell_failures(
-                self.home, {(one.query, one.version): one for one in found}.values()
+                self.home, {(one.query, one.version): one for one in failures}.values()
             )
 
     def _count(self, metas: list[dict[str, Any]], changes: int, end: int) -> None:

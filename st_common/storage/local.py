@@ -48,12 +48,12 @@ class LocalStorage:
     def names(self, folder: str) -> list[str]:
         """See `Storage.names`; names that begin with a dot are drafts and locks."""
         try:
-            found = os.listdir(self.root / folder)  # noqa: PTH208 - names, not paths
+            names = os.listdir(self.root / folder)  # noqa: PTH208 - names, not paths
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise failed(error, self.root / folder) from error
-        return sorted(name for name in found if not name.startswith("."))
+        return sorted(name for name in names if not name.startswith("."))
 
     def create(self, key: str, data: bytes) -> bool:
         """See `Storage.create`."""
@@ -118,8 +118,8 @@ class LocalStorage:
         """See `Storage.replace`."""
         path = self.root / key
         with self.locked(f"{key}.lock"):
-            found = self.tagged(key)
-            if (found[1] if found else None) != tag:
+            stored = self.tagged(key)
+            if (stored[1] if stored else None) != tag:
                 raise ConflictError(f"{path} was replaced by somebody else")
             self.put(key, data)
         return _tag_of(data)
@@ -202,12 +202,12 @@ def refused(error: Exception) -> Exception:
 
 def refused_at(error: Exception, path: Path) -> Exception:
     """As `refused`, of an error that names no file, as those of Arrow; of delta-rs' not even the number is there."""
-    found = _NUMBER.search(str(error))
+    match = _NUMBER.search(str(error))
     number = (
         error.errno
         if isinstance(error, OSError) and error.errno
-        else int(found[1])
-        if found
+        else int(match[1])
+        if match
         else 0
     )
     return (

@@ -114,9 +114,7 @@ def _partitions(
     for file in active_files(table):
         if before is None or (file.day is not None and file.day < before):
             groups.setdefault(file.values, []).append(file)
-    return [
-        found for files in groups.values() if (found := _bins(files, zorder, target))
-    ]
+    return [bins for files in groups.values() if (bins := _bins(files, zorder, target))]
 
 
 def _bins(
@@ -136,9 +134,9 @@ def _bins(
         bins[-1].append(file)
         room -= file.size
     return [
-        found
-        for found in bins
-        if len(found) > 1 or (zorder and not _is_sorted(found[0]))
+        files_of_bin
+        for files_of_bin in bins
+        if len(files_of_bin) > 1 or (zorder and not _is_sorted(files_of_bin[0]))
     ]
 
 

@@ -78,7 +78,7 @@ def attributes(data: pa.Schema, contract: Contract) -> dict[str, str]:
 
 def _attribute(contract: Contract, field: pa.Field) -> str:
     kind = kind_of(field.type)
-    found = next(
+    attribute = next(
         (name for name, stored in ATTRIBUTE_KINDS.items() if stored == kind), None
     )
     if not contract.extendable:
@@ -86,11 +86,11 @@ def _attribute(contract: Contract, field: pa.Field) -> str:
             f"{contract.name}: column {field.name!r} is not in the contract",
             hint=f"see {contract.path}",
         )
-    if found is None:
+    if attribute is None:
         raise ContractError(
             f"{contract.name}: attribute {field.name!r} is {field.type}, which no stream can declare"
         )
-    return found
+    return attribute
 
 
 def _fitted(data: pa.Table, contract: Contract, field: pa.Field) -> pa.ChunkedArray:

@@ -50,11 +50,11 @@ class Tail:
         The first call, and one after the log was cleaned meanwhile, gives such files of the whole table. One that finds
         nothing costs a look at two files.
         """
-        found = self._since() if self._version is not None else None
-        if found is None:
-            found = self._whole()
+        files = self._since() if self._version is not None else None
+        if files is None:
+            files = self._whole()
         return sorted(
-            (file for file in found if file.greatest >= after),
+            (file for file in files if file.greatest >= after),
             key=lambda file: file.greatest,
         )
 
@@ -118,7 +118,7 @@ class Tail:
 
     def _since(self) -> list[Added] | None:
         """What the commits after the last known one added; None when the log no longer has all of them."""
-        found: list[Added] = []
+        files: list[Added] = []
         while True:
             version = (self._version or 0) + 1
             try:
@@ -128,9 +128,9 @@ class Tail:
                     .splitlines()
                 )
             except FileNotFoundError:
-                return None if self._was_cleaned(version) else found
+                return None if self._was_cleaned(version) else files
             actions = (json.loads(line).get("add") for line in lines)
-            found += [
+            files += [
                 self._file(action)
                 for action in actions
                 if action and action["dataChange"]

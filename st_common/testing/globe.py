@@ -67,8 +67,8 @@ def distances(places: Sequence[Point]) -> list[float]:
 
 def radii_between(places: Sequence[Point]) -> tuple[float, ...]:
     """Lengths that lie clearly between two distances of places that follow each other."""
-    found = distances(places)
-    return tuple((a + b) / 2 for a, b in pairwise(found) if b > a * CLEARLY * CLEARLY)
+    lengths = distances(places)
+    return tuple((a + b) / 2 for a, b in pairwise(lengths) if b > a * CLEARLY * CLEARLY)
 
 
 def _is_clear(places: Sequence[Point]) -> bool:

@@ -249,9 +249,9 @@ def _judge(machine: Machine) -> None:
         assert payloads.get(number) == payload, f"segment {number} was acknowledged"  # noqa: S101 - a law
     arrivals = [segment.arrival_us for segment in segments]
     assert arrivals == sorted(arrivals), "arrivals run backwards"  # noqa: S101 - a law
-    found, expected = machine.tables.rows(machine.table), calm(machine)
-    assert found == expected, "the table is not what a calm engine makes of the log"  # noqa: S101 - a law
-    known = {repr(row) for row in found}
+    rows, expected = machine.tables.rows(machine.table), calm(machine)
+    assert rows == expected, "the table is not what a calm engine makes of the log"  # noqa: S101 - a law
+    known = {repr(row) for row in rows}
     assert all(repr(row) in known for row in machine.told), (  # noqa: S101 - a law
         "what was told is not in the table"
     )

@@ -115,11 +115,11 @@ def _fields(fields: str | None) -> str | None:
     """A JSON object by its values: numbers are numbers, however they are written."""
     if fields is None:
         return None
-    found = {
+    values = {
         k: float(v) if isinstance(v, int) and not isinstance(v, bool) else v
         for k, v in json.loads(fields).items()
     }
-    return json.dumps(found, sort_keys=True)
+    return json.dumps(values, sort_keys=True)
 
 
 def assert_alike(
@@ -204,8 +204,8 @@ def packets_of(
 
 def _limits_at(rules: Rules, position: int) -> Limits | None:
     """By which limits the rows from a place of the case on are filtered, as packets have it."""
-    found = [one for start, one in rules.filters if start <= position]
-    return Limits(**asdict(found[-1])) if found else None
+    limits = [one for start, one in rules.filters if start <= position]
+    return Limits(**asdict(limits[-1])) if limits else None
 
 
 def _fixes(rows: Sequence[Fix]) -> pa.Table:

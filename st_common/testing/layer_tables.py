@@ -49,9 +49,9 @@ def store_layers(home: Home, case: Case) -> Case:
     return _renumbered(case, versions)
 
 
-def index_of(found: Sequence[Feature], *, space: Space) -> LayerIndex:
+def index_of(features: Sequence[Feature], *, space: Space) -> LayerIndex:
     """The features as the index that engines match with, without a table; two regions meet at the meridian."""
-    rows = layer_rows(_features(found), HALVES)
+    rows = layer_rows(_features(features), HALVES)
 
     def read_region(region_id: str) -> pa.ChunkedArray:
         mine = rows.filter((pc.field("region_id") == region_id) & pc.field("home"))
@@ -60,8 +60,8 @@ def index_of(found: Sequence[Feature], *, space: Space) -> LayerIndex:
     return LayerIndex(rows.drop_columns(["geometry", "tags"]), read_region, space=space)
 
 
-def _features(found: Sequence[Feature]) -> Features:
-    features = sorted(found, key=lambda feature: feature.fid)
+def _features(drafts: Sequence[Feature]) -> Features:
+    features = sorted(drafts, key=lambda feature: feature.fid)
     return Features(
         fids=_objects([feature.fid for feature in features]),
         kinds=_objects([feature.kind for feature in features]),
@@ -91,6 +91,7 @@ def _renumbered(case: Case, versions: dict[int, int]) -> Case:
             control[key] = versions[control[key]]
         rows.append(replace(row, row=control))
     layers: Layers = {
-        (LAYER, versions[number]): found for (_, number), found in case.layers.items()
+        (LAYER, versions[number]): features
+        for (_, number), features in case.layers.items()
     }
     return replace(case, rows=tuple(rows), layers=layers)

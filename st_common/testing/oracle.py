@@ -133,7 +133,7 @@ def fold(rows: Iterable[Change]) -> Answer:
         AssertionError: a + for a member, a - or 0 for what is none, or a - that takes back another value than was told:
             no order of changes may do that.
     """
-    found: Answer = {}
+    answer: Answer = {}
     rows = sorted(rows, key=lambda row: (row.position, row.seq))
     signed = {(row.query, row.query_version) for row in rows if row.sign}
     for change in rows:
@@ -141,13 +141,13 @@ def fold(rows: Iterable[Change]) -> Answer:
         version = change.query, change.query_version
         if change.sign == 0 and (version not in signed or change.cause in _EVENTS):
             continue
-        if (key in found) != (change.sign <= 0):
+        if (key in answer) != (change.sign <= 0):
             raise AssertionError(f"{change} does not follow from what is before it")
         if change.sign > 0:
-            found[key] = change.value
-        elif change.sign < 0 and _differs(found.pop(key), change.value):
+            answer[key] = change.value
+        elif change.sign < 0 and _differs(answer.pop(key), change.value):
             raise AssertionError(f"{change} takes back what was not told")
-    return found
+    return answer
 
 
 def _differs(told: float | None, taken_back: float | None) -> bool:

@@ -81,15 +81,15 @@ def _silent(world: World, due: list[Fix]) -> list[tuple[int, Fix]]:
     """
     if world.rules.silence_us is None:
         return []
-    found = []
+    silent = []
     for fix in (reading.fix for reading in world.known.alive.values()):
         end = world.known.seen_us[fix.object] + world.rules.silence_us
         kept = any(
             other.object == fix.object and other.event_us <= end for other in due
         )
         if end < world.clock and not kept:
-            found.append((end, fix))
-    return found
+            silent.append((end, fix))
+    return silent
 
 
 def _use(world: World, fix: Fix) -> None:

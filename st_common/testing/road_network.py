@@ -134,7 +134,7 @@ def graph_of(network: RoadNetwork, cost: np.ndarray) -> Graph:
 
 
 def _only(folder: Path, kind: str) -> Path:
-    found = sorted(folder.glob(f"*_{kind}.csv"))
-    if len(found) != 1:
-        raise ValueError(f"{folder} has {len(found)} files *_{kind}.csv, not one")
-    return found[0]
+    paths = sorted(folder.glob(f"*_{kind}.csv"))
+    if len(paths) != 1:
+        raise ValueError(f"{folder} has {len(paths)} files *_{kind}.csv, not one")
+    return paths[0]

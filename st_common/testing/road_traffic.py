@@ -120,24 +120,24 @@ def rounds(network: RoadNetwork, traffic: Traffic, *, seed: int) -> Iterator[Rou
         fleet = fleet.joined(new)
 
 
-def payload(found: Round, traffic: Traffic) -> bytes:
+def payload(traffic_round: Round, traffic: Traffic) -> bytes:
     """A round as a CSV segment with its header: see `COLUMNS`; `ts` in ms, x and y with six decimals, gone 1 or empty.
 
     All reports of a unit have the same event time, that of the unit's end.
     """
     columns = (
         pc.binary_join_element_wise(
-            "o", pc.cast(pa.array(found.object), pa.string()), ""
+            "o", pc.cast(pa.array(traffic_round.object), pa.string()), ""
         ),
-        pa.array([str(stamp_ms(found.unit, traffic))]).take(
-            pa.array(np.zeros(len(found.object), np.int64))
+        pa.array([str(stamp_ms(traffic_round.unit, traffic))]).take(
+            pa.array(np.zeros(len(traffic_round.object), np.int64))
         ),
         *(
             pc.cast(pa.array(np.round(at, DECIMALS)), pa.string())
-            for at in (found.x, found.y)
+            for at in (traffic_round.x, traffic_round.y)
         ),
-        pa.array(CLASSES).take(pa.array(found.kind)),
-        pa.array(["", "1"]).take(pa.array(found.gone.astype(np.int64))),
+        pa.array(CLASSES).take(pa.array(traffic_round.kind)),
+        pa.array(["", "1"]).take(pa.array(traffic_round.gone.astype(np.int64))),
     )
     lines = pc.binary_join_element_wise(*columns, ",")
     text: bytes = (

@@ -47,8 +47,8 @@ class ShapelyLayer:
                 within=within,
             )
         ]
-        found = np.array(pairs, np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
+        found_pairs = np.array(pairs, np.int64).reshape(-1, 2)
+        return found_pairs[:, 0], found_pairs[:, 1]
 
     def keyed(
         self,
@@ -67,8 +67,8 @@ class ShapelyLayer:
             and key is not None
             and key == self._value(feature, right)
         ]
-        found = np.array(pairs, np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
+        found_pairs = np.array(pairs, np.int64).reshape(-1, 2)
+        return found_pairs[:, 0], found_pairs[:, 1]
 
     def crossed(
         self,
@@ -90,8 +90,8 @@ class ShapelyLayer:
                 shapely.LineString([(a, b), (c, d)]), feature, distance_m, within=False
             )
         ]
-        found = np.array(pairs, np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
+        found_pairs = np.array(pairs, np.int64).reshape(-1, 2)
+        return found_pairs[:, 0], found_pairs[:, 1]
 
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag of every feature."""

@@ -100,8 +100,8 @@ class SimulatedPath:
         mode: int = 0o777,  # noqa: ARG002
     ) -> None:
         """Makes a folder, with `parents` those above it too."""
-        found = self._disk.inode(self._text)
-        if found is not None and found.is_folder and exist_ok:
+        inode = self._disk.inode(self._text)
+        if inode is not None and inode.is_folder and exist_ok:
             return
         if parents:
             self.parent.mkdir(parents=True, exist_ok=True)

@@ -262,11 +262,11 @@ def _processes(world: World, system: System) -> dict[str, Any]:
     """What a simulated process sees of others: those of its own namespace, since the machine was started."""
 
     def owner_of(pid: int) -> process.Owner | None:
-        found = next(
+        by_id = next(
             (actor for actor in world.actors if actor.pid == pid and not actor.is_done),
             None,
         )
-        if found is None or found.namespace != namespace():
+        if by_id is None or by_id.namespace != namespace():
             return None
         return process.Owner(
             host="machine",
@@ -274,7 +274,7 @@ def _processes(world: World, system: System) -> dict[str, Any]:
             started_s=world.now_us / 1e6,
             boot=f"boot {world.boots}",
             namespace=namespace(),
-            ticks=found.serial,
+            ticks=by_id.serial,
         )
 
     def namespace() -> str:

@@ -114,14 +114,14 @@ class SimulatedTables:
     def rows(self, path: SimulatedPath) -> list[dict[str, Any]]:
         """All rows, in the order of their commits."""
         commits = [self._commit(path, number) for number in self._versions(path)]
-        found = [
+        rows = [
             (path / "data" / commit["data"]).read_bytes()
             for commit in commits
             if commit["data"]
         ]
         return [
             row
-            for data in found
+            for data in rows
             for row in pa.ipc.open_stream(data).read_all().to_pylist()
         ]
 

@@ -68,7 +68,9 @@ def live(folder: Path, *, seed: int, rows: int = 400, kills: int = 0) -> Round:
         raise AssertionError(
             f"seed {seed}: the changes are not those of brute force, they differ in {differ} .."
         )
-    if wrong := [found.query for found in verify(home, stream) if not found.holds]:
+    if wrong := [
+        verified.query for verified in verify(home, stream) if not verified.holds
+    ]:
         raise AssertionError(
             f"seed {seed}: verify finds that answers do not hold: {', '.join(wrong)}"
         )

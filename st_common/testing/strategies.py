@@ -127,13 +127,13 @@ def case_of(
         first,
         *(step for step, is_kept in zip(steps, kept, strict=True) if is_kept),
     ]
-    found = (
+    case = (
         {(LAYER, version): _features(rng) for version in layer_versions}
         if layers
         else {}
     )
     rows = _rows(used, list(layer_versions), ends=rng.random() < 0.5)
-    return Case(rows=tuple(rows), layers=found, rules=rules_of(rng))
+    return Case(rows=tuple(rows), layers=case, rules=rules_of(rng))
 
 
 @st.composite
@@ -204,7 +204,7 @@ def _step(rng: Random, kind: str | None, names: Sequence[str], *, layers: bool) 
 
 def _features(rng: Random) -> list[Feature]:
     """The features of one version of a layer, at most five: squares with and without a hole, lines, points."""
-    found: list[Feature] = []
+    features: list[Feature] = []
     for number in range(rng.randint(0, 5)):
         x, y, side = coordinate(rng), coordinate(rng), rng.choice((1.0, 2.0, 4.0))
         square = shapely.box(x, y, x + side, y + side)
@@ -222,8 +222,8 @@ def _features(rng: Random) -> list[Feature]:
             ({}, {"size": "2"}, {"size": "3", "line": "bus"}, {"line": "taxi"})
         )
         fid = rng.choice((f"w{number}", f"w{number}", OBJECTS[number]))
-        found.append(Feature(fid, rng.choice(("park", "road", "taxi")), shape, tags))
-    return found
+        features.append(Feature(fid, rng.choice(("park", "road", "taxi")), shape, tags))
+    return features
 
 
 @st.composite

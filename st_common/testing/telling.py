@@ -20,9 +20,9 @@ def by_brute_force(
     rows: Sequence[Row], rules: Rules, layers: Layers | None = None
 ) -> list[Change]:
     """The oracle's changes, after their fold was checked against the answer that it finds anew."""
-    found = changes(rows, rules=rules, layers=layers)
-    assert agree(fold(found), answer(rows, rules=rules, layers=layers))  # noqa: S101 - the oracle checks itself
-    return found
+    told = changes(rows, rules=rules, layers=layers)
+    assert agree(fold(told), answer(rows, rules=rules, layers=layers))  # noqa: S101 - the oracle checks itself
+    return told
 
 
 def by_both(
@@ -30,14 +30,14 @@ def by_both(
 ) -> list[Change]:
     """The oracle's changes, after the step told the same: in one shard at once, and in three bit by bit."""
     rules = rules or Rules()
-    found = by_brute_force(rows, rules, layers)
+    told = by_brute_force(rows, rules, layers)
     for cutting in (
         {"every": len(rows) + 1, "at_once": 1, "shards": 1},
         {"every": 2, "at_once": 1, "shards": 3},
     ):
         stepped = by_steps(rows, rules, layers, **cutting)
-        assert told_by_oracle(stepped) == told_by_oracle(found)  # noqa: S101 - a law, for tests to call
-    return found
+        assert told_by_oracle(stepped) == told_by_oracle(told)  # noqa: S101 - a law, for tests to call
+    return told
 
 
 def by_steps(

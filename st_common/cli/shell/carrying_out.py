@@ -111,8 +111,8 @@ def _answer(shell: Shell, name: str) -> None:
     from st_common.query.lookup import find
     from st_common.serving.answers import answered
 
-    found: Any = answered(shell.home, find(shell.home, name).name)
-    write(shown(found.rows, "table"), "table")
+    members: Any = answered(shell.home, find(shell.home, name).name)
+    write(shown(members.rows, "table"), "table")
 
 
 NAMING = (r"\watch", r"\unwatch", r"\answer")  # take the name of a query

@@ -85,11 +85,11 @@ class Completing(Completer):
 
 
 def _readable(
-    found: Iterator[tuple[str, Iterable[str]]],
+    names: Iterator[tuple[str, Iterable[str]]],
 ) -> Iterator[tuple[str, Iterable[str]]]:
     """The names up to what cannot be read: that is said when a statement is carried out, and not while it is typed."""
     with suppress(FairwayError):
-        yield from found
+        yield from names
 
 
 def _words(expected: Expected, whole: str) -> Iterator[str]:

@@ -46,7 +46,7 @@ class Known:
 
     def columns(self, stream: str | None) -> list[str]:
         """What conditions on a stream may name."""
-        found = next(
+        columns = next(
             (
                 one
                 for name, one in self.streams.items()
@@ -54,7 +54,7 @@ class Known:
             ),
             None,
         )
-        return [*FIX, *(found.attributes if found else ())]
+        return [*FIX, *(columns.attributes if columns else ())]
 
     def forget(self) -> None:
         """The names may have changed."""

@@ -21,12 +21,12 @@ def is_command(text: str) -> bool:
 def is_ended(text: str) -> bool:
     """Whether the last statement of a text has its `;`, which is neither in quotes nor in a comment."""
     ended = False
-    for found in _LEX.finditer(text):
-        if found["open"]:
+    for token in _LEX.finditer(text):
+        if token["open"]:
             return False
-        if found["end"]:
+        if token["end"]:
             ended = True
-        elif not _BLANK.fullmatch(found[0]):
+        elif not _BLANK.fullmatch(token[0]):
             ended = False
     return ended
 
@@ -34,25 +34,25 @@ def is_ended(text: str) -> bool:
 def statement_at(text: str, place: int) -> tuple[str, str]:
     """The statement around a place of a text: what stands before the place, and all of it."""
     start, end = 0, len(text)
-    for found in _LEX.finditer(text):
-        if found["end"] and found.start() < place:
-            start = found.end()
-        elif found["end"]:
-            end = found.start()
+    for token in _LEX.finditer(text):
+        if token["end"] and token.start() < place:
+            start = token.end()
+        elif token["end"]:
+            end = token.start()
             break
     return text[start:place], text[start:end]
 
 
 def typed_at(before: str) -> str:
     """The word or the name in double quotes that a text ends with, unfinished; empty when it ends with neither."""
-    opened = next((found for found in _LEX.finditer(before) if found["open"]), None)
+    opened = next((token for token in _LEX.finditer(before) if token["open"]), None)
     if opened is not None:
         return before[opened.start() :] if opened["open"] == '"' else ""
-    found = _WORD.search(before)
-    return found[0] if found else ""
+    token = _WORD.search(before)
+    return token[0] if token else ""
 
 
 def stream_of(statement: str) -> str | None:
     """The name after FROM, when there is one."""
-    found = _FROM.search(statement)
-    return (found["quoted"] or found["plain"]) if found else None
+    match = _FROM.search(statement)
+    return (match["quoted"] or match["plain"]) if match else None

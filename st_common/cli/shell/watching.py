@@ -73,11 +73,11 @@ class Watching:
     def look(self) -> None:
         """Tells what is new."""
         with self._lock:
-            found = [
+            news = [
                 (name, outlet.passed(follower.poll()))
                 for name, (follower, outlet) in self._watched.items()
             ]
-        for name, rows in found:
+        for name, rows in news:
             for line in lines_of(rows.slice(0, _TOLD)):
                 self._tell(line)
             if len(rows) > _TOLD:

@@ -161,23 +161,23 @@ def _cells(turn: Turn, parts: Parts) -> Cells:
 def _values(turn: Turn, parts: Parts, cells: Cells) -> relational.Reduced:
     """The values of all groups at each cell; a count of nothing without groups is 0."""
     none = np.empty(0, np.int64)
-    found = [relational.Reduced(cell=none, group=none, value=np.empty(0))]
+    reduced = [relational.Reduced(cell=none, group=none, value=np.empty(0))]
     function = turn.known.function[cells.query]
     for cell, spell in parts.spells.parts_at(cells.holder, cells.at):
-        found.append(parts.reduced(function[cell], cell, spell))
+        reduced.append(parts.reduced(function[cell], cell, spell))
     has_value = np.zeros(len(cells.query), bool)
-    has_value[np.concatenate([one.cell for one in found])] = True
+    has_value[np.concatenate([one.cell for one in reduced])] = True
     different, of = np.unique(cells.query, return_inverse=True)
     empty = np.flatnonzero(~has_value & relational.counting(turn, different)[of])
     if len(empty):
         star = np.full(len(empty), turn.numbering.partner_of(relational.ALL))
-        found.append(
+        reduced.append(
             relational.Reduced(cell=empty, group=star, value=np.zeros(len(empty)))
         )
     columns = relational.Reduced.__dataclass_fields__
     return relational.Reduced(
         **{
-            name: np.concatenate([getattr(one, name) for one in found])
+            name: np.concatenate([getattr(one, name) for one in reduced])
             for name in columns
         }
     )
@@ -186,17 +186,17 @@ def _values(turn: Turn, parts: Parts, cells: Cells) -> relational.Reduced:
 def _run(
     turn: Turn,
     cells: Cells,
-    found: relational.Reduced,
+    reduced: relational.Reduced,
     target: np.ndarray,
     value: np.ndarray,
 ) -> _Run:
     """The values at all cells, and those from before them."""
-    fresh = turn.numbering.targets_of(cells.query[found.cell], found.group)
+    fresh = turn.numbering.targets_of(cells.query[reduced.cell], reduced.group)
     before = np.searchsorted(cells.holder, holders_of(turn, target)) - 1
-    cell = np.concatenate([before, found.cell])
+    cell = np.concatenate([before, reduced.cell])
     target, value = (
         np.concatenate([target, fresh]),
-        np.concatenate([value, found.value]),
+        np.concatenate([value, reduced.value]),
     )
     is_old = np.arange(len(target)) < len(target) - len(fresh)
     order = np.lexsort((cell, target))

@@ -121,12 +121,12 @@ def _group_numbers(
         partner: np.ndarray = numbering.targets.partner[target]
         return partner
     is_text = spec.function != "avgspd"  # that tells of objects, by their ids
-    found = (
+    number_of_text = (
         of.groups(spec.grouped_by, numbering)
         if is_text
         else of.partners(spec.grouped_by, numbering, null="")
     )
-    numbers: np.ndarray = found[point]
+    numbers: np.ndarray = number_of_text[point]
     return numbers
 
 
@@ -170,10 +170,10 @@ def reduced(
     turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray
 ) -> Groups:
     """One value per query and group; NaN for distinct."""
-    found = reduced_cells(turn.known.function[query], query, group, value)
-    target = turn.numbering.targets_of(found.cell, found.group)
+    values = reduced_cells(turn.known.function[query], query, group, value)
+    target = turn.numbering.targets_of(values.cell, values.group)
     order = np.argsort(target, kind="stable")
-    return Groups(target=target[order], value=found.value[order])
+    return Groups(target=target[order], value=values.value[order])
 
 
 def reduced_cells(

@@ -233,14 +233,14 @@ def _retold(stretch: Stretch, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     had = np.flatnonzero(members.anew & wanted[spells.query])
     had = had[stretch.counts(spells.query[had], spells.start[had])]
     differs = wanted[query]
-    found = np.unique(
+    cells = np.unique(
         packed(
             np.concatenate([spells.query[had], query[differs]]),
             np.concatenate([spells.start[had], turns.tick[differs]]),
         )
     )
-    tick = found & MASK
-    cell, member = spells.at(found >> SHIFT, tick)
+    tick = cells & MASK
+    cell, member = spells.at(cells >> SHIFT, tick)
     stays = members.since[member] < tick[cell]
     return tick[cell[stays]], member[stays]
 
@@ -278,8 +278,8 @@ def _by_focal(
     status: np.ndarray,
 ) -> None:
     """Writes the status of the first focal object that is not alive, where the member itself is."""
-    found = stretch.fixes.lookups.focals(known)
-    if not len(found):
+    focals = stretch.fixes.lookups.focals(known)
+    if not len(focals):
         return
     row_of = np.full(len(stretch.turn.queries), -1)
     row_of[known.numbers] = np.arange(len(known.numbers))
@@ -288,7 +288,7 @@ def _by_focal(
     low = np.searchsorted(known.focal_row, row)
     counts = np.searchsorted(known.focal_row, row, side="right") - low
     place, of = ranges(low, counts), np.repeat(asked, counts)
-    of_focal = stretch.course.status_at(found[known.focal_at[place]], at[of])
+    of_focal = stretch.course.status_at(focals[known.focal_at[place]], at[of])
     dead = np.flatnonzero(of_focal != ALIVE)[
         ::-1
     ]  # the first of a query is written last

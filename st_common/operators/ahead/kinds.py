@@ -189,10 +189,10 @@ def _ranked(
         asked.world, asked.criteria, asked.row[tick, query], course.at[tick, column]
     )
     order = np.argsort(tick, kind="stable")
-    found = np.zeros((course.ticks, len(target), len(course.objects)), np.int32)
-    found[tick[order], query[order], column[order]] = np.arange(len(tick))
-    np.maximum.accumulate(found, axis=0, out=found)  # what was found last
-    holds = kind.chosen(asked.world, table, value[order][found], course.at)
+    ranks = np.zeros((course.ticks, len(target), len(course.objects)), np.int32)
+    ranks[tick[order], query[order], column[order]] = np.arange(len(tick))
+    np.maximum.accumulate(ranks, axis=0, out=ranks)  # what was found last
+    holds = kind.chosen(asked.world, table, value[order][ranks], course.at)
     changed = holds ^ np.concatenate([before[None], holds[:-1]])
     tick, query, column = np.nonzero(changed)
     key = packed(target[query], course.objects[column])

@@ -55,7 +55,7 @@ def regions_of(
     moving: Moving, course: Course, turn: Turn, fixes: Present
 ) -> list[Regions]:
     """The regions of some queries over the ticks of a course, kind by kind."""
-    found = []
+    regions = []
     for name, queries in moving.kinds.items():
         asked = asked_of(KINDS[name], queries, course, turn, fixes)
         number = np.arange(course.ticks)[:, None]
@@ -66,10 +66,10 @@ def regions_of(
             ]
         )
         moves = np.minimum.accumulate(moves[::-1], axis=0)[::-1]
-        found.append(
+        regions.append(
             Regions(name=name, numbers=queries.numbers, asked=asked, moves=moves)
         )
-    return found
+    return regions
 
 
 def insiders(

@@ -21,11 +21,11 @@ def asked_together(
 
 def answers_of(bits: np.ndarray, question: np.ndarray) -> np.ndarray:
     """bool[rows, q]: the answers of all rows to some questions."""
-    found: np.ndarray = (bits[:, question >> 3] >> (7 - (question & 7))) & 1 == 1
-    return found
+    answers: np.ndarray = (bits[:, question >> 3] >> (7 - (question & 7))) & 1 == 1
+    return answers
 
 
 def bit_of(bits: np.ndarray, row: np.ndarray, question: np.ndarray) -> np.ndarray:
     """bool[p]: the answers for pairs of a row and a question."""
-    found: np.ndarray = (bits[row, question >> 3] >> (7 - (question & 7))) & 1 == 1
-    return found
+    answers: np.ndarray = (bits[row, question >> 3] >> (7 - (question & 7))) & 1 == 1
+    return answers

@@ -24,8 +24,8 @@ def is_in(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
     if not len(others):
         return np.zeros(len(keys), bool)
     at = np.minimum(np.searchsorted(others, keys), len(others) - 1)
-    found: np.ndarray = others[at] == keys
-    return found
+    is_among: np.ndarray = others[at] == keys
+    return is_among
 
 
 def without(keys: np.ndarray, gone: np.ndarray) -> np.ndarray:

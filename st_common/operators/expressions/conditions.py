@@ -58,9 +58,11 @@ class Conditions:
 
 def compile_conditions(texts: Sequence[str]) -> Conditions:
     """Some different conditions."""
-    found, rests = _parts(texts)
-    ends = values_of(_ends(found))
-    flat = [(number, atom) for number, atoms in enumerate(found) for atom in atoms]
+    atoms_of_each, rests = _parts(texts)
+    ends = values_of(_ends(atoms_of_each))
+    flat = [
+        (number, atom) for number, atoms in enumerate(atoms_of_each) for atom in atoms
+    ]
     columns = {
         name: place
         for place, name in enumerate(dict.fromkeys(atom.column for _, atom in flat))
@@ -76,11 +78,14 @@ def compile_conditions(texts: Sequence[str]) -> Conditions:
         texts=tuple(texts),
         simple=np.array([not rest for rest in rests], bool),
         half=np.array(
-            [bool(atoms and rest) for atoms, rest in zip(found, rests, strict=True)],
+            [
+                bool(atoms and rest)
+                for atoms, rest in zip(atoms_of_each, rests, strict=True)
+            ],
             bool,
         ),
         rests=rests,
-        rounds=_rounds(found),
+        rounds=_rounds(atoms_of_each),
         columns=tuple(columns),
         column=column,
         low=np.array(
@@ -102,27 +107,31 @@ def compile_conditions(texts: Sequence[str]) -> Conditions:
 
 def _parts(texts: Sequence[str]) -> tuple[list[tuple[Atom, ...]], tuple[str, ...]]:
     """The atoms of conditions whose constants are all finite numbers, and what else each asks for."""
-    found = [parts_of(text) for text in texts]
-    ends = values_of(_ends(atoms for atoms, _ in found))
+    parts_of_each = [parts_of(text) for text in texts]
+    ends = values_of(_ends(atoms for atoms, _ in parts_of_each))
     parts = [
         (atoms, rest)
         if all(ends[end] is not None for end in _ends([atoms]))
         else ((), text)
-        for text, (atoms, rest) in zip(texts, found, strict=True)
+        for text, (atoms, rest) in zip(texts, parts_of_each, strict=True)
     ]
     return [atoms for atoms, _ in parts], tuple(rest for _, rest in parts)
 
 
-def _ends(found: Iterable[tuple[Atom, ...]]) -> list[str]:
+def _ends(atoms_of_each: Iterable[tuple[Atom, ...]]) -> list[str]:
     """The constants at the ends of ranges."""
     return [
-        end for atoms in found for atom in atoms for end in (atom.low, atom.high) if end
+        end
+        for atoms in atoms_of_each
+        for atom in atoms
+        for end in (atom.low, atom.high)
+        if end
     ]
 
 
-def _rounds(found: Sequence[tuple[Atom, ...]]) -> tuple[np.ndarray, ...]:
+def _rounds(atoms_of_each: Sequence[tuple[Atom, ...]]) -> tuple[np.ndarray, ...]:
     """The places of the atoms of each condition among all, dealt into columns."""
-    counts = np.array([len(atoms) for atoms in found], np.int64)
+    counts = np.array([len(atoms) for atoms in atoms_of_each], np.int64)
     start = np.cumsum(counts) - counts
     return tuple(
         np.where(counts > number, start + number, -1)
@@ -165,7 +174,7 @@ class Truth:
     def pairs(self, number: np.ndarray, point: np.ndarray) -> np.ndarray:
         """bool[p]: whether each point satisfies the condition beside it; -1 is none."""
         out = np.ones(len(number), bool)
-        which = np.flatnonzero(np.append(self._tested.found, False)[number])
+        which = np.flatnonzero(np.append(self._tested.indexed, False)[number])
         out[which] = hold(self._conditions, self._seen, number[which], point[which])
         is_simple = np.append(self._tested.simple, True)[number]
         rest = np.flatnonzero(out & ~is_simple)
@@ -175,7 +184,7 @@ class Truth:
     def may_ask_points(self, number: np.ndarray, points: int) -> bool:
         """Whether conditions are the database's alone, and cost less at all points than over pairs with so many."""
         known = self._tested
-        alone = (number >= 0) & ~known.found[number] & ~known.simple[number]
+        alone = (number >= 0) & ~known.indexed[number] & ~known.simple[number]
         return bool(alone.all()) and self._general.is_cheaper_over_points(
             number, points
         )
@@ -188,9 +197,9 @@ class Truth:
         return points[row], place
 
     @property
-    def found(self) -> np.ndarray:
+    def indexed(self) -> np.ndarray:
         """bool[c]: the conditions of which something is asked without the database, of columns as these points have."""
-        return self._tested.found
+        return self._tested.indexed
 
     def column(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The numbers and the texts of all points in one of the columns."""
@@ -201,12 +210,12 @@ class Truth:
 class Tested:
     """How different conditions are tested on fixes with certain columns; bool arrays have a value for each.
 
-    The atoms of those `found` are asked of the columns; that is all of `simple` ones. `texts` is what of each is the
+    The atoms of those `indexed` are asked of the columns; that is all of `simple` ones. `texts` is what of each is the
     database's, with `shapes` where it is asked of pairs.
     """
 
     simple: np.ndarray
-    found: np.ndarray
+    indexed: np.ndarray
     texts: tuple[str, ...]
     shapes: Shaped
 
@@ -236,7 +245,7 @@ def tested_on(conditions: Conditions, fits: bytes, fixes: pa.Schema) -> Tested:
     half &= shapes.shape >= 0
     return Tested(
         simple=simple,
-        found=simple | half,
+        indexed=simple | half,
         texts=_texts(conditions, half),
         shapes=shapes,
     )
@@ -344,9 +353,11 @@ def _are_exact(values: pa.Array) -> bool:
 
 def _decimals(values: pa.Array) -> np.ndarray:
     """As doubles: NaN for null. What is no number is greater than every number, as DuckDB has it."""
-    found: np.ndarray = values.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
-    if values.null_count < np.count_nonzero(np.isnan(found)):
-        found[np.isnan(found) & values.is_valid().to_numpy(zero_copy_only=False)] = (
-            np.inf
-        )
-    return found
+    decimals: np.ndarray = (
+        values.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
+    )
+    if values.null_count < np.count_nonzero(np.isnan(decimals)):
+        decimals[
+            np.isnan(decimals) & values.is_valid().to_numpy(zero_copy_only=False)
+        ] = np.inf
+    return decimals

@@ -28,8 +28,8 @@ def values_of(constants: Sequence[str], kind: str) -> list[Any]:
         return expressions.values_of_constants([text for text, _ in keys], kind)
 
     keys = [(text, kind) for text in constants]
-    found = _known(_values, keys, lambda key: _plain_value(*key), asked)
-    return [found[key] for key in keys]
+    by_key = _known(_values, keys, lambda key: _plain_value(*key), asked)
+    return [by_key[key] for key in keys]
 
 
 def _known(

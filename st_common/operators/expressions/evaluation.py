@@ -56,13 +56,13 @@ def _selected(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
     connection = _connection()
     connection.register("fixes", table)
     try:
-        found = connection.sql(f"SELECT {listed} FROM fixes").to_arrow_table()  # noqa: S608 - checked by `query`
+        answer = connection.sql(f"SELECT {listed} FROM fixes").to_arrow_table()  # noqa: S608 - checked by `query`
     except (duckdb.FatalException, duckdb.InternalException):
         del _local.connection  # it answers nothing more
         raise
     finally:
         connection.unregister("fixes")
-    return [column.combine_chunks() for column in found.columns]
+    return [column.combine_chunks() for column in answer.columns]
 
 
 def _alone(expression: str, table: pa.Table, texts: Sequence[str]) -> pa.Array:
@@ -71,10 +71,12 @@ def _alone(expression: str, table: pa.Table, texts: Sequence[str]) -> pa.Array:
     if error is None:
         return _selected([expression], table)[0]
     wrong = {
-        text: found for text in texts if (found := _error_of(text, table)) is not None
+        text: error_of_text
+        for text in texts
+        if (error_of_text := _error_of(text, table)) is not None
     }
-    for text, found in (wrong or dict.fromkeys(texts, error)).items():
-        why = f"{text} cannot be evaluated: {_said(found)}"
+    for text, error_of_text in (wrong or dict.fromkeys(texts, error)).items():
+        why = f"{text} cannot be evaluated: {_said(error_of_text)}"
         hint = "are all attributes that it names declared for the stream?"
         note(("expression", text), why, QueryError(f"the expression {why}", hint=hint))
     return pa.nulls(table.num_rows)
@@ -107,10 +109,10 @@ def masks(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
 
 def known(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
     """bool[e, n]: where each expression is not null."""
-    found = evaluated(
+    columns = evaluated(
         [f"({text}) IS NOT NULL" for text in expressions], table, of=_each(expressions)
     )
-    return np.stack([_true(column, table.num_rows) for column in found])
+    return np.stack([_true(column, table.num_rows) for column in columns])
 
 
 def groups(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
@@ -134,13 +136,13 @@ def _group_names(texts: pa.Array) -> pa.Array:
 
 def numbers(expressions: Sequence[str], table: pa.Table) -> list[np.ndarray]:
     """The values as f64, NaN for null."""
-    found = evaluated(
+    columns = evaluated(
         [f"CAST({text} AS DOUBLE)" for text in expressions],
         table,
         of=_each(expressions),
     )
     return [
-        column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in found
+        column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in columns
     ]
 
 
@@ -178,14 +180,14 @@ def _types(connection: duckdb.DuckDBPyConnection, statement: str) -> list[str] |
 
 def types_of_constants(texts: Sequence[str]) -> list[str | None]:
     """The type of each expression over nothing; None where it has none."""
-    found: list[str | None] = []
+    types: list[str | None] = []
     for start in range(0, len(texts), _AT_ONCE):
         some = texts[start : start + _AT_ONCE]
         together = types_of(some)
-        found += together or [
+        types += together or [
             kinds[0] if (kinds := types_of([text])) else None for text in some
         ]
-    return found
+    return types
 
 
 def values_of_constants(texts: Sequence[str], kind: str) -> list[Any]:
@@ -195,14 +197,14 @@ def values_of_constants(texts: Sequence[str], kind: str) -> list[Any]:
         if kind == "TIMESTAMP"
         else f"TRY(CAST({{}} AS {kind}))"
     )
-    found: list[Any] = []
+    values: list[Any] = []
     for start in range(0, len(texts), _AT_ONCE):
         some = texts[start : start + _AT_ONCE]
         try:
-            found += _row([form.format(text) for text in some])
+            values += _row([form.format(text) for text in some])
         except duckdb.Error:
-            found += [_alone_or_none(form.format(text)) for text in some]
-    return found
+            values += [_alone_or_none(form.format(text)) for text in some]
+    return values
 
 
 def _row(expressions: Sequence[str]) -> list[Any]:
@@ -266,9 +268,9 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 def values_as_text(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
     """The values as text, null for null: keys of joins."""
-    found = evaluated(
+    columns = evaluated(
         [f"CAST({text} AS VARCHAR)" for text in expressions],
         table,
         of=_each(expressions),
     )
-    return [column.cast(pa.string()) for column in found]
+    return [column.cast(pa.string()) for column in columns]

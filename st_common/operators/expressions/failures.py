@@ -19,20 +19,20 @@ _noted: ContextVar[dict[Key, str] | None] = ContextVar("noted", default=None)
 @contextmanager
 def noting() -> Iterator[dict[Key, str]]:
     """What fails within goes into the dict, each thing once with the first reason; else `note` raises."""
-    found: dict[Key, str] = {}
-    token = _noted.set(found)
+    noted: dict[Key, str] = {}
+    token = _noted.set(noted)
     try:
-        yield found
+        yield noted
     finally:
         _noted.reset(token)
 
 
 def note(key: Key, why: str, error: Exception) -> None:
     """Notes that something fails; where nobody is `noting` the error is raised."""
-    found = _noted.get()
-    if found is None:
+    noted = _noted.get()
+    if noted is None:
         raise error
-    found.setdefault(key, why)
+    noted.setdefault(key, why)
 
 
 def each_alone(

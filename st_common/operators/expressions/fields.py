@@ -79,8 +79,8 @@ def fields_of(
         for name, values in (beside or {}).items():
             table = table.append_column(name, values.take(pa.array(mine)))
         texts = [text for _, text in columns]
-        (found,) = expressions.evaluated(
+        (rendered,) = expressions.evaluated(
             [expressions.objects_of(columns)], table, of=[texts]
         )
-        out[mine] = found.to_numpy(zero_copy_only=False)
+        out[mine] = rendered.to_numpy(zero_copy_only=False)
     return pa.array(out, pa.string())

@@ -55,10 +55,10 @@ def schema_of(like: Readings, *, space: Space) -> pa.Schema:
 def shapes_of(texts: Sequence[str], which: np.ndarray, fixes: pa.Schema) -> Shaped:
     """The shapes of some of different conditions, `which` (bool per condition), on fixes with certain columns."""
     numbers = np.flatnonzero(which)
-    found = shaped([texts[number] for number in numbers.tolist()], fixes)
+    general = shaped([texts[number] for number in numbers.tolist()], fixes)
     shape, row = np.full(len(texts), -1), np.full(len(texts), -1)
-    shape[numbers], row[numbers] = found.shape, found.row
-    return Shaped(shapes=found.shapes, shape=shape, row=row)
+    shape[numbers], row[numbers] = general.shape, general.row
+    return Shaped(shapes=general.shapes, shape=shape, row=row)
 
 
 class General:
@@ -95,11 +95,11 @@ class General:
         out = np.zeros(len(number), bool)
         left = [np.flatnonzero(self._row[number] >= 0)]
         for shape, which in self._by_shape(number):
-            found = self._over_pairs(shape, number[which], point[which])
-            if found is None:
+            holds = self._over_pairs(shape, number[which], point[which])
+            if holds is None:
                 left.append(which)
             else:
-                out[which] = found
+                out[which] = holds
         rest = np.concatenate(left)
         self.evaluate(np.unique(number[rest]))
         out[rest] = bit_of(self._bits, point[rest], self._row[number[rest]])
@@ -143,12 +143,12 @@ class General:
         row, out = self._shaped.row[number], list[np.ndarray]()
         for start in range(0, len(number), MOST_PAIRS):
             part = slice(start, start + MOST_PAIRS)
-            found = expressions.mask_of(
+            mask = expressions.mask_of(
                 shape.text, self._table(shape, row[part], point[part])
             )
-            if found is None:
+            if mask is None:
                 return None
-            out.append(found)
+            out.append(mask)
         return np.concatenate(out)
 
     def _table(self, shape: Shape, row: np.ndarray, point: np.ndarray) -> pa.Table:
@@ -159,8 +159,8 @@ class General:
         columns = self._source.readings(who).columns(
             shape.columns, self._source.ids, space=self._source.space
         )
-        found = {name: values.take(at) for name, values in columns.items()}
+        table = {name: values.take(at) for name, values in columns.items()}
         rows = pa.array(row)
         for name in shape.literals.column_names:
-            found[name] = shape.literals[name].combine_chunks().take(rows)
-        return pa.table(found)
+            table[name] = shape.literals[name].combine_chunks().take(rows)
+        return pa.table(table)

@@ -71,7 +71,7 @@ def index_conditions(
     )
 
 
-def found(index: ConditionIndex, truth: Truth, chosen: np.ndarray) -> Pairs:
+def find_pairs(index: ConditionIndex, truth: Truth, chosen: np.ndarray) -> Pairs:
     """Pairs of one of the chosen points and a query that may be satisfied, each once."""
     none = np.empty(0, np.int64)
     points, queries = [none], [none]

@@ -66,16 +66,16 @@ class Readings:
 
         Times are not among them.
         """
-        found = [
+        names = [
             known
             for known in (*self.attributes, *_BUILTIN)
             if known.casefold() == name.casefold()
         ]
-        if len(found) != 1:
+        if len(names) != 1:
             return None
-        if found[0] not in _BUILTIN:
-            return self.attributes[found[0]]
-        return self._builtin(found[0], ids, space=space)
+        if names[0] not in _BUILTIN:
+            return self.attributes[names[0]]
+        return self._builtin(names[0], ids, space=space)
 
     def table(self, ids: pa.Array, *, space: Space) -> pa.Table:
         """The columns that expressions may use; `ids` are the ids of all objects."""

@@ -71,8 +71,8 @@ def compile_screens(
     flat = [
         (number, meeting) for number, meetings in left.items() for meeting in meetings
     ]
-    found = dict.fromkeys(one for of in steps.values() for one in of.filters)
-    numbered = {one: place for place, one in enumerate(found)}
+    filters = dict.fromkeys(one for of in steps.values() for one in of.filters)
+    numbered = {one: place for place, one in enumerate(filters)}
     key = np.full(total, -1, np.int32)
     keyed = {number: of.keys[0] for number, of in steps.items() if of.keys}
     ids = {name: place for place, name in enumerate(dict.fromkeys(keyed.values()))}
@@ -88,7 +88,7 @@ def compile_screens(
         meetings=_rounds(
             total, [(number, place) for place, (number, _) in enumerate(flat)]
         ),
-        filters=tuple(found),
+        filters=tuple(filters),
         filtered=_rounds(
             total,
             [
@@ -151,8 +151,8 @@ def passes(
 
 def objects_of(screens: Screens, objects: Interner) -> np.ndarray:
     """The number of the object that each query is about, int64[q]: -1 for any, -2 for one that never reported."""
-    found = objects.places_of(screens.ids)
-    wanted: np.ndarray = np.append(np.where(found < 0, -2, found), -1)[screens.key]
+    places = objects.places_of(screens.ids)
+    wanted: np.ndarray = np.append(np.where(places < 0, -2, places), -1)[screens.key]
     return wanted
 
 
@@ -192,14 +192,14 @@ def _meet(
         asked.readings.x.take(point),
         asked.readings.y.take(point),
     )
-    found = meets(boxes, half, x, y)
+    meets_box = meets(boxes, half, x, y)
     beyond = asked.space.reaching_across(x, half[0])
     if len(beyond):
         sides = half[0][beyond], half[1][beyond]
-        found[beyond] |= meets(
+        meets_box[beyond] |= meets(
             boxes.take(beyond, axis=1), sides, turned(x[beyond]), y[beyond]
         )
-    keep[held] = found != screens.negative.take(place)
+    keep[held] = meets_box != screens.negative.take(place)
 
 
 def _grouped(numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -241,12 +241,12 @@ def _judged(
     """What a filter says; a row for which it raises does not pass, and that is noted."""
 
     def checked(rows: np.ndarray) -> np.ndarray:
-        found = np.asarray(judge(rows))
-        if found.dtype != np.bool_ or found.shape != rows.shape:
+        passes = np.asarray(judge(rows))
+        if passes.dtype != np.bool_ or passes.shape != rows.shape:
             raise TypeError(
-                f"it gives {found.dtype}{list(found.shape)} for {len(rows)} rows, not a bool for each"
+                f"it gives {passes.dtype}{list(passes.shape)} for {len(rows)} rows, not a bool for each"
             )
-        return found
+        return passes
 
     raised: list[Exception] = []
     passed = each_alone(checked, total, raised)

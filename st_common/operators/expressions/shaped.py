@@ -139,10 +139,10 @@ def _kinds(one: _Read, empty: pa.Table) -> list[str | None] | None:
         for slot in slots
         for side in slot.beside
     ]
-    found = expressions.types_of(sides, empty)
-    if found is None:
+    types = expressions.types_of(sides, empty)
+    if types is None:
         return None
-    waiting = iter(found)
+    waiting = iter(types)
     return [
         _kind(slot, [next(waiting) for _ in slot.beside], own[text])
         for slot, text in zip(slots, one.constants(), strict=True)
@@ -154,7 +154,7 @@ def _kind(slot: Slot, beside: Sequence[str], own: str | None) -> str | None:
     if own is None or len(set(beside)) != 1:
         return None
     is_number = own in _NUMBERS or own.startswith("DECIMAL")
-    found: dict[str, str | None] = {
+    wider: dict[str, str | None] = {
         "VARCHAR": own if own == "VARCHAR" and slot.operator != "arithmetic" else None,
         "TIMESTAMP": "TIMESTAMP"
         if own in ("TIMESTAMP", "VARCHAR") and slot.operator == "comparison"
@@ -167,7 +167,7 @@ def _kind(slot: Slot, beside: Sequence[str], own: str | None) -> str | None:
     return (
         None
         if slot.operator == "text" and beside[0] != "VARCHAR"
-        else found.get(beside[0])
+        else wider.get(beside[0])
     )
 
 

@@ -92,17 +92,17 @@ def draft_of(key: str) -> Draft | None:
         tree = expression_of(filled(_zipped(between), literals))
     except (Refused, SqlglotError):
         return None
-    found = _drawn(tree)
+    draft = _drawn(tree)
     alike = "".join(
         piece if isinstance(piece, str) else f"\x00{piece}\x00"
-        for piece in flat(found.pieces)
+        for piece in flat(draft.pieces)
     )
     wanted = "".join(
         piece if isinstance(piece, str) else f"\x00{piece}\x00"
         for piece in _zipped(between)
     )
     is_read = alike.casefold() == wanted.casefold()
-    return found if is_read and found.columns else None
+    return draft if is_read and draft.columns else None
 
 
 def filled(pieces: Sequence[str | int], literals: Sequence[str]) -> str:

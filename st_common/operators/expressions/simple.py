@@ -64,9 +64,9 @@ def parts_of(condition: str) -> tuple[tuple[Atom, ...], str]:
         return whole, ""
     atoms, rest = list[Atom](), list[str]()
     for part in _conjuncts(condition):
-        found = atoms_of(part)
-        atoms += found
-        rest += [] if found else [part]
+        of_part = atoms_of(part)
+        atoms += of_part
+        rest += [] if of_part else [part]
     return tuple(atoms), " AND ".join(rest)
 
 
@@ -116,7 +116,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _tokens(condition: str) -> list[Token]:
-    found, at = list[Token](), 0
+    tokens, at = list[Token](), 0
     text = condition.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -125,9 +125,9 @@ def _tokens(condition: str) -> list[Token]:
         kind, value = match.lastgroup, match[match.lastgroup]
         if kind == "name" and value.upper() in _WORDS:
             kind, value = "word", value.upper()
-        found.append(("name" if kind == "quoted" else kind, value))
+        tokens.append(("name" if kind == "quoted" else kind, value))
         at = match.end()
-    return found
+    return tokens
 
 
 class _Parser:
@@ -137,11 +137,11 @@ class _Parser:
         self._tokens, self._at = [*tokens, ("end", "")], 0
 
     def conjunction(self) -> list[Atom]:
-        found = self._item()
+        atoms = self._item()
         while self._next == ("word", "AND"):
             self._at += 1
-            found += self._item()
-        return found
+            atoms += self._item()
+        return atoms
 
     def end(self) -> None:
         if self._next[0] != "end":
@@ -176,11 +176,11 @@ class _Parser:
 
     def _in_parentheses(self) -> list[Atom]:
         self._take(("sign", "("))
-        found = self.conjunction()
+        atoms = self.conjunction()
         self._take(("sign", ")"))
         if self._next not in (("word", "AND"), ("sign", ")"), ("end", "")):
             raise _OtherError
-        return found
+        return atoms
 
     def _sign(self) -> str:
         kind, sign = self._take()
@@ -204,14 +204,14 @@ class _Parser:
 
     def _texts(self) -> tuple[str, ...]:
         self._take(("sign", "("))
-        found = []
+        texts = []
         while True:
             kind, text = self._take()
             if kind != "text":
                 raise _OtherError
-            found.append(_unquoted(text))
+            texts.append(_unquoted(text))
             if self._take(("sign", ","), ("sign", ")"))[1] == ")":
-                return tuple(found)
+                return tuple(texts)
 
     def _constant(self) -> str:
         """A number, or what is made of numbers alone, as it is written."""

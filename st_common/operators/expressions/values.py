@@ -38,9 +38,9 @@ class _Column:
             0, np.int64
         )  # their numbers as partners, -1 as long as nobody asked
 
-    def put(self, places: np.ndarray, found: pa.Array | np.ndarray) -> None:
+    def put(self, places: np.ndarray, values: pa.Array | np.ndarray) -> None:
         self.values[places] = (
-            self._codes(found) if isinstance(found, pa.Array) else found
+            self._codes(values) if isinstance(values, pa.Array) else values
         )
         self.known[places] = True
 
@@ -53,11 +53,11 @@ class _Column:
         new = used[self._partners[used] < 0]
         if len(new):
             self._partners[new] = numbering.partners_of(self.names.take(pa.array(new)))
-        found: np.ndarray = np.append(self._partners, -1)[codes]
-        return found
+        numbers: np.ndarray = np.append(self._partners, -1)[codes]
+        return numbers
 
-    def _codes(self, found: pa.Array) -> np.ndarray:
-        encoded = found.cast(pa.string()).dictionary_encode()
+    def _codes(self, texts: pa.Array) -> np.ndarray:
+        encoded = texts.cast(pa.string()).dictionary_encode()
         at = (
             pc.index_in(encoded.dictionary, value_set=self.names)
             .to_numpy(zero_copy_only=False)
@@ -113,10 +113,10 @@ class Values:
         """
         if among * self.places > _MOST_KEPT:
             return self._masks_once(texts, places)
-        found = self._filled("mask", texts, places)
+        columns = self._filled("mask", texts, places)
         return (
-            np.stack([column.values[places] for column in found])
-            if found
+            np.stack([column.values[places] for column in columns])
+            if columns
             else np.empty((0, len(places)), bool)
         )
 
@@ -212,10 +212,10 @@ class Values:
                 table = self._table(
                     part, at, 0 if part is self._parts[0] else self._known
                 )
-                for column, found in zip(
+                for column, values in zip(
                     columns.values(), _found(form, list(columns), table), strict=True
                 ):
-                    column.put(at, found)
+                    column.put(at, values)
 
 
 def _found(

@@ -120,11 +120,11 @@ class _Guarded:
             return ask(_ALL)
         except LayerError as error:
             _note(self._name, self._version, error)
-        found: list[_Pairs] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+        pairs: list[_Pairs] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
 
         def kept(rows: np.ndarray) -> np.ndarray:
             point, feature = ask(rows)
-            found.append((rows[point], feature))
+            pairs.append((rows[point], feature))
             return np.ones(len(rows), bool)
 
         raised: list[Exception] = []
@@ -132,7 +132,7 @@ class _Guarded:
         for each in raised:
             if not isinstance(each, LayerError):
                 raise each
-        point, feature = (np.concatenate([part[i] for part in found]) for i in range(2))
+        point, feature = (np.concatenate([part[i] for part in pairs]) for i in range(2))
         order = np.lexsort((feature, point))
         return point[order], feature[order]
 

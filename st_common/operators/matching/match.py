@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from st_common.geometry.grid import blocks
 from st_common.operators.expressions.conditions import Truth
 from st_common.operators.expressions.filters.protocol import Features
-from st_common.operators.expressions.index import found
+from st_common.operators.expressions.index import find_pairs
 from st_common.operators.expressions.screens import Asked, objects_of, passes
 from st_common.operators.matching.layer import Layer, LayerOf
 from st_common.operators.matching.query_set import Indexes, JoinGroup, QuerySet
@@ -70,7 +70,7 @@ def match(
     Returns:
         The place of a point and the number of a target for each pair, in no order; each pair once.
     """
-    found: list[Triples] = []
+    hits: list[Triples] = []
     probed = 0
     for unit in queries.units:
         chosen = np.flatnonzero(
@@ -82,8 +82,8 @@ def match(
             )
         )
         probed += len(chosen)
-        found += _unit(unit, queries, points, chosen, layer_of, numbering)
-    point, number, partner = (_concat([part[i] for part in found]) for i in range(3))
+        hits += _unit(unit, queries, points, chosen, layer_of, numbering)
+    point, number, partner = (_concat([part[i] for part in hits]) for i in range(3))
     matched = len(point)
     if points.truth is not None and matched:
         true = points.truth.pairs(queries.predicate[number], point)
@@ -147,12 +147,12 @@ def _everywhere(
     """Queries without a region: found by their conditions, about one object each, or about all, piece by piece."""
     numbers, out = unit.everywhere, list[Pairs]()
     if unit.conditions is not None and points.truth is not None:
-        is_found = points.truth.found[queries.predicate]
-        point, query = found(unit.conditions, points.truth, chosen)
-        keep = is_found[query]
+        is_indexed = points.truth.indexed[queries.predicate]
+        point, query = find_pairs(unit.conditions, points.truth, chosen)
+        keep = is_indexed[query]
         out.append(_screened(queries, points, point[keep], query[keep]))
         by_condition = unit.conditions.queries
-        numbers = np.setdiff1d(numbers, by_condition[is_found[by_condition]])
+        numbers = np.setdiff1d(numbers, by_condition[is_indexed[by_condition]])
     wanted = np.full(len(numbers), -1)
     if len(queries.screens.ids):
         wanted = objects_of(queries.screens, points.asked.objects)[numbers]
@@ -204,13 +204,13 @@ def _join(
 ) -> Triples:
     met = _met(group, points, chosen, layer)
     near = np.unique(met[0])
-    found = [
+    triples = [
         (np.tile(near, len(group.everywhere)), np.repeat(group.everywhere, len(near)))
     ]
     for numbers, index in group.parts:
         point, row = index.probe(points.x[near], points.y[near])
-        found.append((near[point], numbers[row]))
-    point, query = (_concat([part[i] for part in found]) for i in range(2))
+        triples.append((near[point], numbers[row]))
+    point, query = (_concat([part[i] for part in triples]) for i in range(2))
     return _with_features(met, queries, points, layer, numbering, point, query)
 
 

@@ -19,14 +19,14 @@ def judge_moving_joins(scope: Scope, turn: Turn, fixes: Present, world: World) -
     """Decides the pairs of all queries that join a layer below a region that moves; how many objects were looked at."""
     moving, numbering = turn.known.of(MovingJoins), turn.numbering
     few = np.flatnonzero(world.alive & scope.changed)
-    found = inside(moving, fixes, world, few, scope.changed)
-    _decide(scope, turn, found.moved)
-    if not len(found.object):
+    members = inside(moving, fixes, world, few, scope.changed)
+    _decide(scope, turn, members.moved)
+    if not len(members.object):
         return 0
-    who, point = np.unique(found.object, return_inverse=True)
+    who, point = np.unique(members.object, return_inverse=True)
     points = points_at(moving.screened, fixes, who, turn.objects, space=world.space)
-    keep = selected(moving, points, point, found.query)
-    point, query = point[keep], found.query[keep]
+    keep = selected(moving, points, point, members.query)
+    point, query = point[keep], members.query[keep]
     for group in (group for unit in moving.screened.units for group in unit.joins):
         mine = np.isin(query, group.queries)
         layer = turn.layer_of(group.join.layer, group.version)
@@ -34,7 +34,7 @@ def judge_moving_joins(scope: Scope, turn: Turn, fixes: Present, world: World) -
             group, moving.screened, points, layer, numbering, (point[mine], query[mine])
         )
         scope.found(numbering.targets_of(of, partner), who[joined])
-    return len(found.object)
+    return len(members.object)
 
 
 def _decide(scope: Scope, turn: Turn, moved: np.ndarray) -> None:

@@ -34,9 +34,9 @@ def inside(
         for rows, who in ((np.flatnonzero(goes), alive), (np.flatnonzero(~goes), few)):
             if len(rows) and len(who):
                 criteria = KINDS[name].update_criteria(world, table, rows)
-                row, found = _members(KINDS[name], world, criteria, who)
+                row, who_is_inside = _members(KINDS[name], world, criteria, who)
                 query.append(queries.numbers[rows[row]])
-                objects.append(found)
+                objects.append(who_is_inside)
     return Inside(
         query=np.concatenate(query),
         object=np.concatenate(objects),
@@ -47,9 +47,9 @@ def inside(
 def _members(
     kind: Kind, world: World, criteria: Criteria, who: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    row, found = kind.in_cache_area(world, criteria, who, 0.0)
-    keep = kind.satisfy(world, criteria, row, found)
-    return row[keep], found[keep]
+    row, members = kind.in_cache_area(world, criteria, who, 0.0)
+    keep = kind.satisfy(world, criteria, row, members)
+    return row[keep], members[keep]
 
 
 def selected(

@@ -45,15 +45,15 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     within = inside(specs.moving, fixes, world, few, scope.changed)
     firsts = _firsts(scope, turn, fixes, few, within)
     alive = np.flatnonzero(world.alive)
-    found = [
+    pairs = [
         _partners(turn, world, codes, firsts, which, among)
         for which, among in ((firsts.anyone, alive), (~firsts.anyone, changed))
     ]
-    query, one, other = (np.concatenate([part[n] for part in found]) for n in range(3))
+    query, one, other = (np.concatenate([part[n] for part in pairs]) for n in range(3))
     _decide(scope, turn, fixes, within.moved)
     partner = fixes.lookups.partners(other)
     scope.found(turn.numbering.targets_of(query, partner), one)
-    return sum(part[3] for part in found)
+    return sum(part[3] for part in pairs)
 
 
 def _firsts(
@@ -187,7 +187,7 @@ def _near(
     begins = is_first(one[order], far[order])
     circle = np.cumsum(begins) - 1
     first = order[begins]
-    found, at = points_in_circles(
+    place, at = points_in_circles(
         world.x[one[first]],
         world.y[one[first]],
         far[first],
@@ -195,8 +195,8 @@ def _near(
         world.y[among],
         space=world.space,
     )
-    start = np.searchsorted(found, circle)
-    count = np.searchsorted(found, circle, side="right") - start
+    start = np.searchsorted(place, circle)
+    count = np.searchsorted(place, circle, side="right") - start
     return np.repeat(order, count), among[at[ranges(start, count)]]
 
 

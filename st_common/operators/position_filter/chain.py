@@ -144,12 +144,12 @@ class _Walk:
         is_there = fix < ends[:, None]
         fix = np.where(is_there, fix, here[:, None])
         before = np.broadcast_to(last[:, None], fix.shape)
-        found = reasons(self._chain, self._at[before], self._at[fix])
-        passes = is_there & (found == ACCEPTED)
+        reason = reasons(self._chain, self._at[before], self._at[fix])
+        passes = is_there & (reason == ACCEPTED)
         has_passed = passes.any(axis=1)
         passing = np.where(has_passed, passes.argmax(axis=1), len(columns))
         fails = is_there & (columns < passing[:, None])
-        said[self._at[fix[fails]]] = found[fails]
+        said[self._at[fix[fails]]] = reason[fails]
         beside[self._at[fix[fails]]] = self._at[before[fails]]
         return self._gone_on(last, here, ends, passing, has_passed)
 

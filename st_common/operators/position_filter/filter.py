@@ -60,13 +60,13 @@ class Filtered:
 def joined(parts: Sequence[Filtered]) -> Filtered:
     """What several runs filtered, in the order of the log."""
     names = Filtered.__dataclass_fields__
-    found = Filtered(
+    filtered = Filtered(
         **{
             name: np.concatenate([getattr(one, name) for one in parts])
             for name in names
         }
     )
-    return found.take(np.argsort(found.position, kind="stable"))
+    return filtered.take(np.argsort(filtered.position, kind="stable"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,14 +195,14 @@ def _accuracies(
     limits: LimitColumns, attributes: Attributes, rows: np.ndarray
 ) -> list[np.ndarray]:
     """How good some fixes are by each of the limits; metres, NaN where that is not known or negative."""
-    found = []
+    accuracies = []
     for one in limits.of:
         metres = np.full(len(rows), np.nan)
         if one.accuracy is not None and one.accuracy in attributes:
             values = pc.cast(attributes[one.accuracy].take(pa.array(rows)), "float64")
             metres = values.to_numpy(zero_copy_only=False) * one.accuracy_unit_m
-        found.append(np.where(metres >= 0, metres, np.nan))
-    return found
+        accuracies.append(np.where(metres >= 0, metres, np.nan))
+    return accuracies
 
 
 def _seen(state: State, events: Events) -> tuple[np.ndarray, np.ndarray]:

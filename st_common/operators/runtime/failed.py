@@ -23,14 +23,14 @@ def failed_queries(queries: Queries, noted: Mapping[Key, str]) -> tuple[Failure,
     """The live queries that use what was noted, each once."""
     if not noted:
         return ()
-    found = (
+    failures = (
         (one, next((noted[key] for key in _keys(one) if key in noted), None))
         for one in queries
         if one.live
     )
     return tuple(
         Failure(query=one.name, version=one.version, why=why)
-        for one, why in found
+        for one, why in failures
         if why is not None
     )
 

@@ -148,7 +148,7 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
 ) -> tuple[KindMemo, int, CacheCounts | None]:
     if memo is not None and memo.known is not queries:
         memo = None
-    found = fixes.lookups.focals(queries)
+    focals = fixes.lookups.focals(queries)
     selection, held = selection_of(
         queries,
         fixes,
@@ -167,7 +167,7 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     tick = Tick(
         world=replace(world, selection=selection),
         table=fixes.lookups.table(queries),
-        moved=queries.moved(found, scope.changed),
+        moved=queries.moved(focals, scope.changed),
         changed=scope.changed,
         member_row=member_row[mine],
         member_object=scope.object[mine],

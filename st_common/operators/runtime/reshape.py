@@ -200,16 +200,16 @@ def _part(
     )
     numbering = Numbering(Interner.empty(), Targets.empty())
     object_of = np.arange(len(own)) if moving else np.where(own, np.cumsum(own) - 1, -1)
-    found = renumbered(kept, numbering, object_of)
+    kept_objects = renumbered(kept, numbering, object_of)
     whole = state if moving else with_own_objects(state, own, object_of)
     return replace(
         whole,
         partners=numbering.partners,
         targets=numbering.targets,
         memo=None,
-        answer=found.answer,
-        tick_answer=found.tick_answer,
-        memories=found.memories,
+        answer=kept_objects.answer,
+        tick_answer=kept_objects.tick_answer,
+        memories=kept_objects.memories,
     )
 
 
@@ -239,5 +239,5 @@ def _pending(states: Sequence[State], object_of: Sequence[np.ndarray]) -> Pendin
         of[state.pending.objects] for state, of in zip(states, object_of, strict=True)
     ]
     ended = [state.pending.ended for state in states]
-    found, first = np.unique(np.concatenate(objects), return_index=True)
-    return Pending(tick=tick, objects=found, ended=np.concatenate(ended)[first])
+    distinct, first = np.unique(np.concatenate(objects), return_index=True)
+    return Pending(tick=tick, objects=distinct, ended=np.concatenate(ended)[first])

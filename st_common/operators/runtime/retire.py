@@ -59,7 +59,7 @@ def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
     numbering = Numbering(
         replace(Interner.empty(), key=settings.id_key), Targets.empty()
     )
-    found = renumbered(kept, numbering, object_of)
+    renumbered_state = renumbered(kept, numbering, object_of)
     return replace(
         with_own_objects(kept, used.objects, object_of),
         pending=Pending(
@@ -68,9 +68,9 @@ def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
         partners=numbering.partners,
         targets=numbering.targets,
         memo=None,
-        answer=found.answer,
-        tick_answer=found.tick_answer,
-        memories=found.memories,
+        answer=renumbered_state.answer,
+        tick_answer=renumbered_state.tick_answer,
+        memories=renumbered_state.memories,
     )
 
 
@@ -117,6 +117,6 @@ def _named(state: State, targets: np.ndarray) -> np.ndarray:
         state.partners.ids.take(pa.array(partners)),
         pa.array(sorted(focals), pa.string()),
     ):
-        found = state.objects.places_of(Sought(names))
-        named[found[found >= 0]] = True
+        places = state.objects.places_of(Sought(names))
+        named[places[places >= 0]] = True
     return named

@@ -200,12 +200,12 @@ def _numbered(
     interner = state.objects
     numbers = []
     for packet in packets:
-        found = interner.find(packet.hashes, packet.objects)
-        missing = found < 0
-        found[missing] = len(interner) + np.arange(int(missing.sum()))
+        known = interner.find(packet.hashes, packet.objects)
+        missing = known < 0
+        known[missing] = len(interner) + np.arange(int(missing.sum()))
         interner = interner.with_new(
             packet.hashes[missing], packet.objects.filter(pa.array(missing))
         )
-        numbers.append(found[packet.code])
+        numbers.append(known[packet.code])
     start = len(state.objects)
     return numbers, interner.ids.slice(start), interner.hashes[start:]

@@ -353,10 +353,10 @@ def _events(moments: list[Moment], turn: Turn) -> np.ndarray:
 
 def _focals(turn: Turn, fixes: Present) -> np.ndarray:
     """The objects that queries of a kind go with, as far as they are known."""
-    found = np.concatenate(
+    focals = np.concatenate(
         [np.empty(0, np.int64), *map(fixes.lookups.focals, turn.known.kinds.values())]
     )
-    return found[found >= 0]
+    return focals[focals >= 0]
 
 
 def _turns(differs: list[tuple[np.ndarray, np.ndarray]]) -> Turns:

@@ -93,11 +93,11 @@ def _refilled(
 ) -> tuple[Cache, int]:
     """The caches with those of some rows filled anew around their new criteria; how much was looked at."""
     anchor = cache.anchor.with_rows(rows, fresh)
-    row, found, count = looked(
+    row, who, count = looked(
         kind, world, anchor, rows, np.flatnonzero(world.alive), margin
     )
     # Finding the k-th nearest looks at every object once more.
     count += int(np.count_nonzero(world.alive))
     drop = np.zeros(len(cache.row), bool)
     drop[cache.places_of(rows)] = True
-    return exchanged(world, cache, anchor, drop, row, found), count
+    return exchanged(world, cache, anchor, drop, row, who), count

@@ -47,8 +47,8 @@ class Advanced:
 def seeded(kind: Kind, world: World, criteria: Criteria, margin: float) -> Advanced:
     """The caches of new or restarted queries, filled from the last fixes."""
     alive = np.flatnonzero(world.alive)
-    row, found = kind.in_cache_area(world, criteria, alive, margin)
-    cache = ordered(world, criteria, row, found)
+    row, who = kind.in_cache_area(world, criteria, alive, margin)
+    cache = ordered(world, criteria, row, who)
     return Advanced(
         cache=cache,
         drift=np.zeros(len(criteria.query)),
@@ -93,9 +93,9 @@ def advanced(
         parts.append(
             looked(kind, world, anchor, far, np.flatnonzero(world.alive), margin)
         )
-    row, found = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    row, who = (np.concatenate([part[i] for part in parts]) for i in range(2))
     return Advanced(
-        cache=exchanged(world, cache, anchor, drop, row, found),
+        cache=exchanged(world, cache, anchor, drop, row, who),
         drift=np.where(moved, 0.0, drift),
         refills=len(far),
         touched=sum(part[2] for part in parts),
@@ -123,8 +123,8 @@ def looked(
     Returns:
         Two int64 arrays, the query's row and the object of each pair, and how much was looked at.
     """
-    row, found = kind.in_cache_area(world, anchor.take(rows), objects, margin)
-    return rows[row], found, len(objects) + len(row)
+    row, who = kind.in_cache_area(world, anchor.take(rows), objects, margin)
+    return rows[row], who, len(objects) + len(row)
 
 
 def to_test(
@@ -147,18 +147,16 @@ def drift_of(world: World, anchor: Criteria, criteria: Criteria) -> np.ndarray:
     return world.space.distance(anchor.x, anchor.y, criteria.x, criteria.y)
 
 
-def ordered(
-    world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray
-) -> Cache:
+def ordered(world: World, anchor: Criteria, row: np.ndarray, who: np.ndarray) -> Cache:
     """Pairs as caches: a query's objects by their distance from its border, or from its focal point for neighbours."""
-    border = _border(world, anchor, row, found)
+    border = _border(world, anchor, row, who)
     key = _key(row, border)
     order = np.argsort(key)
     return Cache(
         anchor=anchor,
         key=key[order],
         row=row[order],
-        object=found[order],
+        object=who[order],
         border=border[order],
     )
 
@@ -169,10 +167,10 @@ def exchanged(
     anchor: Criteria,
     drop: np.ndarray,
     row: np.ndarray,
-    found: np.ndarray,
+    who: np.ndarray,
 ) -> Cache:
     """The caches around their anchors of now, without the pairs in `drop` (bool[c]) and with more."""
-    new = ordered(world, anchor, row, found)
+    new = ordered(world, anchor, row, who)
     kept = np.flatnonzero(~drop)
     place = np.searchsorted(cache.key[kept], new.key) + np.arange(len(new.key))
     is_old = np.ones(len(kept) + len(new.key), bool)
@@ -194,10 +192,10 @@ def _key(row: np.ndarray, border: np.ndarray) -> np.ndarray:
 
 
 def _border(
-    world: World, anchor: Criteria, row: np.ndarray, found: np.ndarray
+    world: World, anchor: Criteria, row: np.ndarray, who: np.ndarray
 ) -> np.ndarray:
     """The distance to the border; NaN where it says nothing (boxes on the globe, whose sides change on the way)."""
-    here = world.x[found], world.y[found]
+    here = world.x[who], world.y[who]
     there = anchor.x[row], anchor.y[row]
     if len(anchor.half_width):
         if not world.space.is_flat:

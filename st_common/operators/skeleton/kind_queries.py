@@ -47,9 +47,9 @@ class KindQueries:
         """The object numbers of the focal objects, -1 for those that never reported."""
         return objects.places_of(self.ids)
 
-    def table(self, found: np.ndarray) -> Table:
+    def table(self, focal: np.ndarray) -> Table:
         """The table, for focal objects with the given numbers."""
-        numbers = np.append(found, -1)
+        numbers = np.append(focal, -1)
         return Table(
             focal=numbers[self.focal],
             eligible=self.eligible,
@@ -58,11 +58,11 @@ class KindQueries:
             **self.columns,
         )
 
-    def moved(self, found: np.ndarray, changed: np.ndarray) -> np.ndarray:
+    def moved(self, focal: np.ndarray, changed: np.ndarray) -> np.ndarray:
         """Which queries have a focal object among the changed ones (bool per object); bool[m]."""
         moved = np.zeros(len(self.numbers), bool)
-        if len(found):
-            is_moved = np.append(changed, False)[found]  # -1: not known, not moved
+        if len(focal):
+            is_moved = np.append(changed, False)[focal]  # -1: not known, not moved
             moved[self.focal_row[is_moved[self.focal_at]]] = True
         return moved
 

@@ -145,12 +145,12 @@ def list_bits(
         of_rule[part[short]] = part[short]
         column, row = np.nonzero(held[:, short].T)
         keys.append((part[short][column] << SHIFT) | objects[row])
-    found = list_keys(np.concatenate(keys), of_rule >= 0, objects)
+    lists = list_keys(np.concatenate(keys), of_rule >= 0, objects)
     return Lists(
         of_rule=of_rule,
         size=size,
-        owner=found.owner,
-        start=found.start,
-        count=found.count,
-        members=found.members,
+        owner=lists.owner,
+        start=lists.start,
+        count=lists.count,
+        members=lists.members,
     )

@@ -143,7 +143,7 @@ def _judged(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
     fresh = kind.update_criteria(tick.world, tick.table, which)
     criteria = fresh if kept is None else kept.criteria.with_rows(which, fresh)
     alive = np.flatnonzero(tick.world.alive)
-    row, found, count = (
+    row, who, count = (
         _members(kind, tick.world, fresh, alive) if len(which) else (which, which, 0)
     )
     row = which[row]
@@ -153,15 +153,15 @@ def _judged(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
             np.flatnonzero(tick.world.alive & tick.changed),
         )
         more, objects, tested = _members(kind, tick.world, criteria.take(others), mine)
-        row, found = (
+        row, who = (
             np.concatenate([row, others[more]]),
-            np.concatenate([found, objects]),
+            np.concatenate([who, objects]),
         )
         looked += tested
     return Judged(
         whole=whole,
         row=row,
-        object=found,
+        object=who,
         kept=Kept(criteria=criteria, cache=None),
         touched=count + looked,
     )
@@ -170,9 +170,9 @@ def _judged(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
 def _members(
     kind: Kind, world: World, criteria: Criteria, objects: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    row, found = kind.in_cache_area(world, criteria, objects, 0.0)
-    satisfied = kind.satisfy(world, criteria, row, found)
-    return row[satisfied], found[satisfied], len(objects) + len(row)
+    row, who = kind.in_cache_area(world, criteria, objects, 0.0)
+    satisfied = kind.satisfy(world, criteria, row, who)
+    return row[satisfied], who[satisfied], len(objects) + len(row)
 
 
 def _touched(kind: Kind, tick: Tick, criteria: Criteria) -> tuple[np.ndarray, int]:
@@ -184,9 +184,9 @@ def _touched(kind: Kind, tick: Tick, criteria: Criteria) -> tuple[np.ndarray, in
         return ~touched, 0
     touched[tick.member_row[tick.changed[tick.member_object]]] = True
     mine = np.flatnonzero(tick.world.alive & tick.changed)
-    row, found = kind.in_cache_area(tick.world, criteria, mine, 0.0)
+    row, who = kind.in_cache_area(tick.world, criteria, mine, 0.0)
     touched[row] = True
-    return touched, len(mine) + len(found)
+    return touched, len(mine) + len(who)
 
 
 def _anticipated(
@@ -197,14 +197,14 @@ def _anticipated(
     now = _caches(kind, tick, kept, criteria)
     cache = now.cache
     tested, sure = to_test(cache, now.drift, whole=whole, changed=tick.changed)
-    row, found = cache.row[tested], cache.object[tested]
-    satisfied = kind.satisfy(world, criteria, row, found)
+    row, who = cache.row[tested], cache.object[tested]
+    satisfied = kind.satisfy(world, criteria, row, who)
     more, objects = cache.row[sure], cache.object[sure]
     allowed = admitted(world, criteria, more, objects)
     return Judged(
         whole=whole,
         row=np.concatenate([row[satisfied], more[allowed]]),
-        object=np.concatenate([found[satisfied], objects[allowed]]),
+        object=np.concatenate([who[satisfied], objects[allowed]]),
         kept=Kept(criteria=criteria, cache=cache),
         touched=now.touched + len(row),
         caches=CacheCounts(refills=now.refills),
@@ -233,13 +233,13 @@ def _anticipated_nearest(
     whole = np.zeros(len(tick.moved), bool)
     whole[which] = True
     asked = now.cache.places_of(which)
-    row, found = now.cache.row[asked], now.cache.object[asked]
-    satisfied = kind.satisfy(world, criteria, row, found)
+    row, who = now.cache.row[asked], now.cache.object[asked]
+    satisfied = kind.satisfy(world, criteria, row, who)
     kept = Kept(criteria=criteria, cache=now.cache)
     return Judged(
         whole=whole,
         row=row[satisfied],
-        object=found[satisfied],
+        object=who[satisfied],
         kept=kept,
         touched=now.touched + looked,
         caches=CacheCounts(refills=now.refills),

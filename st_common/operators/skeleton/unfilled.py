@@ -33,12 +33,12 @@ def followed(  # noqa: PLR0917 - what the tick is about, then what it finds
     )
     parts = [(cache.row[kept], cache.object[kept])]
     for rows, objects in ((~back, world.alive & changed), (back, world.alive)):
-        row, found, _ = looked(
+        row, who, _ = looked(
             kind, world, criteria, np.flatnonzero(rows), np.flatnonzero(objects), margin
         )
-        parts.append((row, found))
-    row, found = (np.concatenate([part[i] for part in parts]) for i in range(2))
-    return ordered(world, criteria, row, found)
+        parts.append((row, who))
+    row, who = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return ordered(world, criteria, row, who)
 
 
 def _stays(
@@ -52,7 +52,7 @@ def _stays(
     """Which cached pairs lie in the areas as they are now; bool[c]."""
     stays: np.ndarray = ~whole[cache.row]
     asked = np.flatnonzero(~stays)
-    row, found, _ = looked(
+    row, who, _ = looked(
         kind,
         world,
         criteria,
@@ -61,12 +61,12 @@ def _stays(
         margin,
     )
     stays[asked] = np.isin(
-        packed(cache.row[asked], cache.object[asked]), packed(row, found)
+        packed(cache.row[asked], cache.object[asked]), packed(row, who)
     )
     return stays
 
 
-def misses(cache: Cache, row: np.ndarray, found: np.ndarray, before: np.ndarray) -> int:
+def misses(cache: Cache, row: np.ndarray, who: np.ndarray, before: np.ndarray) -> int:
     """How many of these members are neither in the caches nor among the members `before` (keys of row and object)."""
-    came = np.setdiff1d(packed(row, found), before)
+    came = np.setdiff1d(packed(row, who), before)
     return len(np.setdiff1d(came, packed(cache.row, cache.object)))

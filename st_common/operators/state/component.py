@@ -82,13 +82,13 @@ class Component:
 
     def numbers(self, of: Numbers) -> np.ndarray:
         """All numbers of one kind in the rows, as often as they stand there; int64 without `NONE`."""
-        found = [np.empty(0, np.int64)]
+        numbers = [np.empty(0, np.int64)]
         for name, kinds in self.LAYOUT.numbers.items():
             parts = _unpacked(getattr(self, name), kinds)
-            found += [
+            numbers += [
                 part for kind, part in zip(kinds, parts, strict=True) if kind is of
             ]
-        every = np.concatenate(found)
+        every = np.concatenate(numbers)
         return np.asarray(every[every != NONE])
 
     def has_numbers(self, of: Numbers) -> bool:
@@ -301,8 +301,8 @@ def _renumbered(numbers: np.ndarray, new: np.ndarray | None) -> np.ndarray:
     if new is None or not len(numbers):
         return numbers
     with_none = np.append(new, NONE)  # which is found at the number -1
-    found: np.ndarray = with_none[numbers]
-    return found
+    renumbered: np.ndarray = with_none[numbers]
+    return renumbered
 
 
 def _is_sorted(order: np.ndarray) -> bool:

@@ -127,27 +127,30 @@ class Interner:
 
         The hash says where to look, the id whether it is the one: two ids that share a hash are two.
         """
-        found = self._large.find(hashes)
-        left = np.flatnonzero(found < 0)
+        numbers = self._large.find(hashes)
+        left = np.flatnonzero(numbers < 0)
         if len(left) and self._large.end < len(self):
-            found[left] = self._small.find(hashes[left])
-        known = np.flatnonzero(found >= 0)
-        mine, theirs = self.ids.take(pa.array(found[known])), ids.take(pa.array(known))
+            numbers[left] = self._small.find(hashes[left])
+        known = np.flatnonzero(numbers >= 0)
+        mine, theirs = (
+            self.ids.take(pa.array(numbers[known])),
+            ids.take(pa.array(known)),
+        )
         same = pc.equal(mine, theirs)
         if not pc.all(same).as_py():
             wrong = known[~same.to_numpy(zero_copy_only=False)]
-            found[wrong] = self._among_repeated(ids.take(pa.array(wrong)))
-        return found
+            numbers[wrong] = self._among_repeated(ids.take(pa.array(wrong)))
+        return numbers
 
     def _among_repeated(self, ids: pa.Array) -> np.ndarray:
         numbers = self._repeated
         at = pc.index_in(
             ids.cast(pa.string()), value_set=self.ids.take(pa.array(numbers))
         )
-        found: np.ndarray = np.append(numbers, -1)[
+        number_of_each: np.ndarray = np.append(numbers, -1)[
             at.fill_null(-1).to_numpy(zero_copy_only=False)
         ]
-        return found
+        return number_of_each
 
     def places_of(self, sought: Sought) -> np.ndarray:
         """The number of each of the ids, as `find`."""

@@ -75,14 +75,14 @@ class LimitColumns:
 
 def limit_columns(spans: LimitSpans) -> LimitColumns:
     """The limits of each span, and in front of them those from before the first, which filter nothing."""
-    found = (Limits(), *(limits or Limits() for _, limits in spans))
+    limits_of_spans = (Limits(), *(limits or Limits() for _, limits in spans))
 
     def column(name: str, off: float) -> np.ndarray:
-        values = [getattr(one, name) for one in found]
+        values = [getattr(one, name) for one in limits_of_spans]
         return np.array([off if value is None else value for value in values])
 
     return LimitColumns(
-        of=found,
+        of=limits_of_spans,
         max_accuracy_m=column("max_accuracy_m", np.inf),
         beyond_accuracy=column("beyond_accuracy", off=0),
         min_distance_m=column("min_distance_m", 0.0),

@@ -19,20 +19,24 @@ class Numbering:
         """The number of each id; int64[n]."""
         encoded = ids.dictionary_encode()
         names = encoded.dictionary.cast(pa.string())
-        found = self.known_partners_of(names, hashes_of(names, self.partners.key))
-        numbers: np.ndarray = found[encoded.indices.to_numpy(zero_copy_only=False)]
+        number_of_name = self.known_partners_of(
+            names, hashes_of(names, self.partners.key)
+        )
+        numbers: np.ndarray = number_of_name[
+            encoded.indices.to_numpy(zero_copy_only=False)
+        ]
         return numbers
 
     def known_partners_of(self, names: pa.Array, hashes: np.ndarray) -> np.ndarray:
         """The same for different ids whose hashes are known."""
-        found = self.partners.find(hashes, names)
-        missing = found < 0
+        numbers = self.partners.find(hashes, names)
+        missing = numbers < 0
         if missing.any():
-            found[missing] = len(self.partners) + np.arange(int(missing.sum()))
+            numbers[missing] = len(self.partners) + np.arange(int(missing.sum()))
             self.partners = self.partners.with_new(
                 hashes[missing], names.filter(pa.array(missing))
             )
-        return found
+        return numbers
 
     def partner_of(self, name: str) -> int:
         """The number of one id; it is looked for once in a run."""
@@ -42,9 +46,9 @@ class Numbering:
 
     def targets_of(self, query: np.ndarray, partner: np.ndarray) -> np.ndarray:
         """The number of each pair of a query and a partner; int64[n]."""
-        found, new_query, new_partner = self.targets.number(query, partner)
+        numbers, new_query, new_partner = self.targets.number(query, partner)
         self.targets = self.targets.with_new(new_query, new_partner)
-        return found
+        return numbers
 
     def new_partners(self) -> tuple[pa.Array, np.ndarray]:
         """Ids and hashes of the partners that were unknown, in the order of their numbers."""

@@ -39,8 +39,10 @@ class Targets:
     def _find(self, keys: np.ndarray) -> np.ndarray:
         """The number of each key, -1 without one. A table of hashes takes longer to make than few are to search."""
         if len(self) > _FEW:
-            found: np.ndarray = self._index.get_indexer(pd.Index(keys)).astype(np.int64)
-            return found
+            numbers: np.ndarray = self._index.get_indexer(pd.Index(keys)).astype(
+                np.int64
+            )
+            return numbers
         known, order = self._sorted
         at = np.searchsorted(known, keys)
         return np.where(np.append(known, -1)[at] == keys, np.append(order, -1)[at], -1)
@@ -52,15 +54,15 @@ class Targets:
         if not len(query):
             return query, query, query
         keys = _keys(query, partner)
-        found = self._find(keys)
-        missing = found < 0
+        numbers = self._find(keys)
+        missing = numbers < 0
         if not missing.any():
-            return found, query[:0], partner[:0]
+            return numbers, query[:0], partner[:0]
         _, first, inverse = np.unique(
             keys[missing], return_index=True, return_inverse=True
         )
-        found[missing] = len(self) + inverse
-        return found, query[missing][first], partner[missing][first]
+        numbers[missing] = len(self) + inverse
+        return numbers, query[missing][first], partner[missing][first]
 
     def with_new(self, query: np.ndarray, partner: np.ndarray) -> "Targets":
         """These targets and more."""

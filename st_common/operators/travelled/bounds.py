@@ -74,8 +74,8 @@ class Window:
     @property
     def slides_by_time(self) -> np.ndarray:
         """bool[n]: whether a window goes on by whole slides of time."""
-        found: np.ndarray = (self.by == TIME) & (self.slide > 0)
-        return found
+        slides: np.ndarray = (self.by == TIME) & (self.slide > 0)
+        return slides
 
     def high(self, measure: np.ndarray) -> np.ndarray:
         """How far windows go by whole slides, given how far they could."""
@@ -165,8 +165,8 @@ def _grows(
     )
     # Without a slide a window follows every fix, also that of an object which stands still.
     follows = (window.slide == 0) & (window.by != TIME) & visits.touched
-    found: np.ndarray = (high > reached) | follows
-    return found
+    grows: np.ndarray = (high > reached) | follows
+    return grows
 
 
 def by_the_clock(
@@ -188,24 +188,24 @@ def by_the_clock(
     Returns:
         bool[n, ticks].
     """
-    found = np.zeros((len(slot), len(tick)), bool)
+    moves = np.zeros((len(slot), len(tick)), bool)
     for number in range(specs.width if len(slot) else 0):
         window = Window.of(specs, np.arange(len(specs.numbers)), number)
         high = window.highs(tick)[frame]
         before = np.concatenate([bounds.high[slot, number, None], high[:, :-1]], axis=1)
-        found |= window.slides_by_time[frame, None] & (high > before)
-    return found
+        moves |= window.slides_by_time[frame, None] & (high > before)
+    return moves
 
 
 def slid(specs: FrameSpecs, tick: np.ndarray, tick_us: int) -> np.ndarray:
     """bool[f, ticks]: where a window of a frame slides by time, whether or not the tick before was judged."""
-    found = np.zeros((len(specs.numbers), len(tick)), bool)
+    slides = np.zeros((len(specs.numbers), len(tick)), bool)
     for number in range(specs.width):
         window = Window.of(specs, np.arange(len(specs.numbers)), number)
-        found |= window.slides_by_time[:, None] & (
+        slides |= window.slides_by_time[:, None] & (
             window.highs(tick) > window.highs(tick - tick_us)
         )
-    return found
+    return slides
 
 
 def inside(

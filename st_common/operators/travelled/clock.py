@@ -99,8 +99,8 @@ class FrameClock:
         if timed or query.plan.emit != "rstream":  # nothing changes after that
             until = min(until, self._newest + slide + (size if timed else 0) + tick_us)
         start = max(first, int(ts.min())) - origin
-        found: np.ndarray = (
+        slides: np.ndarray = (
             np.arange(start - start % slide - slide, until - origin + slide, slide)
             + origin
         )
-        return ticks_of(found, tick_us)
+        return ticks_of(slides, tick_us)

@@ -53,5 +53,5 @@ class Counting:
         counts = np.where(
             is_known, np.append(self._counts, False)[place], self._before[slot]
         )
-        found: np.ndarray = counts | self._free[slot]
-        return found
+        counting: np.ndarray = counts | self._free[slot]
+        return counting

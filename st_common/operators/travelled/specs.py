@@ -121,8 +121,8 @@ def compile_frames(
 
 def one_object(where: str | None) -> str | None:
     """The id of the object that a condition is about when it says nothing else, else None."""
-    found = _ONE_OBJECT.fullmatch(where or "")
-    return found[1].replace("''", "'") if found else None
+    match = _ONE_OBJECT.fullmatch(where or "")
+    return match[1].replace("''", "'") if match else None
 
 
 def is_restricted(plan: Plan) -> bool:

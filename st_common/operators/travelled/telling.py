@@ -110,14 +110,14 @@ class FrameParts(Parts):
         """One value per cell and group; average speeds here, all others as over members."""
         is_speed = function == "avgspd"
         plain, speeds = np.flatnonzero(~is_speed), np.flatnonzero(is_speed)
-        found = relational.reduced_cells(
+        reduced = relational.reduced_cells(
             function[plain],
             cell[plain],
             self.group[spell[plain]],
             self.value[spell[plain]],
         )
         return relational.both(
-            found, _speeds(self.frames, cell[speeds], self.row[spell[speeds]])
+            reduced, _speeds(self.frames, cell[speeds], self.row[spell[speeds]])
         )
 
 

@@ -71,10 +71,10 @@ class _Stays:
         fixes = np.flatnonzero(self.is_fix)
         if not len(fixes):
             return self.start
-        found: np.ndarray = fixes[
+        first: np.ndarray = fixes[
             np.minimum(np.searchsorted(fixes, self.start), len(fixes) - 1)
         ]
-        return found
+        return first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +134,10 @@ def begins(
     first = (event == 0) | (who[event] != who[event - 1])
     here, before = run.objects.of(frame, who[event]), run.among.of(frame, event - 1)
     goes_on = np.where(first, now.alive[here], after.alive[before])
-    found: np.ndarray = ~goes_on | np.isnan(
+    is_first: np.ndarray = ~goes_on | np.isnan(
         np.where(first, now.x[here], after.x[before])
     )
-    return found
+    return is_first
 
 
 def legs(

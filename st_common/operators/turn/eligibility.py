@@ -137,7 +137,7 @@ class Eligible:
         mine = np.flatnonzero(
             keep
             & (condition >= 0)
-            & np.append(self.columns.tested.found, False)[condition]
+            & np.append(self.columns.tested.indexed, False)[condition]
         )
         seen, places = self.columns.at(self.fixes, obj[mine])
         keep[mine] = hold(rules.conditions, seen, condition[mine], places)
@@ -167,7 +167,7 @@ class Eligible:
         return shortest(
             [
                 list_conditions(
-                    self.rules, self.columns.tested.found, seen, places, objects
+                    self.rules, self.columns.tested.indexed, seen, places, objects
                 ),
                 list_keys(
                     held.keys[among[held.keys & MASK]], self.rules.stands, objects
@@ -309,8 +309,6 @@ def _inside(
     kind, everyone = KINDS[name], replace(world, selection=EVERYONE)
     table = queries.table(queries.find(objects))
     criteria = kind.update_criteria(everyone, table, np.arange(len(queries.numbers)))
-    row, found = kind.in_cache_area(
-        everyone, criteria, np.flatnonzero(world.alive), 0.0
-    )
-    keep = kind.satisfy(everyone, criteria, row, found)
-    return packed(queries.numbers[row[keep]], found[keep])
+    row, who = kind.in_cache_area(everyone, criteria, np.flatnonzero(world.alive), 0.0)
+    keep = kind.satisfy(everyone, criteria, row, who)
+    return packed(queries.numbers[row[keep]], who[keep])

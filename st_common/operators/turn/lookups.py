@@ -53,8 +53,8 @@ class Lookups:
             self._partner_of[new] = self._numbering.partners_of(
                 self._objects.ids.take(pa.array(new))
             )
-        found: np.ndarray = self._partner_of[objects]
-        return found
+        partners: np.ndarray = self._partner_of[objects]
+        return partners
 
     def objects_of_partners(self) -> np.ndarray:
         """The number of the object that each partner is, -1 for what is no object; by the partner's number."""

@@ -168,14 +168,14 @@ class Present:
 
 def _after(turn: Turn) -> Readings:
     """The reading of its object after each event of the run."""
-    events, found = turn.events, turn.readings
+    events, readings = turn.events, turn.readings
     return Readings(
         object=events.object,
         ts=events.fix_ts,
         x=events.x,
         y=events.y,
-        attributes=found.attributes,
-        before_ts=found.before_ts,
-        before_x=found.before_x,
-        before_y=found.before_y,
+        attributes=readings.attributes,
+        before_ts=readings.before_ts,
+        before_x=readings.before_x,
+        before_y=readings.before_y,
     )

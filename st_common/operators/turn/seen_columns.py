@@ -57,15 +57,15 @@ class SeenColumns:
             is_new[objects[new]] = True
             who = np.flatnonzero(is_new)
             wanted, readings = fixes.place[who], fixes.readings(who)
-            found = seen_of(
+            seen = seen_of(
                 self._conditions,
                 readings,
                 self._objects.ids,
                 space=self._space,
             )
             self._seen.numbers[:, wanted], self._seen.texts[:, wanted] = (
-                found.numbers,
-                found.texts,
+                seen.numbers,
+                seen.texts,
             )
             self._known[wanted] = True
         return self._seen, places
@@ -82,5 +82,5 @@ def seen_columns(
     known = fixes.values.columns
     if id(conditions) not in known:
         known[id(conditions)] = SeenColumns(conditions, fixes, objects, space=space)
-    found: SeenColumns = known[id(conditions)]
-    return found
+    columns: SeenColumns = known[id(conditions)]
+    return columns

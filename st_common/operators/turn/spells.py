@@ -67,8 +67,8 @@ class Spells:
                 self._packed(self.query, self.until)[self.until < self.ticks],
             ]
         )
-        found = np.unique(packed)
-        return found // self._width, found % self._width - 1
+        cells = np.unique(packed)
+        return cells // self._width, cells % self._width - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +83,10 @@ class Members:
     @property
     def anew(self) -> np.ndarray:
         """bool[n]: where something happened to an object that was a member already and stays one."""
-        found: np.ndarray = (self.spells.start > self.since) & (
+        is_anew: np.ndarray = (self.spells.start > self.since) & (
             self.spells.start < self.spells.until
         )
-        return found
+        return is_anew
 
 
 def members_of(

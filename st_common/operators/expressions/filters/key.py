@@ -10,10 +10,10 @@ class KeyFilter:
 
     def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
         """Which fixes are the object's."""
-        found: Bools = pc.equal(fixes.objects(), value or "").to_numpy(
+        is_equal: Bools = pc.equal(fixes.objects(), value or "").to_numpy(
             zero_copy_only=False
         )
-        return found
+        return is_equal
 
     def filter_pairs(
         self,

@@ -15,12 +15,12 @@ class PropertyFilter:
     def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
         """Which fixes have the value; none where the stream has no such attribute."""
         name, wanted = name_and_value(value) or ("", "")
-        found = {known.casefold(): known for known in fixes.readings.attributes}.get(
-            name.casefold()
-        )
-        if found is None:
+        attribute = {
+            known.casefold(): known for known in fixes.readings.attributes
+        }.get(name.casefold())
+        if attribute is None:
             return np.zeros(len(fixes), np.bool_)
-        column = fixes.readings.attributes[found]
+        column = fixes.readings.attributes[attribute]
         if not pa.types.is_string(column.type):
             (column,) = expressions.values_as_text(
                 ["value"], pa.table({"value": column})
@@ -38,7 +38,7 @@ class PropertyFilter:
 def _equal(texts: pa.Array, wanted: str) -> Bools:
     if pa.types.is_null(texts.type):
         return np.zeros(len(texts), np.bool_)
-    found: Bools = pc.fill_null(pc.equal(texts, wanted), fill_value=False).to_numpy(
+    is_equal: Bools = pc.fill_null(pc.equal(texts, wanted), fill_value=False).to_numpy(
         zero_copy_only=False
     )
-    return found
+    return is_equal

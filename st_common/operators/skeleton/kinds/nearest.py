@@ -67,7 +67,7 @@ class Nearest:
         listed, rows = ways.listed, ways.searched
         lists = ways.lists
         if len(rows):
-            found = kth_nearest_where(
+            kth = kth_nearest_where(
                 x[rows],
                 y[rows],
                 k[rows],
@@ -75,8 +75,8 @@ class Nearest:
                 _objects(world, np.flatnonzero(world.alive)),
                 lambda row, number: admitted(world, criteria, rows[row], number),
             )
-            limit[rows], tie[rows] = found[:2]
-            gave_up = rows[~found[2]]
+            limit[rows], tie[rows] = kth[:2]
+            gave_up = rows[~kth[2]]
             listed, lists = np.append(listed, gave_up), ways.lists_of(gave_up)
         for some, (row, obj) in over_lists(lists, eligible, listed):
             few = self.update_from(world, table, which[some], row, obj)
