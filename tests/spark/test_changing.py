@@ -1,0 +1,118 @@
+"""Queries, fences, areas and layers that change while a stream runs on Spark, with objects inside (SPEC X4).
+
+x      0        5        10       15
+old    [-----------------]                 the region, and the feature `w`
+new             [-----------------]        what takes its place
+       a at 3       b at 7       c at 13   they stand still
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import shapely
+
+from st_common import tables
+from st_common.engine.owner import owned
+from st_common.home import Home
+from st_common.query.fence import Debounce, Fence
+from st_common.query.plan import LayerJoin, Plan
+from st_common.regions.registry import Area, Box, Circle
+from st_common.spark import stream as streaming
+from st_common.spark.batch import replay
+from st_common.spark.source import Feed
+from st_common.testing import oracle
+from st_common.testing.by_hand import clock, drop, fix, layer, log, register
+from st_common.testing.laws import told, told_by_oracle
+from st_common.testing.layer_tables import store_layers
+from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.random_grid import LAYER, STREAM
+from st_common.testing.strategies import Case
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.spec("X4", "X3", "X1")]
+
+OLD, NEW = Box(minx=0, miny=0, maxx=10, maxy=10), Box(minx=5, miny=0, maxx=15, maxy=10)
+SHAPES = shapely.box(0, 0, 10, 10), shapely.box(5, 0, 15, 10)
+VISIT = Fence(events=("enter", "exit", "dwell"), dwell_s=60)
+
+
+def inside(region, fence=None):
+    return Plan(stream=STREAM, inside=region, fence=fence)
+
+
+def feature(shape):
+    wkt = Area.of_wkt(shapely.to_wkt(shape, rounding_precision=-1)).wkt
+    return inside(Area(wkt=wkt, layer="parks", fid="w"))
+
+
+def life(*, geographic: bool) -> Case:
+    """A log in which everything changes while a, b and c stand still."""
+    far = 200_000.0 if geographic else 1.0
+    joined = LayerJoin(layer=LAYER, predicate="intersects")
+    near = LayerJoin(layer=LAYER, predicate="dwithin", distance_m=far)
+    often = replace(VISIT, exit_after=Debounce(fixes=2))
+    rows = [
+        register("now", inside(OLD)),
+        register("gate", inside(OLD, VISIT)),
+        register("park", feature(SHAPES[0])),
+        register("met", Plan(stream=STREAM, join=joined), layer_version=0),
+        register("rim", Plan(stream=STREAM, join=near, fence=VISIT), layer_version=0),
+        *(fix("a", 1, 3, 5), fix("b", 2, 7, 5), fix("c", 3, 13, 5)),
+        register("gate", inside(NEW, VISIT), op="follow"),
+        register("park", feature(SHAPES[1]), op="follow", layer="parks"),
+        layer(LAYER, 1),
+        register(
+            "now", inside(Circle(x=3, y=5, radius_m=far)), op="replace", version=2
+        ),
+        register("gate", inside(NEW, often), op="replace", version=2),
+        clock(90),
+        *(drop("now"), register("now", inside(NEW), version=3)),
+        *(fix("a", 91, 3, 5), fix("b", 92, 20, 5), fix("c", 93, 13, 6)),
+    ]
+    layers = {
+        (LAYER, number): [oracle.Feature("w", "park", shape)]
+        for number, shape in enumerate(SHAPES)
+    }
+    rules = oracle.Rules(geographic=geographic)
+    return Case(rows=tuple(log(*rows)), layers=layers, rules=rules)
+
+
+AT_ONCE = {
+    ("gate", "a", -1, "area"),
+    ("gate", "c", 1, "area"),
+    ("park", "a", -1, "layer"),
+    ("park", "c", 1, "layer"),
+    ("met", "a", -1, "layer"),
+    ("met", "c", 1, "layer"),
+    ("rim", "a", -1, "layer"),
+    ("rim", "c", 1, "layer"),
+    ("now", "b", -1, "replaced"),
+    ("now", "a", 1, "registered"),
+    ("gate", "b", 1, "registered"),
+}
+"""What is told of objects that stand still, by who changed; b goes on in its visits."""
+
+
+@pytest.mark.parametrize("geographic", [False, True], ids=["plane", "degrees"])
+@pytest.mark.parametrize("way", ["stream", "batch"])
+def test_what_changes_while_a_stream_runs_tells_of_objects_already_inside(
+    spark, tmp_path: Path, way: str, *, geographic: bool
+):
+    case = life(geographic=geographic)
+    home, stream = Home(tmp_path), settings_of(STREAM, case.rules)
+    case = store_layers(home, case)
+    cuts = tuple(range(3, len(case.rows), 3))
+    written = write_log(home.log(STREAM), case.rows, cuts)
+    if way == "stream":
+        with owned(home, STREAM, engine="spark") as owner:
+            sink = streaming.Sink(home=home, stream=stream, owner=owner)
+            streaming.follow(spark, sink, until_idle=True)
+        changes = tables.read(home.table("changes", STREAM))
+    else:
+        keys = streaming.shard_keys(spark, stream.shards)
+        changes = replay(spark, Feed(home=str(home.root), stream=stream, keys=keys))
+    expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
+    assert told(changes, written.order) == told_by_oracle(expected.changes)
+    columns = ("query", "object", "sign", "cause")
+    pairs = zip(*(changes[name].to_pylist() for name in columns), strict=True)
+    assert set(pairs) >= AT_ONCE
