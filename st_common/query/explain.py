@@ -117,11 +117,10 @@ def explain(
 
 
 def _judged(plan: Plan, tick_s: float) -> str:
-    if plan.by_ticks:
-        return f"at ticks of {number(tick_s)} s of event time"
-    if plan.fence is not None and plan.fence.dwell_s is not None:
-        return "fix by fix, DWELL by the watermark"
-    return "fix by fix"
+    judged = f"at ticks of {number(tick_s)} s of event time"
+    judged = judged if plan.by_ticks else "fix by fix"
+    dwells = plan.fence is not None and plan.fence.dwell_s is not None
+    return f"{judged}, DWELL by the watermark" if dwells else judged
 
 
 def lines(explanation: Explanation) -> list[str]:
@@ -217,7 +216,7 @@ def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
             stage="EVALUATE", operator="pairs", detail=pairs_in_words(plan.pairs)
         )
     if plan.fence is not None:
-        yield fence_step(plan.fence)
+        yield fence_step(plan.fence, by_ticks=plan.by_ticks)
     if plan.neighbours is not None:
         yield _near(plan.neighbours, below[-1].tuples_out if below else known.objects)
     if plan.window is not None:

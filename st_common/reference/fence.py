@@ -62,9 +62,9 @@ def seen(
     """
     targets = targets_of(plan, features)
     return Seen(
-        inside=_by_row(_inside(plan, fixes, targets)),
-        near=_by_row(_near(plan, fixes, targets)),
-        passed=_by_row(passed(plan, fixes, before, targets)),
+        inside=by_row(_inside(plan, fixes, targets)),
+        near=by_row(_near(plan, fixes, targets)),
+        passed=by_row(passed(plan, fixes, before, targets)),
     )
 
 
@@ -125,7 +125,8 @@ def _near(plan: Plan, fixes: Fixes, targets: Features) -> Joined:
     return joined(beside, fixes, qualified(beside, fixes), lambda: targets)
 
 
-def _by_row(found: Joined) -> Partners:
+def by_row(found: Joined) -> Partners:
+    """The partners of each row, and whether each is beyond doubt."""
     by_row: dict[int, dict[str | None, bool]] = {}
     parts = zip(found.row.tolist(), found.partner, found.sure.tolist(), strict=True)
     for row, partner, sure in parts:

@@ -124,6 +124,10 @@ def sentence(
             last=case.last,
             query=case.query,
             silence_s=case.silence_s,
+            at_tick=case.at_tick,
+            ended=_ended(case) or "an object that it depends on"
+            if plan.by_ticks
+            else "it",
         )
         if (said := event_sentence(visit)) is not None:
             return said

@@ -14,6 +14,7 @@ class Visit:
     """What a sentence says of an event: its row of `changes`, the fence, and other parts in words.
 
     `who` is the object, `where` the border ("inside the rectangle .."), `last` the fix that the object was judged by.
+    Where the border moves, `at_tick` says at which tick and where the focal object was; `ended` is who is gone.
     """
 
     change: Mapping[str, Any]
@@ -23,6 +24,8 @@ class Visit:
     last: str
     query: str
     silence_s: float | None
+    at_tick: str = ""
+    ended: str = "it"
 
     @property
     def when(self) -> str:
@@ -35,6 +38,12 @@ class Visit:
         value = self.change["value"]
         return "" if value is None else f" after {lasting(value)} inside"
 
+    def row(self, debounce: Debounce) -> str:
+        """What had to come together before a crossing counted; nothing where one fix is enough."""
+        if debounce == Debounce():
+            return ""
+        return f", after {in_a_row(debounce, 'ticks' if self.at_tick else 'fixes')}"
+
 
 def event_sentence(visit: Visit) -> str | None:
     """What happened at the border, in plain words; None for what ends every answer alike, as DROP QUERY does."""
@@ -43,14 +52,16 @@ def event_sentence(visit: Visit) -> str | None:
 
 
 def _enter(visit: Visit) -> str:
-    return f"{visit.who} came in: {visit.last} was {visit.where}{_row(visit.fence.enter_after)} ({visit.query})."
+    row = visit.row(visit.fence.enter_after)
+    return f"{visit.who} came in{visit.at_tick}: {visit.last} was {visit.where}{row} ({visit.query})."
 
 
 def _leave(visit: Visit) -> str:
     margin = visit.fence.hysteresis_m
     how = f"more than {margin:g} m away from it" if margin else "no more"
-    row = _row(visit.fence.exit_after)
-    return f"{visit.who} went out{visit.lasted}: {visit.last} was {how}{row} ({visit.query}: {visit.where})."
+    row = visit.row(visit.fence.exit_after)
+    out = f"{visit.who} went out{visit.lasted}{visit.at_tick}"
+    return f"{out}: {visit.last} was {how}{row} ({visit.query}: {visit.where})."
 
 
 def _inside(visit: Visit) -> str:
@@ -75,17 +86,13 @@ def _dwell(visit: Visit) -> str:
 
 
 def _gone(visit: Visit) -> str:
-    return f"{visit.who} is out{visit.lasted}: the feed said that it is gone ({visit.query}: {visit.where})."
+    return f"{visit.who} is out{visit.lasted}: the feed said that {visit.ended} is gone ({visit.query}: {visit.where})."
 
 
 def _expired(visit: Visit) -> str:
+    silent = "it, or what the fence goes with," if visit.at_tick else "it"
     silence = "too long" if visit.silence_s is None else lasting(visit.silence_s)
-    return f"{visit.who} is out{visit.lasted}: it said nothing for {silence} after {visit.last} ({visit.query})."
-
-
-def _row(debounce: Debounce) -> str:
-    """What had to come together before a crossing counted; nothing where one fix is enough."""
-    return "" if debounce == Debounce() else f", after {in_a_row(debounce)}"
+    return f"{visit.who} is out{visit.lasted}: {silent} said nothing for {silence} after {visit.last} ({visit.query})."
 
 
 _SENTENCES: dict[str, Callable[[Visit], str]] = {

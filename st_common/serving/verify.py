@@ -38,6 +38,7 @@ from st_common.serving.verify_members import (
     partnered,
     qualified,
 )
+from st_common.serving.verify_moving_fences import lived_at_ticks
 from st_common.serving.verify_registered import Registered, controls_of, registered_by
 from st_common.settings import StreamSettings
 
@@ -153,7 +154,8 @@ def _verified_fence(
     query: Registered, fence: Fence, history: History, mine: pd.DataFrame, end: int
 ) -> Verified:
     """All events of a fence, each at its row of the log, and so its answer, but for visits that are in doubt."""
-    life = lived(query, fence, history)
+    live = lived_at_ticks if query.plan.by_ticks else lived
+    life = live(query, fence, history)
     start = max(query.kept, default=query.position)
     own = mine[(mine["query_version"] == query.version) & (mine["position"] >= start)]
     columns = (own[name].tolist() for name in _TOLD)

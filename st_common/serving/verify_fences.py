@@ -27,7 +27,7 @@ _EPOCH = 0  # the time before the stream had any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Moment:
+class Moment:
     """A row of the log, and the event time of what takes effect there."""
 
     row: int
@@ -35,7 +35,7 @@ class _Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Period:
+class Period:
     """Rows of the log over which plan and features stay the same: what was there at its beginning, and what came then.
 
     `cause` is what began it: that the query was registered, or that its layer or its area changed. Where visits are
@@ -52,7 +52,7 @@ class _Period:
 
 
 @dataclass(slots=True)
-class _Visits:
+class Visits:
     """The machine of an object and a target, at which row it came in, and from which row on that is in doubt."""
 
     machine: Machine = field(default_factory=Machine)
@@ -77,8 +77,8 @@ class Lived:
 
 def lived(query: Registered, fence: Fence, history: History) -> Lived:
     """Everything that a fence must have told since it was registered, and who is in it in the end."""
-    life = _Life(fence, history)
-    for period in _periods(query, history):
+    life = Life(fence, history)
+    for period in periods_of(query, history):
         came = period.events[period.events["kind"] == FIX]
         frame = pd.concat([period.before, came])
         before = frame["before_x"].to_numpy(float), frame["before_y"].to_numpy(float)
@@ -88,7 +88,8 @@ def lived(query: Registered, fence: Fence, history: History) -> Lived:
     return life.ended()
 
 
-def _periods(query: Registered, history: History) -> Iterator[_Period]:
+def periods_of(query: Registered, history: History) -> Iterator[Period]:
+    """The rows of the log over which the plan of a fence and its features stay the same, from its registration on."""
     events = history.events.reset_index(drop=True)
     effect = events["effect"].to_numpy()
     versions = query.layers or ((query.position, 0),)
@@ -96,7 +97,7 @@ def _periods(query: Registered, history: History) -> Iterator[_Period]:
     spans = zip(versions, ends, strict=True)
     for era, ((start, version), end) in enumerate(spans):
         last = events[effect < start].groupby("object", sort=False).tail(1)
-        yield _Period(
+        yield Period(
             start=start,
             plan=query.plan_in(era),
             cause=query.cause_of(era),
@@ -117,29 +118,29 @@ def _features(join: LayerJoin | None, history: History, version: int) -> Feature
     return features
 
 
-class _Life:
-    """The visits of all objects, and what was told of them."""
+class Life:
+    """The visits of all objects, and what was told of them; DWELL for the first tick, where there are ticks."""
 
-    def __init__(self, fence: Fence, history: History) -> None:
-        self._fence, self._clock = fence, history.clock
+    def __init__(self, fence: Fence, history: History, *, tick_us: int = 1) -> None:
+        self._fence, self._clock, self._tick_us = fence, history.clock, tick_us
         self._rows = np.append(history.clock.position, LATER)
-        self._visits: dict[str, dict[Target, _Visits]] = {}
+        self._visits: dict[str, dict[Target, Visits]] = {}
         self._lived = Lived([], set(), {})
 
-    def begin(self, period: _Period, sight: Seen) -> None:
+    def begin(self, period: Period, sight: Seen) -> None:
         """At a registration, or another version of the layer: whose last fix is IN is in, who is OUT is not.
 
         A fence in the place of another goes on with the visits of that one, and tells who is in.
         """
         now = max(int(self._clock.just_before(np.array([period.start]))[0]), _EPOCH)
-        here = _Moment(row=period.start, event_us=now)
+        here = Moment(row=period.start, event_us=now)
         self._fence = period.plan.fence or self._fence
         if period.is_kept:
             self._take_over(here)
         else:
             self._judge_anew(period, sight, here)
 
-    def _take_over(self, here: _Moment) -> None:
+    def _take_over(self, here: Moment) -> None:
         event: Event = "enter" if self._fence.has_answer else "inside"
         for name, own in self._visits.items():
             for target, visits in own.items():
@@ -147,11 +148,12 @@ class _Life:
                 if visits.machine.since_us is not None:
                     self._tell(name, target, event, "registered", here)
 
-    def _judge_anew(self, period: _Period, sight: Seen, here: _Moment) -> None:
+    def _judge_anew(self, period: Period, sight: Seen, here: Moment) -> None:
         for row, name in enumerate(period.before["object"].tolist()):
             own = self._visits.setdefault(name, {})
             for target in {*own, *sight.inside.get(row, {})}:
-                visits = self._visits_of(name, target, sight, row, here)
+                is_sure = sight.is_sure(row, target)
+                visits = self._visits_of(name, target, here, is_sure=is_sure)
                 side, is_in = (
                     sight.side(row, target),
                     visits.machine.since_us is not None,
@@ -164,13 +166,13 @@ class _Life:
                     event: Event = "enter" if self._fence.has_answer else "inside"
                     self._tell(name, target, event, period.cause, here)
 
-    def take(self, period: _Period, sight: Seen, *, has_region: bool) -> None:
+    def take(self, period: Period, sight: Seen, *, has_region: bool) -> None:
         """All that came then, object by object."""
         names = ("object", "kind", "effect", "event", "elapsed_s")
         columns = (period.events[name].tolist() for name in names)
         row = len(period.before) - 1
         for name, kind, effect, event, elapsed_s in zip(*columns, strict=True):
-            here = _Moment(row=effect, event_us=event)
+            here = Moment(row=effect, event_us=event)
             if kind != FIX:
                 self._end_object(name, "gone" if kind == GONE else "expired", here)
                 continue
@@ -180,17 +182,18 @@ class _Life:
                 gap_us = None
                 if target in sight.passed.get(row, {}):
                     gap_us = round(elapsed_s * 1e6)
-                visits = self._visits_of(name, target, sight, row, here)
+                is_sure = sight.is_sure(row, target)
+                visits = self._visits_of(name, target, here, is_sure=is_sure)
                 self._judge(name, target, visits, sight.side(row, target), gap_us, here)
 
     def _judge(
         self,
         name: str,
         target: Target,
-        visits: _Visits,
+        visits: Visits,
         side: Side,
         gap_us: int | None,
-        here: _Moment,
+        here: Moment,
     ) -> None:
         machine = visits.machine
         lasted_s = machine.lasted_s(here.event_us)
@@ -201,16 +204,16 @@ class _Life:
             self._tell(name, target, event, cause, here, value)
 
     def _visits_of(
-        self, name: str, target: Target, sight: Seen, row: int, here: _Moment
-    ) -> _Visits:
+        self, name: str, target: Target, here: Moment, *, is_sure: bool
+    ) -> Visits:
         """The visits of an object, after what they were told to last by now; in doubt where a distance is."""
-        visits = self._visits.setdefault(name, {}).setdefault(target, _Visits())
+        visits = self._visits.setdefault(name, {}).setdefault(target, Visits())
         self._dwell(name, target, visits, here)
-        if visits.doubted_row is None and not sight.is_sure(row, target):
+        if visits.doubted_row is None and not is_sure:
             visits.doubted_row = here.row
         return visits
 
-    def _end_object(self, name: str, cause: str, here: _Moment) -> None:
+    def _end_object(self, name: str, cause: str, here: Moment) -> None:
         for target, visits in self._visits.pop(name, {}).items():
             self._dwell(name, target, visits, here)
             if visits.machine.since_us is not None:
@@ -221,25 +224,27 @@ class _Life:
         self,
         name: str,
         target: Target,
-        visits: _Visits,
+        visits: Visits,
         cause: str,
-        here: _Moment,
+        here: Moment,
     ) -> None:
         """Where no fix or silence is the reason an end is told to who has an answer alone."""
         lasted_s = visits.machine.end(here.event_us)
         if self._fence.has_answer or cause in ("gone", "expired"):
             self._tell(name, target, "exit", cause, here, lasted_s)
 
-    def _dwell(self, name: str, target: Target, visits: _Visits, here: _Moment) -> None:
+    def _dwell(self, name: str, target: Target, visits: Visits, here: Moment) -> None:
         """A visit had lasted long enough before this moment; who leaves at that very one has not stayed."""
-        at_us = visits.machine.dwells_us(self._fence)
-        if at_us is None:
+        at_us, since_us = visits.machine.dwells_us(self._fence), visits.machine.since_us
+        if at_us is None or since_us is None:
             return
+        at_us = -(-at_us // self._tick_us) * self._tick_us
         past = int(self._rows[np.searchsorted(self._clock.after, at_us, side="right")])
-        told = _Moment(row=max(past, visits.since_row), event_us=at_us)
+        told = Moment(row=max(past, visits.since_row), event_us=at_us)
         if (told.row, told.event_us) < (here.row, here.event_us):
             visits.machine.has_dwelled = True
-            self._tell(name, target, "dwell", "dwell", told, self._fence.dwell_s)
+            lasted_s = (at_us - since_us) / 1e6
+            self._tell(name, target, "dwell", "dwell", told, lasted_s)
 
     def _tell(
         self,
@@ -247,7 +252,7 @@ class _Life:
         target: Target,
         event: Event,
         cause: str,
-        here: _Moment,
+        here: Moment,
         value: float | None = None,
     ) -> None:
         if event not in self._fence.events:
@@ -256,14 +261,14 @@ class _Life:
         row = (here.row, name, target, sign, cause, here.event_us, rounded(value))
         self._lived.told.append(row)
 
-    def _doubt(self, name: str, target: Target, visits: _Visits, row: int) -> None:
+    def _doubt(self, name: str, target: Target, visits: Visits, row: int) -> None:
         if visits.doubted_row is not None:
             spans = self._lived.doubtful.setdefault((name, target), [])
             spans.append((visits.doubted_row, row))
 
     def ended(self) -> Lived:
         """All of it, up to where the log was read."""
-        end = _Moment(row=_END, event_us=_END)
+        end = Moment(row=_END, event_us=_END)
         for name, own in self._visits.items():
             for target, visits in own.items():
                 self._dwell(name, target, visits, end)

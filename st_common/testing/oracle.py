@@ -11,7 +11,8 @@ section 3 word by word; where that leaves a choice, the docstrings of these modu
     oracle_ticks        what is judged at ticks               oracle_frames         windows along a way
     oracle_streams      what is told again                    oracle_filters        which fixes are filtered
     oracle_fixes        what a fix does                       oracle_controls       what control rows do
-    oracle_fences       when visits begin and end             oracle                the rows, one by one
+    oracle_fences       when visits begin and end             oracle_moving_fences  the same, at ticks
+    oracle              the rows, one by one
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Fences: when fixes move the machines of the reference, and what is told of it, as docs/adr/0024 says."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -9,18 +9,19 @@ from st_common.query.fence import Event, Fence
 from st_common.query.plan import Plan
 from st_common.reference.fence import Machine, Seen, Side, targets_of
 from st_common.reference.fence import seen as seen_by
+from st_common.reference.moving_fence import seen_around
 from st_common.testing.oracle_expressions import fields_of
 from st_common.testing.oracle_members import features_of, fixes_of
 from st_common.testing.oracle_readings import Reading
 from st_common.testing.oracle_rows import Pair
-from st_common.testing.oracle_world import DWELL, FIX, Query, World
+from st_common.testing.oracle_world import DWELL, FIX, TICK, Query, World
 
 
 def judge_fences(world: World, reading: Reading, before: Reading | None) -> None:
     """A fix of a living object; `before` is the one before it in its stay."""
     name = reading.fix.object
     for query in world.fenced():
-        seen = _seen(world, query, [reading], before)
+        seen = seen_of(world, query, [reading], before)
         known = [pair[1] for pair in query.machines if pair[0] == name]
         for partner in {**dict.fromkeys(targets(world, query)), **dict.fromkeys(known)}:
             passed_us = None
@@ -33,22 +34,30 @@ def _judge(
     world: World, query: Query, pair: Pair, side: Side, passed_us: int | None
 ) -> None:
     """The machine takes the last fix: its object enters, exits, or stays as it is."""
-    machine = query.machines.setdefault(pair, Machine())
     now = world.known.last_us[pair[0]]
+    for event, lasted_s in taken(query, pair, side, now, passed_us):
+        tell(world, query, pair, event, now, value=lasted_s)
+
+
+def taken(
+    query: Query, pair: Pair, side: Side, now: int, passed_us: int | None = None
+) -> Iterator[tuple[Event, float | None]]:
+    """What a machine tells that takes where its object is, with the length of the visit that ended."""
+    machine = query.machines.setdefault(pair, Machine())
     lasted_s = machine.lasted_s(now)
     for event in machine.take(fence_of(query), side, now, passed_us):
-        is_exit = event == "exit"
-        cause, value = ("leave", lasted_s) if is_exit else (event, None)
-        _tell(world, query, pair, event, cause, now, value=value)
+        yield event, lasted_s if event == "exit" else None
 
 
-def _seen(
+def seen_of(
     world: World,
     query: Query,
     readings: Sequence[Reading],
     before: Reading | None = None,
 ) -> Seen:
     """How the fence sees fixes; `before` is the one before the only one."""
+    if query.plan.focals:
+        return seen_around(query.plan, fixes_of(readings, world.rules))
     at = (math.nan, math.nan) if before is None else before.at
     x, y = (np.full(len(readings), one) for one in at)
     features = world.features(query)
@@ -71,7 +80,7 @@ def end_visit(
     """Whoever was in is out; told as an EXIT, and where no fix or silence is the reason to who has an answer alone."""
     lasted_s = query.machines[pair].end(now)
     if fence_of(query).has_answer or cause in ("gone", "expired"):
-        _tell(world, query, pair, "exit", cause, now, rank=rank, value=lasted_s)
+        tell(world, query, pair, "exit", now, cause=cause, rank=rank, value=lasted_s)
 
 
 def dwells(world: World) -> list[tuple[int, Query, Pair]]:
@@ -88,7 +97,7 @@ def tell_dwell(world: World, query: Query, pair: Pair, now: int) -> None:
     """A visit has lasted long enough; once."""
     query.machines[pair].has_dwelled = True
     dwell_s = fence_of(query).dwell_s
-    _tell(world, query, pair, "dwell", "dwell", now, rank=DWELL, value=dwell_s)
+    tell(world, query, pair, "dwell", now, rank=DWELL, value=dwell_s)
 
 
 def begin_query(world: World, query: Query, now: int) -> None:
@@ -126,19 +135,20 @@ def take_over(
     for pair, machine in machines.items():
         if machine.since_us is not None:
             event: Event = "enter" if fence_of(query).has_answer else "inside"
-            _tell(world, query, pair, event, "registered", now)
+            tell(world, query, pair, event, now, cause="registered")
 
 
 def reload(world: World, query: Query, cause: str, now: int) -> None:
     """Another version of the layer, or another area: the last fixes judge who is in; rows of fixes go on."""
     alive = list(world.known.alive.values())
     seen, rows = (
-        _seen(world, query, alive),
+        seen_of(world, query, alive),
         {one.fix.object: row for row, one in enumerate(alive)},
     )
     for pair, machine in list(query.machines.items()):
-        side = seen.side(rows[pair[0]], pair[1])
-        if machine.since_us is not None and side == "out":
+        # At ticks the end of an object may not have been judged yet.
+        is_out = pair[0] not in rows or seen.side(rows[pair[0]], pair[1]) == "out"
+        if machine.since_us is not None and is_out:
             end_visit(world, query, pair, cause, now)
     _come_in(world, query, cause, now)
 
@@ -146,7 +156,7 @@ def reload(world: World, query: Query, cause: str, now: int) -> None:
 def _come_in(world: World, query: Query, cause: str, now: int) -> None:
     """Whoever is in the target by the last fix, and was not, is in; without an answer that is told as INSIDE."""
     fence, alive = fence_of(query), list(world.known.alive.values())
-    seen = _seen(world, query, alive)
+    seen = seen_of(world, query, alive)
     for row, reading in enumerate(alive):
         for partner in targets(world, query):
             pair = reading.fix.object, partner
@@ -154,22 +164,23 @@ def _come_in(world: World, query: Query, cause: str, now: int) -> None:
             if machine.since_us is None and seen.side(row, partner) == "in":
                 machine.begin(now)
                 event: Event = "enter" if fence.has_answer else "inside"
-                _tell(world, query, pair, event, cause, now)
+                tell(world, query, pair, event, now, cause=cause)
 
 
-def _tell(
+def tell(
     world: World,
     query: Query,
     pair: Pair,
     event: Event,
-    cause: str,
     now: int,
     *,
+    cause: str | None = None,
     rank: int = FIX,
     value: float | None = None,
 ) -> None:
-    """Writes an event, where the query asks for it."""
+    """Writes an event, where the query asks for it; at a tick with what was known there."""
     fence = fence_of(query)
+    known = world.ticked if query.plan.by_ticks and rank == TICK else world.known
     if event not in fence.events:
         return
     sign = {"enter": 1, "exit": -1}.get(event, 0) if fence.has_answer else 0
@@ -177,12 +188,12 @@ def _tell(
         query,
         pair,
         sign,
-        cause,
+        cause or {"exit": "leave"}.get(event, event),
         event_us=now,
-        fix_us=world.known.last_us[pair[0]],
+        fix_us=known.last_us[pair[0]],
         rank=rank,
         value=value,
-        fields=fields_of(query.plan, world.known.last[pair[0]]),
+        fields=fields_of(query.plan, known.last[pair[0]]),
     )
 
 
@@ -197,6 +208,8 @@ def inside(query: Query) -> set[Pair]:
 
 def targets(world: World, query: Query) -> list[str | None]:
     """What the fence is around: the region (None), or the ids of the features that are meant."""
+    if query.plan.focals:
+        return [None]
     features = world.features(query)
     return list(targets_of(query.plan, lambda: features_of(features)).fids)
 

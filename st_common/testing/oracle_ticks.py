@@ -6,6 +6,10 @@ from functools import partial
 from st_common.testing.oracle_answers import answer_of, counting, fix_us_of, judge_anew
 from st_common.testing.oracle_frames import advance, outlives, own_ticks, remember
 from st_common.testing.oracle_members import partners_of
+from st_common.testing.oracle_moving_fences import (
+    judge_moving_fences,
+    tell_moving_dwells,
+)
 from st_common.testing.oracle_readings import Reading
 from st_common.testing.oracle_rows import NEVER, Pair
 from st_common.testing.oracle_streams import told_again
@@ -64,6 +68,7 @@ def judge_ticks(world: World, *, at_end: bool = False) -> None:
             for tick in happened_in | ages
             if tick < world.clock or (at_end and tick in happened_in)
         ]
+        tell_moving_dwells(world, min(due, default=world.clock))
         if not due:
             return
         _judge(world, min(due))
@@ -116,6 +121,7 @@ def _judge(world: World, tick: int) -> None:
             world.ticked.take(event.reading)
         else:
             world.ticked.end(event.name, event.cause or "")
+    judge_moving_fences(world, tick, events)
     for query in world.judged_at(ticks=True):
         moved, was = set[str](), query.below
         if query.plan.frame is not None:

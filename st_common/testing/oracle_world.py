@@ -120,10 +120,12 @@ class World:
             if query.plan.by_ticks == ticks and query.plan.fence is None
         ]
 
-    def fenced(self) -> Iterable[Query]:
-        """The fences."""
+    def fenced(self, *, ticks: bool = False) -> Iterable[Query]:
+        """The fences that are judged fix by fix, or those at ticks."""
         return [
-            query for query in self.queries.values() if query.plan.fence is not None
+            query
+            for query in self.queries.values()
+            if query.plan.fence is not None and query.plan.by_ticks == ticks
         ]
 
     def emit(

@@ -5,8 +5,15 @@ from random import Random
 
 from st_common.query.fence import EVENTS, Debounce, Event, Fence
 from st_common.query.plan import LayerJoin, Plan
-from st_common.regions.registry import Box, Circle, Corridor, Region
-from st_common.testing.random_grid import LAYER, ODD, coordinate, draw_key, draw_still
+from st_common.regions.registry import Box, Circle, Corridor, MovingCircle, Region
+from st_common.testing.random_grid import (
+    LAYER,
+    ODD,
+    coordinate,
+    draw_key,
+    draw_moving,
+    draw_still,
+)
 
 _HALVES = (0.5, 1.0, 2.5)
 
@@ -63,9 +70,33 @@ def draw_fence(rng: Random, inside: Region | None, join: LayerJoin | None) -> Fe
     )
 
 
+def draw_moving_border(rng: Random) -> Region:
+    """A region around an object, which nothing on the grid is in doubt of."""
+    region = draw_moving(rng)
+    if isinstance(region, MovingCircle):
+        return replace(region, radius_m=rng.choice(ODD))
+    return region
+
+
+def draw_moving_fence(rng: Random, inside: Region) -> Fence:
+    """A fence that has a meaning at ticks: no CROSS or OUTSIDE, and times in the place of rows of fixes."""
+    fence = draw_fence(rng, inside, None)
+    events = tuple(e for e in fence.events if e not in ("outside", "cross"))
+    return replace(
+        fence,
+        events=events or ("enter",),
+        enter_after=replace(fence.enter_after, fixes=1),
+        exit_after=replace(fence.exit_after, fixes=1),
+        hysteresis_m=rng.choice((0.0, *ODD)),
+        max_gap_s=None,
+    )
+
+
 def other_options(before: Plan, after: Plan, number: int) -> Plan:
     """What replaces a fence: for some numbers the same with other options, else the plan as it is."""
     if before.fence is None or after.fence is None or number % 3 == 0:
+        return after
+    if before.by_ticks != after.by_ticks:
         return after
     fence = replace(
         before.fence,

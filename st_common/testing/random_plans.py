@@ -26,6 +26,8 @@ from st_common.testing.random_fences import (
     draw_border,
     draw_fence,
     draw_join_by_place,
+    draw_moving_border,
+    draw_moving_fence,
 )
 from st_common.testing.random_grid import (
     CLEAR_AREA,
@@ -52,9 +54,10 @@ def elsewhere(rng: Random, plan: Plan) -> Plan | None:
     """
     if plan.inside is None or plan.valid_until:
         return None
-    if plan.fence is not None:
-        return replace(plan, inside=draw_border(rng))
     is_moving = isinstance(plan.inside, MovingRegion)
+    if plan.fence is not None:
+        draw = draw_moving_border if is_moving else draw_border
+        return replace(plan, inside=draw(rng))
     return replace(plan, inside=(draw_moving if is_moving else draw_still)(rng))
 
 
@@ -194,6 +197,18 @@ def _fences(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     )
 
 
+def _moving_fences(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
+    """Events at the border of a region that goes with an object."""
+    inside = draw_moving_border(rng)
+    return Plan(
+        stream=STREAM,
+        inside=inside,
+        fence=draw_moving_fence(rng, inside),
+        where=draw_where(rng),
+        columns=draw_columns(rng),
+    )
+
+
 def _comparing(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Boxes of fixes that are enlarged, filtered and compared, fix by fix or as a condition of other kinds."""
     below = rng.choice(
@@ -236,6 +251,7 @@ _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "counting": _counts,
     "frames": _frames,
     "fences": _fences,
+    "moving fences": _moving_fences,
     "comparing": _comparing,
 }
 

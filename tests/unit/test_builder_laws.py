@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -182,7 +183,7 @@ def aggregates(draw: st.DrawFn, partner: bool) -> Aggregate:
 def plans(draw: st.DrawFn) -> Plan:
     join = draw(st.none() | layers)
     if draw(st.integers(0, 5)) == 0:
-        return draw(fenced())
+        return draw(fenced() | fenced_around())
     plan = Plan(
         stream=draw(names),
         inside=draw(st.none() | still | moving),
@@ -207,6 +208,21 @@ debounces = st.builds(
 events = st.lists(
     st.sampled_from(("enter", "exit", "inside", "cross")), min_size=1, unique=True
 ).map(tuple)
+
+
+@st.composite
+def fenced_around(draw: st.DrawFn) -> Plan:
+    plan = draw(fenced())
+    assume(plan.fence is not None)
+    times = {
+        name: replace(getattr(plan.fence, name), fixes=1)
+        for name in ("enter_after", "exit_after")
+    }
+    asked = tuple(event for event in plan.fence.events if event != "cross")
+    fence = replace(plan.fence, events=asked or ("enter",), max_gap_s=None, **times)
+    plan = replace(plan, inside=draw(moving), join=None, fence=fence)
+    assume(not list(complaints(plan, ANY)))
+    return plan
 
 
 @st.composite

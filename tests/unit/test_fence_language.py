@@ -20,6 +20,7 @@ from st_common.query.plan_json import plan_from_json
 from st_common.query.problem import TextError
 from st_common.query.text import parse, to_text
 from st_common.regions.registry import Box
+from st_common.serving.evidence import Fix
 from st_common.serving.sentence import Others, sentence
 from st_common.settings import Columns, StreamSettings
 
@@ -161,7 +162,22 @@ FENCE = Plan(stream="s", inside=BOX, fence=ENTER_EXIT)
     ("clauses", "says"),
     [
         ("DETECT ENTER", "DETECT needs INSIDE, or a JOIN with a layer"),
-        ("INSIDE ('M', 'a', 5 m) DETECT ENTER", "goes with an object is planned"),
+        (
+            "INSIDE ('M', 'a', 5 m) DETECT ENTER, CROSS",
+            "CROSS and a region that goes with an object exclude",
+        ),
+        (
+            "INSIDE ('M', 'a', 5 m) DETECT ENTER, OUTSIDE",
+            "OUTSIDE and a region that goes with an object exclude",
+        ),
+        (
+            "INSIDE ('M', 'a', 5 m) DETECT ENTER WITH (exit_after = 2 fixes)",
+            "exit_after counts no fixes at a region that goes with an object",
+        ),
+        (
+            "INSIDE ('M', 'a', 5 m) DETECT ENTER WITH (max_gap = 1 min)",
+            "max_gap is about CROSS",
+        ),
         (
             "JOIN parks ON ST_Intersects(s, parks) INSIDE (0, 0, 1, 1) DETECT ENTER",
             "is ambiguous",
@@ -291,8 +307,8 @@ def test_the_builder_says_a_fence_in_words_and_numbers():
         (lambda one: one.detect("enter").nearest(3, 0, 0), "KNN and DETECT exclude"),
         (lambda one: one.detect("enter").count(), "an aggregate and DETECT exclude"),
         (
-            lambda one: one.inside(around("a", "5 m")).detect("enter"),
-            "goes with an object is planned",
+            lambda one: one.inside(around("a", "5 m")).detect("cross"),
+            "CROSS and a region that goes with an object exclude",
         ),
     ],
 )
@@ -362,6 +378,20 @@ def test_an_explanation_says_what_a_fence_tells_and_when():
     )
 
 
+def test_an_explanation_says_that_a_border_moves_at_ticks():
+    plan = plan_of(
+        "INSIDE ('M', 'a', 500 m) DETECT ENTER, EXIT, DWELL 2 min"
+        " WITH (enter_after = 10 s, hysteresis = 50 m)"
+    )
+    text = "\n".join(lines(explain(plan, "q")))
+    assert kind_in_words(plan) == "fence at: moving circle"
+    assert "at ticks of 1 s of event time, DWELL by the watermark" in text
+    assert (
+        "fence tells ENTER, EXIT, DWELL after 120 s; in after ticks of 10 s in a row inside;"
+        " out after a tick more than 50 m away"
+    ) in text
+
+
 def test_completion_knows_the_events_and_the_options():
     start = "REGISTER QUERY q AS SELECT * FROM s INSIDE (0, 0, 1, 1) DETECT "
     found = expected_after(start)
@@ -412,6 +442,41 @@ def test_an_event_is_said_in_a_sentence(change, says):
         " WITH (enter_after = 2 fixes, hysteresis = 30 m)"
     )
     others = Others(focals={}, newcomers={})
+    said = sentence(change, plan, None, others, replace(STREAM, silence_s=120.0))
+    assert says in said
+    assert said.endswith(".")
+
+
+@pytest.mark.spec("X3", "X5")
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (change_of("enter", 1), "truck 7 came in at the tick of"),
+        (change_of("enter", 1), "within 500 m of a, after ticks of 10 s in a row"),
+        (change_of("leave", -1, 420.0), "went out after 7 minutes inside at the tick"),
+        (change_of("dwell", 0, 300.0), "truck 7 has been inside for 5 minutes at"),
+        (change_of("inside"), "truck 7 stayed in"),
+        (change_of("gone", -1, 3600.0), "the feed said that a is gone"),
+        (change_of("expired", -1, 90.0), "it, or what the fence goes with, said"),
+    ],
+)
+def test_an_event_at_a_border_that_moves_is_said_in_a_sentence(change, says):
+    plan = plan_of(
+        "INSIDE ('M', 'a', 500 m) DETECT ENTER, EXIT, INSIDE, DWELL 5 min"
+        " WITH (enter_after = 10 s)"
+    )
+    is_gone = change["cause"] == "gone"
+    focal = Fix(
+        object="a",
+        segment=0,
+        row=0,
+        event_ts=change["event_ts"],
+        x=1.0,
+        y=2.0,
+        gone=is_gone,
+        attributes={},
+    )
+    others = Others(focals={"a": focal}, newcomers={})
     said = sentence(change, plan, None, others, replace(STREAM, silence_s=120.0))
     assert says in said
     assert said.endswith(".")

@@ -130,7 +130,7 @@ def pair_lines(stretch: Stretch) -> Lines | None:
     """The members that left and entered, and further fixes of members where a query wants them; None without any."""
     turn, course, turns = stretch.turn, stretch.course, stretch.turns
     of_target = turn.numbering.targets.query
-    told = ~turn.known.grouped & ~turn.known.framed
+    told = turn.known.tells_members
     mine = told[of_target[turns.key >> SHIFT]]
     stay_at, stay = _stays(stretch, told)
     at, key = (

@@ -1,7 +1,7 @@
 """What the fixes of a run do at fences: who enters and exits, who dwells, who crosses (SPEC X3, docs/adr/0024)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +9,7 @@ import pyarrow as pa
 from st_common.geometry.borders import Segments
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.events.timeline import FIX
-from st_common.operators.fence.dwelling import Dwells, find_dwells
+from st_common.operators.fence.dwelling import Dwells, Effects, find_dwells
 from st_common.operators.fence.machine import (
     END,
     IN,
@@ -21,10 +21,11 @@ from st_common.operators.fence.machine import (
     run,
 )
 from st_common.operators.fence.specs import FenceSet
+from st_common.operators.fence.standing import standing_of, visits_after
 from st_common.operators.fence.visits import Visits
 from st_common.operators.matching.match import Hits, Points, Triples, have_key
 from st_common.operators.matching.query_set import JoinGroup
-from st_common.operators.state.component import Change, joined
+from st_common.operators.state.component import Change
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.points import look_up, match_in, points_in
@@ -68,12 +69,15 @@ def judge_fences(visits: Visits, turn: Turn) -> Judged:
     keys = _moved(turn, visits, mine, fixes, hits, crossed)
     event, machine = _rows(turn, mine, keys)
     code = _codes(turn, points, fixes, hits, event, keys[machine] & MASK)
-    before = _standing(visits, keys)
+    before = standing_of(visits, keys)
     course = Course(machine=machine, code=code, ts=events.ts[event])
     fence = fences.place[turn.numbering.targets.query[keys & MASK]]
     ran = run(course, fences.rules.take(fence), before)
     crosses = _crosses(course, ran, before, event, keys, crossed)
-    dwells, dwelt = find_dwells(turn, visits, keys, event, machine, ran)
+    effects = Effects(
+        machine=machine, position=events.position[event], ts=events.ts[event]
+    )
+    dwells, dwelt = find_dwells(turn, fences, visits, keys, effects, ran)
     return Judged(
         event=event,
         machine=machine,
@@ -81,7 +85,7 @@ def judge_fences(visits: Visits, turn: Turn) -> Judged:
         ran=ran,
         crosses=crosses,
         dwells=dwells,
-        visits=_after(visits, keys, ran.after, dwelt),
+        visits=visits_after(visits, keys, ran.after, dwelt),
         hits=hits,
     )
 
@@ -276,19 +280,6 @@ def regions_near(
     return found
 
 
-def _standing(visits: Visits, keys: np.ndarray) -> Standing:
-    """How machines stand before the run; those without a row in the visits are out."""
-    known = is_in(keys, visits.key)
-    at = np.searchsorted(visits.key, keys[known])
-    since, against, against_since = (
-        np.full(len(keys), filler) for filler in (NEVER, 0, NEVER)
-    )
-    since[known] = visits.since[at]
-    against[known] = visits.against[at]
-    against_since[known] = visits.against_since[at]
-    return Standing(since=since, against=against, against_since=against_since)
-
-
 def _crosses(
     course: Course,
     ran: Ran,
@@ -306,27 +297,3 @@ def _crosses(
     # Before the run an object that is out was in the region if it was about to enter.
     was_inside |= ~follows & (before.against > 0)[course.machine]
     return np.asarray(candidate[~was_inside[candidate]])
-
-
-def _after(
-    visits: Visits, keys: np.ndarray, after: Standing, dwelt: np.ndarray
-) -> Change[Visits]:
-    """What the run changes in the visits: those that it moved, and those that were told to dwell."""
-    quiet = np.flatnonzero(is_in(visits.key, dwelt) & ~is_in(visits.key, keys))
-    told = visits.take(quiet)
-    kept = after.is_in | (after.against > 0)
-    was = np.zeros(len(keys), np.int8)
-    known = is_in(keys, visits.key)
-    at = np.searchsorted(visits.key, keys[known])
-    goes_on = visits.since[at] == after.since[known]
-    was[known] = visits.dwelt[at] * goes_on
-    moved = Visits(
-        key=keys,
-        since=after.since,
-        dwelt=np.where(is_in(keys, dwelt) & after.is_in, 1, was).astype(np.int8),
-        against=after.against,
-        against_since=after.against_since,
-    ).take(kept)
-    still = replace(told, dwelt=np.ones(len(told), np.int8))
-    gone = keys[~kept]
-    return Change(removed=gone[is_in(gone, visits.key)], added=joined([moved, still]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,24 +19,19 @@ FOREVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FenceSet:
-    """Fences by their place in `numbers`, the numbers of their queries (ascending).
+class Detections:
+    """What fences tell, by their place in `numbers`, the numbers of their queries (ascending).
 
-    `place` has the place of each query of the stream, -1 for what is no fence. `regions` finds what fixes lie in,
-    `wider` what features they lie near to. `borders` are those of regions, by kind, with the places of theirs.
-    `rules` are the machines' of each fence, `hysteresis_m`, `dwell_us` (`FOREVER` without) and `max_gap_us` (likewise)
-    its other numbers; `wants` (bool[events, fences]) says which events it tells, `has_answer` whether they have signs.
+    `place` has the place of each query of the stream, -1 for what is no fence of these. `rules` are the machines' of
+    each fence, `hysteresis_m` and `dwell_us` (`FOREVER` without) its other numbers; `wants` (bool[events, fences]) says
+    which events it tells, `has_answer` whether they have signs.
     """
 
     numbers: np.ndarray
     place: np.ndarray
-    regions: QuerySet
-    wider: QuerySet
-    borders: tuple[tuple[np.ndarray, Borders], ...]
     rules: Rules
     hysteresis_m: np.ndarray
     dwell_us: np.ndarray
-    max_gap_us: np.ndarray
     wants: np.ndarray
     has_answer: np.ndarray
 
@@ -48,6 +44,20 @@ class FenceSet:
         return which
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceSet(Detections):
+    """Fences on what stands still.
+
+    `regions` finds what fixes lie in, `wider` what features they lie near to. `borders` are those of regions, by kind,
+    with the places of theirs. `max_gap_us` is `FOREVER` without one.
+    """
+
+    regions: QuerySet
+    wider: QuerySet
+    borders: tuple[tuple[np.ndarray, Borders], ...]
+    max_gap_us: np.ndarray
+
+
 def compile_fences(
     queries: Sequence[Registered],
     which: Sequence[int],
@@ -57,24 +67,36 @@ def compile_fences(
 ) -> FenceSet:
     """The fences among the queries with the numbers `which`, compiled; `below` as of `compile_queries`."""
     numbers = [n for n in which if queries[n].plan.fence is not None]
-    fences = [fence for n in numbers if (fence := queries[n].plan.fence) is not None]
-    place = np.full(len(queries), -1)
-    place[numbers] = np.arange(len(numbers))
+    fences = fences_of(queries, numbers)
     return FenceSet(
-        numbers=np.array(numbers, np.int64),
-        place=place,
         regions=compile_queries(queries, numbers, space=space, below=below),
         wider=_wider(queries, numbers, space=space),
         borders=_borders([queries[n].plan for n in numbers], space=space),
-        rules=_rules(fences),
-        hysteresis_m=np.array([fence.hysteresis_m for fence in fences], float),
-        dwell_us=microseconds([fence.dwell_s for fence in fences]),
         max_gap_us=microseconds([fence.max_gap_s for fence in fences]),
-        wants=np.array(
-            [[event in fence.events for fence in fences] for event in EVENTS], bool
-        ).reshape(len(EVENTS), len(fences)),
-        has_answer=np.array([fence.has_answer for fence in fences], bool),
+        **columns_of(queries, numbers),
     )
+
+
+def fences_of(queries: Sequence[Registered], numbers: Sequence[int]) -> list[Fence]:
+    """The fences of queries that have one."""
+    return [fence for n in numbers if (fence := queries[n].plan.fence) is not None]
+
+
+def columns_of(queries: Sequence[Registered], numbers: Sequence[int]) -> dict[str, Any]:
+    """The columns of `Detections` of the fences with these numbers."""
+    fences = fences_of(queries, numbers)
+    place = np.full(len(queries), -1)
+    place[numbers] = np.arange(len(numbers))
+    wants = [[event in fence.events for fence in fences] for event in EVENTS]
+    return {
+        "numbers": np.array(numbers, np.int64),
+        "place": place,
+        "rules": _rules(fences),
+        "hysteresis_m": np.array([fence.hysteresis_m for fence in fences], float),
+        "dwell_us": microseconds([fence.dwell_s for fence in fences]),
+        "wants": np.array(wants, bool).reshape(len(EVENTS), len(fences)),
+        "has_answer": np.array([fence.has_answer for fence in fences], bool),
+    }
 
 
 def _rules(fences: Sequence[Fence]) -> Rules:

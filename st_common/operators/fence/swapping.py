@@ -1,6 +1,7 @@
 """What becomes of fences when queries start or stop, or see another version of a layer (SPEC X3, X4)."""
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from st_common.operators.turn.points import look_up, points_in
 from st_common.operators.turn.swapping import Swapping
 from st_common.operators.turn.turn import Turn
 
+V = TypeVar("V", bound=Visits)
+
 
 def swap_fences(swapping: Swapping) -> Part:
     """The part of a swap about fences.
@@ -32,9 +35,9 @@ def swap_fences(swapping: Swapping) -> Part:
     visits, known = state.memories[Visits], turn.known.of(FenceSet)
     if not len(visits) and not len(known):
         return Part()
-    stops = _mine(visits, turn, change.before)
+    stops = are_of(visits, turn, change.before)
     if change.takes_over:
-        return _taken_over(swapping, visits.take(np.flatnonzero(stops)))
+        return taken_over(swapping, visits.take(np.flatnonzero(stops)))
     alive = swapping.own_alive()
     inside = _inside(state, turn, alive, known.regions)
     gone = visits.key[stops & visits.is_in]
@@ -42,10 +45,10 @@ def swap_fences(swapping: Swapping) -> Part:
         gone = without(gone, _still_near(state, turn, alive, gone, inside))
         stops = is_in(visits.key, gone)
         inside = without(inside, visits.key[visits.is_in])
-    told = _lines(swapping, gone, inside)
+    told = lines_of(swapping, visits, gone, inside)
     after = Change(
         removed=visits.key[stops & ~is_in(visits.key, inside)],
-        added=_begun(inside, swapping.at.tick),
+        added=begun(Visits, inside, swapping.at.tick),
     )
     return Part(
         changes=(rows_of(told, turn, state.fixes),),
@@ -54,7 +57,7 @@ def swap_fences(swapping: Swapping) -> Part:
     )
 
 
-def _taken_over(swapping: Swapping, visits: Visits) -> Part:
+def taken_over(swapping: Swapping, visits: Visits) -> Part:
     """The visits of a fence become those of the one in its place, as they are.
 
     Those that are in are told as of every query that is replaced, so that the answer of each version folds by itself.
@@ -66,15 +69,15 @@ def _taken_over(swapping: Swapping, visits: Visits) -> Part:
     order = np.argsort(key)
     moved = replace(visits, key=key).take(order)
     came, gone = moved.key[moved.is_in], visits.key[visits.is_in]
-    told = _lines(swapping, gone, came)
+    told = lines_of(swapping, visits, gone, came)
     return Part(
         changes=(rows_of(told, turn, swapping.state.fixes),),
-        memories={Visits: Change(removed=visits.key, added=moved)},
+        memories={type(visits): Change(removed=visits.key, added=moved)},
         counters=Counters(leaves=len(gone), enters=len(came)),
     )
 
 
-def _mine(visits: Visits, turn: Turn, queries: np.ndarray) -> np.ndarray:
+def are_of(visits: Visits, turn: Turn, queries: np.ndarray) -> np.ndarray:
     """Which visits are of some queries; bool[visits]."""
     is_mine = np.zeros(len(turn.queries), bool)
     is_mine[queries] = True
@@ -109,9 +112,10 @@ def _still_near(
     return np.asarray(keys[is_in(keys, inside) | is_in(keys, grown) | is_near])
 
 
-def _begun(keys: np.ndarray, now_us: int) -> Visits:
+def begun(kind: type[V], keys: np.ndarray, now_us: int) -> V:
+    """Visits that begin now."""
     count = len(keys)
-    return Visits(
+    return kind(
         key=keys,
         since=np.full(count, now_us),
         dwelt=np.zeros(count, np.int8),
@@ -120,15 +124,23 @@ def _begun(keys: np.ndarray, now_us: int) -> Visits:
     )
 
 
-def _lines(swapping: Swapping, gone: np.ndarray, came: np.ndarray) -> Told:
-    """Lines for those that leave and come: with signs where a fence has an answer; else INSIDE where that is told."""
+def lines_of(
+    swapping: Swapping, visits: Visits, gone: np.ndarray, came: np.ndarray
+) -> Told:
+    """Lines for those that leave and come: with signs where a fence has an answer; else INSIDE where that is told.
+
+    Args:
+        swapping: the queries that are swapped.
+        visits: those from before, with all that are gone.
+        gone: sorted keys `object << 32 | target` of visits that end.
+        came: keys of those that begin.
+    """
     change, at = swapping.change, swapping.at
     keys = np.concatenate([gone, came])
     query = swapping.turn.numbering.targets.query[keys & MASK]
     has_answer, tells_inside = _flags(change.queries, query)
     comes = np.arange(len(keys)) >= len(gone)
     keep = has_answer | (comes & tells_inside)
-    visits = swapping.state.memories[Visits]
     since = visits.since[np.searchsorted(visits.key, gone)]
     lasted = np.concatenate([(at.tick - since) / 1e6, np.full(len(came), np.nan)])
     cause = np.where(comes, CAUSE[change.plus], CAUSE[change.minus])

@@ -1,4 +1,4 @@
-"""What fences remember: who is in, and who is about to come or to go (SPEC X3)."""
+"""What fences remember: who is in, and who is about to come or to go (SPEC X3, docs/adr/0024)."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -51,3 +51,19 @@ class Visits(Keyed):
     def is_in(self) -> np.ndarray:
         """Whether each row is of an object that is in; bool[n]."""
         return np.asarray(self.since != NEVER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingVisits(Visits):
+    """The same of fences on regions that move: the shard that judges the query has them, whosever objects they are of.
+
+    Here `against` counts ticks in a row.
+    """
+
+    LAYOUT: ClassVar[Layout] = Layout(
+        name="moving_visits",
+        numbers={"key": (Numbers.OBJECTS, Numbers.TARGETS)},
+        order=("key",),
+        identity=("key",),
+        owner=Numbers.QUERIES,
+    )

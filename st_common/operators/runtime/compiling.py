@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.fence.moving_specs import MovingFences, compile_moving_fences
 from st_common.operators.fence.specs import FenceSet, compile_fences
 from st_common.operators.incident.specs import IncidentSet, compile_incidents
 from st_common.operators.matching.placing import Placed, Source, placed, placed_anew
@@ -221,6 +222,7 @@ def compile_shard(
             FrameSpecs: frames,
             PairSpecs: _pairs(below, dealt.paired, settings),
             MovingJoins: compile_moving_joins(below, dealt.joining, space=space),
+            MovingFences: compile_moving_fences(below, dealt.ticking, space=space),
         },
         early=_early(queries, dealt.ticking, mine),
         has_ticks=bool(dealt.ticking),
@@ -247,7 +249,7 @@ def _dealt(queries: Queries, live: list[int], mine: np.ndarray, flags: Flags) ->
     fixwise = [n for n in live if not at_ticks[n]]
     return _Dealt(
         fixwise=[n for n in fixwise if not plans[n].tells_events],
-        fences=[n for n in live if plans[n].fence is not None],
+        fences=[n for n in fixwise if plans[n].fence is not None],
         incidents=[n for n in live if plans[n].incident is not None],
         ticking=ticking,
         windows=[n for n in ticking if plans[n].window is not None],

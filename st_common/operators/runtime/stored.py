@@ -1,7 +1,7 @@
 """Stored states and deltas, with every kind of component that an operator has."""
 
 from st_common.operators.aggregate.groups import Groups
-from st_common.operators.fence.visits import Visits
+from st_common.operators.fence.visits import MovingVisits, Visits
 from st_common.operators.incident.incidents import Incidents
 from st_common.operators.state.component import Component
 from st_common.operators.state.delta import Delta
@@ -16,6 +16,7 @@ KINDS: tuple[type[Component], ...] = (
     FrameRows,
     Tracks,
     Visits,
+    MovingVisits,
     Incidents,
 )
 """The components that states of this version may have; one with another is refused."""

@@ -9,6 +9,7 @@ from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.telling import group_lines, tell_groups
 from st_common.operators.aggregate.until_notes import said_at_once
 from st_common.operators.arrays.keys import SHIFT, merged
+from st_common.operators.fence.moving_swapping import swap_moving_fences
 from st_common.operators.runtime.inner import Memo, inner_answer
 from st_common.operators.state.component import Change, joined
 from st_common.operators.state.fixes import NEVER
@@ -33,6 +34,7 @@ def swap_ticks(swapping: Swapping) -> Part:
     lines = group_lines(turn, state.memories[Groups], _of_aggregates(turn, groups), at)
     said = said_at_once(turn, swapping.present, keys.plus, at.tick)
     framed = swap_frames(swapping, merged(keys.kept, keys.plus))
+    fenced = swap_moving_fences(swapping, merged(keys.kept, keys.plus))
     groups_after = Change(
         removed=np.union1d(groups.removed, framed.groups.removed),
         added=joined([groups.added, framed.groups.added, said]),
@@ -42,12 +44,14 @@ def swap_ticks(swapping: Swapping) -> Part:
             tell_swapped(swapping, keys.minus, keys.plus),
             tell_groups(turn, lines),
             framed.changes,
+            *fenced.changes,
         ),
         delta={"tick_minus": keys.minus, "tick_plus": keys.plus},
         memories={
             Entries: _entries(swapping),
             Groups: groups_after,
             **framed.changed,
+            **fenced.memories,
         },
         counters=Counters(),
     )

@@ -30,11 +30,13 @@ from st_common.operators.ahead.ahead import (
 from st_common.operators.arrays.keys import MASK, differences, merged, unique, without
 from st_common.operators.arrays.turns import Turns
 from st_common.operators.events.agenda import Agenda, agenda_of
+from st_common.operators.fence.moving_phases import FencesAtTicks
+from st_common.operators.fence.moving_specs import MovingFences
+from st_common.operators.fence.visits import MovingVisits
 from st_common.operators.runtime.inner import Memo, inner_answer, with_ahead
 from st_common.operators.skeleton.cache_counts import Caches, summed
 from st_common.operators.state.component import Change, Component
 from st_common.operators.state.fixes import NEVER
-from st_common.operators.state.memories import Changes
 from st_common.operators.state.state import Pending, State
 from st_common.operators.travelled import telling as frame_telling
 from st_common.operators.travelled.frames import Frames
@@ -85,12 +87,19 @@ def run_ticks(state: State, turn: Turn) -> Part:
         fixes=present,
         held=held,
         frames=frames,
+        fences=_fences(state, turn, present),
         memo=state.memo or Memo(),
     )
     moments, changed = _moments(state, turn, agenda, pending)
     work.run(moments)
     later = np.flatnonzero(~np.isin(agenda.tick, agenda.due))
     return work.ticked(_left(state, agenda, turn, changed, later), later)
+
+
+def _fences(state: State, turn: Turn, present: Present) -> FencesAtTicks | None:
+    if not len(turn.known.of(MovingFences)):
+        return None
+    return FencesAtTicks(state.memories[MovingVisits], turn, present)
 
 
 def _moments(
@@ -149,6 +158,7 @@ class _Work:
         fixes: Present,
         held: windows.Judged,
         frames: Frames | None,
+        fences: FencesAtTicks | None,
         memo: Memo,
     ) -> None:
         self._state, self._turn, self._fixes, self._windows, self._memo = (
@@ -158,7 +168,7 @@ class _Work:
             held,
             memo,
         )
-        self._frames = frames
+        self._frames, self._fences = frames, fences
         self._answer, self._groups = state.tick_answer, state.memories[Groups]
         self._pairs: list[Lines | None] = []
         self._of_groups: list[Lines | None] = []
@@ -208,6 +218,8 @@ class _Work:
             members=members_of(turn, versions, before, turns, wants_members(turn)),
         )
         self._tell(stretch, first)
+        if self._fences is not None:
+            self._fences.take(stretch, before)
         if self._frames is not None:
             self._tell_frames(self._frames, stretch, moments)
         if not self._memo.zeros_told:
@@ -294,6 +306,9 @@ class _Work:
         """What all ticks changed together; the events `later` belong to the one that stays pending."""
         minus, plus = self._difference()
         caches = summed(self._caches)
+        fenced = None if self._fences is None else self._fences.judged()
+        if fenced is not None:
+            self._pairs.append(fenced.lines)
         return Part(
             changes=self._told(),
             delta={
@@ -302,7 +317,8 @@ class _Work:
                 "tick_answer": self._answer,
                 "pending": pending,
             },
-            memories=self._memories(later, pending.tick),
+            memories=self._memories(later, pending.tick)
+            | ({} if fenced is None else {MovingVisits: fenced.visits}),
             memo=self._memo,
             caches=caches,
             counters=Counters(
@@ -314,7 +330,9 @@ class _Work:
             ),
         )
 
-    def _memories(self, later: np.ndarray, tick: int) -> Changes:
+    def _memories(
+        self, later: np.ndarray, tick: int
+    ) -> dict[type[Component], Change[Any]]:
         """What becomes of windows, groups and frames."""
         changes: dict[type[Component], Change[Any]] = {Entries: self._windows.closed()}
         before = self._state.memories[Groups]

@@ -6,8 +6,10 @@ and, when the feed is quiet, brings it about by a clock row.
 
 import numpy as np
 
-from st_common.operators.fence.specs import FOREVER, FenceSet
-from st_common.operators.fence.visits import Visits
+from st_common.operators.events.agenda import ticks_of
+from st_common.operators.fence.moving_specs import MovingFences
+from st_common.operators.fence.specs import FOREVER, Detections, FenceSet
+from st_common.operators.fence.visits import MovingVisits, Visits
 from st_common.operators.incident.incidents import Incidents
 from st_common.operators.incident.specs import IncidentSet
 from st_common.operators.matching.layer import Layer
@@ -82,7 +84,13 @@ def _sliding(state: State, turn: Turn) -> np.ndarray:
 
 def _dwelling(state: State, turn: Turn) -> np.ndarray:
     """Times at which visits of fences have lasted long enough."""
-    fences, visits = turn.known.of(FenceSet), state.memories[Visits]
+    still = _lasting(turn, turn.known.of(FenceSet), state.memories[Visits])
+    moving = _lasting(turn, turn.known.of(MovingFences), state.memories[MovingVisits])
+    return np.concatenate([still, ticks_of(moving, turn.settings.tick_us)])
+
+
+def _lasting(turn: Turn, fences: Detections, visits: Visits) -> np.ndarray:
+    """When the visits of some fences will have lasted long enough."""
     if not len(fences):
         return visits.since[:0]
     waiting = visits.take(visits.is_in & (visits.dwelt == 0))

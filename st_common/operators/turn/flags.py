@@ -18,9 +18,9 @@ class Flags:
 
     Further fixes of members are told, an aggregate stands above, there is a window or a frame, there is a frame,
     everything is told again at each result, columns are selected, members are told with the time until which they
-    stay, objects are paired, it is judged at ticks, different values are counted. Then its aggregate's `function` (a
-    text, None without), its window in microseconds and in fixes (-1 without), and the largest event time when it was
-    registered.
+    stay, objects are paired, it is judged at ticks, it is a fence, different values are counted. Then its aggregate's
+    `function` (a text, None without), its window in microseconds and in fixes (-1 without), and the largest event time
+    when it was registered.
     """
 
     every: np.ndarray
@@ -32,11 +32,18 @@ class Flags:
     valid_until: np.ndarray
     paired: np.ndarray
     ticking: np.ndarray
+    fenced: np.ndarray
     counts_different: np.ndarray
     function: np.ndarray
     window_us: np.ndarray
     window_tuples: np.ndarray
     since: np.ndarray
+
+    @property
+    def tells_members(self) -> np.ndarray:
+        """Whether each query tells who is in its answer at ticks, and not what follows from that; bool[q]."""
+        told: np.ndarray = ~self.grouped & ~self.framed & ~self.fenced
+        return told
 
 
 def flags_of(queries: Queries) -> Flags:
@@ -76,6 +83,7 @@ def _flags(queries: tuple[Registered, ...]) -> Flags:
         valid_until=np.array([plan.valid_until for plan in plans], bool),
         paired=np.array([plan.pairs is not None for plan in plans], bool),
         ticking=np.array([plan.by_ticks for plan in plans], bool),
+        fenced=np.array([plan.fence is not None for plan in plans], bool),
         counts_different=np.array(
             [
                 plan.aggregate is not None

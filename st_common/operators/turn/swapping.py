@@ -118,7 +118,7 @@ def tell_swapped(swapping: Swapping, minus: np.ndarray, plus: np.ndarray) -> pa.
     """The rows of changes of members that leave and come: keys `target << 32 | object`."""
     turn, at, present = swapping.turn, swapping.at, swapping.present
     of_target = turn.numbering.targets.query
-    told = ~turn.known.grouped & ~turn.known.framed
+    told = turn.known.tells_members
     minus, plus = (keys[told[of_target[keys >> SHIFT]]] for keys in (minus, plus))
     counts = [len(minus), len(plus)]
     keys = np.concatenate([minus, plus])

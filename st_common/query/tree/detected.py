@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from st_common.query.complaint import Complaint
 from st_common.query.fence import Fence
-from st_common.query.tree.node import Above, Column, Node, walk
+from st_common.query.tree.node import Above, Column, walk
 from st_common.query.tree.spatial import Inside, WithLayer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detected(Above):
-    """Events at the one border below, found by the points of each object, fix by fix."""
+    """Events at the one border below: found fix by fix of each object, or at ticks where the border moves."""
 
     at: ClassVar[str] = "detect"
     parts: ClassVar[Mapping[str, str]] = {"fence": "fence"}
@@ -33,13 +33,13 @@ class Detected(Above):
         )
 
     def refused(self) -> Iterator[Complaint]:
-        """It needs one border, and rows that are points of objects, judged fix by fix."""
+        """It needs one border, and rows that are points of objects."""
         below = list(walk(self.input))
         regions = [one for one in below if isinstance(one, Inside)]
         layers = [one for one in below if isinstance(one, WithLayer)]
         yield from self._number_of_borders(len(regions) + len(layers))
-        for region in (one for one in regions if one.ticks_itself):
-            yield _moving(region)
+        if any(region.ticks_itself for region in regions):
+            yield from _at_moving_region(self.fence)
         for layer in layers:
             yield from self._at_features(layer)
         others = [one for one in below if one.ticks_itself or one.by_boxes]
@@ -71,10 +71,25 @@ class Detected(Above):
             yield Complaint(at=self.at, message=message, hint=hint)
 
 
-def _moving(region: Node) -> Complaint:
-    """That a border moves, so that objects cross it without a fix."""
-    return Complaint(
-        at=region.at,
-        message="DETECT at a region that goes with an object is planned",
-        hint="without DETECT the query tells who comes in and who leaves",
-    )
+def _at_moving_region(fence: Fence) -> Iterator[Complaint]:
+    """What has no meaning where a border moves: it is judged at ticks, and objects cross it without a fix of theirs."""
+    if "cross" in fence.events:
+        message = f"CROSS and {_MOVING} exclude each other: both move between two fixes"
+        hint = "ENTER tells who is inside at a tick"
+        yield Complaint(at="detect", message=message, hint=hint)
+    if "outside" in fence.events:
+        message = f"OUTSIDE and {_MOVING} exclude each other: all others are outside"
+        hint = "EXIT tells of each object that leaves"
+        yield Complaint(at="detect", message=message, hint=hint)
+    if fence.max_gap_s is not None:
+        message = f"max_gap is about CROSS, which {_MOVING} does not have"
+        yield Complaint(at="options", message=message, hint="leave it out")
+    for name in ("enter_after", "exit_after"):
+        if getattr(fence, name).fixes > 1:
+            message = (
+                f"{name} counts no fixes at {_MOVING}: who is inside is judged at ticks"
+            )
+            yield Complaint(at="options", message=message, hint=f"{name} = 10 s")
+
+
+_MOVING = "a region that goes with an object"
