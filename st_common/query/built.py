@@ -15,7 +15,7 @@ from st_common.query.builder.expressions import Given
 from st_common.query.builder.step import Step
 from st_common.query.grammar.nodes import Span
 from st_common.query.lowering.expression import shifted
-from st_common.query.plan import Aggregate, Plan
+from st_common.query.plan_expressions import expressions_of
 from st_common.query.printed import to_text
 from st_common.query.problem import Problem, Source
 from st_common.query.text import NAME_HINT, Statement, is_name
@@ -95,7 +95,7 @@ def statement_of(
     """
     if not is_name(name):
         raise QueryError(f"{name[:128]!r} is no name for a query", hint=NAME_HINT)
-    given = tuple(built.given[one] for one in _expressions(built.plan))
+    given = tuple(built.given[one] for one in expressions_of(built.plan))
     if places is not None:
         given = tuple(replace(one, step=places[one.part]) for one in given)
     terms = zip(given, _starts(given), strict=True)
@@ -116,26 +116,3 @@ def _starts(given: tuple[Given, ...]) -> list[int]:
     """Where each expression begins when they stand behind each other, each with a place behind its end."""
     lengths = [len(one.source) + 1 for one in given]
     return list(accumulate(lengths[:-1], initial=0)) if given else []
-
-
-def _expressions(plan: Plan) -> Iterator[tuple[str, str]]:
-    """The expressions of a plan, each with its part, in the order that statements have their terms in."""
-    if plan.where is not None:
-        yield "where", plan.where
-    if plan.join is not None and plan.join.left is not None:
-        yield "join", plan.join.left
-    for key in plan.pairs.keys if plan.pairs is not None else ():
-        yield "pairs", key
-    if plan.aggregate is not None:
-        yield from _of_aggregate(plan.aggregate)
-    for _, text in plan.columns:
-        yield "columns", text
-    for text in plan.incident.expressions if plan.incident is not None else ():
-        yield "incident", text
-
-
-def _of_aggregate(aggregate: Aggregate) -> Iterator[tuple[str, str]]:
-    if aggregate.argument is not None:
-        yield "aggregate", aggregate.argument
-    if aggregate.group is not None:
-        yield "group", aggregate.group

@@ -1,5 +1,6 @@
 """Incidents: a condition that holds for some time, with a beginning, a duration and an end (SPEC X8, docs/adr/0037)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -40,17 +41,24 @@ class Incident:
         worst = () if self.worst is None else (self.worst.argument,)
         return worst if self.until is None else (*worst, self.until)
 
-    def with_expressions(self, texts: dict[str, str]) -> "Incident":
-        """The incident with other texts in the place of its expressions; those that are not in `texts` stay."""
+    def with_expressions(self, change: Callable[[str], str]) -> "Incident":
+        """The incident with each of its expressions changed; the worst value is called as before."""
         worst, until = self.worst, self.until
         if worst is not None:
-            argument = texts.get(worst.argument, worst.argument)
-            called = worst.name == name_of_worst(worst.function, worst.argument)
-            name = name_of_worst(worst.function, argument) if called else worst.name
-            worst = replace(worst, argument=argument, name=name)
-        if until is not None:
-            until = texts.get(until, until)
-        return replace(self, until=until, worst=worst)
+            worst = replace(worst, argument=change(worst.argument))
+        return replace(
+            self, until=None if until is None else change(until), worst=worst
+        )
+
+    def called_anew(self, before: "Incident") -> "Incident":
+        """The incident with its worst value called by its argument, where that of the one before was."""
+        old, new = before.worst, self.worst
+        if old is None or new is None:
+            return self
+        if old.name != name_of_worst(old.function, old.argument):
+            return self
+        name = name_of_worst(new.function, new.argument)
+        return replace(self, worst=replace(new, name=name))
 
 
 def name_of_worst(function: Extreme, argument: str) -> str:

@@ -5,13 +5,14 @@ as `in_coordinates` gives it.
 """
 
 from dataclasses import replace
+from functools import partial
 
 from st_common.query.comparing import Transform
 from st_common.query.fence import Fence
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.grammar.terminals import tokens_in
-from st_common.query.incident import Incident
 from st_common.query.plan import Plan
+from st_common.query.plan_expressions import with_expressions
 
 _SPEED = "speed_mps"
 
@@ -23,30 +24,20 @@ def in_coordinates(plan: Plan, unit_m: float) -> Plan:
     """
     if unit_m == 1.0:
         return plan
-    join, pairs, aggregate = plan.join, plan.pairs, plan.aggregate
+    plan = with_expressions(plan, partial(_expression, unit_m=unit_m))
+    join, pairs = plan.join, plan.pairs
     if join is not None:
         join = replace(join, distance_m=join.distance_m / unit_m)
     if pairs is not None and pairs.distance_m is not None:
         pairs = replace(pairs, distance_m=pairs.distance_m / unit_m)
-    if aggregate is not None:
-        argument, group = (
-            _expression(text, unit_m) for text in (aggregate.argument, aggregate.group)
-        )
-        aggregate = replace(aggregate, argument=argument, group=group)
     return replace(
         plan,
         join=join,
         pairs=pairs,
-        aggregate=aggregate,
-        where=_expression(plan.where, unit_m),
         inside=None if plan.inside is None else plan.inside.in_units(unit_m),
         frame=None if plan.frame is None else _frame(plan.frame, unit_m),
         fence=None if plan.fence is None else _fence(plan.fence, unit_m),
-        incident=None if plan.incident is None else _incident(plan.incident, unit_m),
         transforms=tuple(_transform(step, unit_m) for step in plan.transforms),
-        columns=tuple(
-            (name, _expression(text, unit_m) or text) for name, text in plan.columns
-        ),
     )
 
 
@@ -73,14 +64,6 @@ def _fence(fence: Fence, unit_m: float) -> Fence:
     return replace(fence, hysteresis_m=fence.hysteresis_m / unit_m)
 
 
-def _incident(incident: Incident, unit_m: float) -> Incident:
-    texts = {text: _expression(text, unit_m) or text for text in incident.expressions}
-    changed = incident.with_expressions(texts)
-    if incident.worst is None or changed.worst is None:
-        return changed
-    return replace(changed, worst=replace(changed.worst, name=incident.worst.name))
-
-
 def _extent(extent: Extent, unit_m: float) -> Extent:
     return (
         replace(extent, amount=extent.amount / unit_m)
@@ -89,9 +72,9 @@ def _extent(extent: Extent, unit_m: float) -> Extent:
     )
 
 
-def _expression(text: str | None, unit_m: float) -> str | None:
+def _expression(text: str, unit_m: float) -> str:
     """The text with `speed_mps` in metres per second: fixes know it in coordinates per second."""
-    if text is None or _SPEED not in text.lower():
+    if _SPEED not in text.lower():
         return text
     converted = f"({_SPEED} * {unit_m!r})"
     for token in reversed(tokens_in(text)):

@@ -17,6 +17,7 @@ from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import COMPARISONS, Term, text_of
 from st_common.query.measures import fit_units, measured
 from st_common.query.plan import Aggregate, LayerJoin, Plan
+from st_common.query.plan_expressions import with_expressions
 from st_common.query.problem import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -247,33 +248,22 @@ def _with_texts(plan: Plan, texts: Mapping[str, str]) -> Plan:
     """The plan with its expressions as they are now."""
     if not texts:
         return plan
-    now = {"where": None if plan.where is None else texts.get(plan.where, plan.where)}
-    join, pairs = plan.join, plan.pairs
-    if join is not None and join.left is not None:
-        join = replace(join, left=texts.get(join.left, join.left))
-    if pairs is not None:
-        pairs = replace(pairs, keys=tuple(texts.get(key, key) for key in pairs.keys))
-    aggregate = None if plan.aggregate is None else _aggregate(plan.aggregate, texts)
+    now = with_expressions(plan, lambda text: texts.get(text, text))
     columns = tuple(_columns(plan.columns, texts))
-    incident = plan.incident and plan.incident.with_expressions(dict(texts))
-    return replace(
-        plan,
-        join=join,
-        pairs=pairs,
-        incident=incident,
-        aggregate=aggregate,
-        columns=columns,
-        where=now["where"],
-    )
+    incident = now.incident
+    if incident is not None and plan.incident is not None:
+        incident = incident.called_anew(plan.incident)
+    aggregate = _counted(now.aggregate)
+    return replace(now, aggregate=aggregate, columns=columns, incident=incident)
 
 
-def _aggregate(aggregate: Aggregate, texts: Mapping[str, str]) -> Aggregate:
-    argument, group = (
-        text and texts.get(text, text) for text in (aggregate.argument, aggregate.group)
-    )
-    if argument == "object" and aggregate.function in ("count", "count_distinct"):
-        return Aggregate(function="count_distinct", group=group)
-    return replace(aggregate, argument=argument, group=group)
+def _counted(aggregate: Aggregate | None) -> Aggregate | None:
+    """The aggregate, with objects counted each once also where they were called by another name."""
+    if aggregate is None or aggregate.argument != "object":
+        return aggregate
+    if aggregate.function not in ("count", "count_distinct"):
+        return aggregate
+    return Aggregate(function="count_distinct", group=aggregate.group)
 
 
 def _columns(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import shapely
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -20,8 +20,10 @@ from st_common.query.checks import complaints
 from st_common.query.comparing import Compare, Transform
 from st_common.query.fence import Debounce, Fence
 from st_common.query.frame import Extent, Frame, Sliding
+from st_common.query.incident import Incident, Worst
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
+from st_common.query.plan_expressions import expressions_of, with_expressions
 from st_common.query.plan_json import plan_from_json
 from st_common.query.schema import plan_schema
 from st_common.query.text import parse, to_text
@@ -325,6 +327,27 @@ def test_the_plans_of_the_other_laws_are_equal_by_every_way(seed: int, layers: b
     assert {name: way(canonical) for name, way in WAYS.items()} == dict.fromkeys(
         WAYS, canonical
     )
+
+
+INCIDENT = Plan(
+    stream="cars",
+    where="speed_mps > 30",
+    incident=Incident(
+        lasting=Debounce(seconds=30.0),
+        until="speed_mps < 20",
+        worst=Worst(function="max", argument="speed_mps", name="max(speed_mps)"),
+    ),
+)
+
+
+@example(plan=INCIDENT)
+@given(plan=plans())
+def test_every_expression_of_a_plan_can_be_changed(plan: Plan):
+    before = [text for _, text in expressions_of(plan)]
+    changed = with_expressions(plan, lambda text: f"({text})")
+    assert [text for _, text in expressions_of(changed)] == [f"({t})" for t in before]
+    given = rebuilt(plan).given.values()
+    assert {(one.part, one.text) for one in given} == set(expressions_of(plan))
 
 
 @pytest.mark.spec("B14")

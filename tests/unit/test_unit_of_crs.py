@@ -50,6 +50,7 @@ QUERIES = {
     "sliding": "SELECT COUNT(*) FROM cars [RANGE BY 5 km RATTR SPACE, SLIDE BY 2 km SATTR SPACE] GROUP BY object",
     "fast": "SELECT object, floor(speed_mps) AS fast FROM cars WHERE speed_mps > 500 OR object = 'speed_mps'",
     "knots": "SELECT * FROM cars WHERE speed_mps > 1000 kn",
+    "alike": "SELECT * FROM cars a JOIN cars b ON floor(a.speed_mps / 300) = floor(b.speed_mps / 300)",
     "average": "SELECT AVG(speed_mps) FROM cars",
     "speeds": "SELECT AVGSPD(*) FROM cars [RANGE 10 s]",
     "nearest": "SELECT * FROM cars KNN (3, X, Y)",

@@ -1,13 +1,12 @@
 """Which queries cannot be judged any more, given what failed while a step ran (SPEC S3)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from st_common.operators.expressions.comparing import steps_of
 from st_common.operators.expressions.failures import Key
-from st_common.operators.expressions.fields import shown_columns
 from st_common.operators.state.registered import Queries, Registered
-from st_common.query.plan import Plan
+from st_common.query.plan_expressions import expressions_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,28 +35,9 @@ def failed_queries(queries: Queries, noted: Mapping[Key, str]) -> tuple[Failure,
 
 
 def _keys(query: Registered) -> Iterator[Key]:
-    yield from (("expression", text) for text in _expressions(query.plan))
+    yield from (("expression", text) for _, text in expressions_of(query.plan))
     yield from (
         ("filter", one.name, one.text or "") for one in steps_of(query.plan).filters
     )
     if query.plan.join is not None:
         yield ("layer", query.plan.join.layer, str(query.layer_version))
-
-
-def _expressions(plan: Plan) -> Sequence[str]:
-    joined = (
-        plan.join.left if plan.join is not None else None,
-        *(plan.pairs.keys if plan.pairs is not None else ()),
-    )
-    above = (
-        ()
-        if plan.aggregate is None
-        else (plan.aggregate.argument, plan.aggregate.grouped_by)
-    )
-    lasting = () if plan.incident is None else plan.incident.expressions
-    shown = [text for _, text in shown_columns(plan)]
-    return [
-        text
-        for text in (plan.where, *joined, *above, *lasting, *shown)
-        if text is not None
-    ]
