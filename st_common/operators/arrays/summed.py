@@ -5,7 +5,7 @@ from typing import Any, Self
 
 
 class Summed:
-    """A dataclass of numbers; the sum of two has the sum of each field."""
+    """A base for dataclasses of numbers: `one + other`, of the same class, has in each field the sum of both."""
 
     __slots__ = ()
 

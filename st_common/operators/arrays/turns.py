@@ -1,4 +1,13 @@
-"""From what holds at ticks to what comes and goes there, for many ticks at once."""
+"""From what holds at ticks to what comes and goes there, for many ticks at once.
+
+A key (a member, a pair) holds from some tick on to before another. Only the ends of such spells are told as changes:
+
+    tick            0   1   2   3   4
+    key 7 holds     x   x   -   x   x       turns: comes at 0, goes at 2, comes at 3
+
+The functions below make these turns from cells (key, tick, holds), from spells (key, start, until) or from entries
+of windows, of which several may keep one key.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +20,13 @@ from st_common.runs import firsts, is_last
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """Keys that come (`comes`) or go at ticks."""
+    """Which key comes or goes at which tick, in any order; n of them.
+
+    Attributes:
+        tick: int64[n], places of ticks from 0.
+        key: int64[n].
+        comes: bool[n], else the key goes.
+    """
 
     tick: np.ndarray
     key: np.ndarray
@@ -19,7 +34,7 @@ class Turns:
 
     @staticmethod
     def joined(parts: Sequence["Turns"]) -> "Turns":
-        """All of them."""
+        """The turns of all parts, one part after the other; without parts there are none."""
         none = np.empty(0, np.int64)
         return Turns(
             tick=np.concatenate([none, *(part.tick for part in parts)]),
@@ -28,7 +43,11 @@ class Turns:
         )
 
     def after(self, keys: np.ndarray) -> np.ndarray:
-        """What the sorted keys of before are after all ticks."""
+        """What holds after all ticks; int64, ascending.
+
+        Args:
+            keys: int64, ascending, each once: what held before the first tick. The last turn of a key decides about it.
+        """
         order = np.lexsort((self.tick, self.key))
         key, comes = self.key[order], self.comes[order]
         last = is_last(key)
@@ -36,7 +55,12 @@ class Turns:
 
 
 class ByTick:
-    """The same by tick: sorted keys."""
+    """The same turns, looked up by tick.
+
+    Args:
+        turns: in any order.
+        ticks: how many ticks there are; the turns are at 0 to `ticks - 1`.
+    """
 
     def __init__(self, turns: Turns, ticks: int) -> None:
         order = np.lexsort((turns.key, turns.tick))
@@ -47,14 +71,14 @@ class ByTick:
         self._come_at = np.searchsorted(tick[comes], numbers).tolist()
 
     def at(self, tick: int) -> tuple[np.ndarray, np.ndarray]:
-        """The keys that go and those that come at a tick."""
+        """The keys that go and those that come at a tick: two arrays of int64, ascending."""
         gone, come = self._gone_at, self._come_at
         return self._gone[gone[tick] : gone[tick + 1]], self._come[
             come[tick] : come[tick + 1]
         ]
 
     def between(self, first: int, end: int) -> Turns:
-        """What comes and goes from one tick to before another, whose number is 0 then."""
+        """The turns from tick `first` to before tick `end`, with ticks counted from `first`."""
         parts = []
         for at, keys, comes in (
             (self._gone_at, self._gone, False),
@@ -69,13 +93,20 @@ class ByTick:
 def of_cells(
     key: np.ndarray, tick: np.ndarray, holds: np.ndarray, before: np.ndarray
 ) -> Turns:
-    """What comes and goes, given whether keys hold at ticks at which they are decided.
+    """What comes and goes, given whether keys hold at the ticks at which that is decided.
 
     Args:
         key: int64[n].
-        tick: int64[n]; each pair of a key and a tick is there once.
+        tick: int64[n]; each pair of a key and a tick is there once. Between two of its ticks a key stays as it was.
         holds: bool[n].
         before: bool[n], whether the key held before the first tick.
+
+    Returns:
+        Turns from tick 0 on: a cell before tick 0 sets what held, and is not told.
+
+    Example:
+        key 7 at ticks 0, 1, 3 holds yes, yes, no and key 9 at tick 2 yes; none held before:
+        7 comes at 0 and goes at 3, 9 comes at 2
     """
     order = np.lexsort((tick, key))
     return _turned(key[order], tick[order], holds[order], before[order])
@@ -95,10 +126,20 @@ def _turned(
 def of_spells(
     key: np.ndarray, start: np.ndarray, until: np.ndarray, ticks: int
 ) -> Turns:
-    """What comes and goes, given that keys hold from one tick to before another, at which they are decided anew.
+    """What comes and goes, given from which tick to before which one keys hold.
 
-    Spells that follow each other without a gap are one. One that begins before tick 0 holds already, one that lasts
-    until `ticks` goes on.
+    Args:
+        key: int64[n]; spells of one key do not overlap.
+        start: int64[n]; below 0: it held already before the first tick, and does not come.
+        until: int64[n]; `ticks`: it goes on, and does not go.
+        ticks: how many there are.
+
+    Returns:
+        Turns; spells of a key that follow each other without a gap are one, so nothing is told between them.
+
+    Example:
+        of 5 ticks: key 7 from -1 to 2 and 2 to 4, key 9 from 1 to 5
+        9 comes at 1, 7 goes at 4
     """
     order = np.lexsort((start, key))
     key, start, until = key[order], start[order], until[order]
@@ -120,7 +161,17 @@ def of_spells(
 def of_entries(
     key: np.ndarray, start: np.ndarray, until: np.ndarray, ticks: int
 ) -> Turns:
-    """What comes and goes, given entries of keys: a key is there as long as one of them is; see `of_spells`."""
+    """What comes and goes, given entries of keys: a key is there as long as at least one of its entries is.
+
+    Args:
+        key: int64[n], as often as it has entries.
+        start: int64[n], the tick from which an entry counts.
+        until: int64[n], the tick from which it does not any more. One with `until <= start` never counts.
+        ticks: how many there are; what is at or after `ticks` is not told.
+
+    Example:
+        two entries of key 7, from 0 to 2 and from 1 to 4:  7 comes at 0 and goes at 4
+    """
     begun, ended = (
         np.flatnonzero((start < until) & (start < ticks)),
         np.flatnonzero((start < until) & (until < ticks)),

@@ -62,7 +62,7 @@ SHARD_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What the numbers in change rows stand for, after the run that made them."""
+    """What the numbers in change rows stand for, as of the end of the run that made them; it may have made numbers."""
 
     queries: tuple[Registered, ...]
     targets: Targets
@@ -84,23 +84,23 @@ def change_rows(
     value: np.ndarray | None = None,
     fields: pa.Array | None = None,
 ) -> pa.Table:
-    """Rows of changes of one shard, in any order.
+    """The rows of changes of one shard, in any order.
 
     Args:
         names: the strings of all numbers below.
         position: int64[n], the row of the log that causes each change.
-        event_ts: int64[n], when it is so, in microseconds; `fix_ts` likewise when the fix was that shows it.
-        fix_ts: see `event_ts`.
+        event_ts: int64[n], the event time at which it is so, in microseconds.
+        fix_ts: int64[n], the event time of the fix that shows it, in microseconds.
         rank: what comes first at one position and time: 0 an expiry, 1 a fix, 2 a tick.
-        objects: int64[n], numbers of objects; `target` likewise of what each is in the answer of.
-        target: see `objects`.
+        objects: int64[n], numbers of objects, `NO_PARTNER` for none (null).
+        target: int64[n], numbers of targets: in the answer of what each object is.
         sign: +1 enters, -1 leaves, 0 tells of one that stays.
         cause: int64[n], places in `CAUSES`.
         value: float[n], null where NaN; None: null everywhere.
-        fields: the selected columns as JSON texts; None: null everywhere.
+        fields: string[n], the selected columns as JSON texts; None: null everywhere.
 
     Returns:
-        A table of `SHARD_SCHEMA`.
+        A table of `SHARD_SCHEMA` with n rows.
     """
     order = names.targets.query[target]
     numbers, query = np.unique(order, return_inverse=True)
@@ -148,11 +148,17 @@ def _named(numbers: np.ndarray, interner: Interner) -> pa.DictionaryArray:
 
 
 def settled(shards: list[pa.Table]) -> pa.Table:
-    """All shards' changes in their one order, with `seq` numbering those of one position from 0.
+    """All shards' changes in their one order (docs/adr/0005), with `seq` numbering those of one position from 0.
 
-    The order is (position, event time, expiry before fix, object, - before + before 0, query, partner): it does not
-    depend on batches, on shards or on how they were cut. The result has the columns of the contract `changes`, but
-    for `event_date`; event times are timestamps.
+    The order is position, event time, expiry before fix before tick, object, - before + before 0, query in order of
+    registration, partner, cause; objects and partners as texts. It depends neither on batches, nor on shards, nor on
+    how they were cut, so a fold never sees a + before the - that makes room for it.
+
+    Args:
+        shards: a table of `SHARD_SCHEMA` each, rows in any order; none at all gives an empty table.
+
+    Returns:
+        The columns of the contract `changes`, but for `event_date`; event times are timestamps in microseconds, UTC.
     """
     table = (
         pa.concat_tables([*shards, SHARD_SCHEMA.empty_table()])
@@ -188,6 +194,7 @@ def _minor(table: pa.Table) -> list[np.ndarray]:
         table["cause"].chunk(0).indices.to_numpy() if len(table) else sign,
     ]
     widths = [int(key.max(initial=0)) + 1 for key in keys]
+    # One number is sorted once; of five keys lexsort sorts by each.
     if math.prod(widths) >= 1 << 63:
         return keys[::-1]
     packed = np.zeros(len(sign), np.int64)

@@ -18,13 +18,20 @@ Specs = TypeVar("Specs")
 class Compiled(Flags):
     """The live queries of a shard, by how they are judged; arrays of numbers of queries, and a flag for each query.
 
-    `fixwise` are judged fix by fix, by the shard that owns the object. The others are judged at ticks by the shard
-    that owns the query: `still` have a region that stands still, `windows` hold fixes, `kinds` go through the
-    skeleton; `following` are those of pairs and joins that go with an object. What a frame asks of last fixes is among
-    these. `specs` are what the other operators compiled for themselves, by its type (see `of`). `early` are the
-    queries at ticks that were there before any; `has_ticks` says whether any is judged at ticks. `mine` says of each
-    query of the stream whether it is this shard's, `holds_by_object` whether each group of its frame is one object.
-    `order` says which operators stand below the spatial ones.
+    Attributes:
+        fixwise: queries that are judged fix by fix, by the shard that owns the object. All others are judged at ticks,
+            by the shard that owns the query (docs/adr/0008).
+        still: at ticks, with a region that stands still.
+        windows: at ticks, with a `WINDOW`: they hold fixes.
+        kinds: at ticks, by kind of the skeleton: regions that move, neighbours.
+        following: those of pairs and joins that go with an object.
+        specs: what the other operators compiled for themselves, by its type; ask by `of`. What a frame asks of last
+            fixes is among the query sets above.
+        early: int64, the queries at ticks that were there before any tick.
+        has_ticks: whether any query is judged at ticks.
+        mine: bool[queries], whether each query of the stream is this shard's.
+        holds_by_object: bool[queries], whether each group of a query's frame is one object.
+        order: which operators stand below the spatial ones (SPEC G10).
     """
 
     fixwise: QuerySet
@@ -40,7 +47,7 @@ class Compiled(Flags):
     order: Placed
 
     def of(self, kind: type[Specs]) -> Specs:
-        """What the operator with this type of specs compiled.
+        """What the operator with this type of specs compiled, such as `known.of(FenceSet)`.
 
         Raises:
             KeyError: no operator compiles such specs.

@@ -2,6 +2,18 @@
 
 What an object's last fix is from one tick on is a version of the object. Versions stand in for objects wherever one
 tick is looked at: as members, as focal objects, as points.
+
+    ticks            before    0     1     2
+    object 7           a             b              reported a before the run, b before tick 1
+    object 9           c
+
+    version          0 (a)  1 (b)  2 (c)            at        object 7   object 9
+    object             7      7      9              tick 0        0          2
+    tick              -1      1     -1              tick 1        1          2
+    until              1      3      3              tick 2        1          2
+
+So a kind of query that knows one moment judges many ticks at once: a pair of two versions is looked at once, however
+many ticks both last.
 """
 
 from collections.abc import Sequence
@@ -26,7 +38,12 @@ BEFORE = -1  # the tick of what was there before the first one
 class Moment:
     """A tick that is due: the row of the log at which it is, its events, and all objects that something happened to.
 
-    `also` are those of them that are looked at anew though it was before the run that something happened to them.
+    Attributes:
+        tick: its event time in microseconds.
+        position: the row of the log after which the clock is past it.
+        events: int64, places of its events among those of the run, sorted by object and effect.
+        also: int64, objects that are looked at anew though it was before the run that something happened to them.
+        objects: int64, ascending: those of the events, and `also`.
     """
 
     tick: int
@@ -39,9 +56,21 @@ class Moment:
 class Course:
     """Versions by number, sorted by object and then by tick; columns as `Present` has them.
 
-    `tick` is the one from which on a version holds, `until` the one from which on the next does (`ticks` without).
-    `objects` (int64[n], ascending) are the objects that are looked at, `at` (int64[ticks, n]) their versions at each
-    tick, `changed` (bool[ticks, n]) where something happened to them.
+    Args:
+        turn: the run.
+        fixes: the last fixes before the first of the ticks.
+        moments: the ticks, ascending.
+        members: int64, objects that are looked at though nothing happened to them and they may not be alive. Others are
+            looked at when they are alive or something happened to them.
+
+    Attributes:
+        object: int64[v], whose version each is.
+        tick: int64[v], the place of the tick from which on it holds, `BEFORE` for what was there before the first.
+        until: int64[v], the tick from which on the next version holds, `ticks` without one.
+        objects: int64[n], ascending, the objects that are looked at.
+        at: int64[ticks, n], their versions at each tick.
+        changed: bool[ticks, n], where something happened to them.
+        first: int64[n], their versions before the first tick.
     """
 
     ts: np.ndarray
@@ -102,19 +131,27 @@ class Course:
         return len(self.object)
 
     def columns_of(self, objects: np.ndarray) -> np.ndarray:
-        """The columns of some objects, -1 for those that are not looked at: they are not alive, and stay so."""
+        """The columns of some objects in `at` and `changed`; int64, -1 for an object that is not looked at.
+
+        Who is not looked at is not alive, and stays so over all ticks.
+        """
         if not len(self.objects):
             return np.full(len(objects), -1)
         at = np.minimum(np.searchsorted(self.objects, objects), len(self.objects) - 1)
         return np.where(self.objects[at] == objects, at, -1)
 
     def first_of(self, objects: np.ndarray) -> np.ndarray:
-        """The versions of some objects before the first tick; they are looked at."""
+        """The versions of some objects before the first tick; int64. All of the objects must be looked at."""
         first: np.ndarray = self.first[self.columns_of(objects)]
         return first
 
     def at_ticks(self, objects: np.ndarray, ticks: np.ndarray) -> np.ndarray:
-        """The versions of objects at ticks (their places); -1 where they are not looked at."""
+        """The version of each object at a tick; int64[n], -1 where the object is not looked at.
+
+        Args:
+            objects: int64[n].
+            ticks: int64[n], the place of the tick for each.
+        """
         column = self.columns_of(objects)
         return (
             np.where(column >= 0, self.at[ticks, column], -1)
@@ -123,7 +160,12 @@ class Course:
         )
 
     def status_at(self, objects: np.ndarray, ticks: np.ndarray) -> np.ndarray:
-        """The status of objects at ticks; ALIVE for -1: what is not known never ended."""
+        """The status of each object at a tick; int8[n]: ENDED, ALIVE or SILENT.
+
+        Args:
+            objects: int64[n]; -1 gives ALIVE, for what is not known never ended.
+            ticks: int64[n], the place of the tick for each.
+        """
         version = self.at_ticks(objects, ticks)
         status = np.where(
             objects >= 0,
@@ -135,7 +177,19 @@ class Course:
     def versions_within(
         self, objects: np.ndarray, start: np.ndarray, until: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The versions that objects (which are looked at) have from one tick to before another, and whose each is."""
+        """The versions that objects have in spans of ticks.
+
+        Args:
+            objects: int64[n], all of them looked at.
+            start: int64[n], the first tick of each span; `BEFORE` counts in what was there before all.
+            until: int64[n], the tick before which it ends; behind `start`.
+
+        Returns:
+            Two int64 arrays: the place of the span that each version is of, and the version; by span, then by tick.
+
+        Example:
+            with the drawing above, object 7 from 1 to 3 and object 9 from -1 to 2:  places [0, 1], versions [1, 2]
+        """
         width, column = self.ticks + 2, self.columns_of(objects)
         place = self.column * width + self.tick + 1
         low = np.searchsorted(place, column * width + start + 1, side="right") - 1
@@ -143,7 +197,7 @@ class Course:
         return np.repeat(np.arange(len(objects)), counts), ranges(low, counts)
 
     def readings(self, versions: np.ndarray) -> Readings:
-        """Some versions as readings of their objects."""
+        """Some versions as readings of their objects, for expressions; a row for each of int64[n] versions."""
         names = ("ts", "x", "y", "before_ts", "before_x", "before_y")
         columns = {name: getattr(self, name)[versions] for name in names}
         attributes = taken(self._fixes.attributes, self.place[versions])
@@ -152,12 +206,18 @@ class Course:
     def masks(
         self, texts: Sequence[str], versions: np.ndarray, *, among: int
     ) -> np.ndarray:
-        """bool[e, n]: where each expression is true of some versions; `among` so many (see `Values`)."""
+        """Where each expression is true of some versions; bool[e, n], false where it is null or fails.
+
+        Args:
+            texts: e expressions as canonical SQL.
+            versions: int64[n].
+            among: how many expressions are asked of these fixes in all, by which `Values` decides how to ask.
+        """
         return self.values.masks(texts, self.place[versions], among=among)
 
     @cached_property
     def world(self) -> World:
-        """The versions as objects of a world; an object's versions of other ticks are others there."""
+        """The versions as objects of a world; versions of one object are several objects there, with the same id."""
         return World(
             x=self.x,
             y=self.y,
@@ -174,7 +234,11 @@ class Course:
 class Now:
     """One tick as `Course` has several: each object is the one version of itself, once `fixes` are taken on to there.
 
-    Nothing is copied; `objects` are those to which something happened.
+    Nothing is copied, so it is worth it where a run has a single tick.
+
+    Args:
+        fixes: the last fixes, which `advance` has taken on to the tick.
+        objects: int64, those to which something happened.
     """
 
     ticks = 1
@@ -209,7 +273,7 @@ class Now:
     place: np.ndarray
 
     def columns_of(self, objects: np.ndarray) -> np.ndarray:
-        """The columns of some objects."""
+        """The columns of some objects: their numbers."""
         return objects
 
     def at_ticks(self, objects: np.ndarray, _ticks: np.ndarray) -> np.ndarray:

@@ -1,8 +1,15 @@
 """Which objects can be members of queries at all: those that satisfy their selection (SPEC G5: the nearest *free*).
 
-A simple condition is tested for the pairs that a kind asks about, and so is one that has a shape (see `shaped`).
-Regions are sorted keys of what lies in them. What else the database or a filter says is a bit for each such rule and
-object: whoever asks, it is asked of every fix, so that what fails does so at the same fixes.
+A rule (`WHERE free = 1` below `KNN`, a region, steps of `USING`) is a number; queries that ask alike share it. How it
+is tested depends on what it is:
+
+    simple condition    speed > 50             compared where a query and an object meet
+    with a shape        ABS(load - 3) > 1      by pairs where few are asked, with all literals of the shape at once
+    region that stands  INSIDE depot           sorted keys `rule << 32 | object` of what lies in it
+    region that goes    ('M', 'bus-2', 500)    the same, at each tick anew
+    any other           SQL, a filter          a bit for each rule and object, kept from tick to tick
+
+What is asked as bits is asked of every fix, whoever wants it, so that what fails does so at the same fixes.
 """
 
 from collections.abc import Sequence
@@ -37,9 +44,12 @@ from st_common.operators.turn.seen_columns import SeenColumns, seen_columns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What the next tick builds on: `asked`, the rules that have a bit, ascending; their `bits`, uint8[n, bytes].
+    """What the next tick builds on.
 
-    `keys` (`rule << 32 | object`, sorted) say what lies in regions that stand still.
+    Attributes:
+        asked: int64, ascending, the rules that have a bit.
+        bits: uint8[objects, bytes], the bits in the order of `asked`, as `asked_together` lays them out.
+        keys: int64, ascending, `rule << 32 | object`: what lies in regions that stand still.
     """
 
     asked: np.ndarray
@@ -69,7 +79,7 @@ def selection_of(
         by_pairs: whether few pairs will be asked about: then conditions that have a shape wait for these.
 
     Returns:
-        The selection, and what the next tick can build on; None where that is nothing.
+        The selection, and what the next tick can build on; `EVERYONE` and None where no query has a rule.
     """
     rules = known.rules
     if not rules.all:
@@ -106,9 +116,11 @@ def selection_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eligible:
-    """The selection at a tick. `moving` are keys as those of `held`, of regions that go with an object.
+    """The selection at a tick; made by `selection_of`.
 
-    `shaped` is the condition of each rule that is tested for pairs by `general`, -1 without.
+    Attributes:
+        moving: int64, ascending, keys as those of `held`, of regions that go with an object.
+        shaped: int64[1 + rules], the condition of each rule that is tested for pairs by `general`, -1 without.
     """
 
     rules: Rules
@@ -120,7 +132,12 @@ class Eligible:
     general: General
 
     def holds(self, rule: Ints, obj: Ints) -> Bools:
-        """For each pair whether the object satisfies the rule."""
+        """Whether the object of each pair satisfies the rule of the pair; bool[p].
+
+        Args:
+            rule: int64[p], numbers of rules, 0 for that of all objects.
+            obj: int64[p], objects; places of versions over several ticks.
+        """
         rules, keep = self.rules, np.ones(len(rule), np.bool_)
         for has_region, keys in (
             (rules.stands, self.held.keys),
@@ -133,6 +150,7 @@ class Eligible:
             keep[mine] = bit_of(
                 self.held.bits, obj[mine], np.searchsorted(self.held.asked, rule[mine])
             )
+        # The dearest tests come last, and only for pairs that nothing cheaper has ruled out.
         condition = rules.condition[rule]
         mine = np.flatnonzero(
             keep
@@ -147,7 +165,15 @@ class Eligible:
         return keep
 
     def exact(self, rules: Ints, objects: Ints) -> Lists:
-        """For some rules the list of those of some objects that satisfy it."""
+        """For some rules the list of exactly those of some objects that satisfy it.
+
+        Args:
+            rules: int64[r], each once.
+            objects: int64[n], the objects that may be in a list.
+
+        Returns:
+            Lists of these rules, and of no others.
+        """
         keys, total = [np.empty(0, np.int64)], len(objects)
         for part in blocks(np.full(len(rules), total), MOST_PAIRS):
             rule = np.repeat(rules[part], total)
@@ -159,7 +185,11 @@ class Eligible:
         return list_keys(np.sort(np.concatenate(keys)), has_list, objects)
 
     def lists(self, objects: Ints) -> Lists:
-        """For each rule those of some objects that may satisfy it, by whatever leaves the fewest."""
+        """For each rule a list of those of some objects that may satisfy it, by whatever leaves the fewest.
+
+        A list holds everybody who satisfies the rule, and maybe others: `holds` says the rest. Rules of which too
+        little is known, or too many objects, have none.
+        """
         seen, places = self.columns.at(self.fixes, objects)
         held, count = self.held, len(self.rules.all) + 1
         among = np.zeros(len(self.fixes), bool)

@@ -14,13 +14,24 @@ _seen: list[tuple[Queries, "Flags"]] = []
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """Columns with a value for each query.
+    """What is asked of each query again and again; columns with a row for each query of the stream, dropped ones too.
 
-    Further fixes of members are told, an aggregate stands above, there is a window or a frame, there is a frame,
-    everything is told again at each result, columns are selected, members are told with the time until which they
-    stay, objects are paired, it is judged at ticks, it is a fence, different values are counted. Then its aggregate's
-    `function` (a text, None without), its window in microseconds and in fixes (-1 without), and the largest event time
-    when it was registered.
+    Attributes:
+        every: bool, further fixes of members are told (`EMIT EVERY`).
+        grouped: bool, an aggregate stands above.
+        windowed: bool, there is a window or a frame.
+        framed: bool, there is a frame: windows in brackets.
+        retelling: bool, everything is told again at each result (`RSTREAM`).
+        selecting: bool, columns are selected.
+        valid_until: bool, members are told with the time until which they stay (SPEC G8).
+        paired: bool, objects are paired.
+        ticking: bool, it is judged at ticks.
+        fenced: bool, it is a fence: it tells of events at a border, not of members.
+        counts_different: bool, different values are counted.
+        function: the name of the aggregate's function, None without.
+        window_us: int64, the length of its window in microseconds, -1 without.
+        window_tuples: int64, the length of its window in fixes, -1 without.
+        since: int64, the largest event time in the log when it was registered, in microseconds.
     """
 
     every: np.ndarray
@@ -47,7 +58,11 @@ class Flags:
 
 
 def flags_of(queries: Queries) -> Flags:
-    """The flags of queries; of those that begin as others that were seen lately only what came since is looked at."""
+    """The flags of queries, in their order.
+
+    The last few answers are kept: of queries that begin as others that were seen lately only what came since is looked
+    at, so that a registration among a hundred thousand queries does not cost a look at all of them.
+    """
     for known, flags in _seen:
         if known is queries:
             return flags

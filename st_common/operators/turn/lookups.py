@@ -11,7 +11,12 @@ from st_common.operators.state.targets import NO_PARTNER
 
 
 class Lookups:
-    """Numbers of focal objects and of targets, each found once in a run."""
+    """Numbers of focal objects, targets and partners, each found once in a run.
+
+    Args:
+        objects: all objects that the run knows; they do not change while it lasts.
+        numbering: gives numbers to partners and targets, new ones too.
+    """
 
     def __init__(self, objects: Interner, numbering: Numbering) -> None:
         self._objects, self._numbering = objects, numbering
@@ -24,19 +29,19 @@ class Lookups:
         self._object_of = np.empty(0, np.int64)  # by partner
 
     def focals(self, queries: KindQueries) -> np.ndarray:
-        """The object numbers of the queries' focal objects, -1 for those that never reported."""
+        """The numbers of the queries' focal objects, int64 as `queries.ids`; -1 for those that never reported."""
         if id(queries) not in self._focals:
             self._focals[id(queries)] = queries.find(self._objects)
         return self._focals[id(queries)]
 
     def table(self, queries: KindQueries) -> Table:
-        """The table of the queries, for the objects of this run."""
+        """The table of the queries that a kind judges, with focal objects by the numbers that they have in this run."""
         if id(queries) not in self._tables:
             self._tables[id(queries)] = queries.table(self.focals(queries))
         return self._tables[id(queries)]
 
     def targets(self, queries: KindQueries) -> np.ndarray:
-        """The target of each of the queries, without a partner; numbers never change."""
+        """The target of each of the queries, without a partner; int64[m]. Unknown ones are numbered."""
         if id(queries) not in self._targets:
             none = np.full(len(queries.numbers), NO_PARTNER)
             self._targets[id(queries)] = self._numbering.targets_of(
@@ -45,7 +50,11 @@ class Lookups:
         return self._targets[id(queries)]
 
     def partners(self, objects: np.ndarray) -> np.ndarray:
-        """The numbers of objects as partners."""
+        """The numbers of objects as partners, which are counted apart, for a partner may be a feature; int64[n].
+
+        Args:
+            objects: int64[n], numbers of objects, repeats allowed; each id is looked for once in a run.
+        """
         asked = np.zeros(len(self._partner_of), bool)
         asked[objects] = True
         new = np.flatnonzero(asked & (self._partner_of < 0))
@@ -57,7 +66,7 @@ class Lookups:
         return partners
 
     def objects_of_partners(self) -> np.ndarray:
-        """The number of the object that each partner is, -1 for what is no object; by the partner's number."""
+        """The number of the object that each partner is, -1 for what is no object; int64, by the partner's number."""
         partners, known = self._numbering.partners, len(self._object_of)
         if known < len(partners):
             more = self._objects.find(

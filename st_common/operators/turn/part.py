@@ -18,11 +18,27 @@ from st_common.operators.turn.turn import Turn
 class Counters(Summed):
     """What a step counted; sums over steps and shards mean the same.
 
-    `fixes` to `expired` are of the shard's own objects, `stays` to `enters` are GPAC's cases of queries judged fix by
-    fix. `probed` points were looked up, `matched` pairs came out of the spatial operators, before the predicates;
-    `filtered_..` fixes were stored and change nothing, by reason (`limits.REASONS`). `ticks` were judged,
-    `touched` objects and pairs looked at there, `refills` caches filled anew, `misses` members that a cache did not
-    have where none is, `cut` fixes more than a frame keeps of one object.
+    Attributes:
+        fixes: fixes of the shard's own objects, as are all counts down to `expired`.
+        late: too old to change an answer.
+        double: of an object and a time that were there already.
+        filtered_accuracy: stored, and changing nothing, because of the reason in the name (`limits.REASONS`; SPEC X11).
+            So are the other `filtered_..`.
+        filtered_speed: see above.
+        filtered_distance: see above.
+        filtered_within_accuracy: see above.
+        gone: objects that left by their feed's word.
+        expired: objects that were silent for too long.
+        stays: GPAC's Case I of queries judged fix by fix: a member stays.
+        leaves: Case II, a member leaves.
+        enters: Case III, a newcomer.
+        probed: points that were looked up in an index.
+        matched: pairs that came out of the spatial operators, before the predicates.
+        ticks: ticks that were judged.
+        touched: objects and pairs that were looked at there.
+        refills: caches that were filled anew.
+        misses: members that a cache did not have, where caches are not filled anew.
+        cut: fixes beyond what a frame keeps of one object.
     """
 
     fixes: int = 0
@@ -52,7 +68,11 @@ class Counters(Summed):
 
 
 def filtered_of(counters: Mapping[str, int]) -> dict[str, int]:
-    """How many fixes were filtered, by reason, of counters as a mapping; only those reasons that were met."""
+    """How many fixes were filtered, by reason; only those reasons that were met.
+
+    Args:
+        counters: fields of `Counters` by name, as a status file has them; what is not in it counts as 0.
+    """
     counts = {name: counters.get(f"filtered_{name}", 0) for name in REASONS}
     return {name: count for name, count in counts.items() if count}
 
@@ -61,9 +81,13 @@ def filtered_of(counters: Mapping[str, int]) -> dict[str, int]:
 class Part:
     """What one operator (or a group of them) makes of a run of log rows, or of queries that start and stop.
 
-    `changes` are rows of changes, `memories` what becomes of components, `delta` other fields of the state's delta by
-    their names, each of one part alone. `memo` is what the next run can build on, `caches` says by kind of query what
-    caches cost.
+    Attributes:
+        changes: tables of `SHARD_SCHEMA`, rows in any order.
+        counters: what it counted.
+        memories: what becomes of its components; those that are not named stay.
+        delta: other fields of the state's `Delta` by their names, each of one part alone.
+        caches: by kind of query what caches cost.
+        memo: what the next run can build on; it is never stored.
     """
 
     changes: tuple[pa.Table, ...] = ()

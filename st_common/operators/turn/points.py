@@ -22,7 +22,17 @@ from st_common.operators.turn.turn import Turn
 def points_of(
     queries: QuerySet, readings: Readings, objects: Interner, *, space: Space
 ) -> Points:
-    """The readings as points for a set of queries; expressions are evaluated once for all of them."""
+    """Readings as points for a set of queries; expressions are evaluated once for all of them, and only when asked for.
+
+    Args:
+        queries: the queries that will be matched.
+        readings: n fixes.
+        objects: the ids of objects, which expressions can name.
+        space: by which distances and directions are measured.
+
+    Returns:
+        n points, in the order of the readings.
+    """
     asked = Asked(readings=readings, objects=objects, space=space)
     table = lru_cache(lambda: readings.table(objects.ids, space=space))
     keys = expressions.values_as_text(queries.keys, table()) if queries.keys else []
@@ -38,17 +48,17 @@ def points_of(
 
 
 def points_in(turn: Turn, queries: QuerySet, readings: Readings) -> Points:
-    """The readings as points for a set of queries of a run."""
+    """The readings as points for a set of queries of a run; see `points_of`."""
     return points_of(queries, readings, turn.objects, space=turn.settings.space)
 
 
 def look_up(turn: Turn, queries: QuerySet, readings: Readings) -> Hits:
-    """What each of the readings satisfies of a set of queries: pairs of its place and a target."""
+    """What each of the readings satisfies of a set of queries: pairs of its place among them and a target."""
     return match_in(turn, queries, points_in(turn, queries, readings))
 
 
 def match_in(turn: Turn, queries: QuerySet, points: Points) -> Hits:
-    """What each of the points satisfies of a set of queries of a run."""
+    """What each of the points satisfies of a set of queries of a run; partners and targets that are new get numbers."""
     return match(queries, points, layer_of=turn.layer_of, numbering=turn.numbering)
 
 

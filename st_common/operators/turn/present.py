@@ -23,7 +23,13 @@ _READ = tuple(name for name in _SHOWN if name != "status")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Some fixes that expressions are asked about: where they stand, and whose they are."""
+    """Some fixes that expressions are asked about; n of them, answers in their order.
+
+    Attributes:
+        values: what evaluates expressions, each once for a fix.
+        place: int64[n], where the fixes stand (see `Present`).
+        object: int64[n], whose they are.
+    """
 
     values: Values
     place: np.ndarray
@@ -33,19 +39,25 @@ class Sample:
         return len(self.place)
 
     def numbers(self, text: str) -> np.ndarray:
-        """The values of an expression as f64, NaN for null."""
+        """The values of an expression as float64[n], NaN for null."""
         return self.values.numbers(text, self.place)
 
     def texts(self, text: str) -> tuple[np.ndarray, pa.Array]:
-        """The values of an expression as text: their numbers, -1 for null, and the texts that these count in."""
+        """The values of an expression as texts: int64[n], places among the texts that come with it, -1 for null."""
         return self.values.texts(text, self.place)
 
     def partners(self, text: str, numbering: Numbering, *, null: str) -> np.ndarray:
-        """The numbers, as partners, of the values of an expression as text; `null` stands for those without one."""
+        """The values of an expression as numbers of partners; int64[n].
+
+        Args:
+            text: the expression.
+            numbering: gives numbers; a text that was never a partner gets one.
+            null: the text that stands for fixes without a value.
+        """
         return self.values.partners(text, self.place, numbering, null=null)
 
     def groups(self, text: str, numbering: Numbering) -> np.ndarray:
-        """The numbers, as partners, of the names of the groups that an expression makes; that of null is NULL."""
+        """The groups that an expression makes, as numbers of partners; int64[n]. The group of null is named NULL."""
         return self.values.partners(
             text, self.place, numbering, null="NULL", form="group"
         )
@@ -56,10 +68,21 @@ class Sample:
 
 
 class Present:
-    """The last fixes as `LastFixes` has them, for all objects that a run knows; first those from before the run.
+    """The last fixes of all objects that a run knows, by object: first those from before the run.
 
-    `place` is where the last fix of each object stands: its number for one from before the run, after those the events
-    of the run, -1 without one. `values` evaluates expressions over the fixes at such places, `lookups` finds numbers.
+    They are changed in place by `advance`, from tick to tick; see `Course` for many ticks at once.
+
+    Args:
+        fixes: the last fixes before the run.
+        turn: the run, whose objects may be more.
+
+    Attributes:
+        ts: int64[n] microseconds; `x`, `y`, `status`, `before_ts`, `before_x`, `before_y` are as in `LastFixes`.
+        alive: bool[n], where `status` is ALIVE.
+        place: int64[n], where the last fix of each object stands: its number for one from before the run, after those
+            the events of the run; -1 without one.
+        values: evaluates expressions over the fixes at such places.
+        lookups: finds numbers of focal objects, targets and partners.
     """
 
     ts: np.ndarray
@@ -100,7 +123,11 @@ class Present:
         return len(self.ts)
 
     def advance(self, events: np.ndarray) -> None:
-        """Takes the last fixes on to after some events of the run (their places, sorted by object and effect)."""
+        """Takes the last fixes on to after some events of the run.
+
+        Args:
+            events: int64, places of events, sorted by object and effect. Of an object the last one counts.
+        """
         objects = self._turn.events.object[events]
         last = events[is_last(objects)]
         who = self._turn.events.object[last]
@@ -118,7 +145,12 @@ class Present:
     def columns_after(
         self, objects: np.ndarray, events: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """The last fixes of some objects after an event of the run each, as they are now where that is -1; columns."""
+        """The last fixes of some objects, each after an event of the run; by name of the column, and their `place`.
+
+        Args:
+            objects: int64[m].
+            events: int64[m], the place of the event; -1: the last fix as it is now.
+        """
         old = np.flatnonzero(events < 0)
         columns = {name: getattr(self._after, name) for name in _READ} | {
             "status": self._status
@@ -139,7 +171,7 @@ class Present:
         return objects
 
     def readings(self, objects: np.ndarray) -> Readings:
-        """The last readings of some objects."""
+        """The last readings of some objects, for expressions; a row for each of int64[n] objects."""
         columns = {name: getattr(self, name)[objects] for name in _READ}
         return Readings(
             object=objects,
@@ -148,11 +180,11 @@ class Present:
         )
 
     def sample(self, objects: np.ndarray) -> Sample:
-        """The last fixes of some objects, to be asked about."""
+        """The last fixes of some objects (int64[n]), to be asked about."""
         return Sample(values=self.values, place=self.place[objects], object=objects)
 
     def sample_of_events(self, events: np.ndarray) -> Sample:
-        """The fixes of some events of the run, to be asked about."""
+        """The fixes of some events of the run (int64[n], their places), to be asked about."""
         return Sample(
             values=self.values,
             place=self._known + events,
@@ -162,7 +194,13 @@ class Present:
     def masks(
         self, texts: Sequence[str], objects: np.ndarray, *, among: int
     ) -> np.ndarray:
-        """bool[e, n]: where each expression is true of the last fixes of objects; `among` so many (see `Values`)."""
+        """Where each expression is true of the last fixes of some objects; bool[e, n].
+
+        Args:
+            texts: e expressions as canonical SQL.
+            objects: int64[n].
+            among: how many expressions are asked of these fixes in all (see `Values`).
+        """
         return self.values.masks(texts, self.place[objects], among=among)
 
 

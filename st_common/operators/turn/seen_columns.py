@@ -18,7 +18,17 @@ from st_common.operators.turn.present import Present
 
 
 class SeenColumns:
-    """Columns by the places of fixes in a run; the last place is for none. `tested` is how conditions are."""
+    """The columns that simple conditions name, by the places of fixes in a run; filled for those that are asked about.
+
+    Args:
+        conditions: what names the columns.
+        fixes: the last fixes, at one tick or over several of one run.
+        objects: the ids of objects.
+        space: by which distances and directions are measured.
+
+    Attributes:
+        tested: how each condition is tested: simple, with a shape, or by the database.
+    """
 
     def __init__(
         self,
@@ -49,7 +59,16 @@ class SeenColumns:
     def at(
         self, fixes: Present | Course, objects: np.ndarray
     ) -> tuple[Seen, np.ndarray]:
-        """The columns, known for the last fixes of some objects, and the places where these stand."""
+        """The columns, filled for the last fixes of some objects.
+
+        Args:
+            fixes: the last fixes, as they are at the tick.
+            objects: int64[n].
+
+        Returns:
+            Columns by place of all fixes of the run (the last place is for none), and int64[n], the places of these
+            objects.
+        """
         places = fixes.place[objects]
         new = np.flatnonzero(~self._known[places])
         if len(new):
@@ -78,7 +97,7 @@ def seen_columns(
     *,
     space: Space,
 ) -> SeenColumns:
-    """The columns that conditions name, as far as they are known in this run."""
+    """The columns that conditions name, as far as they are known in this run; shared by all who ask in it."""
     known = fixes.values.columns
     if id(conditions) not in known:
         known[id(conditions)] = SeenColumns(conditions, fixes, objects, space=space)

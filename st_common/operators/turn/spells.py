@@ -15,9 +15,18 @@ _MOST = 1 << 21  # pairs of a tick and a spell that are looked at together
 
 
 class Spells:
-    """Something that a `query` holds from tick `start` on (BEFORE: it did so already) to before tick `until`.
+    """Something that queries hold for some ticks: sorted by query and start, found again by query and tick.
 
-    They are sorted by query and start.
+    Args:
+        query: int64[n], ascending.
+        start: int64[n], the tick from which it is held; BEFORE: it was before the first. Ascending within a query.
+        until: int64[n], the tick before which that ends.
+        ticks: how many there are.
+
+    Example:
+        query    0   0   1         at (query 0, tick 2)    spells 0 and 1
+        start   -1   2   0         at (query 0, tick 4)    spell 1
+        until    3   5   1         at (query 1, tick 1)    none
     """
 
     def __init__(
@@ -33,12 +42,21 @@ class Spells:
         return packed
 
     def at(self, query: np.ndarray, tick: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The spells of queries at ticks: the place of the pair of both, and that of the spell."""
+        """The spells of queries at ticks.
+
+        Args:
+            query: int64[m].
+            tick: int64[m].
+
+        Returns:
+            Two int64 arrays: the place (0 to m - 1) of the pair of a query and a tick, ascending, and the spell.
+        """
         wanted = self._packed(query, tick)
         low, high = (
             np.searchsorted(self._reach, wanted, side="right"),
             np.searchsorted(self._begins, wanted, "right"),
         )
+        # `_reach` is a running maximum: below `low` every spell has ended, and some of those above may have too.
         counts = np.maximum(high - low, 0)
         spell, cell = ranges(low, counts), np.repeat(np.arange(len(query)), counts)
         held = self.until[spell] > tick[cell]
@@ -47,7 +65,15 @@ class Spells:
     def parts_at(
         self, query: np.ndarray, tick: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The same in parts, each with all spells of its pairs, so that there are never many at once."""
+        """The same in parts, each with all spells of its pairs, so that there are never very many at once.
+
+        Args:
+            query: int64[m].
+            tick: int64[m].
+
+        Yields:
+            As `at` gives them; places count in the whole of the m pairs.
+        """
         wanted = self._packed(query, tick)
         low, high = (
             np.searchsorted(self._reach, wanted, side="right"),
@@ -60,7 +86,7 @@ class Spells:
             yield first + cell, spell
 
     def decided(self) -> tuple[np.ndarray, np.ndarray]:
-        """The queries and ticks, each pair once and in their order, at which a spell begins or ends."""
+        """The queries and ticks at which a spell begins or ends: int64 each, every pair once, by query and tick."""
         packed = np.concatenate(
             [
                 self._packed(self.query, self.start)[self.start >= 0],
@@ -73,7 +99,14 @@ class Spells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """Members by versions of their objects: `key` is a member from `since` on, as this `version` during `spells`."""
+    """Members by versions of their objects.
+
+    Attributes:
+        spells: from which tick to before which each member is there as one version of its object.
+        key: int64[n], `target << 32 | object`.
+        since: int64[n], the tick from which on it is a member, with whatever version.
+        version: int64[n], the version of the object.
+    """
 
     spells: Spells
     key: np.ndarray
@@ -82,7 +115,7 @@ class Members:
 
     @property
     def anew(self) -> np.ndarray:
-        """bool[n]: where something happened to an object that was a member already and stays one."""
+        """Where something happened to an object that was a member already and stays one; bool[n]."""
         is_anew: np.ndarray = (self.spells.start > self.since) & (
             self.spells.start < self.spells.until
         )

@@ -22,9 +22,16 @@ from st_common.operators.turn.valid import valid_from
 class Swap:
     """Queries that stop (`-` with a cause) and queries that are judged anew from all last fixes.
 
-    `before` are the queries whose answer is taken from the state, `after` are looked up in `queries`. What is in both
-    answers under one name stays without a change where `keeps` says so (a layer that was loaded anew). Where a fence
-    `takes_over`, the one query of `after` has the visits of the one of `before`.
+    Attributes:
+        queries: all of the stream, as they are afterwards.
+        layers: the version of each layer afterwards.
+        before: int64, the queries whose answer is taken from the state.
+        after: int64, the queries that are judged anew, by their numbers in `queries`.
+        position: int64[queries], the row of the log that says so.
+        minus: the cause of what leaves.
+        plus: the cause of what comes.
+        keeps: what is in both answers under one name stays without a change (a layer that was loaded anew).
+        takes_over: the one query of `after`, a fence, has the visits of the one of `before` (docs/adr/0032).
     """
 
     queries: Queries
@@ -40,9 +47,13 @@ class Swap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class At:
-    """When and why changes are told: an event time, and a row of the log (for all, or per query).
+    """When and why changes are told.
 
-    `minus` and `plus` are causes that override what an answer says by itself.
+    Attributes:
+        tick: an event time in microseconds.
+        position: the row of the log: one for all, or int64[queries].
+        minus: a cause that overrides what an answer says by itself of what leaves.
+        plus: the same of what comes.
     """
 
     tick: int
@@ -51,7 +62,7 @@ class At:
     plus: str | None = None
 
     def rows(self, query: np.ndarray) -> np.ndarray:
-        """The row of the log of changes of these queries."""
+        """The row of the log of changes of queries (int64[n], their numbers); int64[n]."""
         if isinstance(self.position, int):
             return np.full(len(query), self.position)
         at: np.ndarray = self.position[query]
@@ -69,7 +80,7 @@ class Swapping:
     at: At
 
     def own_alive(self) -> np.ndarray:
-        """The numbers of this shard's objects that are neither gone nor silent."""
+        """The numbers of this shard's objects that are neither gone nor silent; int64, ascending."""
         is_alive = self.state.fixes.status == ALIVE
         return np.flatnonzero(is_alive & self.turn.own(np.arange(len(is_alive))))
 
@@ -80,7 +91,13 @@ SwapPhase = Callable[[Swapping], Part]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """The keys of an answer that are swapped: of before and of after without what stays, and what is kept."""
+    """The keys of an answer that are swapped; all int64, ascending.
+
+    Attributes:
+        minus: those that leave, of the queries before.
+        plus: those that come, of the queries after.
+        kept: the answer without those that leave; `plus` is not in it.
+    """
 
     minus: np.ndarray
     plus: np.ndarray
@@ -115,7 +132,16 @@ def swapped_keys(
 
 
 def tell_swapped(swapping: Swapping, minus: np.ndarray, plus: np.ndarray) -> pa.Table:
-    """The rows of changes of members that leave and come: keys `target << 32 | object`."""
+    """The rows of changes of members that leave and come; those of aggregates and frames are told by these themselves.
+
+    Args:
+        swapping: when and why.
+        minus: int64, keys `target << 32 | object` of what leaves.
+        plus: int64, keys of what comes; with the time until which it stays, for queries that ask for that.
+
+    Returns:
+        A table of `SHARD_SCHEMA`.
+    """
     turn, at, present = swapping.turn, swapping.at, swapping.present
     of_target = turn.numbering.targets.query
     told = turn.known.tells_members

@@ -14,7 +14,16 @@ _STATUS = np.array([ALIVE, ENDED, SILENT], np.int8)  # by kind of event
 def rows_after(
     events: Events, readings: Readings, which: np.ndarray
 ) -> tuple[np.ndarray, LastFixes]:
-    """The objects of some events (their places, ascending), each once, and the last fix of each after them."""
+    """The last fixes that some events leave behind.
+
+    Args:
+        events: the events of a run, sorted by object and effect.
+        readings: the reading of its object after each of them.
+        which: int64, ascending places of the events that are meant.
+
+    Returns:
+        int64[m], the objects of these events, ascending, each once, and m rows: the last fix of each after them.
+    """
     objects = events.object[which]
     last = which[is_last(objects)]
     return events.object[last], LastFixes(

@@ -20,8 +20,17 @@ from st_common.operators.turn.compiled import Compiled
 class Turn:
     """The events of a run with their readings, the clock, all known objects, and the queries that are live.
 
-    `final` is an end mark, None for every other run. `is_own` (bool, by number) says which objects are this shard's;
-    None: all of them.
+    Attributes:
+        events: what happens, sorted by object and effect.
+        readings: the reading of its object after each event.
+        clock: the clock over the run.
+        objects: the ids of all objects, those included that the run meets first.
+        queries: all queries of the stream, dropped ones too; a query's number is its place.
+        known: the live ones, compiled.
+        layer_of: gives a layer by name.
+        numbering: the numbers of partners and targets; it grows while the run is judged.
+        is_own: bool[objects], which are this shard's; None: all of them.
+        final: an end mark, None for every other run.
     """
 
     events: Events
@@ -47,14 +56,17 @@ class Turn:
         )
 
     def own(self, objects: np.ndarray) -> np.ndarray:
-        """Which of some objects are this shard's; a mask."""
+        """Which of some objects (int64[n]) are this shard's; bool[n]."""
         if self.is_own is None:
             return np.ones(len(objects), bool)
         return np.asarray(self.is_own[objects])
 
 
 def own_objects(objects: Interner, settings: Settings) -> np.ndarray | None:
-    """Which objects this shard owns, bool by number; None for all."""
+    """Which objects this shard owns, bool by number; None for all, where there is one shard.
+
+    An object belongs to the shard `hash % shards`, in every process and for ever.
+    """
     if settings.shards == 1:
         return None
     own: np.ndarray = objects.hashes % np.uint64(settings.shards) == settings.shard

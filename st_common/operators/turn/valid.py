@@ -13,7 +13,7 @@ from st_common.regions.registry import still
 
 
 class Placed(Protocol):
-    """The last fixes of objects, or of versions of objects over several ticks: a row each."""
+    """The last fixes of objects, or of versions of objects: a row each, columns as in `LastFixes`."""
 
     ts: np.ndarray
     x: np.ndarray
@@ -24,12 +24,19 @@ class Placed(Protocol):
     before_y: np.ndarray
 
     def at_ticks(self, objects: np.ndarray, ticks: np.ndarray) -> np.ndarray:
-        """The row of each object at each tick (its place)."""
+        """The row of each object (int64[n]) at a tick (int64[n], its place); int64[n]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Members of queries that are asked about: `row` is where the fix of each is, `at` the place of the tick."""
+    """Members of queries that are asked about; n of them.
+
+    Attributes:
+        query: int64[n], numbers of queries.
+        row: int64[n], the row of the member's fix.
+        at: int64[n], the place of the tick.
+        at_us: int64[n], the event time of the tick, in microseconds.
+    """
 
     query: np.ndarray
     row: np.ndarray
@@ -38,10 +45,18 @@ class Asked:
 
 
 def valid_until(turn: Turn, fixes: Placed, asked: Asked) -> np.ndarray:
-    """Per member the event time in seconds until which it stays one; NaN for those of queries that do not ask.
+    """Until when each member stays one, should it and the focal object go on as they do (SPEC G8).
 
-    NaN where the velocity of the member or of the focal object is not known, infinite where it stays for ever. Both set
-    off at `at_us` from where they reported last.
+    Both set off at `at_us` from where they reported last, with the velocity between their last two readings.
+
+    Args:
+        turn: the run.
+        fixes: the last fixes, by row.
+        asked: the members.
+
+    Returns:
+        float64[n], event times in seconds. NaN for members of queries that do not ask, and where the velocity of the
+        member or of the focal object is not known; infinite where it stays for ever.
     """
     out, space = np.full(len(asked.query), np.nan), turn.settings.space
     wanted = np.flatnonzero(turn.known.valid_until[asked.query])
@@ -62,7 +77,18 @@ def valid_until(turn: Turn, fixes: Placed, asked: Asked) -> np.ndarray:
 def valid_from(
     turn: Turn, fixes: Placed, query: np.ndarray, who: np.ndarray, at_us: int
 ) -> np.ndarray:
-    """The same for members by their last fixes, all at one time."""
+    """Until when members stay members by their last fixes, all asked at one time; see `valid_until`.
+
+    Args:
+        turn: the run.
+        fixes: the last fixes at that time.
+        query: int64[n], numbers of queries.
+        who: int64[n], the members: objects.
+        at_us: the event time, in microseconds.
+
+    Returns:
+        float64[n], event times in seconds.
+    """
     nothing = np.zeros(len(who), np.int64)
     return valid_until(
         turn, fixes, Asked(query=query, row=who, at=nothing, at_us=nothing + at_us)
@@ -70,7 +96,17 @@ def valid_from(
 
 
 def motion_of(fixes: Placed, objects: np.ndarray, turn: Turn) -> Motion:
-    """Where objects are and how fast they go, by their last two readings; on degrees the shorter way around."""
+    """Where objects are and how fast they go, by their last two readings; on degrees the shorter way around.
+
+    Args:
+        fixes: the last fixes, by row.
+        objects: int64[n], rows.
+        turn: the run, whose space says what coordinates mean.
+
+    Returns:
+        Positions, and velocities in coordinates per second; NaN with a single reading, with two of one time, and for an
+        object that is not alive.
+    """
     known = fixes.before_ts[objects] != NEVER
     seconds = (fixes.ts[objects] - np.where(known, fixes.before_ts[objects], 0)) / 1e6
     seconds = np.where(
