@@ -38,7 +38,7 @@ _STAMP = pa.timestamp("us", tz="UTC")
 
 @dataclass
 class Archived:
-    """What an archive did since it started."""
+    """How many segments, fixes and rejects an archive stored since it started."""
 
     segments: int = 0
     fixes: int = 0
@@ -46,7 +46,22 @@ class Archived:
 
 
 class Archive:
-    """Follows the log of one stream. Each table remembers by its app transaction how far it is."""
+    """Follows the log of one stream and stores it in `positions` and `rejects`, exactly once (docs/adr/0002).
+
+    Each table remembers by its app transaction, `archive-STREAM`, up to which segment it has everything. The two may
+    differ after a crash between their commits: reading begins at the earlier one, and the other one leaves out what it
+    has.
+
+        positions up to segment 41, rejects up to 39   ->   reads from 40; positions takes rows from segment 42 on
+
+    Attributes:
+        log: the log of the stream.
+        next_segment: the segment that is read next.
+        max_event_us: the largest event time seen since the start, us UTC; None before the first.
+        totals: what it did since the start.
+        failure: what stopped its thread; see `check`.
+        levels: the tables that are made from `positions`.
+    """
 
     def __init__(self, home: Home, stream: StreamSettings) -> None:
         self._home, self._stream, self.log = home, stream, Log(home.log(stream.name))
@@ -68,9 +83,17 @@ class Archive:
         return 0 if committed is None else committed + 1
 
     def batch(self) -> bool:
-        """Archives what the log has, up to what fits into a batch (see `Pace`); False when there is nothing new.
+        """Archives what the log has, up to what fits into a batch (see `Pace`).
 
-        Where fixes are filtered and lateness is set, what is held waits until it is known what becomes of it.
+        Where fixes are filtered and lateness is set, a held fix waits until it is known what becomes of it: segments
+        from it on are stored by a later batch.
+
+        Returns:
+            False when there is nothing new, or nothing yet that is decided.
+
+        Raises:
+            LogError: a segment is missing or damaged.
+            ConflictError: a table went back to an older version, or another writer was quicker.
         """
         begun_s, start = time.monotonic(), self.next_segment
         segments = self.log.segments(
@@ -212,7 +235,7 @@ class Archive:
         )
 
     def remove_raw(self) -> None:
-        """Removes raw bytes that have been kept beside their packets for as long as the settings say."""
+        """Removes raw bytes that have lain beside their packets for `raw_days`; nothing when that setting is off."""
         days = self._stream.raw_days
         if days is not None:
             remove_raw(self.log, before_us=now_us() - round(days * _DAY_US))
@@ -223,7 +246,10 @@ class Archive:
             raise self.failure
 
     def clock_us(self) -> int | None:
-        """The stream's clock as far as this archive saw it since its start."""
+        """The stream's clock as far as this archive saw it, us UTC; None before the first time.
+
+        That is the largest event time less the lateness.
+        """
         return (
             None
             if self.max_event_us is None
@@ -236,7 +262,7 @@ class Archive:
         return self._home.stream(self._stream.name)
 
     def position(self) -> int:
-        """The place after the last archived row."""
+        """The position after the last archived row: that of the first row of `next_segment`."""
         return position_of(self.next_segment, 0)
 
 

@@ -17,9 +17,13 @@ EVERY_S = 30.0
 
 @contextmanager
 def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Archive]:
-    """Keeps the archive going while the body runs; at its end everything that the log has is archived.
+    """Keeps the archive going in a thread while the body runs; at the end everything that the log has is archived.
 
-    `every_s` None is 30 seconds, or the stream's `latest_flush_s` when that is less.
+    Where the body raises, the rest of the log is left to the next run.
+
+    Args:
+        archive: the archive of the stream that the body runs.
+        every_s: seconds between two looks at the log; None is 30, or the stream's `latest_flush_s` when that is less.
 
     Raises:
         Exception: whatever stopped the archive; `Archive.check` raises it earlier.

@@ -12,6 +12,11 @@ def tell_damage(home: Home, stream: str, text: str) -> None:
     """Writes a line on stderr and an alert, unless one with this text was written before, by whatever process.
 
     Engine, archive and Spark's tasks all come upon the same damage, and once more after each start.
+
+    Args:
+        home: the home folder, which keeps the alerts.
+        stream: the stream that gets over the damage.
+        text: which file is damaged, and what to do; it is also the key by which repetitions are known.
     """
     if tell_once(home, stream, text):
         _LOG.warning("%s", text)

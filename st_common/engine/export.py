@@ -13,35 +13,48 @@ from st_common.operators.state.state import State
 
 
 def export_folder(home: Home, stream: str) -> Path:
-    """Where engines put the states that a control row `export` asks for."""
+    """The folder for the states that a control row `export` asks the shards for."""
     return home.stream(stream) / "export"
 
 
 def export_path(home: Home, stream: str, segment: int, shard: int) -> Path:
-    """Where the state of a shard right after the `export` of a segment goes."""
+    """Where a shard puts its state right after an `export`: `export/SEGMENT/SHARD.bin` in the stream's folder.
+
+    Args:
+        home: the home folder.
+        stream: the stream.
+        segment: the control segment with the row `export`.
+        shard: the number of the shard, from 0 on.
+    """
     return export_folder(home, stream) / str(segment) / f"{shard}.bin"
 
 
 def seed_folder(generation: Path) -> Path:
-    """Where the states are with which the shards of a generation begin."""
+    """The folder in that of a generation with the states from which its shards begin."""
     return generation / "seed"
 
 
 def seed_path(folder: Path, shard: int) -> Path:
-    """The state with which a shard begins."""
+    """The file in a seed folder with the state from which a shard begins."""
     return folder / f"{shard}.bin"
 
 
 def asked_exports(packets: Iterable[Packet]) -> list[int]:
-    """The control segments among some packets that ask for an export."""
+    """The numbers of the control segments that ask for an export, in the order of the packets."""
     return [p.segment for p in packets if any(chosen(p.controls, Export))]
 
 
 def exported(home: Home, stream: str, segment: int, shards: int) -> list[State]:
-    """The states that the shards gave out at a segment.
+    """The states that the shards gave out at a segment, in the order of the shards.
+
+    Args:
+        home: the home folder.
+        stream: the stream.
+        segment: the control segment with the row `export`.
+        shards: how many states there must be.
 
     Raises:
-        StateError: an engine did not come that far, or a state is of another format.
+        StateError: an engine did not come that far, or a state is damaged or of another format.
     """
     paths = [export_path(home, stream, segment, shard) for shard in range(shards)]
     if not all(path.exists() for path in paths):

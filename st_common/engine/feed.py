@@ -17,7 +17,18 @@ _US = 1_000_000
 def step_settings(
     stream: StreamSettings, *, shard: int = 0, shards: int = 1
 ) -> Settings:
-    """What of a stream's settings decides its answers, in microseconds, for one of its shards."""
+    """What of a stream's settings decides its answers, as the step of one shard takes it.
+
+    Seconds become microseconds. The margin by which cache areas are wider than regions is how far an object comes
+    before it counts as silent, in the unit of the stream's coordinates (SPEC G6):
+
+        max_speed_mps 15, silence_s 60, cache_share 1.0   ->   margin 900.0, in metres; 0.0 without both settings
+
+    Args:
+        stream: the stream.
+        shard: the number of the shard, from 0 on.
+        shards: how many there are.
+    """
     silence_us = None if stream.silence_s is None else round(stream.silence_s * _US)
     reach_m = (stream.max_speed_mps or 0.0) * (
         stream.silence_s or 0.0
@@ -38,7 +49,7 @@ def step_settings(
 
 
 def limits_of(stream: StreamSettings) -> Limits | None:
-    """By which limits the fixes of a stream are filtered; None when they are not."""
+    """The limits by which the fixes of a stream are filtered (SPEC X11); None when they are not."""
     position_filter = stream.position_filter
     if position_filter is None:
         return None
@@ -62,10 +73,24 @@ def packets_of(
     shards: int,
     notice: Callable[[str], None] | None = None,
 ) -> Iterator[list[Packet]]:
-    """One packet per shard for every segment, or for many small ones that follow each other, in log order.
+    """The packets of some segments, in log order.
 
-    Control rows go to all shards; fixes too, or to the shard of their object. `notice` is told of damaged segments that
-    others stand in for.
+    Adjacent small segments come as one packet, for decoding them one by one costs more. Segments are read as packets
+    are asked for.
+
+    Args:
+        log: the log of the stream.
+        segments: adjacent segments, in order.
+        stream: how they are read, unless rows in the log say otherwise, and how objects are dealt out.
+        shards: how many packets each segment gives. Control rows go to all shards. With `moving` every shard gets all
+            fixes, otherwise those of the objects whose hash is its own.
+        notice: told of each damaged packet that raw bytes stand in for, as a line for people.
+
+    Yields:
+        For a segment or some that were decoded together: a list of `shards` packets, by the number of the shard.
+
+    Raises:
+        LogError: a segment is missing or damaged, or says what this version does not know.
     """
     for piece in pieces(log, segments, stream):
         if notice is not None and piece.damage is not None:
@@ -85,9 +110,19 @@ def packets_in(
     stream: StreamSettings,
     notice: Callable[[str], None],
 ) -> list[Packet]:
-    """The packets of a batch for the one shard there is: of the first of the segments, up to what a batch may take.
+    """The packets of one batch for an engine with one shard.
 
-    For `notice` see `packets_of`.
+    It stops early once a batch has half a million rows or decoding took 2 s, so the packets may cover the first of
+    `segments` only; `State.next_segment` after the step says where to go on.
+
+    Args:
+        log: the log of the stream.
+        segments: adjacent segments, in order.
+        stream: as for `packets_of`.
+        notice: as for `packets_of`.
+
+    Raises:
+        LogError: as `packets_of`.
     """
     made = packets_of(log, segments, stream, shards=1, notice=notice)
     return [one[0] for one in taken(made, lambda one: one[0].rows)]
@@ -96,12 +131,12 @@ def packets_in(
 def packets(
     log: Log, segment: Segment, stream: StreamSettings, *, shards: int
 ) -> list[Packet]:
-    """One packet per shard for a segment; see `packets_of`."""
+    """The packets of one segment, one per shard; see `packets_of`."""
     return next(packets_of(log, [segment], stream, shards=shards))
 
 
 def packet_of(log: Log, piece: Piece, stream: StreamSettings) -> Packet:
-    """The packet of a piece of the log for one who reads all of it, as `packets_of` makes them."""
+    """The packet with all fixes of a piece of the log, as `packets_of` makes it for one shard."""
     return _packets_of(log, piece, stream, shards=1)[0]
 
 

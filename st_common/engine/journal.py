@@ -21,7 +21,13 @@ _HEAD = struct.Struct("<QI")  # length and CRC-32 of the bytes that follow
 
 
 class Journal:
-    """An append-only file of batches of changes; emptied once a table has them. Those of earlier owners go."""
+    """An append-only file of batches of changes that no table holds yet; emptied once a table has them.
+
+    Args:
+        home: the home folder.
+        stream: the stream.
+        epoch: the epoch of the owner's lease. The file is named by it; files of lower epochs are removed.
+    """
 
     def __init__(self, home: Home, stream: str, *, epoch: int) -> None:
         folder = _folder(home, stream)
@@ -34,7 +40,11 @@ class Journal:
                 earlier.unlink(missing_ok=True)
 
     def append(self, changes: pa.Table) -> None:
-        """Tells a batch: it is there for every reader when this returns."""
+        """Adds a batch: every reader can see it when this returns. It is not made durable, see the module.
+
+        Args:
+            changes: rows of changes, as the table `changes` holds them.
+        """
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, changes.schema) as writer:
             writer.write_table(changes)
@@ -43,7 +53,7 @@ class Journal:
         self._file.flush()
 
     def clear(self) -> None:
-        """Forgets everything: after a commit to the table, and at a start, for a start makes the same rows again."""
+        """Empties the file: after a commit to the table, and at a start, for a start makes the same rows again."""
         self._file.truncate(0)
 
     def close(self) -> None:
@@ -61,10 +71,13 @@ def _folder(home: Home, stream: str) -> Path:
 
 
 def pending(home: Home, stream: str) -> pa.Table | None:
-    """The batches in the journal, one after the other, or None when there are none.
+    """The batches in the newest journal of a stream as one table, in the order in which they were told.
 
     A batch that is being written is left out. Some rows may be in the table as well: those at or before the position
-    that the table's app transaction `engine` names.
+    that the table's app transaction `engine` names, which the reader leaves out.
+
+    Returns:
+        None when the journal is empty, or there is none.
     """
     path = journal_path(home, stream)
     try:
@@ -78,7 +91,11 @@ def pending(home: Home, stream: str) -> pa.Table | None:
 
 
 class JournalTail:
-    """Reads the batches of a stream's journal once each, while engines add to it, empty it, and take over."""
+    """Reads each batch of a stream's journal once, while engines add to it, empty it, and take over.
+
+    A file that was emptied and filled again is known by its first bytes: the head of the batch that was read last is no
+    longer where it was.
+    """
 
     def __init__(self, home: Home, stream: str) -> None:
         self._home, self._stream = home, stream
@@ -90,9 +107,10 @@ class JournalTail:
         )  # of the last batch: where it stands, how it begins
 
     def read(self) -> list[pa.Table]:
-        """The batches since the last call. One that finds nothing costs a look at the file's size and time.
+        """The batches since the last call, in the order in which they were told; none when nothing is new.
 
-        After an engine's restart some of them were told before, in the batches of the engine before it.
+        One that finds nothing costs a look at the file's size and time. After an engine's restart some rows come a
+        second time, in batches of the new engine; a reader drops them by their position.
         """
         self._find()
         if self._path is None:

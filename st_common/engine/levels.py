@@ -13,7 +13,15 @@ MOST_SNAPSHOTS = 24  # at one time: the rest of a long replay waits for the next
 
 @dataclass
 class Levels:
-    """Keeps the levels of one stream. What they hold follows from tables; only when it is written is decided here."""
+    """Keeps the levels of storage of one stream (SPEC P2): the table `latest` and the snapshots.
+
+    What they hold follows from other tables; only when it is written is decided here, by the machine's clock.
+
+    Attributes:
+        home: the home folder.
+        stream: its `latest_flush_s` and `snapshot_s` count here.
+        focals: the objects that live queries go with, read forward from the log.
+    """
 
     home: Home
     stream: StreamSettings
@@ -24,7 +32,11 @@ class Levels:
         self.focals = Focals(self.stream.name)
 
     def keep(self, *, at_end: bool = False) -> None:
-        """Flushes `latest` when `latest_flush_s` have passed or the run ends, and takes snapshots that are due."""
+        """Writes what is due: `latest` after each `latest_flush_s`, and up to 24 snapshots that event time has reached.
+
+        Args:
+            at_end: the run ends, so `latest` is flushed whatever time it is.
+        """
         if at_end or time.monotonic() - self._flushed_s >= self.stream.latest_flush_s:
             flush_latest(self.home, self.stream, self.focals)
             self._flushed_s = time.monotonic()

@@ -46,7 +46,16 @@ BASE_S = 10.0
 
 @dataclass
 class Totals:
-    """What an engine did since it started."""
+    """What an engine did since it started; rows that a restart only made again are not counted twice.
+
+    Attributes:
+        counters: fixes, late and double fixes, and tuples per operator, as `step` counts them.
+        segments: segments of the log that were read.
+        rejects: records that could not be read.
+        changes: rows of changes that were told.
+        nulled: by attribute, in how many fixes its text was of another type, so that it is null there.
+        caches: by kind of moving query, what its caches cost (SPEC G6).
+    """
 
     counters: Counters = field(default_factory=Counters)
     segments: int = 0
@@ -57,19 +66,35 @@ class Totals:
 
 
 def layers_of(home: Home, stream: StreamSettings) -> LayerOf:
-    """Finds layers of a home folder for a stream, each version once per process."""
+    """A function that gives the layers of a home folder, in the space of a stream.
+
+    Args:
+        home: where the tables of layers lie.
+        stream: its `space` says whether the shapes are on the plane or on the globe.
+
+    Returns:
+        `layer_of(layer, version)`, as `step` takes it. Each version is loaded once per process and kept.
+    """
     return lambda layer, version: load_index(home, layer, version, space=stream.space)
 
 
 class LocalEngine:
     """Follows the log of one stream; changes are told by a journal at once and by the table every second.
 
-    The table is the one commit point. The state that the engine starts from has seen nothing that the table does not
-    hold; the log is read again from there, and only changes after the committed position are given out. The step being
-    deterministic, they are the same as they were: so a table that was restored from a copy is filled again.
+        log -> step -> changes -> journal              at each batch: readers see them at once
+                       changes -> table `changes`      every second, with the app transaction `engine`
+                       state   -> state objects        every 10 seconds; a cache
 
-    `owner` is whose lease the engine works under; tests do without. `now_us` is the wall clock by which a live stream
-    goes on while it is quiet; tests bring their own.
+    The table is the one commit point (docs/adr/0014). The state that the engine starts from has seen nothing that the
+    table does not hold; the log is read again from there, and only changes after the committed position are given out.
+    The step being deterministic, they are the same as they were: so a table that was restored from a copy is filled
+    again.
+
+    Args:
+        home: the home folder.
+        stream: the settings, as `topology.begin` gave them: with the key of ids of this stream.
+        owner: whose lease the engine works under; without one (in tests) no commit is fenced.
+        now_us: the wall clock, us UTC, by which a live stream goes on while it is quiet; the system's when None.
     """
 
     def __init__(
@@ -115,7 +140,16 @@ class LocalEngine:
         return -1 if committed is None else committed
 
     def batch(self) -> bool:
-        """Takes what the log has, up to what fits into a batch (see `Pace`); False when there is nothing new."""
+        """Reads the next batch of the log, runs the step on it, and tells the changes by the journal.
+
+        A batch takes as many segments as `Pace` allows, 32 MiB at most. Nothing is committed here: see `commit_if_due`.
+
+        Returns:
+            False when the log has nothing new.
+
+        Raises:
+            LogError: a segment is missing or damaged, or says what this version does not know.
+        """
         begun_s, start = time.monotonic(), self.state.next_segment
         segments = self.log.segments(
             start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments
@@ -133,6 +167,7 @@ class LocalEngine:
             tell_failures(self._home, done.failures)
         self.state = done.state
         self._changed.add(done.deltas)
+        # Segments are visible before they are durable. A change that a reader has seen must not outlive its cause.
         self.log.sync(segments)  # what is told follows from rows that are durable
         self._timekeeper.saw(segments[: done.state.next_segment - start], heard(read))
         self._keep(settled([done.changes]))
@@ -152,7 +187,14 @@ class LocalEngine:
     def keep_time(self) -> bool:
         """Writes a clock row when the feed is live and quiet and something waits for a time that has come.
 
-        Only the owner of the stream may ask, once it has read all of the log. True: there is a row to read.
+        Only the owner of the stream may ask, once it has read all of the log: a row that was written while fixes still
+        wait in the log would make them late.
+
+        Returns:
+            True when a row was written, which the next `batch` reads.
+
+        Raises:
+            FencedError: another process owns the stream by now.
         """
         return self._timekeeper.write_if_due(
             lambda: wanted_us(self.state, self.settings),
@@ -180,6 +222,11 @@ class LocalEngine:
 
     def commit(self) -> None:
         """Brings everything up to the state's position into the table, exactly once.
+
+        The commit names the last position as the version of the app transaction `engine`, and expects the one before
+        it. So a commit of an owner that was overtaken is refused, and rows that the table has already are left out.
+
+            committed 40, pending rows at 38, 41, 45, state at 50   ->   rows 41, 45 appended, committed 50
 
         Raises:
             FencedError: another process owns the stream by now.
@@ -235,10 +282,15 @@ class LocalEngine:
             self._orders = orders
 
     def store(self) -> None:
-        """Commits, and lets the state be stored in a thread: it is never changed, and a large one takes seconds.
+        """Commits, and starts a thread that stores the state, which takes seconds when it is large.
+
+        The engine goes on meanwhile: a state is a value and never changed. What nothing names any more (see `retired`)
+        is forgotten first; the state is stored whole then, else as what changed since the last time.
 
         Raises:
-            Exception: what the last time came to.
+            FencedError: as `commit`.
+            ConflictError: as `commit`.
+            Exception: whatever stopped the thread of the last time.
         """
         self._wait()
         self.commit()
@@ -266,7 +318,11 @@ class LocalEngine:
             raise failure
 
     def close(self) -> None:
-        """Commits, stores and closes."""
+        """Commits, waits until the state is stored, and closes the journal.
+
+        Raises:
+            Exception: as `store`.
+        """
         self.store()
         self._wait()
         self.abandon()

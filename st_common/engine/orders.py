@@ -13,9 +13,16 @@ FILE = "orders.json"
 
 
 def orders_of(state: "State", settings: "Settings") -> dict[str, Any]:
-    """By the name of each query whose order is chosen: its version, the order, and the shares by which it was chosen.
+    """The order in which an engine tests attribute conditions and region of each query, and why (SPEC G10).
 
-    Empty when nothing ran yet.
+    Args:
+        state: its queries, and what is remembered of how often their conditions held.
+        settings: the settings of the step.
+
+    Returns:
+        By the name of each query whose order is chosen by measurement, as JSON values: its `version`, the `order`
+        (`select_first` or `space_first`), and the shares it was chosen by: `where` and `space` of so many `readings`.
+        Empty when nothing ran yet.
     """
     from st_common.operators.runtime.compiling import order_now  # slow to import
 
@@ -36,12 +43,21 @@ def orders_of(state: "State", settings: "Settings") -> dict[str, Any]:
 
 
 def write_orders(folder: Path, orders: dict[str, Any]) -> None:
-    """Replaces what is told of the stream in `folder`."""
+    """Replaces `orders.json` in a stream's folder; `orders` is as `orders_of` gives it."""
     write_record(folder / FILE, orders)
 
 
 def read_order(folder: Path, query: str, version: int) -> dict[str, Any] | None:
-    """What the engine of the stream in `folder` said last of a version of a query; None when it said nothing."""
+    """What the engine of a stream said last about one version of a query, as an entry of `orders_of`.
+
+    Args:
+        folder: the stream's folder.
+        query: the query's name.
+        version: the version; what was said about another one does not count.
+
+    Returns:
+        None when the engine said nothing about it.
+    """
     order = (read_record(folder / FILE) or {}).get(query)
     return (
         order if isinstance(order, dict) and order.get("version") == version else None

@@ -29,9 +29,19 @@ def now_us() -> int:
 
 @dataclass
 class Owner:
-    """The owner's side of a run. `counts`, `nulled`, `filtered` and `caches` are of this run.
+    """The owner's side of a run: its lease, and what the run has counted so far.
 
-    What earlier runs counted is added.
+    `beat` tells people the sum of what this run and earlier ones counted, so counters go on over restarts.
+
+    Attributes:
+        folder: the folder of the stream or delivery.
+        engine: what runs: `local`, `spark`, `reset`, ..
+        lease: the lease of this process; each beat renews it.
+        before: the status that earlier runs left, None at the first one.
+        counts: fixes, rejects, late, double and cut fixes and changes of this run (see `RunSummary`).
+        nulled: by attribute, in how many fixes it could not be read.
+        filtered: by reason, how many fixes were filtered (SPEC X11).
+        caches: by kind of moving query, what caches cost (SPEC G6).
     """
 
     folder: Path
@@ -46,11 +56,11 @@ class Owner:
     _beating: threading.Lock = field(default_factory=threading.Lock)
 
     def stop_wanted(self) -> bool:
-        """Whether somebody asked this stream to stop."""
+        """Whether somebody asked this stream to stop, by the file `stop` in its folder."""
         return stop_wanted(self.folder)
 
     def check(self) -> None:
-        """Makes sure that no other process took the stream over, before each commit.
+        """Makes sure that no other process took the stream over; called before each commit (docs/adr/0014).
 
         Raises:
             FencedError: one did.
@@ -66,7 +76,18 @@ class Owner:
         now_ts: int | None,
         force: bool = False,
     ) -> None:
-        """Writes the status, at most once a second unless forced."""
+        """Renews the lease and writes the status that `fairway status` shows, at most once a second.
+
+        Args:
+            state: `running`, `idle` or `stopped`.
+            position: the position after the last committed row.
+            end_position: the position after the last row of the log.
+            now_ts: the stream's clock, us UTC; None when it is not known, then that of earlier runs stays.
+            force: write it whatever time has passed.
+
+        Raises:
+            FencedError: another process owns the stream by now.
+        """
         with self._beating:
             if force or time.monotonic() - self._beaten_s >= BEAT_S:
                 self._beat(
@@ -114,7 +135,12 @@ class Owner:
 
 @contextmanager
 def owned(home: Home, stream: str, *, engine: str) -> Iterator[Owner]:
-    """Takes the stream's lease for a run, and leaves behind how it ended.
+    """Takes the stream's lease for the body of a `with`, and records how it ended: exit code and message.
+
+    Args:
+        home: the home folder.
+        stream: the name of the stream.
+        engine: who runs it, for people; `reset` alone may go on where a reset was cut off.
 
     Raises:
         FencedError: another living process owns the stream.
@@ -132,7 +158,11 @@ def owned(home: Home, stream: str, *, engine: str) -> Iterator[Owner]:
 
 @contextmanager
 def owned_folder(folder: Path, *, engine: str) -> Iterator[Owner]:
-    """Takes the lease of what lies in a folder, a stream or a delivery, and leaves behind how the run ended.
+    """Takes the lease of a folder, that of a stream or a delivery, for the body of a `with`; records how it ended.
+
+    Args:
+        folder: made when it is absent.
+        engine: who runs it, for people.
 
     Raises:
         FencedError: another living process owns it.

@@ -15,15 +15,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """So many segments at most are a batch: as many as took about two seconds so far, for they cost very differently.
+    """How many segments a batch may take: about as many as took two seconds so far, for their costs differ widely.
 
     What comes out does not depend on it.
+
+        Pace(512) after a batch of 512 segments in 4.0 s   ->   Pace(256)     twice too slow
+        Pace(512) after a batch of 512 segments in 0.1 s   ->   Pace(2048)    four times as many, up to 4096
+        Pace(512) after a batch of 100 segments in 0.1 s   ->   Pace(512)     the log had no more
     """
 
     segments: int = 512
 
     def after(self, segments: int, seconds: float) -> "Pace":
-        """The pace after a batch of so many segments that took so long."""
+        """The pace for the next batch, after one that took this many seconds for this many segments."""
         if seconds > BATCH_S:
             return Pace(segments=max(1, int(segments * BATCH_S / seconds)))
         if segments >= self.segments and seconds * _FASTER < BATCH_S:
@@ -32,7 +36,12 @@ class Pace:
 
 
 def taken(parts: Iterable[T], rows_of: Callable[[T], int]) -> Iterator[T]:
-    """The first of the parts: until they have as many rows, or took as long, as a batch may."""
+    """The first of some parts, until they hold 2^19 rows or took 2 s to make; at least one if there is one.
+
+    Args:
+        parts: made one by one as they are asked for.
+        rows_of: how many rows a part has.
+    """
     begun_s, rows = time.monotonic(), 0
     for part in parts:
         yield part

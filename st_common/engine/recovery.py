@@ -20,7 +20,9 @@ _OF_ALL = ("rejects", "queries")
 
 
 def recover_tables(home: Home, stream: str) -> None:
-    """Brings the tables that are made from a stream's log back to their last whole versions, and alerts if it had to.
+    """Brings the tables that are made from a stream's log back to their last whole versions, with an alert for each.
+
+    What is cut off is written again from the log. Called by the owner before an engine starts.
 
     Raises:
         FairwayError: one is damaged beyond that; it names the file and the way out.

@@ -26,7 +26,13 @@ _STATE = ("local", "spark", "g[0-9]*", FOLDER)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """What the next run will read: the segments of the log; `kept` of them stay as they were decoded at capture."""
+    """What a reset leaves for the next run to read.
+
+    Attributes:
+        stream: the name of the stream.
+        segments: the number of segments in its log.
+        kept: how many of them stay as they were decoded at capture, for their raw bytes are gone.
+    """
 
     stream: str
     segments: int
@@ -38,8 +44,13 @@ def reset(
 ) -> Reset:
     """Removes the state of a stream's engines, and the tables and rows that were made from its log.
 
-    One that dies on the way leaves a marker: no engine starts until a reset has come to its end. `between` is called
-    between two steps.
+    A marker goes in first and out last: after a crash in between no engine starts until a reset has come to its end.
+    Each step can be done twice.
+
+    Args:
+        home: the home folder.
+        stream: the name of the stream.
+        between: called after each step; tests interrupt by it.
 
     Raises:
         FencedError: the stream is running.

@@ -35,7 +35,13 @@ Export = Callable[[Home, StreamSettings, Owner], list[State]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resharded:
-    """What a reshard did: from one topology to another, which begins at its segment `start`, with so many `objects`."""
+    """What a reshard did.
+
+    Attributes:
+        before: the topology that was in force.
+        after: the one that is now; the same when there was nothing to do.
+        objects: how many objects the state took over.
+    """
 
     before: Topology
     after: Topology
@@ -43,7 +49,7 @@ class Resharded:
 
 
 def of_local(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
-    """The one state of the local engine, after it has followed the log to its end."""
+    """The state of the local engine, the only one, after it has followed the log to its end."""
     return [follow(home, stream, owner, until_idle=True).state]
 
 
@@ -93,7 +99,15 @@ def reshard(
 def store(
     home: Home, stream: str, whole: State, topology: Topology, *, moving: bool
 ) -> None:
-    """Stores a state as the engine of a topology begins with it."""
+    """Stores a state so that the engine of a topology begins with it.
+
+    Args:
+        home: the home folder.
+        stream: the name of the stream.
+        whole: the state of all shards together.
+        topology: the local engine gets the state as it is, Spark one file per shard.
+        moving: as in the stream's settings: whether every shard knows the fixes of all objects.
+    """
     if topology.engine == "local":
         states.States.of(home, stream, topology.generation).store(whole)
         return

@@ -23,12 +23,20 @@ POLL_S = 0.005
 
 
 def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
-    """Follows the stream's log until it is asked to stop; with `until_idle` until the log's end is reached.
+    """Runs the local engine on a stream, with the archive beside it, until somebody asks it to stop.
+
+    Args:
+        home: the home folder.
+        stream: the settings of the stream.
+        until_idle: stop when the end of the log is reached, too.
+
+    Returns:
+        What this run did.
 
     Raises:
         FencedError: another process owns the stream, or takes it over.
         StateError: the stream was begun with other settings.
-        LogError: the log has a hole.
+        LogError: a segment of the log is missing or damaged.
     """
     started_s = time.monotonic()
     with owned(home, stream.name, engine="local") as owner:
@@ -47,7 +55,21 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
 def follow(
     home: Home, stream: StreamSettings, owner: Owner, *, until_idle: bool
 ) -> LocalEngine:
-    """Follows the log for the owner of the stream, as `run`; gives the closed engine, whose state is stored."""
+    """Follows the log for the owner of the stream, as `run`.
+
+    Args:
+        home: the home folder.
+        stream: the settings as `topology.begin` gave them.
+        owner: the stream's owner.
+        until_idle: stop when the end of the log is reached, too.
+
+    Returns:
+        The closed engine; its state is stored, and `state` can still be read.
+
+    Raises:
+        FencedError: another process takes the stream over.
+        LogError: a segment of the log is missing or damaged.
+    """
     recover_tables(home, stream.name)
     engine = LocalEngine(home, stream, owner)
     for notice in engine.states.notices:
@@ -113,7 +135,16 @@ def summary(
     seconds: float,
     counters: Mapping[str, int],
 ) -> RunSummary:
-    """What a run that ends now did."""
+    """What a run that ends now did.
+
+    Args:
+        owner: has the counts of this run.
+        stream: the name of the stream.
+        segments: how many segments were read.
+        position: the position after the last committed row.
+        seconds: how long it took.
+        counters: all counters of the step by name; those that `owner` does not count are the operators'.
+    """
     operators = {
         name: count
         for name, count in counters.items()

@@ -36,7 +36,15 @@ _STORE_BYTES = 4 << 20  # of the log, between two states that are stored
 
 
 class Sifting:
-    """Follows a log up to some place, and knows of the fixes from a segment on which are filtered."""
+    """Follows a log up to some place, and knows which fixes from a segment on are filtered.
+
+    Args:
+        home: the home folder; the states lie in `archive` in the stream's folder.
+        stream: the stream; rows in its log say which limits hold where.
+        log: its log.
+        start: the segment from which on it is asked about fixes. The newest state from before is taken, and the log
+            read on to there.
+    """
 
     def __init__(
         self, home: Home, stream: StreamSettings, log: Log, start: int
@@ -58,12 +66,15 @@ class Sifting:
 
     @property
     def decided(self) -> int:
-        """The first segment with a fix of which it is not known yet whether it is filtered, for it is held."""
+        """The first segment with a fix that is still held (lateness), so that nobody knows yet whether it is filtered.
+
+        Without held fixes it is `next_segment`.
+        """
         held = self._state.held.position
         return segment_of(int(held.min())) if len(held) else self.next_segment
 
     def read_on(self, end: int) -> None:
-        """Reads the log on up to a segment, or to its end."""
+        """Reads the log on up to a segment (not included), or to the log's end."""
         while self.next_segment < end:
             segments = self._log.segments(
                 self.next_segment,
@@ -76,7 +87,11 @@ class Sifting:
             self.take(pieces(self._log, segments, self._stream))
 
     def decide(self, end: int) -> None:
-        """Reads on until it is known of all fixes before a segment whether they are filtered, or to the log's end."""
+        """Reads on until it is known of all fixes before a segment whether they are filtered, or to the log's end.
+
+        Args:
+            end: the segment, not included.
+        """
         while self.decided < end:
             before = self.next_segment
             self.read_on(before + _AT_ONCE)
@@ -84,7 +99,11 @@ class Sifting:
                 return
 
     def take(self, pieces: Iterable[Piece]) -> None:
-        """Takes the next pieces of the log; those that were taken before are passed over."""
+        """Takes the next pieces of the log, which another has read already; those taken before are passed over.
+
+        Args:
+            pieces: adjacent, in log order.
+        """
         new = [one for one in pieces if one.segments[0].number >= self.next_segment]
         packets = [self._packet(one) for one in new]
         done = step(self._state, packets, self._settings, _no_layer)
@@ -106,12 +125,19 @@ class Sifting:
         return replace(packet, controls=rows, limits=limits_of(piece.stream))
 
     def forget(self, start: int) -> None:
-        """Lets go of what was filtered before a segment."""
+        """Drops what is known about fixes before a segment; nobody will ask for them."""
         later = self._filtered.position >= position_of(start, 0)
         self._filtered = self._filtered.take(np.flatnonzero(later))
 
     def columns(self, position: np.ndarray) -> dict[str, pa.Array]:
-        """`FILTER_COLUMNS` of fixes at some rows of the log: null where they are accepted."""
+        """The columns `filtered` (string) and `filtered_value` (double) for some fixes; null where a fix was accepted.
+
+        Args:
+            position: int64[n], the positions of the fixes, all decided and not forgotten.
+
+        Returns:
+            Two arrays of length n by name: the reason, and the value that broke the limit.
+        """
         filtered = self._filtered
         at = np.searchsorted(filtered.position, position)
         at = np.minimum(at, max(len(filtered) - 1, 0))

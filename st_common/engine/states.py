@@ -31,12 +31,16 @@ _NEWEST = 2  # so many of the newest are always kept
 
 
 def end_of(state: State) -> int:
-    """The last position that a state has seen; -1 before the first segment."""
+    """The last position that a state has seen; -1 before the first segment.
+
+    A state is always between two segments: with `next_segment` 5 it has seen every position below `position_of(5, 0)`,
+    so its end is 83886079, as 5 << 24 is 83886080.
+    """
     return position_of(state.next_segment, 0) - 1
 
 
 def to_bytes(state: State) -> bytes:
-    """A state with a checksum."""
+    """The bytes of a stored state: magic `FWST`, CRC-32 and length of what follows, then the state's blob."""
     return _with_head(_MAGIC, state.to_blob())
 
 
@@ -51,10 +55,14 @@ def _checksum(data: bytes) -> int:
 
 
 def from_bytes(data: bytes, where: str) -> State:
-    """The state in these bytes.
+    """The state in the bytes of an object that `to_bytes` made.
+
+    Args:
+        data: the whole object.
+        where: the place of the object, for people; errors name it.
 
     Raises:
-        StateError: they are damaged, or of another format.
+        StateError: the bytes are damaged, or of another format.
     """
     if not _is_whole(data, _SUFFIX):
         raise StateError(
@@ -75,12 +83,12 @@ def _is_whole(data: bytes, suffix: str) -> bool:
 
 
 def save(path: Path, state: State) -> None:
-    """Puts a state into a file; a crash leaves the old one or the new one."""
+    """Puts a state into a file; a crash leaves the old one or the new one, each whole."""
     LocalStorage(path.parent).put(path.name, to_bytes(state))
 
 
 def load(path: Path) -> State:
-    """The state in a file, an empty one when there is none.
+    """The state in a file; an empty one when there is no file.
 
     Raises:
         StateError: it is damaged, or of another format.
@@ -101,10 +109,19 @@ class _Link:
 
 @dataclass
 class States:
-    """The states of a local engine at some places of its log; `notices` are what people should know of them.
+    """The states of a local engine at some places of its log (docs/adr/0003).
 
     A state is stored whole, or as what changed since the one that was stored or read last. Such an object names that
     one by its place and its checksum, for of one place there may be states that have forgotten more and less.
+
+        000000000100.state    whole, before segment 100 is read
+        000000000180.delta    what changed since; names 100 and the checksum of its object
+        000000000260.delta    what changed since; names 180
+
+    Attributes:
+        storage: where the objects lie.
+        where: their folder, for people.
+        notices: what people should know: states that were damaged, a start from the log's beginning.
     """
 
     storage: Storage
@@ -119,10 +136,17 @@ class States:
         return States(LocalStorage(folder), folder)
 
     def store(self, state: State, changed: Changed | None = None) -> None:
-        """Keeps a state, durable when this returns, and lets go of some old ones.
+        """Keeps a state, durable when this returns, and deletes old ones that are not needed.
 
-        With `changed`, which began at the state that was stored or read last, only what changed is written, as long as
-        all such changes are less than a whole state.
+        With `changed`, only what changed is written, as long as all changes since the last whole state are together no
+        larger than that state (or 1 MiB), and no more than 128 of them hang together: a start has to apply each.
+
+        Args:
+            state: the state to keep; its place is its `next_segment`. Where an object of that place exists, it stays.
+            changed: what was touched since the state that was stored or read last by this object; None: store it whole.
+
+        Raises:
+            StorageError: the disk is full, or refuses.
         """
         last, number = self._last, state.next_segment
         if (
@@ -190,7 +214,15 @@ class States:
         )
 
     def newest(self, *, upto: int) -> State:
-        """The newest state that is whole and has seen nothing behind the position `upto`; an empty one without any.
+        """The newest stored state that is whole and has seen nothing behind a position.
+
+        A damaged one is deleted with a notice, and an older one is taken: the log after it leads to the same state.
+
+        Args:
+            upto: the last position that the state may have seen, as `end_of` gives it; -1 allows none.
+
+        Returns:
+            The state; an empty one when none can be used, so that the log is read from its beginning.
 
         Raises:
             StateError: it is of another format.
@@ -207,7 +239,7 @@ class States:
         return State()
 
     def check(self) -> list[str]:
-        """Looks at every state, and lets go of those that are damaged; gives what it found."""
+        """Reads every object, deletes those that are damaged, and gives all notices so far."""
         for name in self.storage.names(""):
             if name.endswith((_SUFFIX, _DELTA)):
                 self._read(name)

@@ -6,12 +6,24 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """Counts of one run of one stream; `position` is the place after the last committed row.
+    """The counts of one run of one stream.
 
-    `nulled` says of each attribute in how many fixes its text was of another type, so that it is null there.
-    `filtered` says by reason how many fixes were stored and changed nothing (SPEC X11).
-    `operators` are the tuples that went through each operator, by name (SPEC G10; see `operators.evaluate.Counters`).
-    `caches` are what the caches of moving queries cost, by kind (SPEC G6; see `operators.cache_counts.CacheCounts`).
+    Attributes:
+        stream: the name of the stream.
+        engine: `local` or `spark`.
+        seconds: how long the run took.
+        segments: segments of the log that were read.
+        fixes: records that are fixes.
+        rejects: records that are none.
+        late: fixes that came too late to take effect.
+        double: fixes with the event time of an earlier fix of their object, which change nothing.
+        cut: fixes that a travelled frame dropped, because it had more of one object than it keeps.
+        changes: rows that were told.
+        position: the position after the last committed row.
+        operators: tuples that went through each operator, by name (SPEC G10; see `operators.evaluate.Counters`).
+        nulled: by attribute, in how many fixes its text was of another type, so that it is null there.
+        filtered: by reason, how many fixes were stored and changed nothing (SPEC X11).
+        caches: by kind of moving query, what caches cost (SPEC G6; see `operators.cache_counts.CacheCounts`).
     """
 
     stream: str

@@ -12,10 +12,14 @@ _LOG = logging.getLogger(__name__)
 
 
 def tell_failures(home: Home, failures: Iterable[Failure]) -> None:
-    """Writes a control row and an alert for each failure that is not known yet.
+    """Suspends queries that cannot be judged any more: a control row and an alert for each that is not suspended yet.
 
     It must be called before the state of the batch that showed the failures is stored: after a crash in between the
-    batch is judged again, and shows them again.
+    batch is judged again, and shows them again (docs/adr/0017).
+
+    Args:
+        home: the home folder.
+        failures: which versions of queries failed, and why.
     """
     for row in suspend(home, [(one.query, one.version, one.why) for one in failures]):
         text = f"query {row.name} (version {row.version}) is judged no more: {row.why}"

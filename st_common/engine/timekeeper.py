@@ -35,9 +35,13 @@ _MINUTE_US = 60_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """What a segment tells of time: its largest event time (us; None without a fix), and whether it has an end mark.
+    """What one segment says about time.
 
-    `delay_us` is the delay that a clock row in it was written by.
+    Attributes:
+        segment: its number.
+        highest_us: its largest event time, us UTC; None where no fix is newer than all before it in its packet.
+        ended: it holds the mark that a finite stream has ended.
+        delay_us: the delay that the feed had when a clock row in it was written; None without one.
     """
 
     segment: int
@@ -47,7 +51,15 @@ class Heard:
 
 
 def heard(read: Iterable[Packet]) -> list[Heard]:
-    """What packets tell of time, one for each segment in which the largest event time grows or control rows are."""
+    """What some packets say about time.
+
+    Args:
+        read: packets in log order, each of one segment or of several that were decoded together.
+
+    Returns:
+        One entry per segment in which the largest event time grows or control rows are, in log order. Other segments
+        say nothing about time and are left out.
+    """
     return [
         one
         for packet in read
@@ -78,14 +90,29 @@ class Delays:
     """How long fixes were under way: arrival less event time (us) of those that are newer than all before them.
 
     Others came out of order: `lateness` is for them, and one device with a wrong clock does not hold up the rest. Kept
-    is the largest of each minute of arrival, of the last `MINUTES` in which any came.
+    is the largest of each minute of arrival, of the last `MINUTES` in which any came. In seconds, for example:
+
+        arrival   newest event time   delay   minutes kept       largest
+        100       97                  3       {1: 3}             3
+        101       99                  2       {1: 3}             3
+        102       98                  -       {1: 3}             3          older than 99: not counted
+        130       125                 5       {1: 3, 2: 5}       5
+
+    Attributes:
+        highest_us: the largest event time so far, `NEVER` at first.
+        minutes: pairs of a minute of arrival (since 1970) and the largest delay shown in it (us), ascending.
     """
 
     highest_us: int = NEVER
     minutes: tuple[tuple[int, int], ...] = ()
 
     def seen(self, arrival_us: int, highest_us: int) -> "Delays":
-        """The delays after one more segment with a fix."""
+        """The delays after one more segment with a fix; the same when its largest event time is not a new one.
+
+        Args:
+            arrival_us: when the segment arrived, us UTC.
+            highest_us: the largest event time in it, us UTC.
+        """
         if highest_us <= self.highest_us:
             return self
         return replace(self, highest_us=highest_us).with_delay(
@@ -93,7 +120,12 @@ class Delays:
         )
 
     def with_delay(self, arrival_us: int, delay_us: int) -> "Delays":
-        """The delays with one more, as it was shown at a time; below 0 (a clock that is ahead) counts as 0."""
+        """The delays with one more; a negative one (a device's clock is ahead) counts as 0.
+
+        Args:
+            arrival_us: when the delay was shown, us UTC.
+            delay_us: the delay.
+        """
         kept = dict(self.minutes)
         minute = arrival_us // _MINUTE_US
         kept[minute] = max(kept.get(minute, 0), delay_us)
@@ -101,21 +133,22 @@ class Delays:
 
     @property
     def largest_us(self) -> int:
-        """The delay that the feed shows."""
+        """The delay that the feed shows: the largest that is kept, 0 when there is none."""
         return max((delay for _, delay in self.minutes), default=0)
 
 
 class SteadyWall:
-    """The wall clock as it was when somebody last looked at it for sure, and the time that has passed since.
+    """The wall clock as it was when data last came, and the time that has passed since by a clock that nobody sets.
 
-    So a wall clock that is set while the feed is quiet moves nobody's time: event times would jump with it.
+    So a wall clock that is set while the feed is quiet moves nobody's time: event times would jump with it. The steady
+    clock goes on while the machine is suspended.
     """
 
     def __init__(self) -> None:
         self.look()
 
     def look(self) -> None:
-        """Takes over what the wall clock says now."""
+        """Starts again from what the wall clock says now."""
         self._wall_us, self._since_us = time.time_ns() // 1000, _running_us()
 
     def now_us(self) -> int:
@@ -129,13 +162,23 @@ def _running_us() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """What a timekeeper knows of a feed: whether its last rows are live, and its delays."""
+    """What a timekeeper knows of a feed.
+
+    Attributes:
+        live: the newest records came as they happened, and no end mark has followed them.
+        delays: how long fixes were under way.
+    """
 
     live: bool = False
     delays: Delays = Delays()
 
     def after(self, segment: Segment, told: Heard) -> "Feed":
-        """The feed after one more segment."""
+        """The feed after one more segment.
+
+        Args:
+            segment: data make the feed live or not, as their writer said; control rows end it at most.
+            told: what the segment says about time; of data without a new event time only `live` counts.
+        """
         if segment.control:
             return replace(self, live=self.live and not told.ended)
         if not segment.live or told.highest_us is None:
@@ -146,9 +189,15 @@ class Feed:
 
 
 class Timekeeper:
-    """Writes the clock rows of one stream, for the engine that owns it.
+    """Writes the clock rows of one stream, for the engine that owns it (docs/adr/0013).
 
     The engine says what it has read (`saw`) and, when it has read everything, asks for a clock row (`write_if_due`).
+
+    Args:
+        log: the log of the stream, read at the start and appended to.
+        stream: its `lateness_s` counts here, and how its records are read.
+        start: the segment at which the engine goes on; up to 64 segments before it show what the delay is.
+        now_us: the wall clock, us UTC; `SteadyWall` when None.
     """
 
     def __init__(
@@ -166,7 +215,12 @@ class Timekeeper:
         self.feed = _feed_before(log, stream, start)
 
     def saw(self, segments: Sequence[Segment], told: Sequence[Heard]) -> None:
-        """Takes note of segments that the engine has read, and of what they tell."""
+        """Takes note of segments that the engine has read, and of what they say about time.
+
+        Args:
+            segments: the next segments of the log, in order, all of them.
+            told: as `heard` gave it for them.
+        """
         self.feed = _after(self.feed, segments, told)
         if any(not segment.control for segment in segments):
             self._wall.look()
@@ -180,11 +234,19 @@ class Timekeeper:
     ) -> bool:
         """Writes a clock row when one is due; whether it did.
 
+        The row says that the event time `now - delay - 1 s` has come. The clock of the operators is behind that by the
+        lateness; only a wish that lies before the clock is worth a row. With a delay of 3 s and a lateness of 2 s:
+
+            wall clock 12:00:10   ->   row 12:00:06   ->   clock 12:00:04   ->   due if something waits for 12:00:03
+
         Args:
             wanted_us: the first time at which something happens once the clock is past it (see `operators.wanted`);
                 asked at most once a second.
             check: called before a row is written; raises when another has taken the stream over.
             max_event: the largest event time that the log says so far, `NEVER` when none.
+
+        Raises:
+            FencedError: what `check` raises.
         """
         now_us = self._now_us()
         if (

@@ -43,7 +43,14 @@ _KEY_LENGTH = 16  # characters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """The engine of a stream and its shards; its `generation`, and the segment at which that began."""
+    """The engine of a stream and its shards.
+
+    Attributes:
+        engine: `local` or `spark`.
+        shards: how many; the local engine has one.
+        generation: how often the stream was resharded; the state of each generation has a folder of its own.
+        start: the segment at which this generation began, 0 for the first.
+    """
 
     engine: str
     shards: int
@@ -57,9 +64,18 @@ class Topology:
 def begin(
     home: Home, stream: StreamSettings, *, engine: str, shards: int
 ) -> StreamSettings:
-    """As `frozen`, for an engine that starts: from here on the log is read as the settings say.
+    """The settings for an engine that starts, checked and complete: from here on the log is read as they say.
 
-    Alerts when that is another way than before.
+    As `frozen`, and how records are read is written into the log when that changed, with an alert.
+
+    Args:
+        home: the home folder.
+        stream: the settings as they are now.
+        engine: the engine that starts.
+        shards: how many it has.
+
+    Returns:
+        The settings with the stream's own key of ids.
 
     Raises:
         StateError: the stream was begun with other settings, another engine or another number of shards.
@@ -97,7 +113,14 @@ def frozen(
 ) -> StreamSettings:
     """Makes or checks the record of a stream's topology; the settings with the stream's key of ids.
 
-    What an older version did not record counts as the default of now.
+    The first run writes every setting that decides answers into `topology.json`; each later run must have the same
+    ones. What an older version did not record counts as the default of now.
+
+    Args:
+        home: the home folder.
+        stream: the settings as they are now.
+        engine: the engine that they are checked for.
+        shards: how many it has.
 
     Raises:
         StateError: the stream was begun with other settings, another engine or another number of shards.
@@ -144,7 +167,9 @@ def topology_of(home: Home, stream: str) -> Topology | None:
 
 
 def put_in_force(home: Home, stream: str, topology: Topology) -> None:
-    """Replaces the topology of a stream that has run; what decides its answers stays. A crash leaves one or the other.
+    """Replaces the topology of a stream that has run, the last step of a reshard (docs/adr/0011).
+
+    The settings that decide answers stay as recorded. A crash leaves the old record or the new one.
 
     Raises:
         StateError: the stream has never run, or its record cannot be read.
@@ -160,9 +185,10 @@ def put_in_force(home: Home, stream: str, topology: Topology) -> None:
 
 
 def home_key(home: Home) -> str:
-    """The key by which new streams of a home hash the ids of their objects; made at random once, for its owner alone.
+    """The key by which new streams of a home hash the ids of their objects: 16 ASCII characters.
 
-    Whoever knows it could choose ids that all fall into one shard.
+    Made at random once and stored for its owner alone in `id.key`. Whoever knows it could choose ids that all fall into
+    one shard.
 
     Raises:
         StateError: the file that holds it was damaged.
@@ -183,7 +209,16 @@ def home_key(home: Home) -> str:
 
 
 def generation_folder(home: Home, stream: str, generation: int | None = None) -> Path:
-    """Where the engine of a generation (the one in force by default) keeps its state."""
+    """Where the engine of a generation keeps its state: `gN` in the stream's folder; of 0 the folder itself.
+
+    Args:
+        home: the home folder.
+        stream: the name of the stream, which need not have run.
+        generation: which one; None for the one in force.
+
+    Raises:
+        StateError: the record of the topology cannot be read.
+    """
     if generation is None:
         topology = topology_of(home, stream)
         generation = topology.generation if topology else 0
