@@ -50,12 +50,13 @@ def all_complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
 
 def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:
     """What is wrong with parts of a plan in themselves; what stands above what is judged by its tree."""
-    yield from complaints_of_frame(plan)
+    if plan.frame is not None:
+        yield from complaints_of_frame(plan.frame)
     if plan.fence is not None:
         yield from complaints_of_fence(plan.fence)
     if plan.incident is not None:
         yield from complaints_of_incident(plan.incident, plan)
-    yield from complaints_of_transforms(plan, space=space)
+    yield from complaints_of_transforms(plan.transforms, space=space)
     counts = Counter(name for name, _ in plan.columns) if plan.columns else {}
     for name in (name for name, count in counts.items() if count > 1):
         hint = (

@@ -11,6 +11,7 @@ from st_common.record import values_of
 from st_common.regions.registry import Box
 
 Kind = Literal["factor", "value", "metres", "key", "box", "filter"]
+ENLARGEMENTS = ("factor", "value", "metres")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,11 @@ class Transform:
     text: str | None = None
     name: str | None = None
     box: Box | None = None
+
+    @property
+    def enlarges(self) -> bool:
+        """Whether the box is larger behind it."""
+        return self.kind in ENLARGEMENTS and self.amount > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from st_common.query.complaint import Complaint
 from st_common.query.frame import Extent, Frame
-from st_common.query.plan import Plan
 from st_common.regions.region import MovingRegion
 
 _KM = "a length above 0, such as 50 km"
@@ -22,32 +21,8 @@ _MOST = {
 }  # in micrometres and microseconds they are int64
 
 
-def complaints_of_frame(plan: Plan) -> Iterator[Complaint]:
-    """What is wrong with a plan's frame, and with an average speed without one."""
-    if plan.aggregate is not None and plan.aggregate.function == "avgspd":
-        yield from _average_speed(plan)
-    if plan.frame is None:
-        return
-    yield from _of_itself(plan.frame)
-
-
-def _average_speed(plan: Plan) -> Iterator[Complaint]:
-    if plan.frame is None:
-        hint = "FROM stream [RANGE BY 50 km RATTR SPACE, SLIDE BY 10 km SATTR SPACE]"
-        yield Complaint(
-            at="select",
-            message="AVGSPD needs a window in brackets after the stream",
-            hint=hint,
-        )
-    if plan.aggregate is not None and plan.aggregate.group is not None:
-        yield Complaint(
-            at="group",
-            message="AVGSPD is of each object and has no other group",
-            hint="leave it out",
-        )
-
-
-def _of_itself(frame: Frame) -> Iterator[Complaint]:
+def complaints_of_frame(frame: Frame) -> Iterator[Complaint]:
+    """What is wrong with the values of a frame."""
     for sliding in frame.sliding:
         for name, extent in (("range", sliding.range), ("slide", sliding.slide)):
             if extent is not None and not _is_sane(extent):

@@ -1,16 +1,14 @@
-"""What the transformations of a query cannot be (BBoxDB)."""
+"""What the transformations of a query cannot be (BBoxDB); what they cannot stand beside is said by nodes."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from st_common.geometry.space import Space
-from st_common.query.comparing import Transform
+from st_common.query.comparing import ENLARGEMENTS, Transform
 from st_common.query.complaint import Complaint
 from st_common.query.filters import NAMES, complaint
-from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
 
-ENLARGEMENTS = ("factor", "value", "metres")
 _FURTHEST_M = 20_000_000.0  # half the way around the Earth
 _LIKE = {
     "factor": "enlarge_factor(0.5)",
@@ -19,9 +17,11 @@ _LIKE = {
 }
 
 
-def complaints_of_transforms(plan: Plan, *, space: Space) -> Iterator[Complaint]:
-    """What is wrong with the transformations of a plan on a stream, each for itself and beside the other clauses."""
-    for step in plan.transforms:
+def complaints_of_transforms(
+    transforms: Iterable[Transform], *, space: Space
+) -> Iterator[Complaint]:
+    """What is wrong with transformations on a stream in this space, each by itself."""
+    for step in transforms:
         if step.kind in ENLARGEMENTS:
             yield from _enlargement(step, space=space)
         elif step.kind == "filter":
@@ -30,14 +30,6 @@ def complaints_of_transforms(plan: Plan, *, space: Space) -> Iterator[Complaint]
             yield Complaint(
                 at="using", message="expected the id of an object", hint="key('car7')"
             )
-    grows = any(step.kind in ENLARGEMENTS and step.amount for step in plan.transforms)
-    if grows and plan.join is not None and plan.join.predicate == "dwithin":
-        hint = "ST_Intersects joins what the enlarged box meets"
-        yield Complaint(
-            at="layer",
-            message="ST_DWithin and an enlargement exclude each other",
-            hint=hint,
-        )
 
 
 def _enlargement(step: Transform, *, space: Space) -> Iterator[Complaint]:

@@ -23,6 +23,11 @@ class Transformed(Above):
         """See `Node`."""
         return "USING"
 
+    @property
+    def has_extent(self) -> bool:
+        """See `Node`."""
+        return any(step.enlarges for step in self.transforms)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared(Above):

@@ -65,6 +65,11 @@ class Node(ABC):
         return False
 
     @property
+    def has_extent(self) -> bool:
+        """Whether its rows are where a box is, which an operator below has enlarged; else where a point is."""
+        return any(node.has_extent for node in self.inputs)
+
+    @property
     def by_ticks(self) -> bool:
         """Whether its rows change at ticks of event time; else fix by fix."""
         return self.ticks_itself or any(node.by_ticks for node in self.inputs)

@@ -95,12 +95,26 @@ class Group(Above):
         return (*group, value)
 
     def refused(self) -> Iterator[Complaint]:
-        """Features are of rows that are joined with a layer: fixes in windows are not."""
+        """Features are of objects that are joined with a layer; a speed is one over fixes, of each object."""
         is_of_fixes = "fix" in self.input.key
         if is_of_fixes and self.aggregate.group == PARTNER:
             message = "GROUP BY a feature and a window in brackets exclude each other"
             hint = "register one query for each"
             yield Complaint(at="group", message=message, hint=hint)
+        if self.aggregate.function == "avgspd":
+            yield from self._of_speed(is_of_fixes=is_of_fixes)
+
+    def _of_speed(self, *, is_of_fixes: bool) -> Iterator[Complaint]:
+        """That an average speed is of no fixes, or of others than those of each object."""
+        if not is_of_fixes:
+            message = "AVGSPD needs a window in brackets after the stream"
+            hint = (
+                "FROM stream [RANGE BY 50 km RATTR SPACE, SLIDE BY 10 km SATTR SPACE]"
+            )
+            yield Complaint(at=self.at, message=message, hint=hint)
+        if self.aggregate.group is not None:
+            message = "AVGSPD is of each object and has no other group"
+            yield Complaint(at="group", message=message, hint="leave it out")
 
     def _unit(self) -> str:
         """The unit of the value: that of the column that is summed, if it is a column."""

@@ -56,6 +56,13 @@ class WithLayer(Above):
         feature = Column(name="feature", type="VARCHAR", nullable=False)
         return (*self.input.columns(), feature)
 
+    def refused(self) -> Iterator[Complaint]:
+        """A distance is one from a point: boxes meet features, or do not."""
+        if self.join.predicate == "dwithin" and self.input.has_extent:
+            message = "ST_DWithin and an enlargement exclude each other"
+            hint = "ST_Intersects joins what the enlarged box meets"
+            yield Complaint(at=self.at, message=message, hint=hint)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithObjects(Above):
