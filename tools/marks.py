@@ -18,6 +18,7 @@ PLANS = frozenset(
         "neighbours",
         "comparing",
         "fence",
+        "incident",
         "frame",
         "terms",
         "areas",

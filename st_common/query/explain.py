@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from st_common.query.explain_fence import fence_step, signs_told
+from st_common.query.explain_incident import incident_step, signs_of_incidents
 from st_common.query.explain_steps import (
     STREAMS,
     Step,
+    aggregate_step,
     frame_in_words,
     frame_steps,
     layer_in_words,
@@ -21,10 +23,11 @@ from st_common.query.neighbours import (
     ReverseNearest,
 )
 from st_common.query.order import Chosen, choose
-from st_common.query.plan import Aggregate, Plan, Window
+from st_common.query.plan import Plan, Window
 from st_common.query.printed import number, to_text
 from st_common.query.tree.growing import tree_of
-from st_common.query.tree.words import columns_in_words, rows_in_words
+from st_common.query.tree.node import Node, walk
+from st_common.query.tree.words import columns_in_words, in_words, rows_in_words
 from st_common.regions.region import MovingRegion
 from st_common.settings import StreamSettings
 
@@ -107,7 +110,7 @@ def explain(
         judged=_judged(plan, tick_s),
         kind=kind_in_words(plan),
         rows=rows_in_words(tree),
-        columns=columns_in_words(tree) if plan.columns or plan.aggregate else "",
+        columns=_columns(plan, tree),
         focals=plan.focals,
         order=order,
         why=why,
@@ -116,11 +119,21 @@ def explain(
     )
 
 
+def _columns(plan: Plan, tree: Node) -> str:
+    """The columns that are selected or counted, and what is known of incidents."""
+    if plan.columns or plan.aggregate:
+        return columns_in_words(tree)
+    events = (column for node in walk(tree) for column in node.event_columns())
+    return in_words(events)
+
+
 def _judged(plan: Plan, tick_s: float) -> str:
     judged = f"at ticks of {number(tick_s)} s of event time"
     judged = judged if plan.by_ticks else "fix by fix"
-    dwells = plan.fence is not None and plan.fence.dwell_s is not None
-    return f"{judged}, DWELL by the watermark" if dwells else judged
+    if plan.fence is not None and plan.fence.dwell_s is not None:
+        return f"{judged}, DWELL by the watermark"
+    has_gap = plan.incident is not None and plan.incident.max_gap_s is not None
+    return f"{judged}, gaps by the watermark" if has_gap else judged
 
 
 def lines(explanation: Explanation) -> list[str]:
@@ -217,6 +230,8 @@ def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
         )
     if plan.fence is not None:
         yield fence_step(plan.fence, by_ticks=plan.by_ticks)
+    if plan.incident is not None:
+        yield incident_step(plan.incident, goes_on=plan.emit == "every")
     if plan.neighbours is not None:
         yield _near(plan.neighbours, below[-1].tuples_out if below else known.objects)
     if plan.window is not None:
@@ -231,7 +246,7 @@ def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
 def _above(plan: Plan) -> Iterator[Step]:
     """What becomes of an answer."""
     if plan.aggregate is not None:
-        yield _aggregate(plan.aggregate, framed=plan.frame is not None)
+        yield aggregate_step(plan.aggregate, framed=plan.frame is not None)
     if plan.columns:
         names = ", ".join(name for name, _ in plan.columns)
         yield Step(stage="EVALUATE", operator="columns", detail=names)
@@ -244,10 +259,14 @@ def _above(plan: Plan) -> Iterator[Step]:
     yield Step(
         stage="SETTLE",
         operator="changes",
-        detail=f"of all shards in one order: {signs_told(plan)}",
+        detail=f"of all shards in one order: {_signs(plan)}",
     )
     if plan.emit in STREAMS:
         yield Step(stage="SETTLE", operator=plan.emit, detail=STREAMS[plan.emit])
+
+
+def _signs(plan: Plan) -> str:
+    return signs_told(plan) if plan.incident is None else signs_of_incidents(plan)
 
 
 def _source(plan: Plan) -> str:
@@ -319,31 +338,13 @@ def _window(window: Window) -> str:
     )
 
 
-def _aggregate(aggregate: Aggregate, *, framed: bool) -> Step:
-    if aggregate.function == "avgspd":
-        detail = "way over time between the fixes of each object, in metres per second"
-        return Step(stage="EVALUATE", operator="average speed", detail=detail)
-    if aggregate.function == "distinct":
-        return Step(stage="EVALUATE", operator="distinct", detail=aggregate.group or "")
-    what = {"count_distinct": "count of different"}.get(
-        aggregate.function, aggregate.function
-    )
-    over = aggregate.argument or (
-        "objects"
-        if aggregate.function == "count_distinct"
-        else "fixes"
-        if framed
-        else "members"
-    )
-    group = f" for each {aggregate.group}" if aggregate.group else ""
-    return Step(stage="EVALUATE", operator="aggregate", detail=f"{what} {over}{group}")
-
-
 def kind_in_words(plan: Plan) -> str:
     """What a query is judged by, in words: box, moving circle, k nearest, layer join, window over space, ..."""
     if plan.fence is not None:
         border = replace(plan, fence=None)
         return f"fence at: {kind_in_words(border)}"
+    if plan.incident is not None:
+        return f"incidents of: {kind_in_words(replace(plan, incident=None))}"
     if plan.frame is None:
         return _objects_in_words(plan)
     kind = frame_in_words(plan.frame)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from st_common.query.comparing import Transform
 from st_common.query.frame import Extent, Frame, Sliding
-from st_common.query.plan import LayerJoin, PairJoin, Plan
+from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan
 from st_common.query.printed import number
 
 Stage = Literal["LOCATE", "EVALUATE", "SETTLE"]
@@ -142,3 +142,24 @@ def pairs_in_words(pairs: PairJoin) -> str:
     if pairs.distance_m is not None:
         conditions.insert(0, f"within {number(pairs.distance_m)} m")
     return f"with the other objects: {', '.join(conditions)}"
+
+
+def aggregate_step(aggregate: Aggregate, *, framed: bool) -> Step:
+    """What is counted or summed, of fixes where they are `framed`, else of members."""
+    if aggregate.function == "avgspd":
+        detail = "way over time between the fixes of each object, in metres per second"
+        return Step(stage="EVALUATE", operator="average speed", detail=detail)
+    if aggregate.function == "distinct":
+        return Step(stage="EVALUATE", operator="distinct", detail=aggregate.group or "")
+    what = {"count_distinct": "count of different"}.get(
+        aggregate.function, aggregate.function
+    )
+    over = aggregate.argument or (
+        "objects"
+        if aggregate.function == "count_distinct"
+        else "fixes"
+        if framed
+        else "members"
+    )
+    group = f" for each {aggregate.group}" if aggregate.group else ""
+    return Step(stage="EVALUATE", operator="aggregate", detail=f"{what} {over}{group}")

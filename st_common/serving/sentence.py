@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from st_common.query.incident import Incident
 from st_common.query.plan import Plan
 from st_common.regions.registry import Area
 from st_common.serving.evidence import Fix
 from st_common.serving.sentence_fence import Visit, event_sentence
+from st_common.serving.sentence_incident import Told, incident_sentence
 from st_common.serving.wording import asked, moment, value_of
 from st_common.settings import StreamSettings
 
@@ -131,9 +133,26 @@ def sentence(
         )
         if (said := event_sentence(visit)) is not None:
             return said
+    if plan is not None and plan.incident is not None:
+        said_of = incident_sentence(_told(case, plan, plan.incident))
+        if said_of is not None:
+            return said_of
     if plan is not None and plan.frame is not None and change["cause"] in _FRAMED:
         return _FRAMED[change["cause"]](case)
     return _SENTENCES[change["cause"]](case)
+
+
+def _told(case: _Case, plan: Plan, incident: Incident) -> Told:
+    """What a sentence says of an incident."""
+    return Told(
+        change=case.change,
+        incident=incident,
+        who=case.who,
+        condition=asked(plan),
+        last=case.last,
+        query=case.query,
+        silence_s=case.silence_s,
+    )
 
 
 def _aggregate(case: _Case, plan: Plan) -> str:

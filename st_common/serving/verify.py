@@ -19,6 +19,7 @@ from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.fence import Fence
 from st_common.query.frame import Frame
+from st_common.query.incident import Incident
 from st_common.query.plan import Plan
 from st_common.reference.aggregate import groups
 from st_common.reference.columns import Features
@@ -30,6 +31,7 @@ from st_common.serving.verify_events import FIX, LATER, NEVER, alive
 from st_common.serving.verify_fences import Lived, lived, rounded
 from st_common.serving.verify_frames import framed, speeds, speeds_in_doubt, stays
 from st_common.serving.verify_history import History, history_of
+from st_common.serving.verify_incidents import lived_incidents, told_incidents
 from st_common.serving.verify_members import (
     FeaturesOf,
     features_of,
@@ -112,6 +114,8 @@ def _verified(
     mine = changes[changes["query"] == query.name].sort_values(["position", "seq"])
     if query.plan.fence is not None:
         return _verified_fence(query, query.plan.fence, history, mine, end)
+    if query.plan.incident is not None:
+        return _verified_incidents(query, query.plan.incident, history, mine, end)
     last = (
         mine[mine["sign"] != 0]
         .assign(partner=mine["partner"].fillna(""))
@@ -173,6 +177,31 @@ def _verified_fence(
         query=query.name,
         position=end,
         members=len(life.inside) if fence.has_answer else 0,
+        missing=missing,
+        extra=extra,
+        unchecked=_visits_in_doubt(life),
+    )
+
+
+def _verified_incidents(
+    query: Registered,
+    incident: Incident,
+    history: History,
+    mine: pd.DataFrame,
+    end: int,
+) -> Verified:
+    """All that was told of incidents, each at its row of the log, and so the open ones, but for what is in doubt."""
+    life = lived_incidents(query, incident, history)
+    found = told_incidents(mine[mine["query_version"] == query.version], incident)
+    expected = Counter(life.told)
+    missing, extra = (
+        sum(count for row, count in rows.items() if not life.is_doubtful(row))
+        for rows in (expected - found, found - expected)
+    )
+    return Verified(
+        query=query.name,
+        position=end,
+        members=len(life.inside),
         missing=missing,
         extra=extra,
         unchecked=_visits_in_doubt(life),

@@ -6,6 +6,7 @@ at its row of the log. Where a distance on degrees is in doubt, so are the visit
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,8 @@ from st_common.serving.verify_members import FeaturesOf, features_of, fixes_of
 from st_common.serving.verify_registered import Registered
 
 Target = str | None
-Told = tuple[int, str, Target, int, str, int, float | None]
-"""Position, object, target, sign, cause, event time in microseconds, value."""
+Told = tuple[Any, ...]
+"""Position, object, target, sign, cause, event time in microseconds, value; of incidents the worst value, too."""
 _END = 1 << 62  # after all rows, and all times
 _EPOCH = 0  # the time before the stream had any
 

@@ -23,6 +23,7 @@ from st_common.testing.oracle_answers import answer_of
 from st_common.testing.oracle_controls import control, time_of
 from st_common.testing.oracle_fences import inside
 from st_common.testing.oracle_fixes import arrive
+from st_common.testing.oracle_incidents import open_incidents
 from st_common.testing.oracle_readings import distance_m
 from st_common.testing.oracle_rows import (
     Change,
@@ -112,6 +113,9 @@ def answer(
     for query in world.queries.values():
         if query.plan.fence is not None:
             found |= {(query.name, *pair): None for pair in inside(query)}
+            continue
+        if query.plan.incident is not None:
+            found |= {(query.name, *pair): None for pair in open_incidents(query)}
             continue
         if query.plan.by_ticks and query.judged is None:
             continue

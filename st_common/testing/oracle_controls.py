@@ -15,6 +15,7 @@ from st_common.testing.oracle_fences import (
     take_over,
 )
 from st_common.testing.oracle_fixes import see, settle
+from st_common.testing.oracle_incidents import end_all, reload_incidents
 from st_common.testing.oracle_rows import NEVER, Pair
 from st_common.testing.oracle_ticks import judge_ticks
 from st_common.testing.oracle_world import Query, World
@@ -91,6 +92,8 @@ def _judge_now(world: World, query: Query, cause: str) -> None:
     if query.plan.fence is not None:
         begin_query(world, query, time_of(world))
         return
+    if query.plan.incident is not None:
+        return  # no fix from before the query counts
     if query.plan.by_ticks and world.clock == NEVER:
         return
     judge_anew(
@@ -121,6 +124,8 @@ def _empty(world: World, query: Query, cause: str) -> None:
     now = time_of(world)
     if query.plan.fence is not None:
         end_query(world, query, cause, now)
+    if query.plan.incident is not None:
+        end_all(world, query, cause, now)
     for pair, value in query.answer.items():
         fix_us = fix_us_of(query, pair, world.known, now)
         fields = shown_last(query, pair, world.known, query.below)
@@ -157,5 +162,7 @@ def _judge_again(world: World, query: Query, cause: str) -> None:
     """- for those who are no longer in the answer, + for those who are now; what is in a window stays there."""
     if query.plan.fence is not None:
         reload(world, query, cause, time_of(world))
+    elif query.plan.incident is not None:
+        reload_incidents(world, query, cause, time_of(world))
     elif query.plan.window is None:
         _judge_now(world, query, cause)

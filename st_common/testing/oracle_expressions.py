@@ -39,7 +39,7 @@ def text_of(value: object) -> str:
 
 def fields_of(plan: Plan, reading: Reading) -> str | None:
     """The selected columns as a JSON object; of streams and fences with the place of the fix; None without any."""
-    has_place = plan.fence is not None or plan.emit in ("istream", "dstream", "rstream")
+    has_place = plan.tells_events or plan.emit in ("istream", "dstream", "rstream")
     stamps = {"x": "x", "y": "y"} if has_place else {}
     columns = {**stamps, **dict(plan.columns)}
     return (

@@ -10,6 +10,12 @@ from st_common.testing.oracle_fences import (
     tell_dwell,
 )
 from st_common.testing.oracle_filters import filtered
+from st_common.testing.oracle_incidents import (
+    end_incidents,
+    gaps,
+    judge_incidents,
+    tell_gap,
+)
 from st_common.testing.oracle_members import partners_of
 from st_common.testing.oracle_readings import Reading, reading_of
 from st_common.testing.oracle_rows import NEVER, Fix
@@ -57,6 +63,7 @@ def settle(world: World, due: list[Fix]) -> None:
     due = due + [fix for fix in world.held if fix.event_us < world.clock]
     world.held = [fix for fix in world.held if fix.event_us >= world.clock]
     while True:
+        _break(world, due)
         effects = [(fix.event_us, 1, fix.position, fix) for fix in due]
         effects += [(at, 0, fix.position, fix) for at, fix in _silent(world, due)]
         stayed = min(dwells(world), key=itemgetter(0), default=None)
@@ -71,6 +78,14 @@ def settle(world: World, due: list[Fix]) -> None:
             _use(world, first[3])
         elif first is not None:
             _expire(world, first[3].object, first[0])
+
+
+def _break(world: World, due: list[Fix]) -> None:
+    """Ends what a gap ends before anything else happens to its object; silence of the same length comes first."""
+    silent = {fix.object: at for at, fix in _silent(world, due)}
+    for end, query, pair in gaps(world, due):
+        if end < silent.get(pair[0], end + 1):
+            tell_gap(world, query, pair)
 
 
 def _silent(world: World, due: list[Fix]) -> list[tuple[int, Fix]]:
@@ -110,8 +125,10 @@ def _use(world: World, fix: Fix) -> None:
             _judge_fix(world, query, reading)
     if fix.gone:
         end_object(world, fix.object, "gone", fix.event_us, FIX)
+        end_incidents(world, fix.object, "gone", fix.event_us, FIX)
     else:
         judge_fences(world, reading, before)
+        judge_incidents(world, reading)
 
 
 def _judge_fix(world: World, query: Query, reading: Reading) -> None:
@@ -162,6 +179,7 @@ def _expire(world: World, name: str, event_us: int) -> None:
     for query in world.judged_at(ticks=False):
         _leave(world, query, name, "expired", event_us, rank=EXPIRY)
     end_object(world, name, "expired", event_us, EXPIRY)
+    end_incidents(world, name, "expired", event_us, EXPIRY)
 
 
 def _leave(

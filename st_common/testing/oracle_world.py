@@ -7,6 +7,7 @@ from typing import Any
 
 from st_common.query.plan import Plan
 from st_common.reference.fence import Machine
+from st_common.reference.incident import Stretch
 from st_common.testing.oracle_frames import Frames
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import (
@@ -62,6 +63,7 @@ class Query:
     entries: list[Entry] = field(default_factory=list)
     frames: Frames = field(default_factory=Frames)
     machines: dict[Pair, Machine] = field(default_factory=dict)  # of a fence
+    stretches: dict[Pair, Stretch] = field(default_factory=dict)  # of incidents
     until: dict[Pair, float | None] = field(
         default_factory=dict
     )  # until when members were said to stay
@@ -113,11 +115,11 @@ class World:
         return self.layers[query.plan.join.layer, query.layer_version]
 
     def judged_at(self, *, ticks: bool) -> Iterable[Query]:
-        """The queries that are judged at ticks, or those that are judged fix by fix and are no fences."""
+        """The queries that are judged at ticks, or those that are judged fix by fix and tell no events."""
         return [
             query
             for query in self.queries.values()
-            if query.plan.by_ticks == ticks and query.plan.fence is None
+            if query.plan.by_ticks == ticks and not query.plan.tells_events
         ]
 
     def fenced(self, *, ticks: bool = False) -> Iterable[Query]:
@@ -126,6 +128,12 @@ class World:
             query
             for query in self.queries.values()
             if query.plan.fence is not None and query.plan.by_ticks == ticks
+        ]
+
+    def lasting(self) -> Iterable[Query]:
+        """Those that tell incidents."""
+        return [
+            query for query in self.queries.values() if query.plan.incident is not None
         ]
 
     def emit(

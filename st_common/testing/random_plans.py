@@ -8,7 +8,15 @@ from dataclasses import replace
 from random import Random
 
 from st_common.query.comparing import Compare
-from st_common.query.plan import Aggregate, LayerJoin, Order, PairJoin, Plan, Window
+from st_common.query.plan import (
+    Aggregate,
+    Emit,
+    LayerJoin,
+    Order,
+    PairJoin,
+    Plan,
+    Window,
+)
 from st_common.regions.region import MovingRegion
 from st_common.regions.registry import Area
 from st_common.testing.random_clauses import (
@@ -38,6 +46,7 @@ from st_common.testing.random_grid import (
     draw_moving,
     draw_still,
 )
+from st_common.testing.random_incidents import draw_incident
 
 ORDERS: tuple[Order, ...] = ("auto", "space_first", "select_first")
 
@@ -58,6 +67,8 @@ def elsewhere(rng: Random, plan: Plan) -> Plan | None:
     if plan.fence is not None:
         draw = draw_moving_border if is_moving else draw_border
         return replace(plan, inside=draw(rng))
+    if plan.incident is not None:
+        return replace(plan, inside=draw_border(rng))
     return replace(plan, inside=(draw_moving if is_moving else draw_still)(rng))
 
 
@@ -209,6 +220,23 @@ def _moving_fences(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
     )
 
 
+def _incidents(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
+    """A condition, mostly, in a region or at the features of a layer, that holds for some time."""
+    join = draw_join(rng) if layers and rng.random() < 0.5 else None
+    inside = draw_border(rng) if rng.random() < 0.5 else None
+    is_bare = join is None and inside is None
+    emit: Emit = rng.choice(("changes", "every", "every"))
+    return Plan(
+        stream=STREAM,
+        inside=inside,
+        join=join,
+        where=draw_where(rng, 1.0 if is_bare else 0.6),
+        incident=draw_incident(rng, every=emit == "every"),
+        columns=draw_columns(rng),
+        emit=emit,
+    )
+
+
 def _comparing(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Boxes of fixes that are enlarged, filtered and compared, fix by fix or as a condition of other kinds."""
     below = rng.choice(
@@ -252,8 +280,9 @@ _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "frames": _frames,
     "fences": _fences,
     "moving fences": _moving_fences,
+    "incidents": _incidents,
     "comparing": _comparing,
 }
 
 KINDS = tuple(_MAKE)
-"""The kinds of plans: `fixes` and `fences` are judged fix by fix, most others at ticks."""
+"""The kinds of plans: `fixes`, `fences` and `incidents` are judged fix by fix, most others at ticks."""

@@ -23,9 +23,10 @@ def fence_of(select: exp.Expr, chosen: Chosen, gathered: Gathered) -> Fence | No
     detect: Detect | None = select.args.get("detect")
     if detect is None:
         if "DETECT" not in select.meta.get(REFUSED, ()):
-            _refuse_options(chosen.of_fence, gathered)
+            _refuse_options(chosen.of_fence, "DETECT, and there is none", gathered)
             if select.args.get("lasting") is None:
-                _refuse_options(chosen.of_gap, gathered)
+                neither = "DETECT and of FOR, and there is neither"
+                _refuse_options(chosen.of_gap, neither, gathered)
         return None
     seen: dict[Event, float | None] = {}
     for one in detect.expressions:
@@ -41,11 +42,11 @@ def fence_of(select: exp.Expr, chosen: Chosen, gathered: Gathered) -> Fence | No
     )
 
 
-def _refuse_options(span: Span | None, gathered: Gathered) -> None:
-    """An option of DETECT that stands in a query without one."""
+def _refuse_options(span: Span | None, of: str, gathered: Gathered) -> None:
+    """An option that stands in a query without the clause that it is of."""
     if span is None:
         return
-    message = "this is an option of DETECT, and there is none"
+    message = f"this is an option of {of}"
     gathered.found.append(Refused(message, span, "INSIDE region DETECT ENTER, EXIT"))
 
 

@@ -1,5 +1,7 @@
 """What the rows of a tree are, in words for people."""
 
+from collections.abc import Iterable
+
 from st_common.query.tree.node import Column, Node
 
 _TYPES = {
@@ -22,7 +24,12 @@ def rows_in_words(tree: Node) -> str:
 
 def columns_in_words(tree: Node) -> str:
     """The columns of an answer with their types and units; empty where the stream's are not known."""
-    return ", ".join(_column(column) for column in tree.columns())
+    return in_words(tree.columns())
+
+
+def in_words(columns: Iterable[Column]) -> str:
+    """Columns with their types and units; empty for none."""
+    return ", ".join(_column(column) for column in columns)
 
 
 def _column(column: Column) -> str:
