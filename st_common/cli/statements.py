@@ -1,5 +1,6 @@
 """Statements from files, texts and standard input, and what they say on the terminal."""
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,12 @@ def statements_of(
         raise ConfigError(
             "statements come from a file or from --text",
             hint="name one of them; - is standard input",
+        )
+    if file is not None and " " in str(file) and not file.exists():
+        # A statement where a file's name belongs is the likeliest slip of a first try.
+        raise ConfigError(
+            f"there is no file '{textwrap.shorten(str(file), 60, placeholder=' ..')}'",
+            hint="a statement itself is given by --text",
         )
     content = read_text(file) if file is not None else text or ""
     name = None if file is None else "standard input" if str(file) == "-" else str(file)

@@ -121,6 +121,10 @@ def test_an_error_points_at_its_place_and_nothing_is_registered(
             ("register", "none.sql"),
             "none.sql cannot be read: No such file or directory",
         ),
+        (
+            ("register", "SELECT * FROM taxis"),
+            "there is no file 'SELECT * FROM taxis' (a statement itself is given by --text)",
+        ),
         (("register", "latin.sql"), "latin.sql is not UTF-8: byte 0"),
         (("register", "--text", " -- nothing"), "the text has no statement"),
         (("register", "--text", "DROP QUERY \udce9"), "not valid UTF-8"),
