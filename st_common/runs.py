@@ -13,21 +13,35 @@ import numpy as np
 
 
 def is_first(*columns: np.ndarray) -> np.ndarray:
-    """Whether each row differs from the one before it in any of the columns; bool[n], the first row does."""
+    """Whether each row begins a run: it differs from the row before it in any of the columns.
+
+    Args:
+        *columns: at least one, all of one length n, sorted or not. NaN differs from NaN.
+
+    Returns:
+        bool[n]; the first row does, and without rows there is none.
+    """
     first = np.ones(len(columns[0]), bool)
     first[1:] = _differs(columns)
     return first
 
 
 def is_last(*columns: np.ndarray) -> np.ndarray:
-    """Whether each row differs from the one behind it in any of the columns; bool[n], the last row does."""
+    """Whether each row ends a run: it differs from the row behind it in any of the columns.
+
+    Args:
+        *columns: at least one, all of one length n.
+
+    Returns:
+        bool[n]; the last row does.
+    """
     last = np.ones(len(columns[0]), bool)
     last[:-1] = _differs(columns)
     return last
 
 
 def firsts(*columns: np.ndarray) -> np.ndarray:
-    """The places of the first rows of all runs; int64, ascending."""
+    """The places of the first rows of all runs; int64, ascending. In the drawing: 0, 2, 5."""
     return np.flatnonzero(is_first(*columns))
 
 
@@ -45,10 +59,15 @@ def ranks_of(first: np.ndarray) -> np.ndarray:
 def last_set(is_set: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
     """The last place up to each row that is set; int64[n], -1 where none is.
 
-    is_set        F   T   F   F   T   F
-    last_set     -1   1   1   1   4   4
-    start         0   0   0   3   3   3     with it: not before the start of each row's run
-    last_set     -1   1   1  -1   4   4
+    Args:
+        is_set: bool[n].
+        start: int64[n], the start of each row's run: places before it do not count.
+
+    Example:
+        is_set        F   T   F   F   T   F
+        last_set     -1   1   1   1   4   4
+        start         0   0   0   3   3   3     with it: not before the start of each row's run
+        last_set     -1   1   1  -1   4   4
     """
     places = np.where(is_set, np.arange(len(is_set)), -1)
     last: np.ndarray = np.maximum.accumulate(places)
@@ -56,15 +75,31 @@ def last_set(is_set: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
 
 
 def shifted(values: np.ndarray, first: Any) -> np.ndarray:
-    """The value of the row before each one, `first` at the first row; of the type of both."""
+    """The value of the row before each one.
+
+    Args:
+        values: an array of n values.
+        first: the value for the first row.
+
+    Returns:
+        n values, of the type that holds both. `shifted([7, 7, 9], 0)` is [0, 7, 7]; without rows there are none.
+    """
     return np.append(first, values[:-1])[: len(values)]
 
 
 def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The numbers `start, start + 1, ..` of each range, one range after the other; int64[sum of counts].
+    """The numbers `start, start + 1, ..` of each range, one range after the other.
 
-    starts  10  20          ranges  10  11  12  20
-    counts   3   1
+    Args:
+        starts: int64[m].
+        counts: int64[m], from 0 on.
+
+    Returns:
+        int64[sum of counts].
+
+    Example:
+        starts  10  20          ranges  10  11  12  20
+        counts   3   1
     """
     ends = np.cumsum(counts)
     numbers = np.repeat(starts - ends + counts, counts)

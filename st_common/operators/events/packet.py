@@ -35,16 +35,33 @@ def _positions(segment: int, at: np.ndarray, row: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packet:
-    """What one shard needs of one segment, or of so many adjacent `segments` from `segment` on.
+    """What one shard needs of one segment of the log, or of some adjacent ones.
 
-    `row` int32, `code` int32 (into `objects`), `ts` int64 us, `x`, `y` f64, `gone` int8 and the `attributes` are per
-    fix: those of the shard, or all of them where queries move (every shard must know where every object is then).
-    `clock_row`, `clock_max` say where the largest event time of *all* fixes of the segment grows, and to what: every
-    shard gets them, so that all agree on `now` at every row of the log (DESIGN section 3).
-    `controls` are the rows of a control segment in their order, and `payload` its bytes. `rejects` and `nulled`
-    (by attribute: in how many fixes it could not be read) are of all the segments. Of more than one, `at` and
-    `clock_at` (int32, else empty) say in which of them a fix is, and a clock's row. `limits` filter
-    the fixes.
+    Columns have a row per fix: of the shard's own objects, or of all where queries move (every shard must know where
+    every object is then, docs/adr/0008).
+
+    Attributes:
+        segment: the number of the first segment.
+        rows: how many records the segments have.
+        rejects: how many of these are no fixes.
+        controls: the rows of a control segment, in their order; of a data segment none.
+        objects: string, ids of the objects in the packet, each once.
+        hashes: uint64, their hashes.
+        row: int32[n], the row of each fix in its segment, ascending.
+        code: int32[n], places in `objects`.
+        ts: int64[n], event time in microseconds.
+        x: float64[n]; `y` likewise.
+        gone: int8[n], 1 where the feed says that the object has left.
+        clock_row: int32, the rows at which the largest event time of *all* fixes of the segment grows; every shard gets
+            them, so that all agree on the clock at every row of the log (docs/adr/0004).
+        clock_max: int64, to what it grows there.
+        attributes: other columns, n values each.
+        nulled: by attribute in how many fixes it could not be read.
+        segments: how many segments these are.
+        limits: what filters the fixes, None for nothing.
+        at: int32[n], where there is more than one segment: in which each fix is, from 0; else empty.
+        clock_at: int32, the same of clock rows.
+        payload: the bytes of a control segment.
     """
 
     segment: int
@@ -70,11 +87,11 @@ class Packet:
     payload: bytes = b""
 
     def positions(self) -> np.ndarray:
-        """The place of each fix in the log."""
+        """The place of each fix in the log; int64[n], ascending."""
         return _positions(self.segment, self.at, self.row)
 
     def clock_positions(self) -> np.ndarray:
-        """The places in the log at which the largest event time grows."""
+        """The places in the log at which the largest event time grows; int64, ascending."""
         return _positions(self.segment, self.clock_at, self.clock_row)
 
     def to_blob(self) -> bytes:
@@ -120,7 +137,12 @@ _OWN_COLUMNS = frozenset({"row", "object", "event_ts", "x", "y", "gone"})
 
 
 def control_packet(segment: int, payload: bytes, *, stream: str = "") -> Packet:
-    """The packet of a control segment, the same for every shard; `stream` is named in errors.
+    """The packet of a control segment, the same for every shard.
+
+    Args:
+        segment: its number.
+        payload: its bytes, a line of JSON for each row.
+        stream: the name of the stream, for errors.
 
     Raises:
         LogError: a row that this version does not know; see `rows_of`.

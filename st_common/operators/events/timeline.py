@@ -16,7 +16,18 @@ FIX, GONE, EXPIRED = 0, 1, 2  # kinds of an event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Fixes of one shard in log order, with the clock steps of all fixes of the stream: positions and maxima."""
+    """Fixes of one shard in log order, and the clock steps of all fixes of the stream.
+
+    Attributes:
+        position: int64[n], places in the log, ascending.
+        object: int64[n], numbers of objects.
+        ts: int64[n], event time in microseconds.
+        x: float64[n]; `y` likewise.
+        gone: int8[n], 1 where the object has left.
+        clock_position: int64[c], the places at which the largest event time grows, ascending.
+        clock_max: int64[c], to what.
+        attributes: other columns, n values each.
+    """
 
     position: np.ndarray
     object: np.ndarray
@@ -31,11 +42,16 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
-    """What happens to the shard's objects, sorted by object and then by order of effect.
+    """What happens to the shard's objects, sorted by object and then by order of effect; n of them.
 
-    `position` is the row of the log at which it takes effect; `ts` its event time; `fix_ts` that of the fix it is
-    judged by; `kind` is FIX, GONE or EXPIRED (x and y are NaN for the last two). `source` is the place of its
-    attributes among `Ordered.attributes`, -1 for EXPIRED.
+    Attributes:
+        position: int64[n], the row of the log at which it takes effect.
+        object: int64[n].
+        ts: int64[n], its event time in microseconds.
+        fix_ts: int64[n], that of the fix that it is judged by; of an expiry the last fix of the object.
+        x: float64[n], NaN but for fixes; `y` likewise.
+        kind: int8[n]: FIX, GONE or EXPIRED.
+        source: int64[n], the place of its attributes among `Ordered.attributes`, -1 for EXPIRED.
     """
 
     position: np.ndarray
@@ -74,20 +90,31 @@ class Events:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """The clock as a step function: it is `value[i]` from right after row `position[i]` on; before, `value[0]`."""
+    """The clock as a step function: it is `value[i]` from right after row `position[i]` on; before, `value[0]`.
+
+        position    -1     1     2     5         the drawing of the package: lateness 10 s
+        value     NEVER    0    12    30
+
+    Attributes:
+        position: int64[c], ascending, -1 first.
+        value: int64[c], event times in microseconds, rising.
+    """
 
     position: np.ndarray
     value: np.ndarray
 
     def before(self, position: np.ndarray) -> np.ndarray:
-        """The clock just before rows of the log."""
+        """The clock just before rows of the log; int64[n]. In the drawing: before rows 1, 2, 5 it is NEVER, 0, 12."""
         value: np.ndarray = self.value[
             np.searchsorted(self.position, position, side="left") - 1
         ]
         return value
 
     def first_past(self, ts: np.ndarray) -> np.ndarray:
-        """The row after which the clock is past (strictly) each time; `LAST` where it is not yet."""
+        """The row after which the clock is past each time (strictly), `LAST` where it is not yet; int64[n].
+
+        In the drawing: times 11, 12, 29, 30 are passed after rows 2, 5, 5, and not yet.
+        """
         at = np.searchsorted(self.value, ts, side="right")
         return np.append(self.position, LAST)[at]
 
@@ -96,8 +123,15 @@ class Clock:
 class Ordered:
     """The events of a run, their attributes, what stays held, and the clock.
 
-    `origin` is the row of the log of each fix by its `source`: where it stands, not where it takes effect.
-    `late` and `double` are the objects of fixes that do not count, one entry for each.
+    Attributes:
+        events: what takes effect, sorted by object and effect.
+        attributes: of fixes, by the `source` of events.
+        origin: int64, by `source` the row of the log where a fix stands, not where it takes effect.
+        held: fixes that wait on; None without lateness.
+        clock: over the run.
+        max_event: the largest event time after the run.
+        late: int64, the objects of fixes that came too late, one entry for each fix.
+        double: int64, the objects of fixes of a time that was there already; the first one counts.
     """
 
     events: Events
@@ -111,7 +145,13 @@ class Ordered:
 
 
 def clock_of(state: State, rows: Rows, lateness_us: int) -> tuple[Clock, int]:
-    """The clock over a run, and the largest event time after it. The clock never goes back."""
+    """The clock over a run, and the largest event time after it. The clock never goes back.
+
+    Args:
+        state: the state before the run.
+        rows: its fixes and clock steps.
+        lateness_us: how far the clock stands behind the largest event time.
+    """
     position = np.concatenate([[-1], rows.clock_position])
     highest = np.maximum.accumulate(np.concatenate([[state.max_event], rows.clock_max]))
     value = np.where(highest == NEVER, NEVER, highest - lateness_us)
@@ -121,10 +161,11 @@ def clock_of(state: State, rows: Rows, lateness_us: int) -> tuple[Clock, int]:
 def order(
     state: State, rows: Rows, *, lateness_us: int, silence_us: int | None
 ) -> Ordered:
-    """The events of a run of log rows, in their order of effect.
+    """The events of a run of log rows, in their order of effect; a drawing is in the package's docstring.
 
     With no lateness every fix newer than the last of its object is used at its own row. With lateness, fixes are held
-    until the clock has passed them and are used in order of event time, so that arrival order does not matter (X2).
+    until the clock has passed them and are used in order of event time, so that arrival order does not matter (SPEC
+    X2).
 
     Args:
         state: the state before the run.
@@ -202,7 +243,13 @@ def _newer(
 
 
 def padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
-    """`values[index]`, with `filler` for objects that the state does not know yet."""
+    """`values[index]`, with `filler` where `index` is past the end: for objects that the state does not know yet.
+
+    Args:
+        values: a column by number of object.
+        index: int64[n], from 0 on.
+        filler: a value of the column's type.
+    """
     known = index < len(values)
     if known.all():
         out: np.ndarray = values[index]

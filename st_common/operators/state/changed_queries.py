@@ -20,10 +20,14 @@ from st_common.query.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedQueries:
-    """Earlier queries by their `numbers`, with whether each is `live` now and the version of its `layer` (-1: none).
+    """What became of earlier queries, and those that are new; k of the earlier ones changed.
 
-    `plan` has the plan as text of those that have another one now, null for the others. `added` are numbered on behind
-    the earlier ones.
+    Attributes:
+        numbers: int64[k], ascending, numbers of the earlier queries that changed.
+        live: int8[k], 1 where it is live now.
+        layer: int64[k], the version of the layer that it joins, -1 without.
+        plan: string[k], the plan as text of those that have another one now, null for the others.
+        added: queries that are numbered on behind the earlier ones.
     """
 
     numbers: np.ndarray
@@ -44,7 +48,7 @@ class ChangedQueries:
         return ChangedQueries(**own, added=queries_from_arrays(arrays))
 
     def after(self, before: Queries) -> Queries:
-        """The queries now, of those before."""
+        """The queries now, given those `before`: the changed ones replaced, the new ones behind."""
         queries = list(before)
         columns = (self.numbers, self.live, self.layer)
         numbers, lives, layers = (column.tolist() for column in columns)
@@ -65,9 +69,17 @@ _OWN = ("numbers", "live", "layer", "plan")
 
 
 def changed_queries(before: Queries, after: Queries) -> ChangedQueries | None:
-    """What leads from the queries before to those after; None when they are not the same ones and more.
+    """What leads from the queries before to those after, for a delta.
 
     A query that stayed is the same object in both: nothing is compared but what was made anew.
+
+    Args:
+        before: the queries as they were.
+        after: the same ones in their order, some of them changed, and more behind.
+
+    Returns:
+        The changes; None when `after` is not that: a query is gone, or has another name, version or place in time. Then
+        only the whole state says what it is.
     """
     if len(after) < len(before):
         return None

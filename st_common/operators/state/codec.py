@@ -21,7 +21,13 @@ _ARROW = "attribute/"  # arrays that stay Arrow, for they may hold nulls
 def to_blob(
     arrays: Arrays, meta: Mapping[str, Any], *, compressed: bool = False
 ) -> bytes:
-    """The arrays and the JSON values of `meta` as bytes; those that are not compressed are read without copying."""
+    """Named arrays and JSON values as bytes; `from_blob` reads them.
+
+    Args:
+        arrays: NumPy arrays of numbers or Arrow arrays, of any lengths, one-dimensional.
+        meta: what `json.dumps` can write.
+        compressed: whether bytes are compressed by LZ4; those that are not are read without copying.
+    """
     columns, names = [], []
     for name, values in arrays.items():
         array = values if isinstance(values, pa.Array) else pa.array(values)
@@ -46,7 +52,14 @@ def to_blob(
 
 
 def from_blob(blob: bytes) -> tuple[dict[str, np.ndarray | pa.Array], dict[str, Any]]:
-    """The arrays (numbers as NumPy views that must not be written, strings and attributes as Arrow) and the meta."""
+    """The arrays and the meta that `to_blob` was given.
+
+    Args:
+        blob: the bytes. NumPy arrays are views of them: they must not be written.
+
+    Returns:
+        By name numbers as NumPy arrays, strings and attributes (which may hold nulls) as Arrow arrays; and the meta.
+    """
     with pa.ipc.open_stream(blob) as reader:
         batch = reader.read_next_batch()
     arrays: dict[str, np.ndarray | pa.Array] = {}
@@ -64,7 +77,12 @@ def from_blob(blob: bytes) -> tuple[dict[str, np.ndarray | pa.Array], dict[str, 
 
 
 def flat(prefix: str, columns: Any) -> dict[str, np.ndarray]:
-    """The arrays of a dataclass of arrays, named by a prefix."""
+    """The arrays of a dataclass of arrays by name, as `prefix/field`.
+
+    Args:
+        prefix: what `unflat` finds them by.
+        columns: an instance of a dataclass.
+    """
     return {
         f"{prefix}/{name}": getattr(columns, name)
         for name in columns.__dataclass_fields__
@@ -72,7 +90,16 @@ def flat(prefix: str, columns: Any) -> dict[str, np.ndarray]:
 
 
 def unflat(prefix: str, kind: type[T], arrays: Arrays) -> T:
-    """The dataclass of arrays that `flat` took apart."""
+    """The dataclass of arrays that `flat` took apart.
+
+    Args:
+        prefix: the one that `flat` was given.
+        kind: the dataclass.
+        arrays: as `from_blob` gives them; there may be others.
+
+    Raises:
+        KeyError: an array of a field is not there.
+    """
     names = kind.__dataclass_fields__  # type: ignore[attr-defined]
     return kind(**{name: arrays[f"{prefix}/{name}"] for name in names})
 

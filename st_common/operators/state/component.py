@@ -57,7 +57,10 @@ class Layout:
 
 
 class Component:
-    """A frozen dataclass of columns of one length (NumPy or Arrow), whose defaults are columns without rows."""
+    """A frozen dataclass of columns of one length (NumPy or Arrow), whose defaults are columns without rows.
+
+    `LAYOUT` says what the columns hold; bytes, deltas and cutting into shards follow from that.
+    """
 
     __slots__ = ()
     LAYOUT: ClassVar[Layout]
@@ -72,7 +75,7 @@ class Component:
         return count
 
     def take(self, index: np.ndarray) -> Self:
-        """Some of the rows, by place or by mask."""
+        """Some of the rows: by place (int64) in that order, or by mask (bool[n])."""
         return type(self)(
             **{
                 name: taken_values(getattr(self, name), index)
@@ -96,14 +99,18 @@ class Component:
         return any(of in kinds for kinds in self.LAYOUT.numbers.values())
 
     def numbers_of_rows(self, of: Numbers) -> np.ndarray:
-        """The number of one kind in each row: int64[n] of the first column that holds such numbers."""
+        """The number of one kind, which the layout must have, in each row: int64[n] of the first column that holds such."""
         name, kinds = next(
             (name, kinds) for name, kinds in self.LAYOUT.numbers.items() if of in kinds
         )
         return _unpacked(getattr(self, name), kinds)[kinds.index(of)]
 
     def renumbered(self, new: Renumbering) -> Self:
-        """The same rows with other numbers, sorted again."""
+        """The same rows with other numbers, sorted again.
+
+        Args:
+            new: by kind the new number of each old one; kinds that it lacks keep theirs, and `NONE` stays `NONE`.
+        """
         columns = {name: getattr(self, name) for name in self.columns()}
         for name, kinds in self.LAYOUT.numbers.items():
             parts = [
@@ -126,11 +133,11 @@ class Component:
         raise NotImplementedError
 
     def change_to(self, after: Self) -> "Change[Self]":
-        """What leads from these rows to others."""
+        """What leads from these rows to others: `self.changed(self.change_to(after))` has the rows of `after`."""
         raise NotImplementedError
 
     def to_arrays(self) -> dict[str, Any]:
-        """The columns as flat arrays for a blob."""
+        """The columns as flat arrays for a blob, by `name/column`; wide ones row after row."""
         columns = {name: getattr(self, name) for name in self.columns()}
         columns |= {name: np.ravel(columns[name]) for name in self.LAYOUT.wide}
         return {
@@ -188,13 +195,16 @@ class Change(Generic[C]):
 
 
 class Keyed(Component):
-    """One row for each key, sorted by it: the one column of the layout's `order`."""
+    """One row for each key, sorted by it: the one column of the layout's `order`.
+
+        key:value    before  1:10 2:20 3:30    after  2:20 3:31 5:50    change  removed 1, 3, added 3:31 5:50
+    """
 
     __slots__ = ()
 
     @property
     def keys(self) -> np.ndarray:
-        """The keys of the rows, ascending."""
+        """The keys of the rows; int64, ascending, each once."""
         keys: np.ndarray = getattr(self, self.LAYOUT.order[0])
         return keys
 
@@ -223,7 +233,11 @@ class Keyed(Component):
 
 
 class Listed(Component):
-    """Rows of which several are alike in the layout's `order`: these stay as they came."""
+    """Rows of which several are alike in the layout's `order`: these stay as they came, and are named by their places.
+
+        target, ts, bit    before  (1, 5, 1) (1, 6, 1) (2, 7, 0)    after  (1, 6, 0) (1, 8, 1) (2, 7, 0)
+        change             removed 0, flipped 1, added (1, 8, 1)
+    """
 
     __slots__ = ()
 
@@ -246,7 +260,7 @@ class Listed(Component):
         return joined([kept, change.added])
 
     def change_to(self, after: Self) -> Change[Self]:
-        """The rows that went and came, and those whose bit changed; all of them where their order says more."""
+        """The rows that went and came, and those whose bit changed; all of them where that gives another order."""
         if after is self:
             return Change(added=self.take(np.empty(0, np.int64)))
         mine, theirs = _alike(self, after)
@@ -265,7 +279,7 @@ class Listed(Component):
 
 
 def joined(parts: Sequence[C]) -> C:
-    """The rows of several components of one kind as one, sorted; at least one."""
+    """The rows of several components (at least one) of one kind as one, sorted; alike ones in the order of the parts."""
     some = [part for part in parts if len(part)]
     if len(some) < 2:
         return some[0] if some else parts[0]
@@ -279,7 +293,7 @@ def joined(parts: Sequence[C]) -> C:
 
 
 def are_same(one: Component, other: Component) -> bool:
-    """Whether two components of one kind have the same rows, bit by bit."""
+    """Whether two components of one kind have the same rows in one order, bit by bit (NaN is NaN, null null)."""
     return len(one) == len(other) and bool(_same_rows(one, other).all())
 
 

@@ -39,16 +39,29 @@ def _ints() -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Delta:
-    """The change of a state.
+    """The change of a state. What is None stays as it was.
 
-    `touched` are the objects whose last fix or answer changed, sorted, with their new `fixes`; `answer` are all keys
-    of the touched objects after the run. New objects, partners and targets are numbered on. `changed_queries` is set
-    when queries changed; the answer then changes by the keys `answer_minus` and `answer_plus` as well, of any object.
-    Answers at ticks change by the keys `tick_minus` and `tick_plus`, components as `memories` say. `follows`: every
-    touched object had one fix, so that the reading before it is what the state has; bytes leave it out. `queries` and
-    `tick_answer` are those after the run where they are known already; bytes leave them out. `seen` are objects
-    that are not touched, for all their fixes were filtered, with the time of the newest in `seen_ts`; `limits` are set
-    when they changed.
+    Attributes:
+        next_segment: the segment that must come next, afterwards.
+        max_event: the largest event time in the log afterwards.
+        object_ids: ids of new objects, numbered on from those of the state; `partner_ids` likewise.
+        object_hashes: uint64, the hashes of these ids; `partner_hashes` likewise.
+        target_query: int64, the queries of new targets, numbered on; `target_partner` are their partners.
+        touched: int64, ascending, each once: objects whose last fix or answer changed.
+        fixes: the last fix of each touched object afterwards.
+        seen: int64, objects that are not touched, for all their fixes were filtered.
+        seen_ts: int64, the time of the newest fix of each of these.
+        answer: int64, ascending: all keys `object << 32 | target` of the touched objects afterwards.
+        answer_minus: keys that leave the answer beside those, of any object; set when queries changed.
+        answer_plus: keys that come, likewise.
+        tick_minus: int64, ascending, keys `target << 32 | object` that leave the answers at ticks.
+        tick_plus: keys that come there.
+        memories: what becomes of components; those that are not named stay.
+        changed_queries: set when queries changed.
+        limits: set when they changed.
+        follows: every touched object had one fix, so that the reading before it is what the state has as the last one;
+            bytes leave it out.
+        queries: those afterwards, where they are known already; bytes leave them out. So do they `tick_answer`.
     """
 
     next_segment: int
@@ -86,7 +99,7 @@ class Delta:
             )
 
     def to_blob(self) -> bytes:
-        """The delta as bytes, for the journal."""
+        """The delta as bytes for the journal, compressed, without what is known from the state."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         fixes = (
             replace(self.fixes, **LastFixes.nothing_before())
@@ -194,7 +207,14 @@ def _pending(tick: int | None, arrays: Mapping[str, Any]) -> Pending | None:
 
 
 def apply(state: State, delta: Delta) -> State:
-    """The state after a delta; the given state stays as it was, so that a failed batch can be tried again."""
+    """The state after a delta: the only way in which a state changes, live and at recovery (docs/adr/0003).
+
+    The given state stays as it was, so that a failed batch can be tried again.
+
+    Args:
+        state: the one that the delta was made for; deltas are applied in the order in which they were made.
+        delta: of the same shard.
+    """
     total = len(state.objects) + len(delta.object_hashes)
     fixes = delta.fixes
     if delta.follows and len(fixes.before_ts) < len(fixes):

@@ -37,11 +37,16 @@ def _ints() -> np.ndarray:
 class LastFixes:
     """Columns with a row per object; its number is its place.
 
-    `ts` int64 us, `x`, `y` f64 are of the last used fix (x and y NaN after the object left), `status` int8 is ENDED,
-    ALIVE or SILENT. `before_ts`, `before_x`, `before_y` are of the reading before it in the same stay, NEVER and NaN
-    without one; of an object that ended the place is that of its last fix, without a time. `seen_ts` is the
-    time of the newest fix that was seen, later than `ts` when that one was filtered. `attributes` are those of the last
-    used fix, Arrow arrays that may hold nulls.
+    Attributes:
+        ts: int64, event time of the last used fix in microseconds, NEVER without one.
+        x: float64, where that was; NaN after the object left. `y` likewise.
+        status: int8: ENDED (gone, or never seen), ALIVE or SILENT.
+        before_ts: int64, event time of the reading before it in the same stay, NEVER without one.
+        before_x: float64, where that was, NaN without one; of an object that ended it is the place of its last fix,
+            with no time. `before_y` likewise.
+        seen_ts: int64, event time of the newest fix that was seen, later than `ts` when that one was filtered (SPEC
+            X11).
+        attributes: those of the last used fix: Arrow arrays that may hold nulls.
     """
 
     ts: np.ndarray = field(default_factory=_ints)
@@ -64,7 +69,13 @@ class LastFixes:
     def with_rows(
         self, objects: np.ndarray, rows: "LastFixes", *, total: int
     ) -> "LastFixes":
-        """These fixes for `total` objects, of which `objects` (sorted, each once) have the given rows."""
+        """These fixes with other rows for some objects.
+
+        Args:
+            objects: int64[k], ascending, each once.
+            rows: k rows, the last fix of each of these.
+            total: how many objects there are then; those that have no row yet get that of an object never seen.
+        """
         new = total - len(self)
         columns = {}
         for name, filler in FILLERS.items():
@@ -77,7 +88,7 @@ class LastFixes:
         )
 
     def with_seen(self, objects: np.ndarray, seen_ts: np.ndarray) -> "LastFixes":
-        """These fixes, where of some objects a newer one was seen than the last used."""
+        """These fixes, where of some objects (int64[k]) a newer one was seen than the last used, at `seen_ts`."""
         if not len(objects):
             return self
         seen = self.seen_ts.copy()
@@ -110,7 +121,14 @@ class LastFixes:
         return {"before_ts": _ints(), "before_x": np.empty(0), "before_y": np.empty(0)}
 
     def before(self, objects: np.ndarray) -> dict[str, Any]:
-        """The columns of the reading before of objects (unknown ones too) that report now: their last fix of a stay."""
+        """The columns of the reading before, of objects that report now: their last fix, if their stay goes on.
+
+        Args:
+            objects: int64[k]; unknown ones (numbers from `len(self)` on) too.
+
+        Returns:
+            `before_ts`, `before_x` and `before_y`; NEVER and NaN for objects that are unknown, gone or silent.
+        """
         known = np.minimum(objects, len(self) - 1)
         stays = (
             (objects < len(self)) & (self.status[known] == ALIVE)
@@ -125,6 +143,6 @@ class LastFixes:
         return out
 
     def take(self, objects: np.ndarray) -> "LastFixes":
-        """The rows of some objects."""
+        """The rows of some objects (int64[k], or a mask)."""
         columns = {name: values[objects] for name, values in self.columns().items()}
         return LastFixes(**columns, attributes=taken(self.attributes, objects))

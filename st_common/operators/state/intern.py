@@ -15,9 +15,12 @@ _LEAST_LARGE = 4096
 
 
 def hashes_of(ids: pa.Array, key: str = PUBLIC_ID_KEY) -> np.ndarray:
-    """A uint64 per id, the same in every process that has the key: it finds an object's number, decides its shard.
+    """A hash of each id; uint64[n]. It finds an object's number and decides its shard.
 
-    Two ids may share one: see `Interner.find`. The key is of 16 ASCII characters.
+    Args:
+        ids: string[n]. Two ids may share a hash: see `Interner.find`.
+        key: 16 ASCII characters; the same key gives the same hashes in every process, for ever (SipHash). A stream's
+            own key keeps others from choosing ids that all fall to one shard.
     """
     return _siphash(ids.to_numpy(zero_copy_only=False).astype(object), key)
 
@@ -28,7 +31,7 @@ def _siphash(texts: np.ndarray, key: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Sought:
-    """Ids that are looked for again and again; they are hashed once for each key."""
+    """Ids that are looked for again and again, as those of focal objects; they are hashed once for each key."""
 
     ids: pa.Array
     _hashes: dict[str, np.ndarray] = field(
@@ -39,7 +42,7 @@ class Sought:
         return len(self.ids)
 
     def hashes(self, key: str) -> np.ndarray:
-        """The hash of each id under a key."""
+        """The hash of each id under a key; uint64[n], see `hashes_of`."""
         if key not in self._hashes:
             self._hashes[key] = hashes_of(self.ids, key)
         return self._hashes[key]
@@ -83,8 +86,15 @@ class _Places:
 class Interner:
     """Ids that have a number, which is their place in `ids`; only ever appended to.
 
-    `hashes` are those under `key`. Most are found in one large table, which later interners share as long as what came
-    since is little beside it: a few new ids do not cost a look at a million.
+    Most are found in one large table, which later interners share as long as what came since is little beside it: a few
+    new ids do not cost a look at a million.
+
+        0 ............ large.end .... len(self)
+        [ large table, shared   ][ small, own ]
+
+    Attributes:
+        ids: string[n], by number.
+        hashes: uint64[n], those of the ids under `key`.
     """
 
     ids: pa.Array
@@ -126,6 +136,10 @@ class Interner:
         """The number of each id, -1 where it has none; int64[n].
 
         The hash says where to look, the id whether it is the one: two ids that share a hash are two.
+
+        Args:
+            hashes: uint64[n], under this interner's key.
+            ids: string[n], the ids that they are of.
         """
         numbers = self._large.find(hashes)
         left = np.flatnonzero(numbers < 0)
@@ -153,7 +167,7 @@ class Interner:
         return number_of_each
 
     def places_of(self, sought: Sought) -> np.ndarray:
-        """The number of each of the ids, as `find`."""
+        """The number of each of the ids, -1 where it has none; int64[n]."""
         return self.find(sought.hashes(self.key), sought.ids)
 
     def number_of(self, name: str) -> int:
@@ -161,7 +175,12 @@ class Interner:
         return int(self.places_of(Sought(pa.array([name], pa.string())))[0])
 
     def with_new(self, hashes: np.ndarray, ids: pa.Array) -> "Interner":
-        """This interner with more ids, numbered on from `len(self)`; none of them may be known already."""
+        """This interner with more ids, numbered on from `len(self)`; this one stays as it is.
+
+        Args:
+            hashes: uint64[k], under the same key.
+            ids: string[k], different ones, none of which is known already: that is not checked.
+        """
         if not len(hashes):
             return self
         together = pa.concat_arrays([self.ids, ids.cast(pa.string())])
@@ -170,7 +189,7 @@ class Interner:
         )
 
     def under(self, key: str) -> "Interner":
-        """This interner, which is said to have its hashes by that key."""
+        """This interner, which is said to have its hashes by that key; they are not made anew."""
         return self if key == self.key else replace(self, key=key, shared=self._built())
 
     def _built(self) -> _Places | None:

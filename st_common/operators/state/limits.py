@@ -20,7 +20,14 @@ REASONS = ("accepted", "accuracy", "speed", "distance", "within_accuracy")
 class Limits:
     """What of a stream's settings filters fixes (see `settings.PositionFilter`); None is off.
 
-    `accuracy` is the attribute that says how good a fix is, `accuracy_unit_m` how many metres one of its unit is.
+    Attributes:
+        accuracy: the attribute that says how good a fix is.
+        accuracy_unit_m: how many metres one of its unit is.
+        max_accuracy_m: a fix that is known worse is filtered.
+        beyond_accuracy: a fix must be farther from the last accepted one than the accuracies of both together.
+        min_distance_m: it must be this far from the last accepted one.
+        max_speed_mps: it must not be farther from it than this speed leads in the time between.
+        accept_after_us: for how long the last accepted fix is a measure for others; after that the next is accepted.
     """
 
     accuracy: str | None = None
@@ -41,7 +48,16 @@ by some numbers each time, so none is ever forgotten.
 
 
 def spans_after(spans: LimitSpans, position: int, limits: Limits | None) -> LimitSpans:
-    """The spans, when rows from a position on have these limits."""
+    """The spans, when rows from a position on have these limits.
+
+    Args:
+        spans: those so far.
+        position: a place in the log, not before the last of the spans.
+        limits: None: none are filtered from there on.
+
+    Returns:
+        The same tuple where these limits hold there already.
+    """
     before = spans[-1][1] if spans else None
     return spans if limits == before else (*spans, (position, limits))
 
@@ -63,7 +79,7 @@ def limits_from_json(value: dict[str, Any] | None) -> Limits | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitColumns:
-    """Limits of several spans as columns; what is off is a value that filters nothing. `of` are the limits."""
+    """Limits of several spans as columns of one length; what is off is a value that filters nothing."""
 
     of: tuple[Limits, ...]
     max_accuracy_m: np.ndarray
@@ -74,7 +90,11 @@ class LimitColumns:
 
 
 def limit_columns(spans: LimitSpans) -> LimitColumns:
-    """The limits of each span, and in front of them those from before the first, which filter nothing."""
+    """The limits of each span as columns; in front of them stand those from before the first, which filter nothing.
+
+    Example:
+        one span with `max_speed_mps = 50`:  max_speed_mps [inf, 50], min_distance_m [0, 0]
+    """
     limits_of_spans = (Limits(), *(limits or Limits() for _, limits in spans))
 
     def column(name: str, off: float) -> np.ndarray:
@@ -92,12 +112,25 @@ def limit_columns(spans: LimitSpans) -> LimitColumns:
 
 
 def span_of(spans: LimitSpans, position: np.ndarray) -> np.ndarray:
-    """The place of each row's limits in `limit_columns`; int64[n]."""
+    """The place in `limit_columns` of the limits of each row; int64[n].
+
+    Args:
+        spans: as a state has them.
+        position: int64[n], places in the log.
+
+    Example:
+        one span from 100 on:  positions 99, 100, 500 give 0, 1, 1
+    """
     starts = np.array([NEVER, *(at for at, _ in spans)], np.int64)
     return np.searchsorted(starts, position, side="right") - 1
 
 
 def may_filter(spans: LimitSpans, used: np.ndarray) -> bool:
-    """Whether one of the spans that are used, by their places in `limit_columns`, filters anything."""
+    """Whether any of some spans filters anything; so that a stream without limits pays nothing.
+
+    Args:
+        spans: as a state has them.
+        used: int64, places in `limit_columns`.
+    """
     has_limits = np.array([False, *(limits is not None for _, limits in spans)])
     return bool(has_limits[used].any())

@@ -19,7 +19,11 @@ C = TypeVar("C", bound=Component)
 
 
 class Memories(Mapping[Kind, Component]):
-    """The components of a state that have rows, by their kind; asked for another kind it gives one without rows."""
+    """The components of a state that have rows, by their kind; asked for another kind it gives one without rows.
+
+    So who asks for `memories[Entries]` needs not know whether any window was ever registered, and the same state is the
+    same bytes whoever has looked at it (docs/adr/0031).
+    """
 
     __slots__ = ("_of",)
 
@@ -45,7 +49,7 @@ class Memories(Mapping[Kind, Component]):
         return Memories(self._of | after) if after else self
 
     def change_to(self, after: "Memories") -> "Changes":
-        """What leads from these components to others."""
+        """What leads from these components to others; only kinds in which something changed."""
         mine, others = dict(self), dict(after)
         changes = {
             kind: self[kind].change_to(after[kind])
@@ -55,11 +59,15 @@ class Memories(Mapping[Kind, Component]):
         return {kind: change for kind, change in changes.items() if len(change)}
 
     def renumbered(self, new: Renumbering) -> "Memories":
-        """The same rows with other numbers."""
+        """The same rows with other numbers; see `Component.renumbered`."""
         return Memories({kind: one.renumbered(new) for kind, one in self._of.items()})
 
     def taken(self, which: Callable[[Component], np.ndarray]) -> "Memories":
-        """The rows of each component that `which` says, as a mask."""
+        """The rows of each component that `which` says.
+
+        Args:
+            which: gives for a component a mask, bool[n].
+        """
         return Memories({kind: one.take(which(one)) for kind, one in self._of.items()})
 
     @staticmethod
@@ -81,10 +89,14 @@ Changes = Mapping[Kind, Change[Any]]
 
 
 def kinds_named(names: Sequence[str], known: Sequence[Kind]) -> list[Kind]:
-    """The kinds of component with these names in stored states.
+    """The kinds of component with these names in stored states, in that order.
+
+    Args:
+        names: as `names_of` gave them.
+        known: all kinds that there are; see `operators.runtime.stored`.
 
     Raises:
-        StateError: one of them is not among the `known` ones.
+        StateError: a name is not that of a known kind, as in a state that a later version wrote.
     """
     by_name = {kind.LAYOUT.name: kind for kind in known}
     for name in names:
@@ -118,7 +130,12 @@ def changes_to_arrays(changes: Changes) -> dict[str, Any]:
 
 
 def changes_from_arrays(kinds: Sequence[Kind], arrays: Mapping[str, Any]) -> Changes:
-    """The changes of components of these kinds that `changes_to_arrays` gave."""
+    """The changes of components of these kinds that `changes_to_arrays` gave.
+
+    Args:
+        kinds: those that changed, as `kinds_named` finds them.
+        arrays: the arrays of a blob.
+    """
     return {kind: Change.from_arrays(kind, arrays) for kind in kinds}
 
 

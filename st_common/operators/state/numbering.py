@@ -8,7 +8,12 @@ from st_common.operators.state.targets import Targets
 
 
 class Numbering:
-    """Grows while a run finds new partners and targets; what is new goes into the run's delta."""
+    """Numbers for partners and targets in a run; it grows by those that are new, which go into the run's delta.
+
+    Args:
+        partners: the partners that the state knows.
+        targets: the targets that it knows.
+    """
 
     def __init__(self, partners: Interner, targets: Targets) -> None:
         self.partners, self.targets = partners, targets
@@ -16,7 +21,11 @@ class Numbering:
         self._single: dict[str, int] = {}
 
     def partners_of(self, ids: pa.Array) -> np.ndarray:
-        """The number of each id; int64[n]."""
+        """The number of each id; int64[n]. Unknown ones are numbered on, in the order in which they first come.
+
+        Args:
+            ids: string[n], or a dictionary of strings; repeats are looked for once.
+        """
         encoded = ids.dictionary_encode()
         names = encoded.dictionary.cast(pa.string())
         number_of_name = self.known_partners_of(
@@ -28,7 +37,12 @@ class Numbering:
         return numbers
 
     def known_partners_of(self, names: pa.Array, hashes: np.ndarray) -> np.ndarray:
-        """The same for different ids whose hashes are known."""
+        """The number of each name whose hash is known already; int64[n], as `partners_of`.
+
+        Args:
+            names: string[n], each once.
+            hashes: uint64[n], under the partners' key.
+        """
         numbers = self.partners.find(hashes, names)
         missing = numbers < 0
         if missing.any():
@@ -45,7 +59,12 @@ class Numbering:
         return self._single[name]
 
     def targets_of(self, query: np.ndarray, partner: np.ndarray) -> np.ndarray:
-        """The number of each pair of a query and a partner; int64[n]."""
+        """The number of each pair of a query and a partner; int64[n]. Unknown pairs are numbered on.
+
+        Args:
+            query: int64[n], numbers of queries.
+            partner: int64[n], numbers of partners, `NO_PARTNER` without.
+        """
         numbers, new_query, new_partner = self.targets.number(query, partner)
         self.targets = self.targets.with_new(new_query, new_partner)
         return numbers

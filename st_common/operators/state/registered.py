@@ -19,7 +19,11 @@ from st_common.query.plan import Plan
 class Registered:
     """A query as a shard knows it; its number is its place in `State.queries`, which keeps dropped ones as well.
 
-    `since` is the largest event time that the log had when it was registered.
+    Attributes:
+        version: counts registrations and replacements of one name.
+        layer_version: of the layer that it joins, None without.
+        live: not dropped, not replaced, not failed.
+        since: the largest event time that the log had when it was registered, in microseconds.
     """
 
     name: str
@@ -45,7 +49,11 @@ def queries_to_blob(queries: Queries) -> bytes:
 
 
 def queries_from_blob(blob: bytes) -> Queries:
-    """What `queries_to_blob` gave; the same bytes give the same tuple, for shards of one stream share their queries."""
+    """The queries that `queries_to_blob` gave.
+
+    The same bytes give the same tuple, for shards of one stream share their queries: a hundred thousand plans stand in
+    memory once.
+    """
     digest = hashlib.sha256(blob).digest()
     found = _known.get(digest)
     return _remember(

@@ -8,12 +8,22 @@ from st_common.settings import PUBLIC_ID_KEY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Times in microseconds. `space` says what coordinates mean.
+    """What of a stream's settings decides its answers, and which shard is at work.
 
-    `margin` is the width of the cache area around moving queries (share x max_speed x silence, SPEC G6), 0 without a
-    cache; with `refills` off a cache is never made anew, as in the paper, and what it misses is counted. `window_rows`
-    is how many of its newest fixes a query with windows keeps of each object at a tick. `id_key` is the key of the
-    hashes of ids, the same for all shards and for ever. `unit_m` is how many metres a unit of a plane is.
+    Attributes:
+        lateness_us: how far the clock stands behind the largest event time.
+        silence_us: after how long without a fix an object leaves all answers; None: never.
+        tick_us: the time between two ticks.
+        space: what coordinates mean.
+        margin: the width of the cache area around moving queries (share x max_speed x silence, SPEC G6), 0 without a
+            cache; metres, or the unit of the plane.
+        refills: whether caches are made anew when a query went too far; if not, as in the paper, what they miss is
+            counted.
+        window_rows: how many of its newest fixes a query with windows keeps of each object at a tick.
+        unit_m: how many metres a unit of a plane is.
+        shard: the number of this shard, from 0.
+        shards: how many there are.
+        id_key: the key of the hashes of ids, the same for all shards and for ever.
     """
 
     lateness_us: int = 0

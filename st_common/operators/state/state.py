@@ -51,7 +51,10 @@ FORMAT = 6  # of the bytes of a state; a state of another format is refused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Fixes that wait until the clock has passed them (lateness > 0), in log order, with their attributes."""
+    """Fixes that wait until the clock has passed them (lateness > 0), in log order, with their attributes.
+
+    Columns as in `Rows`: `position`, `object`, `ts` int64, `x`, `y` float64, `gone` int8.
+    """
 
     position: np.ndarray
     object: np.ndarray
@@ -103,9 +106,12 @@ _HELD = ("position", "object", "ts", "x", "y", "gone")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """The tick that is not due yet (`NEVER` when nothing happened since the last one), and whom it is about.
+    """The tick that is open: something happened in it, and the clock is not past it.
 
-    `ended` says of each object by which kind of event its last stay ended in the tick, 0 when none did.
+    Attributes:
+        tick: its event time, `NEVER` when nothing happened since the last one that was judged.
+        objects: int64, whom it is about, ascending.
+        ended: int8, for each of these by which kind of event its last stay ended in the tick, 0 when none did.
     """
 
     tick: int = NEVER
@@ -117,13 +123,25 @@ class Pending:
 class State:
     """Everything that a shard remembers.
 
-    `next_segment` is the segment that must come next. `max_event` is the largest event time seen in the log, `NEVER`
-    at first; an end mark raises it, so that the clock, which is behind it by the lateness, has passed every fix:
-    `raised_us` is how far it is above all event times. `fixes` has the last readings of all objects. `layers` are the
-    versions that layer rows named. `answer` holds every pair in every answer that is judged fix by fix as sorted keys
-    `object << 32 | target`; `tick_answer` those that are judged at ticks as `target << 32 | object`, so that a query's
-    members lie together. `memories` are what operators remember beside it. `limits` say by which limits fixes are
-    filtered. `memo` is what can be found anew from all this; it is not stored.
+    Attributes:
+        next_segment: the segment of the log that must come next.
+        max_event: the largest event time seen in the log, in microseconds, `NEVER` at first. An end mark raises it, so
+            that the clock, which is behind it by the lateness, has passed every fix.
+        raised_us: how far `max_event` is above all event times.
+        objects: the ids of objects, by number.
+        fixes: the last readings of all objects, by number.
+        queries: all queries, dropped ones too, by number.
+        layers: by layer the version that the newest row of it named.
+        partners: the ids of partners (features, groups, other objects), by number.
+        targets: pairs of a query and a partner, by number.
+        answer: int64, ascending, keys `object << 32 | target`: every pair in every answer that is judged fix by fix.
+        tick_answer: int64, ascending, keys `target << 32 | object`: those that are judged at ticks. A query's members
+            lie together there, an object's in `answer`.
+        pending: the tick that is open.
+        memories: what operators remember beside answers.
+        held: fixes that wait for the clock.
+        limits: by which limits fixes are filtered (SPEC X11).
+        memo: what can be found anew from all this; it is not stored.
     """
 
     next_segment: int = 0
@@ -145,7 +163,7 @@ class State:
 
     @property
     def newest_event(self) -> int:
-        """The largest event time in the log, `NEVER` when there is none."""
+        """The largest event time of a fix or a clock row in the log, in microseconds; `NEVER` when there is none."""
         return int(self.max_event) - self.raised_us
 
     def of_key(self, key: str) -> "State":
@@ -155,7 +173,11 @@ class State:
         )
 
     def to_blob(self, *, queries: bool = True) -> bytes:
-        """The whole state as bytes: the base that later deltas build on; the queries may be stored by themselves."""
+        """The whole state as bytes: the base that later deltas build on (docs/adr/0003).
+
+        Args:
+            queries: whether the queries are among them; without they are stored by themselves, see `queries_to_blob`.
+        """
         arrays: dict[str, np.ndarray | pa.Array] = {
             "answer": self.answer,
             "tick_answer": self.tick_answer,
@@ -198,7 +220,12 @@ class State:
     def from_blob(
         blob: bytes, kinds: Sequence[Kind], queries: Queries | None = None
     ) -> "State":
-        """The state that `to_blob` gave, with the queries if they were stored by themselves.
+        """The state that `to_blob` gave; its arrays are views of the bytes and must not be written.
+
+        Args:
+            blob: the bytes.
+            kinds: all kinds of component that there are.
+            queries: the queries, if they were stored by themselves.
 
         Raises:
             StateError: the bytes are of another format, or hold a component that is of none of these kinds.
@@ -229,7 +256,7 @@ class State:
 
 
 def fixes_from_arrays(arrays: Mapping[str, np.ndarray | pa.Array]) -> LastFixes:
-    """The last fixes among the arrays of a blob."""
+    """The last fixes among the arrays of a blob: those named `fixes/..`, attributes too."""
     attributes = {
         name.removeprefix("fixes/"): values
         for name, values in attributes_of(arrays).items()
@@ -242,10 +269,14 @@ def fixes_from_arrays(arrays: Mapping[str, np.ndarray | pa.Array]) -> LastFixes:
 
 
 def check_format(meta: dict[str, Any], wanted: int = FORMAT) -> None:
-    """Refuses bytes of another format.
+    """Refuses bytes of another format; every reader of a blob asks here first.
+
+    Args:
+        meta: that of the blob.
+        wanted: the format that this version writes.
 
     Raises:
-        StateError: the format is not the `wanted` one, which this version writes.
+        StateError: the format is another one.
     """
     if meta.get("format") != wanted:
         raise StateError(

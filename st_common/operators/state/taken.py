@@ -9,7 +9,12 @@ Attributes = Mapping[str, pa.Array]
 
 
 class Taken(Mapping[str, pa.Array]):
-    """The attributes at some places of `base`; -1 is null."""
+    """The attributes at some places of others; a column is copied when it is first asked for.
+
+    Args:
+        base: attributes of n fixes.
+        places: int64[m], places among these; -1 is null.
+    """
 
     __slots__ = ("_base", "_made", "_places")
 
@@ -30,12 +35,22 @@ class Taken(Mapping[str, pa.Array]):
         return len(self._base)
 
     def at(self, index: np.ndarray) -> "Taken":
-        """Those of some of these places."""
+        """Those of some of these places (int64, or a mask), without a copy of a copy."""
         return Taken(self._base, self._places[index])
 
 
 class Joined(Mapping[str, pa.Array]):
-    """The attributes of `rows` fixes, then those of `more_rows` others; null where one of them lacks one."""
+    """The attributes of some fixes, then those of others; null where one of them lacks one.
+
+    Args:
+        before: the attributes of the first.
+        rows: how many those are.
+        after: the attributes of the others; their types count where the two differ.
+        more_rows: how many these are.
+
+    Example:
+        a = [1] of one fix, b = [2, 3] of two others:  a is [1, null, null], b is [null, 2, 3]
+    """
 
     __slots__ = ("_counts", "_made", "_parts")
 
@@ -71,7 +86,7 @@ class Joined(Mapping[str, pa.Array]):
 
 
 def taken(attributes: Attributes, places: np.ndarray) -> Attributes:
-    """The attributes at some places; -1 is null."""
+    """The attributes at some places (int64, -1 is null), copied when they are asked for."""
     return (
         attributes.at(places)
         if isinstance(attributes, Taken) and _all_known(places)

@@ -12,7 +12,12 @@ _FEW = 1 << 14
 
 @dataclass(frozen=True)
 class Targets:
-    """Numbered pairs of a query's number and a partner's number (`NO_PARTNER` without); only ever appended to."""
+    """Numbered pairs of a query and a partner; only ever appended to.
+
+    Attributes:
+        query: int64[n], by number of the target, the number of its query.
+        partner: int64[n], the number of its partner, `NO_PARTNER` without.
+    """
 
     query: np.ndarray
     partner: np.ndarray
@@ -50,7 +55,20 @@ class Targets:
     def number(
         self, query: np.ndarray, partner: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The number of each pair, and the queries and partners of pairs that are new: numbered on from `len(self)`."""
+        """The numbers of pairs, known and new; these targets stay as they are.
+
+        Args:
+            query: int64[n].
+            partner: int64[n], `NO_PARTNER` without.
+
+        Returns:
+            int64[n], the numbers: new pairs are numbered on from `len(self)`. Then the queries and the partners of the
+            new ones, in the order of their numbers, for `with_new`.
+
+        Example:
+            with one known target (4, none), the pairs (4, none), (4, 2), (5, none) have numbers 0, 1, 2;
+            new are queries [4, 5] with partners [2, none]
+        """
         if not len(query):
             return query, query, query
         keys = _keys(query, partner)
@@ -65,7 +83,7 @@ class Targets:
         return numbers, query[missing][first], partner[missing][first]
 
     def with_new(self, query: np.ndarray, partner: np.ndarray) -> "Targets":
-        """These targets and more."""
+        """These targets and more, as `number` gave them: different ones, none of them known."""
         if not len(query):
             return self
         return Targets(
