@@ -99,7 +99,7 @@ class Component:
         return any(of in kinds for kinds in self.LAYOUT.numbers.values())
 
     def numbers_of_rows(self, of: Numbers) -> np.ndarray:
-        """The number of one kind, which the layout must have, in each row: int64[n] of the first column that holds such."""
+        """The number of one kind in each row, int64[n]: of the first column that holds such; one must."""
         name, kinds = next(
             (name, kinds) for name, kinds in self.LAYOUT.numbers.items() if of in kinds
         )
@@ -197,7 +197,7 @@ class Change(Generic[C]):
 class Keyed(Component):
     """One row for each key, sorted by it: the one column of the layout's `order`.
 
-        key:value    before  1:10 2:20 3:30    after  2:20 3:31 5:50    change  removed 1, 3, added 3:31 5:50
+    key:value    before  1:10 2:20 3:30    after  2:20 3:31 5:50    change  removed 1, 3, added 3:31 5:50
     """
 
     __slots__ = ()
@@ -235,8 +235,8 @@ class Keyed(Component):
 class Listed(Component):
     """Rows of which several are alike in the layout's `order`: these stay as they came, and are named by their places.
 
-        target, ts, bit    before  (1, 5, 1) (1, 6, 1) (2, 7, 0)    after  (1, 6, 0) (1, 8, 1) (2, 7, 0)
-        change             removed 0, flipped 1, added (1, 8, 1)
+    target, ts, bit    before  (1, 5, 1) (1, 6, 1) (2, 7, 0)    after  (1, 6, 0) (1, 8, 1) (2, 7, 0)
+    change             removed 0, flipped 1, added (1, 8, 1)
     """
 
     __slots__ = ()
@@ -279,7 +279,7 @@ class Listed(Component):
 
 
 def joined(parts: Sequence[C]) -> C:
-    """The rows of several components (at least one) of one kind as one, sorted; alike ones in the order of the parts."""
+    """The rows of several components of one kind (at least one) as one, sorted; alike ones as the parts come."""
     some = [part for part in parts if len(part)]
     if len(some) < 2:
         return some[0] if some else parts[0]
