@@ -20,13 +20,23 @@ _MARKS = (b"\xef\xbb\xbf", b"\n", b"\r\n")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Whole records of a payload to be; `header` goes before any part of them. `spans` are the records."""
+    r"""Whole records, from which payloads of segments are cut.
+
+        b'id,t,x,y\n1,2,3,4\n\n2,2,3,4\n'   ->   header b'id,t,x,y\n', spans from 0 to 7 and from 9 to 16
+
+    Attributes:
+        header: goes in front of each payload, with its line end; empty for NDJSON and CSV without a header.
+        spans: the records in the order of the source, without line ends and blank lines; the bytes behind the header.
+    """
 
     header: bytes
     spans: Spans
 
     def payload(self, start: int, stop: int) -> bytes:
-        """A segment's bytes: the header, then records `start` to `stop`, not included."""
+        """The bytes of a segment: the header, then records `start` to `stop` (not included), and a line end.
+
+        Blank lines between the records are part of it.
+        """
         ends = (
             self.spans.starts[stop]
             if stop < len(self.spans)
@@ -39,10 +49,23 @@ class Chunk:
 
 
 def chunks(source: Source, stream: StreamSettings, *, size: int) -> Iterator[Chunk]:
-    """The records of a source in chunks of about `size` bytes, each with the header that a CSV segment needs.
+    r"""Cuts a source into chunks of about `size` bytes, each with the header that a CSV segment needs.
 
     A chunk ends behind a whole record: a line, or for CSV a quoted field of several lines up to RECORD_LIMIT. A line
-    longer than `size` is cut. A JSON array of objects becomes lines.
+    longer than `size` is cut. A JSON array of objects becomes lines:
+
+        b'[{"a":1},\n {"a":2}]'   ->   b'{"a":1}\n  {"a":2}\n'
+
+    Args:
+        source: read portion by portion; never held as a whole.
+        stream: its `format`, `delimiter`, `quote` and `header` count here.
+        size: bytes of a chunk; raised to four times RECORD_LIMIT where it is less.
+
+    Yields:
+        Chunks with at least one record, in the order of the source.
+
+    Raises:
+        ConfigError: the stream has a header, and the first MiB of the source holds no line end.
     """
     size = max(size, _LEAST_CHUNK)
     if stream.format == "ndjson":

@@ -17,7 +17,11 @@ from st_common.errors import LogError
 
 
 def control_rows(log: StoredLog, segment: Segment) -> Sequence[ControlRow]:
-    """The rows of a control segment in their order; none of one that is passed over.
+    """The rows of a control segment in their order; none where a segment is passed over.
+
+    Args:
+        log: the log, from which the payload is read.
+        segment: a segment with `control`.
 
     Raises:
         LogError: the segment is missing or damaged; a row that this version does not know (see `rows_of`), or that the
@@ -29,7 +33,15 @@ def control_rows(log: StoredLog, segment: Segment) -> Sequence[ControlRow]:
 
 
 def control_row(log: StoredLog, segment: Segment, number: int) -> ControlRow | None:
-    """One row of a segment, counted from 0; None where there is none, or the segment holds records.
+    """One row of a control segment.
+
+    Args:
+        log: the log, from which the payload is read.
+        segment: any segment.
+        number: the row, counted from 0.
+
+    Returns:
+        None where there is no such row, or the segment holds records.
 
     Raises:
         LogError: the segment is missing or damaged; the row is one that this version does not know.
@@ -42,7 +54,15 @@ def control_row(log: StoredLog, segment: Segment, number: int) -> ControlRow | N
 def check_announced(
     rows: Sequence[ControlRow], segment: Segment, *, stream: str
 ) -> None:
-    """Sees to it that the header of a segment says of its rows what others rely on.
+    """Makes sure that the header of a control segment announces its rows as readers rely on it.
+
+    Readers who look for statements pass over segments of clocks unread, and those who decode look for readings by the
+    header alone: a row that the header hides would be missed by some of them.
+
+    Args:
+        rows: the rows of the segment.
+        segment: its header.
+        stream: the name of the stream, for errors.
 
     Raises:
         LogError: a segment of clocks has other rows, or one that does not say how records are read has a row about it.
@@ -62,20 +82,24 @@ def check_announced(
 def write_clock(
     log: Log, ts: int, *, arrival_us: int, delay_us: int | None = None
 ) -> Segment:
-    """Says that the event time `ts` (us UTC) has come, though no fix said so: for a feed that is quiet.
+    """Appends a clock row: an event time has come, though no fix said so, because the feed is quiet (docs/adr/0013).
 
-    `delay_us` keeps by which delay of the feed an engine that owns the stream found the time; None when another says
-    the time.
+    Args:
+        log: the log of the stream.
+        ts: the event time, us UTC.
+        arrival_us: now, us UTC.
+        delay_us: the delay of the feed by which an engine that owns the stream found the time; None when another says
+            the time.
     """
     row = Clock(ts_us=ts, delay_us=delay_us)
     return log.append(to_bytes(row), arrival_us=arrival_us, clock=True)
 
 
 def write_end(log: Log, *, arrival_us: int) -> Segment:
-    """Says that a finite stream has ended: what is held for the sake of lateness is released (DESIGN section 3)."""
+    """Appends an end mark: a finite stream has ended, and fixes held for the sake of lateness are released."""
     return log.append(to_bytes(End()), arrival_us=arrival_us, control=True)
 
 
 def write_export(log: Log, *, arrival_us: int) -> Segment:
-    """Asks an engine with shards for a copy of their states right after this row; it changes nothing else."""
+    """Appends a row that asks the shards of an engine for their states right after it; it changes no answer."""
     return log.append(to_bytes(Export()), arrival_us=arrival_us, control=True)

@@ -28,11 +28,16 @@ _LARGEST = SEGMENT_LIMIT - 2 * HEADER_LIMIT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayReport:
-    """What a replay wrote: records (lines that are neither blank nor the header), data segments and their bytes.
+    """What a replay wrote.
 
-    `first` and `end` are the numbers of the first segment and after the last, the end mark included. `broken` says that
-    the file is gzip and ended or broke early: what could be unpacked is in the log. `reading` is the segment from which
-    on records are read by other settings than those before; None: by the same.
+    Attributes:
+        records: lines that are neither blank nor the header.
+        segments: data segments, the end mark not included.
+        bytes: of these segments' payloads.
+        first: the number of the first segment.
+        end: the number after the last segment, the end mark included.
+        broken: the file is gzip and ended or broke early: what could be unpacked is in the log.
+        reading: the segment from which on records are read by other settings than those before; None: by the same.
     """
 
     records: int
@@ -76,18 +81,33 @@ def replay(
     sleep: Callable[[float], None] = time.sleep,
     progress: Callable[[int, int], None] | None = None,
 ) -> ReplayReport:
-    """Writes the records of a file into the log, nothing left out and nothing judged, and then an end mark.
+    """Appends the records of a file to the log, nothing left out and nothing judged, and then an end mark.
 
-    Each segment is whole by itself: it ends behind a record and starts with the header. With a rate of "fast" a segment
-    has `segment_bytes`. With a number, so many records arrive each second, in segments of `segment_s`. With "event",
-    records arrive in the distances of their event times, `speed` times as fast; one that is older than an earlier one,
-    or is no fix, comes right behind it. `live` says that the records are told as they happen: then there is no end
-    mark, and time goes on after the file. `clock` (us UTC) stamps arrivals and `sleep` (s) waits: tests bring their
-    own. `progress` is told the records so far and how many bytes of the file were read.
+    Each segment is whole by itself: it ends behind a record and starts with the header. When records are due, in
+    seconds since the start, for event times 0 s, 10 s, 4 s and 20 s:
+
+        rate 2.0                  0, 0.5, 1, 1.5
+        rate "event", speed 10    0, 1, 1, 2           the fix of 4 s is older than the one before it: right behind
+
+    Args:
+        log: the log of the stream.
+        path: the file, packed by gzip or not.
+        stream: how records are separated, and how they will be read.
+        rate: "fast" as fast as they can be written; a number of records each second; or "event": in the distances of
+            their event times, where a record that is no fix comes right behind the one before it.
+        speed: with "event", how many times as fast.
+        segment_s: with a rate, how many seconds of records make a segment.
+        segment_bytes: the most bytes of a segment; a longer record stands alone.
+        end_mark: whether an end mark follows; none follows `live` records.
+        live: the records are told as they happen, so time goes on after the file.
+        clock: the time that stamps arrivals, us UTC; tests bring their own.
+        sleep: waits so many seconds; tests bring their own.
+        progress: told after each segment how many records were written and how many bytes of the file were read.
 
     Raises:
         ConfigError: the file cannot be read or has no header, or an argument is out of its range.
         StateError: an attribute has another type than in records before.
+        StorageError: the disk is full, or refuses.
     """
     pace = _Pace(
         rate=rate,

@@ -9,20 +9,24 @@ _PER_FOLDER = 10_000
 
 
 def folder_of(number: int) -> str:
-    """The folder of a segment."""
+    """The folder of a segment, ten thousand in each: `segments/00000001` for number 12345."""
     return f"{SEGMENTS}/{number // _PER_FOLDER:08d}"
 
 
 def key_of(number: int) -> str:
-    """Where a segment lies."""
+    """The key of a segment: `segments/00000001/000000012345.seg` for number 12345."""
     return f"{folder_of(number)}/{number:012d}.seg"
 
 
 def number_of(name: str, where: str) -> int:
-    """The number of the segment that has this name.
+    """The number of the segment whose file has a name: 12345 for `000000012345.seg`.
+
+    Args:
+        name: the last part of a key.
+        where: the log, for people; errors name it.
 
     Raises:
-        LogError: it is none; `where` is the log, for people.
+        LogError: no segment has such a name.
     """
     stem = name.removesuffix(".seg")
     if not (stem.isdigit() and len(stem) == 12):
@@ -34,6 +38,9 @@ def number_of(name: str, where: str) -> int:
 
 
 def raw_key(segment: Segment) -> str:
-    """Where the raw bytes of a packet lie; the checksum keeps those of a writer apart that lost the number."""
+    """The key of the raw bytes of a packet: `raw/00000001/000000012345-89abcdef.raw`, with their checksum.
+
+    The checksum keeps those of a writer apart that lost the number to another one.
+    """
     number = segment.number
     return f"{RAW}/{number // _PER_FOLDER:08d}/{number:012d}-{segment.raw_checksum:08x}.raw"

@@ -34,7 +34,12 @@ _READERS = "readers"
 
 
 class Log(StoredLog):
-    """The log of a stream. Making one touches nothing; the first append makes the folders."""
+    """The log of a stream, for reading and appending. Making one touches nothing; the first append makes the folders.
+
+    Args:
+        folder: where the log lies, `streams/S/log` of a home.
+        storage: what holds its objects; by default the files below the folder.
+    """
 
     def __init__(self, folder: Path, *, storage: Storage | None = None) -> None:
         super().__init__(folder, storage=storage)
@@ -44,7 +49,10 @@ class Log(StoredLog):
         )
 
     def settle_by(self, settle: Callable[[], object]) -> None:
-        """From now on `settle` is called before records are appended, so that they are read as who appends means."""
+        """Sets a function that is called under the log's lock before each append of records.
+
+        It makes sure that they are read as whoever appends means: see `reading.log_for`.
+        """
         self._settle = settle
 
     def append(
@@ -61,8 +69,16 @@ class Log(StoredLog):
     ) -> Segment:
         """Stores one segment and gives it back: durable, and the only one with its number. See `append_all`.
 
-        `reading` says that it is the control row that `reading.settle` writes. `coded` gives, for an arrival, what was
-        decoded of the payload: that is stored in its place, and the payload beside it, before the segment has a name.
+        Args:
+            payload: whole records, or with `control` rows of JSON; fewer than 16 MiB.
+            arrival_us: as in `append_all`.
+            control: as in `append_all`.
+            clock: as in `append_all`.
+            live: as in `append_all`.
+            timeless: as in `append_all`.
+            reading: it is the control row that `reading.settle` writes.
+            coded: gives, for the arrival (us UTC) that the segment got, what was decoded of the payload. That is stored
+                in its place, and the payload beside it before the segment has a name.
 
         Raises:
             LogError: records, and nobody has said how they are read: see `reading.log_for`; a payload of 16 MiB or
@@ -103,6 +119,13 @@ class Log(StoredLog):
                 of a replay it stands still until more of them come.
             timeless: the records have no time but their arrival, each a microsecond of its own before it. So a segment
                 of n lines arrives n microseconds after the one before, or later.
+
+        Returns:
+            The segments, in the order of the payloads.
+
+        Raises:
+            LogError: as `append`; or readers were further than the log's end, so segments must have been deleted.
+            StorageError: the disk is full, or refuses.
         """
         marks = Marks(
             arrival_us=arrival_us,
@@ -114,7 +137,11 @@ class Log(StoredLog):
         return self._append(list(payloads), marks)
 
     def skip(self, number: int, why: str) -> None:
-        """Lets readers pass over a segment that is damaged or missing: what it held is lost, and everybody reads so.
+        """Lets readers pass over a segment that is damaged or missing: what it held is lost, for everybody.
+
+        Args:
+            number: the segment.
+            why: for people; stored beside what was wrong with it.
 
         Raises:
             LogError: it is whole, or the log does not reach that far.
@@ -140,7 +167,12 @@ class Log(StoredLog):
         return self._storage.locked("lock")
 
     def publish(self, reader: str, position_segment: int) -> None:
-        """Says that `reader` still needs the segments from number `position_segment` on, and none before."""
+        """Records which segment a reader needs next; those before it, it never needs again.
+
+        Args:
+            reader: a name, one for each reader of the log.
+            position_segment: the number of the segment.
+        """
         key = f"{_READERS}/{checked_name(reader, 'reader')}.json"
         self._storage.put(key, json.dumps({"segment": position_segment}).encode())
 

@@ -19,10 +19,14 @@ _WAY_OUT = "its raw bytes are decoded in its place, and stay until it is whole: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Adjacent segments that were decoded together, or one of control rows, which has no part.
+    """Adjacent segments that were decoded together, or one of control rows.
 
-    `stream` has the settings by which they were read. `damage` names a packet that was damaged, so that its raw bytes
-    had to be decoded in its place, and says what to do; whoever runs a stream tells it.
+    Attributes:
+        segments: their headers, in order.
+        part: the fixes and rejects; None for control rows.
+        stream: the settings by which they were read.
+        damage: a line for people about a packet that was damaged, so that its raw bytes had to be decoded in its place;
+            whoever runs a stream tells it. None when all is well.
     """
 
     segments: Sequence[Segment]
@@ -32,17 +36,26 @@ class Piece:
 
     @property
     def rows(self) -> int:
-        """How many records there are."""
+        """How many records there are, rejects included; 0 for control rows."""
         return self.part.decoded.rows if self.part else 0
 
 
 def pieces(
     log: Log, segments: Sequence[Segment], stream: StreamSettings
 ) -> Iterator[Piece]:
-    """Adjacent segments in log order, the small ones decoded together; what was decoded at capture is taken as it is.
+    """The fixes and rejects of some segments, in log order.
 
-    Each by the settings in force at its place in the log. They are read as they are asked for, so that whoever asks can
-    stop between two of them.
+    Each is read by the settings in force at its place in the log (docs/adr/0022). Small segments that follow each other
+    are decoded together. What was decoded at capture is taken as it is, unless a reset asked for its raw bytes to be
+    decoded anew.
+
+    Args:
+        log: the log.
+        segments: in order, without a gap.
+        stream: what does not change, and how records are read where the log does not say.
+
+    Yields:
+        Pieces. Segments are read as these are asked for, so that a reader can stop between two of them.
 
     Raises:
         LogError: a segment is damaged, or says what this version does not know.

@@ -34,9 +34,13 @@ _MENDS = {
 
 
 def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
-    """Reads the first records of a file as the stream's settings say; at most 256 KiB of them.
+    """Makes sure that a file is what its stream's settings say, by its first records: 256 KiB at most.
 
     Whether a fix is too far ahead of its arrival is not looked at. An empty file is fine.
+
+    Args:
+        path: the file, packed by gzip or not.
+        stream: the settings.
 
     Raises:
         ConfigError: the file cannot be opened, or more than half of its first records cannot be read; it says the main

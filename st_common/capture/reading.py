@@ -48,7 +48,10 @@ Reading = Mapping[str, Any]
 
 
 def reading_of(stream: StreamSettings) -> dict[str, Any]:
-    """What of a stream's settings decides how a record is read, as JSON has it."""
+    """The settings that decide how a record is read, by name, as JSON values: those in `NAMES`.
+
+    A setting that is younger than many logs is left out while it is off, so that older logs compare as equal.
+    """
     values = dataclasses.asdict(stream)
     said = {
         name: values[name]
@@ -62,12 +65,15 @@ def reading_of(stream: StreamSettings) -> dict[str, Any]:
 def with_reading(
     stream: StreamSettings, reading: Reading, *, where: str
 ) -> StreamSettings:
-    """The settings with another reading; what an older one does not say is the default.
+    """The settings of a stream, with those that decide how records are read replaced.
 
-    `where` says in errors what says it.
+    Args:
+        stream: the settings.
+        reading: as `reading_of` gives it; what an older one does not say is the default.
+        where: what says it, for people; errors name it.
 
     Raises:
-        LogError: it says what this version does not know.
+        LogError: it says what this version does not know, or is of a wrong form.
     """
     unknown = sorted(set(reading) - set(NAMES))
     if unknown:
@@ -96,7 +102,14 @@ def with_reading(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What `log/reading.json` says; `tag` names that very content, None when there is none."""
+    """The content of `log/reading.json`.
+
+    Attributes:
+        base: how records are read in front of the first row that says so; None: nobody has read the log yet.
+        upto: rows before this segment do not count any more, because a reset read all anew.
+        anew: packets from this segment up to `upto` are decoded from their raw bytes.
+        tag: names this very content, for `Storage.replace`; None when there is no such object.
+    """
 
     base: Reading | None = None
     upto: int = 0
@@ -104,12 +117,18 @@ class Record:
     tag: str | None = None
 
     def number_for(self, reading_before: int) -> int:
-        """The row that counts behind these rows; -1 for the base."""
+        """The row that counts, of all readings before some place; -1 for the base.
+
+            upto 10:   reading_before -1, 5, 10, 12   ->   -1, -1, 10, 12
+
+        Args:
+            reading_before: the newest segment with such a row in front of the place, -1 for none.
+        """
         return reading_before if reading_before >= self.upto else NONE
 
 
 def record_of(log: Log) -> Record:
-    """How the first records of a log are read.
+    """How the first records of a log are read; an empty record when nobody has said so.
 
     Raises:
         LogError: what says so was damaged.
@@ -133,7 +152,15 @@ def record_of(log: Log) -> Record:
 
 
 class Readings:
-    """Finds the settings by which each segment of a log is read; `stream` has what does not change."""
+    """Finds the settings by which each segment of a log is read, and remembers them.
+
+    Args:
+        log: the log; its record of readings is read once, here.
+        stream: has what does not change, and how records are read where nobody has said so.
+
+    Raises:
+        LogError: the record of readings is damaged.
+    """
 
     def __init__(self, log: Log, stream: StreamSettings) -> None:
         self._log, self._stream, self._record = log, stream, record_of(log)
@@ -160,18 +187,19 @@ class Readings:
         return f"stream {self._log.stream}: {what}"
 
     def was_reset(self, segment: Segment) -> bool:
-        """Whether a segment was captured before the stream was begun anew: perhaps by other settings."""
+        """Whether a segment was captured before the last reset, perhaps by other settings than it is read by now."""
         return segment.number < self._record.upto
 
     def is_anew(self, segment: Segment) -> bool:
-        """Whether a packet is decoded from its raw bytes again."""
+        """Whether a packet has to be decoded from its raw bytes again, because of a reset."""
         return self._record.anew <= segment.number < self._record.upto
 
 
 def log_for(home: Home, stream: StreamSettings) -> Log:
-    """The log of a stream for who appends: the records are read by these settings, whatever others say in between.
+    """The log of a stream, opened for appending records that are read by its settings.
 
-    To open it touches nothing. Each append may raise what `settle` raises.
+    Opening touches nothing. Each append makes sure that the settings are those in force, even when another process has
+    changed them in between, and may raise what `settle` raises.
     """
     log = Log(home.log(stream.name))
     log.settle_by(partial(settle, log, stream))
@@ -181,10 +209,18 @@ def log_for(home: Home, stream: StreamSettings) -> Log:
 def settle(
     log: Log, stream: StreamSettings, *, begun: StreamSettings | None = None
 ) -> int | None:
-    """Sees to it that what is appended next is read as the settings say: the segment of a new row; None: it was so.
+    """Makes sure that what is appended next is read as the settings say; writes a control row `reading` if need be.
 
-    `begun` has the settings by which an engine reads what nobody has said a reading of; who captures has none, and
-    says it of an empty log alone. What this `log` appends later is settled again, under its lock, each time.
+    What this `log` appends later is settled again, under its lock, each time.
+
+    Args:
+        log: the log of the stream.
+        stream: the settings.
+        begun: by which settings an engine reads records that nobody has said a reading of; None for a capture, which
+            says it of an empty log alone.
+
+    Returns:
+        The segment of the new row; None when the settings were in force already.
 
     Raises:
         StateError: an attribute has another type than before; no table could hold both.
@@ -211,7 +247,11 @@ def settle(
 
 
 def put(log: Log, record: Record) -> None:
-    """Replaces what says how the first records are read.
+    """Replaces the record of how the first records of a log are read.
+
+    Args:
+        log: the log.
+        record: its `tag` names the content that it replaces.
 
     Raises:
         ConflictError: another process did so in between.
@@ -223,9 +263,13 @@ def put(log: Log, record: Record) -> None:
 
 
 def begin_anew(log: Log) -> int:
-    """All that stands in the log is read anew, by the settings of the engine that reads it next.
+    """Marks all of a log to be read anew, by the settings of the engine that reads it next.
 
-    Gives how many packets stay as they were decoded, for their raw bytes, or those of one behind them, are gone.
+    Packets are decoded from their raw bytes then, from the first one on behind which no raw bytes are missing; those
+    before keep what was decoded at capture.
+
+    Returns:
+        How many packets stay as they were decoded.
     """
     with log.locked():
         packets = [segment for segment in log.segments(0) if segment.packet]

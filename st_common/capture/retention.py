@@ -8,12 +8,19 @@ from st_common.errors import LogError
 
 
 def remove_raw(log: Log, *, before_us: int) -> int:
-    """Removes the raw bytes of packets that arrived before a time (us UTC); gives how many. Segments stay, all of them.
+    """Removes the raw bytes of packets that arrived before a time; segments all stay.
 
     Bytes that a reset wants to decode stay too, and those that stand in for a damaged packet. Those that no segment
     holds on to, of writers that died or lost their number to another, go when the log comes to where they stand. It
     ends at a segment whose header is damaged, which `fairway verify` names and readers stop at, and passes over files
     that are none of its own.
+
+    Args:
+        log: the log.
+        before_us: us UTC, not included.
+
+    Returns:
+        How many objects were removed.
     """
     record, end = record_of(log), log.end()
     removed = 0

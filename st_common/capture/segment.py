@@ -82,7 +82,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """What who appends says of a payload: see `Log.append_all`."""
+    """What whoever appends says about a payload: see `Log.append` and `Log.append_all`."""
 
     arrival_us: int
     control: bool = False
@@ -98,7 +98,18 @@ class Marks:
 
 
 def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segment:
-    """The segment that stands behind `before` (None: the log is empty) with this payload.
+    """The header of a new segment, given the one in front of it.
+
+    Its arrival is raised so that arrivals never fall; records without times of their own get a microsecond each before
+    it:
+
+        before arrived at 100, this one at 90                                ->   100, raised
+        before arrived at 100, this one at 100, timeless, 2 lines of records ->   103
+
+    Args:
+        payload: fewer than 16 MiB.
+        before: the segment in front of it; None: the log is empty.
+        marks: what its writer says.
 
     Raises:
         LogError: a payload of 16 MiB or more, an arrival before 1970 or after 2286, or live control rows.
@@ -143,7 +154,12 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
 
 
 def as_packet(segment: Segment, packet: bytes) -> Segment:
-    """The segment of raw bytes with what was decoded of them as its payload instead."""
+    """The header of a segment whose payload is a packet instead of the raw bytes.
+
+    Args:
+        segment: the header as it is for the raw bytes; their checksum becomes `raw_checksum`.
+        packet: what was decoded of them.
+    """
     checksum = zlib.crc32(packet)
     return replace(
         segment,
@@ -155,14 +171,18 @@ def as_packet(segment: Segment, packet: bytes) -> Segment:
 
 
 def reading_behind(before: Segment | None) -> int:
-    """The segment of the row that says how the records behind a segment are read; -1 for none."""
+    """The number of the segment that says how records behind `before` are read; -1 for none."""
     if before is None:
         return NONE
     return before.number if before.reading else before.reading_before
 
 
 def stand_in(before: Segment | None) -> Segment:
-    """What is read in the place of a segment behind `before` that is passed over: data without a record."""
+    """The header that readers see in place of a damaged segment that is passed over: data without a record.
+
+    Args:
+        before: the segment in front of it; None when it is the first.
+    """
     return replace(
         make_segment(b"", before, Marks(arrival_us=before.arrival_us if before else 0)),
         skipped=True,
@@ -170,7 +190,7 @@ def stand_in(before: Segment | None) -> Segment:
 
 
 def to_bytes(segment: Segment, payload: bytes) -> bytes:
-    """The object that is stored."""
+    """The bytes of a segment as they are stored: the header of 64 bytes, then the payload."""
     kind = _DATA if not segment.control else _CLOCK if segment.clock else _STATEMENT
     flags = _LIVE * segment.live | _RAISED * segment.raised | _READING * segment.reading
     is_plain = reading_behind(segment) == NONE and not segment.packet
@@ -192,7 +212,12 @@ def to_bytes(segment: Segment, payload: bytes) -> bytes:
 
 
 def read_header(data: bytes, number: int, where: str) -> Segment:
-    """The segment that these bytes, 64 or more, begin with; it must be the one with this `number`.
+    """The header at the beginning of some bytes.
+
+    Args:
+        data: 64 bytes or more.
+        number: the segment that it must be.
+        where: the place of the object, for people; errors name it.
 
     Raises:
         LogError: they are no header, a damaged one, that of another segment, or of a later version.
@@ -233,7 +258,12 @@ def read_header(data: bytes, number: int, where: str) -> Segment:
 
 
 def payload_of(segment: Segment, data: bytes, where: str) -> bytes:
-    """The payload behind the header of a whole object.
+    """The payload of a segment, checked against its header.
+
+    Args:
+        segment: what the header says.
+        data: the whole object.
+        where: the place of the object, for people; errors name it.
 
     Raises:
         LogError: bytes are missing, or changed.

@@ -11,7 +11,7 @@ class Source(Protocol):
     """Gives bytes, one portion after the other."""
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes; none at the end."""
+        """The next bytes, `size` at most; none at the end."""
         ...
 
 

@@ -62,10 +62,13 @@ class StoredLog:
         max_segments: int | None = None,
         end: int | None = None,
     ) -> list[Segment]:
-        """The segments from number `start` on, without a gap, up to `end` (not included).
+        """The headers of segments from a number on, without a gap; empty from the log's end on.
 
-        With `max_bytes` and `max_segments` as many as stay within them, but at least one if there is one; empty from
-        the log's end on.
+        Args:
+            start: the number of the first.
+            max_bytes: how large their payloads may be together; the first one may be larger.
+            max_segments: how many there may be.
+            end: the number to stop before; None: the log's end.
 
         Raises:
             LogError: a number is missing, or the header of a segment is damaged.
@@ -98,6 +101,7 @@ class StoredLog:
 
     def _check_end(self, number: int) -> None:
         """Makes sure that the log ends before `number`: otherwise a segment is missing."""
+        # A writer may have named this very segment since it was looked for, so its absence is checked again.
         known = self.end() if self._end is None else self._end
         if number < known or self._storage.exists(key_of(number + 1)):
             if self._storage.exists(key_of(number)):
@@ -108,9 +112,17 @@ class StoredLog:
             )
 
     def control_segments(self, start: int, *, clocks: bool = False) -> list[Segment]:
-        """The segments of control rows from number `start` on, in order; with those that are clocks only on request.
+        """The headers of control segments from a number on, in order.
 
-        Costs as many reads as there are statements; with `clocks` as there are segments.
+        They are followed backwards from the log's end, each naming the one before it, so this costs as many reads as
+        there are statements; with `clocks` as there are segments.
+
+        Args:
+            start: the number of the first segment that may be among them.
+            clocks: those that only say how late it is, too.
+
+        Raises:
+            LogError: a segment is missing, or the header of one is damaged.
         """
         if clocks:
             return [segment for segment in self._from(start, None) if segment.control]
@@ -124,7 +136,7 @@ class StoredLog:
         return segments[::-1]
 
     def segment(self, number: int) -> Segment:
-        """What the header of one segment says.
+        """The header of one segment.
 
         Raises:
             LogError: it is missing or damaged.
@@ -132,7 +144,7 @@ class StoredLog:
         return self._segment(number, self._skipped())
 
     def read(self, segment: Segment) -> bytes:
-        """The payload of a segment.
+        """The payload of a segment: records, control rows or a packet; empty for one that is passed over.
 
         Raises:
             LogError: it is missing or damaged.
@@ -144,10 +156,10 @@ class StoredLog:
         return payload_of(read_header(data, segment.number, where), data, where)
 
     def raw(self, segment: Segment) -> bytes:
-        """The bytes of a segment as they arrived.
+        """The bytes of a segment as they arrived, also where a packet is stored in their place.
 
         Raises:
-            LogError: they are damaged, or gone, for those of a packet are kept for a time only.
+            LogError: they are damaged, or gone, for those of a packet are kept for `raw_days` only.
         """
         if not segment.packet:
             return self.read(segment)
@@ -167,22 +179,29 @@ class StoredLog:
         return data
 
     def has_raw(self, segment: Segment) -> bool:
-        """Whether the bytes of a segment are there as they arrived."""
+        """Whether the bytes of a segment as they arrived are still there."""
         return not segment.packet or self._storage.exists(raw_key(segment))
 
     def skipped(self) -> dict[int, str]:
-        """The segments that are passed over, each with what was wrong and why it was given up."""
+        """The segments that are passed over, by number, each with what was wrong and why it was given up."""
         return {number: self._reason(key) for number, key in self._skipped().items()}
 
     def place(self, number: int) -> str:
-        """Where a segment lies, for people."""
+        """The path of a segment, for people."""
         return str(self._folder / key_of(number))
 
     def end(self) -> int:
-        """The number after the newest segment; 0 when the log is empty."""
+        """The number after the newest segment; 0 when the log is empty.
+
+        It looks from the end that it knew forward, name by name, and lists folders only after 64 new segments.
+
+        Raises:
+            LogError: the log was written by a version before segments had headers, or another file lies among them.
+        """
         number = self._end
         if number is None or (number and not self._storage.exists(key_of(number - 1))):
             number = self._listed_end()
+        # A look at one name is much cheaper than a listing, as long as few segments are new.
         for _ in range(_STEPS):
             if not self._storage.exists(key_of(number)):
                 break
@@ -193,7 +212,7 @@ class StoredLog:
         return number
 
     def sync(self, segments: Iterable[Segment]) -> None:
-        """Makes sure that segments which were read survive a power cut, also when their writer died before it had."""
+        """Makes segments that were read survive a power cut, also when their writer died before it had."""
         for folder in sorted({folder_of(segment.number) for segment in segments}):
             self._storage.sync(folder)
 

@@ -8,12 +8,12 @@ from st_common.errors import LogError
 
 
 def is_whole(log: Log, segment: Segment) -> bool:
-    """Whether the payload of a segment is there, and is what it was."""
+    """Whether the payload of a segment is there and undamaged."""
     return _works(log.read, segment)
 
 
 def is_raw_whole(log: Log, segment: Segment) -> bool:
-    """Whether the bytes of a segment are there as they arrived, and are what they were."""
+    """Whether the bytes of a segment as they arrived are there and undamaged."""
     return _works(log.raw, segment)
 
 

@@ -36,9 +36,14 @@ _DAMAGED = "restore the segment from a copy"
 
 
 def rows_of(payload: bytes, *, stream: str, segment: int) -> Sequence[ControlRow]:
-    """The rows of a control segment, all of them and in their order; `Rectangles` where it has nothing else.
+    r"""The rows of a control segment, all of them and in their order; `Rectangles` where it has nothing else.
 
-    `stream` and `segment` say in errors where the payload stands.
+        b'{"op":"clock","ts":5}\n{"op":"end"}\n'   ->   (Clock(ts_us=5, delay_us=None), End())
+
+    Args:
+        payload: a JSON object a line; empty: no rows.
+        stream: the name of the stream, for errors; may be empty.
+        segment: the number of the segment, for errors.
 
     Raises:
         LogError: a row that is no JSON object, or has an op, a field or a version of a plan that this version does not
@@ -58,7 +63,16 @@ def rows_of(payload: bytes, *, stream: str, segment: int) -> Sequence[ControlRow
 def row_at(
     payload: bytes, number: int, *, stream: str, segment: int
 ) -> ControlRow | None:
-    """The row with this number alone, which costs no reading of the others; None where the segment has no such row.
+    """One row of a control segment, without the cost of reading the others.
+
+    Args:
+        payload: as for `rows_of`.
+        number: the row, counted from 0.
+        stream: as for `rows_of`.
+        segment: as for `rows_of`.
+
+    Returns:
+        None where the segment has no such row.
 
     Raises:
         LogError: this version does not know it; see `rows_of`.
@@ -71,9 +85,13 @@ def row_at(
 
 
 def chosen(rows: Sequence[ControlRow], kind: type[Kind]) -> Iterator[tuple[int, Kind]]:
-    """The rows of a kind, each with its number among all rows of its segment.
+    """The rows of a kind, each with its number among all rows of its segment, in order.
 
-    `AboutQuery` and `Registration` are kinds too: of the rows that are about a query, or register one.
+        (Clock(5), End(), Clock(7)), Clock   ->   (0, Clock(5)), (2, Clock(7))
+
+    Args:
+        rows: as `rows_of` gives them. `Rectangles`, which are registrations, are not gone through for another kind.
+        kind: a class of rows. `AboutQuery` and `Registration` are kinds too: rows about a query, or that register one.
     """
     if isinstance(rows, Rectangles) and not issubclass(Register, kind):
         return

@@ -44,7 +44,7 @@ def to_bytes(row: ControlRow) -> bytes:
 
 
 def payload_of(rows: Iterable[ControlRow]) -> bytes:
-    """The rows as the payload of a control segment, in their order."""
+    """The rows as the payload of a control segment, in their order; empty for no rows."""
     return b"".join(map(to_bytes, rows))
 
 
@@ -60,9 +60,20 @@ def registration_to_bytes(
     areas: Sequence[str] = (),
     followed: str | None = None,
 ) -> bytes:
-    """A registration as a line, of a plan that is JSON text already: so are those of a million.
+    """A registration as a line of a control segment, of a plan that is JSON text already.
 
-    `followed` is the layer of a row `follow`.
+    So a million queries are registered without making a million plans.
+
+    Args:
+        kind: which of the three the row is.
+        query: the name of the query.
+        version: its version, from 1 on.
+        plan_json: the plan; not checked here.
+        text: the statement as it was written; None where there was none.
+        owner: who registers it; None where nobody says so.
+        layer_version: of the layer that it joins, the version it begins with; None without a join.
+        areas: the named areas that its text calls.
+        followed: the layer of a row `follow`; None in other rows.
     """
     layer = "" if layer_version is None else f',"layer_version":{layer_version}'
     named = f',"areas":{json.dumps(list(areas))}' if areas else ""

@@ -21,6 +21,12 @@ class LocalStorage:
 
     A new file is written as a draft, synced, and linked to its name, which fails when the name is taken. Then the
     folder is synced. So a name stands for whole bytes at any time, also after a power cut.
+
+        .draft-000000000007.seg.PID.THREAD   write, fsync
+        000000000007.seg                     link: the name appears, unless it is taken; then fsync of the folder
+
+    Args:
+        root: the folder below which all keys lie.
     """
 
     def __init__(self, root: Path) -> None:
@@ -182,7 +188,10 @@ class LocalStorage:
             raise failed(error, path) from error
 
     def clear_drafts(self, folder: str) -> int:
-        """Removes what dead writers left in a folder, and says how many. Call it where no other writer is at work."""
+        """Removes the drafts that dead writers left directly in a folder; gives how many.
+
+        Call it where no other writer is at work: a draft of one that lives would go too.
+        """
         drafts = list((self.root / folder).glob(f"{_DRAFT}*"))
         for draft in drafts:
             draft.unlink(missing_ok=True)
@@ -190,7 +199,12 @@ class LocalStorage:
 
 
 def refused(error: Exception) -> Exception:
-    """The error itself, or when the system refused a file, one for people that names it."""
+    """The error itself, or one for people that names the file when the system refused it.
+
+    Args:
+        error: any error; an `OSError` with a file name and one of the numbers that have a hint here is replaced by a
+            `StorageError`.
+    """
     if (
         isinstance(error, OSError)
         and error.filename is not None
@@ -201,7 +215,12 @@ def refused(error: Exception) -> Exception:
 
 
 def refused_at(error: Exception, path: Path) -> Exception:
-    """As `refused`, of an error that names no file, as those of Arrow; of delta-rs' not even the number is there."""
+    """As `refused`, for an error that names no file, as those of Arrow and delta-rs.
+
+    Args:
+        error: any error; delta-rs gives the system's number in its text alone.
+        path: the file or table that was worked on.
+    """
     match = _NUMBER.search(str(error))
     number = (
         error.errno
@@ -218,7 +237,7 @@ def refused_at(error: Exception, path: Path) -> Exception:
 
 
 def failed(error: OSError, path: Path) -> FairwayError:
-    """What went wrong with a file, for people."""
+    """A `StorageError` that says which file the system refused and why, with what to do."""
     reason = error.strerror or type(error).__name__
     hint = _HINTS.get(
         error.errno or 0,
@@ -246,6 +265,9 @@ def make_folder(folder: Path) -> None:
 
     The lowest that is there already is made durable too: who made it may have died before it was. Those above it are,
     for nobody puts anything into a folder that is not.
+
+    Raises:
+        OSError: the system refuses; see `refused`.
     """
     missing = [folder]
     while not missing[-1].exists():

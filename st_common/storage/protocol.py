@@ -17,10 +17,16 @@ class Storage(Protocol):
     """One folder of objects."""
 
     def read(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
-        """The bytes of an object from `start` on, at most `length` of them.
+        """The bytes of an object, or some of them.
+
+        Args:
+            key: the object.
+            start: the first byte, from 0.
+            length: how many bytes at most; None: all from `start` on.
 
         Raises:
             MissingError: there is no such object.
+            StorageError: the system refuses.
         """
         ...
 
@@ -33,26 +39,45 @@ class Storage(Protocol):
         ...
 
     def create(self, key: str, data: bytes) -> bool:
-        """Whether the object was made; False when there is one of this key. Durable when it returns."""
+        """Makes an object, durable when this returns; never over another.
+
+        Returns:
+            Whether it was made; False when there is one of this key already.
+
+        Raises:
+            StorageError: the disk is full, or refuses; nothing was made.
+        """
         ...
 
     def create_all(self, objects: Iterable[tuple[str, bytes]]) -> bool:
         """Makes several objects, visible in their order, and none before all of them are stored.
+
+        Args:
+            objects: pairs of key and bytes.
 
         Returns:
             False when the first key is taken; nothing was made then.
 
         Raises:
             ConflictError: a later key is taken; those before it were made.
+            StorageError: the disk is full, or refuses.
         """
         ...
 
     def tagged(self, key: str) -> tuple[bytes, str] | None:
-        """An object with the tag of its present content, None when there is none."""
+        """The bytes of an object and a tag that names that very content, None when there is no such object."""
         ...
 
     def replace(self, key: str, data: bytes, *, tag: str | None) -> str:
-        """Puts `data` in the place of the content with this tag, None for no object; gives the new tag. Durable.
+        """Puts bytes in the place of a content that was read before: compare-and-set. Durable when this returns.
+
+        Args:
+            key: the object.
+            data: its new content.
+            tag: of the content that is replaced, as `tagged` gave it; None: there must be no object.
+
+        Returns:
+            The tag of the new content.
 
         Raises:
             ConflictError: the content is another one by now.
@@ -60,9 +85,14 @@ class Storage(Protocol):
         ...
 
     def put(self, key: str, data: bytes, *, private: bool = False) -> None:
-        """Puts `data` in the place of whatever is there: the last one wins. Whole at any time, durable on return.
+        """Puts bytes in the place of whatever is there: the last one wins.
 
-        What is private can be read by its owner alone.
+        Readers see the old bytes or the new ones. Durable when this returns.
+
+        Args:
+            key: the object.
+            data: its new content.
+            private: only its owner may read it.
         """
         ...
 
@@ -71,9 +101,12 @@ class Storage(Protocol):
         ...
 
     def sync(self, folder: str) -> None:
-        """Makes durable that the objects directly below `folder` are there, whoever made them."""
+        """Makes the names directly below a folder survive a power cut, whoever made them."""
         ...
 
     def locked(self, name: str) -> AbstractContextManager[None]:
-        """Keeps others who ask for this name waiting, so that they need not try twice. Nothing relies on it."""
+        """Keeps others who ask for this lock waiting while the body of a `with` runs.
+
+        It only spares writers who would lose a race a second try: whether data are right does not rely on it.
+        """
         ...

@@ -18,7 +18,14 @@ from st_common.tables.files import partition_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A data file: `path` below the table's folder, `values` of its partition as the log writes them."""
+    """A data file of a version of a table.
+
+    Attributes:
+        path: below the table's folder, with `/`.
+        size: bytes.
+        day: the date among the values of its partition; None when there is none.
+        values: pairs of a partition column and its value, as the log writes it; None is null.
+    """
 
     path: str
     size: int
@@ -27,7 +34,7 @@ class File:
 
 
 def active_files(table: DeltaTable) -> list[File]:
-    """The files of the version that `table` stands at. `day` is the date among the partition's values, if any."""
+    """The files of the version at which `table` stands, in no order."""
     by, day = table.metadata().partition_columns, day_column(table)
     return [
         File(
@@ -43,7 +50,7 @@ def active_files(table: DeltaTable) -> list[File]:
 
 
 def day_column(table: DeltaTable) -> str | None:
-    """The partition column that is a date; None when there is none."""
+    """The first partition column that is a date; None when there is none."""
     schema = pa.schema(table.schema().to_arrow())
     return next(
         (
@@ -60,9 +67,14 @@ def commit(
     actions: Sequence[AddAction | RemoveAction],
     apps: Sequence[Transaction] = (),
 ) -> None:
-    """Commits files that come and go, and how far `apps` are, as one version after the one that `table` stands at.
+    """Commits files that come and go, and how far `apps` are, as one version after the one at which `table` stands.
 
-    Files are durable before the commit names them, and the commit when this returns. Call it inside `locked`.
+    Files are durable before the commit names them, and the commit when this returns (SPEC S2). Call it inside `locked`.
+
+    Args:
+        table: a handle that is up to date.
+        actions: what is added and removed.
+        apps: app transactions: names, each with a version that only grows.
 
     Raises:
         CommitFailedError: another committer was there before; nothing was committed.
@@ -84,12 +96,18 @@ def commit(
 
 
 def local_path(table: DeltaTable) -> Path:
-    """The folder of a table."""
+    """The folder of an open table."""
     return Path(unquote(urlsplit(table.table_uri).path))
 
 
 def removals(files: Iterable[File], *, data_change: bool) -> list[RemoveAction]:
-    """The actions by which a commit takes files out of the table."""
+    """The actions by which a commit takes files out of a table.
+
+    Args:
+        files: files of the newest version.
+        data_change: False when the same rows are added by the same commit, in other files: who follows the table by its
+            log passes over it then.
+    """
     now = time.time_ns() // 1_000_000
     return [
         RemoveAction(
@@ -104,7 +122,13 @@ def removals(files: Iterable[File], *, data_change: bool) -> list[RemoveAction]:
 
 
 def read_files(path: Path, schema: pa.Schema, files: list[File]) -> pa.Table:
-    """The rows of files of one partition, without its columns; what a file does not have of `schema` is null."""
+    """The rows of data files of one partition, in the order of the files, without the partition's columns.
+
+    Args:
+        path: the table's folder.
+        schema: of the table; a column that a file does not have is null, others are cast to its types.
+        files: one or more, all of the same partition.
+    """
     inner = pa.schema(
         [field for field in schema if field.name not in dict(files[0].values)]
     )

@@ -45,8 +45,8 @@ def compact(
     Args:
         path: the table.
         before: the first day that is not touched, by the date among the partition columns; None: every partition.
-        zorder: columns, as the contract's `zorder_by`.
-        target_mb: how large files become.
+        zorder: columns, as the contract's `zorder_by`; None: rows stay in the order of their files.
+        target_mb: how large files become, in MiB.
 
     Returns:
         partitions, files_before, files_after, rows, bytes_before, bytes_after: of what was written again.
@@ -77,10 +77,17 @@ def compact(
 def vacuum(
     path: Path, *, retention_h: int | None = None, keep_versions: tuple[int, ...] = ()
 ) -> int:
-    """How many files were deleted: those that no version younger than the retention needs, nor any of `keep_versions`.
+    """Deletes data files that no version needs any more that somebody may still read; gives how many.
 
-    `retention_h` None: the table's `delta.deletedFileRetentionDuration`; a smaller one than that is used as given, and
-    takes old versions from their readers.
+    Args:
+        path: the table.
+        retention_h: how many hours a version can be read after it was replaced. None: the table's
+            `delta.deletedFileRetentionDuration`; less than that is used as given, and takes old versions from their
+            readers.
+        keep_versions: versions whose files stay however old they are.
+
+    Raises:
+        FairwayError: there is no table.
     """
     with locked(path):
         return len(

@@ -18,9 +18,14 @@ _checked: set[tuple[str, str]] = (
 
 
 def create(path: Path, contract: Contract, extra: dict[str, str] | None = None) -> None:
-    """Makes an empty table from its contract, with a stream's attributes `extra`; a table that is there is kept.
+    """Makes an empty table from its contract; one that is there is compared with the contract and kept.
 
     Call it inside `locked(path)`.
+
+    Args:
+        path: the table's folder.
+        contract: columns, partitions and properties.
+        extra: the attributes of a stream by name, with their types as the stream declares them.
 
     Raises:
         ContractError: a table is there and differs from the contract.
@@ -29,7 +34,18 @@ def create(path: Path, contract: Contract, extra: dict[str, str] | None = None) 
 
 
 def made(path: Path, contract: Contract, schema: pa.Schema) -> DeltaTable:
-    """The newest version of the table, made or given new attributes if need be, so that rows of `schema` fit in."""
+    """The newest version of a table, made or given new attributes if need be, so that rows of `schema` fit in.
+
+    Call it inside `locked(path)`. In each process the table is compared with its contract once.
+
+    Args:
+        path: the table's folder.
+        contract: columns, partitions and properties.
+        schema: of rows as `fit` gives them.
+
+    Raises:
+        ContractError: the table differs from the contract, or holds an attribute of `schema` as another type.
+    """
     table = newest(path)
     if table is None:
         make_folder(path)

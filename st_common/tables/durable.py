@@ -16,7 +16,12 @@ _synced: dict[
 
 
 def sync_files(paths: Iterable[Path], table: Path) -> None:
-    """Makes data files of a table durable, with the folders down to them. Before the commit that names them."""
+    """Makes data files of a table durable, with the folders down to them; called before the commit that names them.
+
+    Args:
+        paths: the files.
+        table: the table's folder.
+    """
     folders = {table}
     for path in paths:
         _sync(path)

@@ -34,7 +34,16 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001, statistics are UTC without say
 def write_files(
     path: Path, data: pa.Table, partition_by: tuple[str, ...]
 ) -> list[AddAction]:
-    """The actions that add `data`, written below `path` as one file per partition; none for no rows."""
+    """Writes rows below a table's folder, a file per partition; nobody sees them before a commit takes them in.
+
+    Args:
+        path: the table's folder.
+        data: rows with all columns of the table.
+        partition_by: the partition columns, which the files do not hold.
+
+    Returns:
+        The actions that add the files; none for no rows. The commit that names the files makes them durable.
+    """
     return [
         write_file(path, rows, values, prefix="part", data_change=True)
         for values, rows in _partitions(data, partition_by)
@@ -50,7 +59,18 @@ def write_file(
     prefix: str,
     data_change: bool,
 ) -> AddAction:
-    """The action that adds `rows`, of one partition and without its columns, as one file `prefix`-UUID.parquet."""
+    """Writes rows of one partition as a Parquet file `prefix`-UUID.parquet, with statistics for readers to skip it by.
+
+    Args:
+        path: the table's folder.
+        rows: without the partition's columns.
+        values: the partition: columns and their values as the log writes them.
+        prefix: what the file is for, such as `part` or `zorder`.
+        data_change: False when the rows were in the table before, in other files.
+
+    Returns:
+        The action that adds the file.
+    """
     folder = "/".join(
         f"{name}={re.sub('[^A-Za-z0-9_.-]', '_', str(value))}"
         for name, value in values.items()
@@ -78,7 +98,7 @@ def write_file(
 
 
 def partition_text(value: object) -> str | None:
-    """A partition's value as the Delta log writes it."""
+    """A partition's value as the Delta log writes it: ISO 8601 for dates and times, which are in UTC; None is null."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(
@@ -164,7 +184,7 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any]:
 
 
 def clamped(value: float) -> float:
-    """A number that JSON can hold: an infinite one becomes the largest finite one."""
+    """A number that JSON can hold: an infinite one becomes the largest finite one of its sign."""
     return max(-sys.float_info.max, min(sys.float_info.max, value))
 
 

@@ -31,7 +31,11 @@ _lock = threading.RLock()
 def newest(path: Path) -> DeltaTable | None:
     """The newest version of the table at `path`; None when there is none.
 
-    The handle is shared: it moves on when somebody asks for the path again.
+    The handle is shared in the process and moves on when somebody asks for the path again: whoever needs one version
+    through several steps asks for that version by number.
+
+    Raises:
+        FairwayError: the table's log cannot be read.
     """
     folder = _log_folder(path)
     if folder is None:
@@ -55,10 +59,10 @@ def newest(path: Path) -> DeltaTable | None:
 
 
 def required(path: Path) -> DeltaTable:
-    """The newest version of the table at `path`.
+    """The newest version of the table at `path`, as `newest`.
 
     Raises:
-        FairwayError: there is no table yet.
+        FairwayError: there is no table yet, or its log cannot be read.
     """
     table = newest(path)
     if table is None:
@@ -69,7 +73,7 @@ def required(path: Path) -> DeltaTable:
 
 
 def forget(path: Path) -> None:
-    """Nothing is remembered of the table at `path`; the next use opens it again."""
+    """Drops the open handle of a table; the next use opens it again."""
     with _lock:
         _open.pop(str(path), None)
 

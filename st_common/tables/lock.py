@@ -14,7 +14,10 @@ _held = threading.local()
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds the lock file beside a table against other processes and threads; the same thread may enter it again."""
+    """Holds a table's lock while the body of a `with` runs, against other processes and threads.
+
+    The same thread may enter it again. The lock is the file `.NAME.lock` beside the table's folder `NAME`.
+    """
     lock = path.parent / f".{path.name}.lock"
     depths: dict[Path, int] = _held.__dict__.setdefault("depths", {})
     if depths.get(lock):

@@ -14,10 +14,19 @@ _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 def keep(actions: pa.Table, filters: Filters) -> pa.Table:
-    """The add actions (flattened) of files that can hold a row that keeps all of `filters`.
+    """Drops the files that cannot hold a row that keeps all filters, by their partitions and statistics.
 
     A file whose bounds are not known is kept. Bounds are taken as wide as any writer may have meant them: closed,
     instants cut to milliseconds, infinities cut to the largest number.
+
+        x from 0 to 5 and from 8 to 9, filter ("x", ">", 6)   ->   the second file
+
+    Args:
+        actions: add actions, flattened: columns `min.NAME` and `max.NAME`, or `partition.NAME`; a file a row.
+        filters: (column, operator, value), which must all hold; an operator that is not known here keeps every file.
+
+    Returns:
+        The rows of `actions` that are left, in their order.
     """
     kept = np.ones(len(actions), bool)
     for name, operator, value in filters:

@@ -24,13 +24,17 @@ def read(
     columns: list[str] | None = None,
     filters: Filters | None = None,
 ) -> pa.Table:
-    """The rows of a table, in no order: of its newest version or of `version`, all columns or some.
+    """The rows of a table as Arrow, in no order; types are the contract's.
 
-    `filters` are (column, operator, value) that must all hold, with = != < <= > >= in, not in; files that cannot hold
-    such rows are not read. Types are the contract's.
+    Args:
+        path: the table's folder.
+        version: which one; None for the newest.
+        columns: which ones, in this order; None for all.
+        filters: (column, operator, value) that must all hold, with = != < <= > >= in, not in; files that cannot hold
+            such rows are not read.
 
     Raises:
-        FairwayError: there is no such table or version.
+        FairwayError: there is no such table or version, or it has deletion vectors of another writer.
     """
     condition = None
     if filters:
@@ -49,8 +53,12 @@ def dataset(path: Path, *, version: int | None = None) -> "ds.Dataset":
     It skips files by partition and row groups by their own statistics. `DeltaTable.to_pyarrow_dataset` skips by the
     Delta log too, but loses rows where a bound is missing there: texts that are long, numbers that are infinite.
 
+    Args:
+        path: the table's folder.
+        version: which one; None for the newest.
+
     Raises:
-        FairwayError: there is no such table or version.
+        FairwayError: there is no such table or version, or it has deletion vectors of another writer.
     """
     return _dataset(path, required(path) if version is None else _at(path, version), [])
 
@@ -67,13 +75,21 @@ def version(path: Path) -> int | None:
 
 
 def committed(path: Path, app: str) -> int | None:
-    """The last version that `app` has committed to a table by `append`; None when none, or no table."""
+    """The last version that an app has committed to a table by `append`, its place in what it reads.
+
+    Args:
+        path: the table's folder.
+        app: the name of the app transaction, such as `engine`.
+
+    Returns:
+        None when it has committed none, or there is no table.
+    """
     table = newest(path)
     return None if table is None else table.transaction_version(app)
 
 
 def require_plain(path: Path, table: DeltaTable) -> None:
-    """Nothing, when the rows of a table are those of its files.
+    """Makes sure that the rows of a table are those of its files.
 
     Raises:
         FairwayError: deletion vectors of another writer say that some rows are gone.
@@ -88,9 +104,13 @@ def require_plain(path: Path, table: DeltaTable) -> None:
 def dataset_of(
     path: Path, schema: pa.Schema, by: list[str], files: list[tuple[str, list[object]]]
 ) -> "ds.Dataset":
-    """Data files below `path` as one dataset: each with the values of its partition, in the order of the columns `by`.
+    """Data files below a table's folder as one Arrow dataset.
 
-    Columns of `schema` that a file does not have are null.
+    Args:
+        path: the table's folder.
+        schema: of the table; a column that a file does not have is null.
+        by: the partition columns.
+        files: pairs of a path below the folder and the values of its partition, typed, in the order of `by`.
     """
     import pyarrow.dataset as ds
     import pyarrow.fs as pafs

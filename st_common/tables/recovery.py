@@ -24,10 +24,18 @@ _PARQUET_END = b"PAR1"
 
 
 def recover(table: Path, *, derived: bool = True) -> str | None:
-    """Brings a table back to its newest version that is whole; says what was cut off, None when nothing was.
+    """Brings a table back to its newest version that is whole (SPEC S2).
 
-    Whole is a version whose file in the log can be read, and all of whose data files are there with their length. A
-    table that is not `derived` from a log loses no version that can be read.
+    Whole is a version whose file in the log can be read, and all of whose data files are there with their length. What
+    is behind it is moved to `_damaged/` in the table's folder.
+
+    Args:
+        table: the table's folder; nothing happens when there is no table.
+        derived: the table is made from a log, which writes again what is cut off. Another table loses no version that
+            can be read.
+
+    Returns:
+        What was cut off, as a line for people; None when nothing was.
 
     Raises:
         FairwayError: an older commit is damaged, which whole ones were built on.
@@ -90,7 +98,7 @@ def _whole_files(table: Path, newest: int) -> int:
 
 
 def damaged_files(table: Path) -> set[str]:
-    """The data files of the newest version that are missing, or shorter than they were."""
+    """The data files of the newest version that are missing, of another length, or without a Parquet file's end."""
     if newest_version(table) < 0:
         return set()
     forget(table)

@@ -13,7 +13,14 @@ from st_common.tables.files import write_file
 
 
 def selected(rows: pa.Table, predicate: str) -> pa.ChunkedArray:
-    """Per row whether `predicate`, SQL on its columns, is true; where it is null it is not.
+    """Per row whether a predicate is true; where it is null the row is not selected.
+
+    Args:
+        rows: n rows.
+        predicate: SQL on their columns, as DuckDB understands it.
+
+    Returns:
+        bool[n], without nulls.
 
     Raises:
         FairwayError: `predicate` is no SQL on these columns.
@@ -34,9 +41,17 @@ def selected(rows: pa.Table, predicate: str) -> pa.ChunkedArray:
 def taken_out(
     path: Path, table: DeltaTable, predicate: str | None
 ) -> list[AddAction | RemoveAction]:
-    """The actions by which the rows that `predicate` selects leave the table; None: every row.
+    """The actions by which some rows leave a table; a commit has to take them in.
 
     A file that also holds other rows is written again without them, a file that holds none of them stays.
+
+    Args:
+        path: the table's folder.
+        table: its handle, up to date.
+        predicate: SQL that selects the rows; None: every row.
+
+    Raises:
+        FairwayError: `predicate` is no SQL on the table's columns.
     """
     if predicate is None:
         return [*removals(active_files(table), data_change=True)]

@@ -16,7 +16,11 @@ _FIRST_DAY, _LAST_DAY = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
 def with_date(data: pa.Table, contract: Contract) -> pa.Table:
     """The rows with the contract's derived dates, each the UTC day of its timestamp; a date that is there is replaced.
 
-    A timestamp may be an int64 of microseconds. Rows without the timestamp's column come back as they are.
+        event_ts 2024-01-01T23:59:59Z   ->   event_date 2024-01-01
+
+    Args:
+        data: rows; a timestamp may be an int64 of microseconds. Without the timestamp's column no date is added.
+        contract: says which date is derived from which column.
 
     Raises:
         ContractError: a time is outside of the years 1 to 9999, for which no partition can be named.
@@ -50,7 +54,9 @@ def _check_years(contract: Contract, column: Column, dates: pa.ChunkedArray) -> 
 def fit(data: pa.Table, contract: Contract) -> pa.Table:
     """The rows as the contract's columns in its order, cast without loss, then attributes in the order of `data`.
 
-    Columns that may be null may be left out, and derived dates need not be there.
+    Args:
+        data: rows; columns that may be null may be left out, and derived dates need not be there.
+        contract: what columns must be; where it is extendable, others are a stream's attributes.
 
     Raises:
         ContractError: a column is missing, unknown, does not fit its type, or holds nulls that it must not.
@@ -68,7 +74,11 @@ def fit(data: pa.Table, contract: Contract) -> pa.Table:
 
 
 def attributes(data: pa.Schema, contract: Contract) -> dict[str, str]:
-    """The attributes in a schema of an extendable contract, name -> type as a stream declares it."""
+    """The columns of a schema that the contract does not have, by name, with their types as a stream declares them.
+
+    Raises:
+        ContractError: the contract is not extendable, or no stream can declare the type of a column.
+    """
     return {
         field.name: _attribute(contract, field)
         for field in data

@@ -21,9 +21,14 @@ UNBOUNDED = (1 << 63) - 1  # the end of a file whose end nobody noted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """A data file: its path below the table, its partition, its rows, and the bounds of the column that orders them.
+    """A data file that was added to a table.
 
-    Bounds that nobody noted are as wide as they can be.
+    Attributes:
+        path: below the table's folder.
+        values: of its partition, by column, as the log writes them.
+        rows: how many it holds; 0 where nobody noted it.
+        least: the least value of the column that orders the table's rows, -1 where nobody noted it.
+        greatest: the greatest one, `UNBOUNDED` where nobody noted it.
     """
 
     path: str
@@ -34,9 +39,13 @@ class Added:
 
 
 class Tail:
-    """Follows a table whose rows only ever come, with values of the integer column `order` that never fall back.
+    """Follows a table to which rows are only ever added, in the order of an integer column that never falls back.
 
     Files that only hold other files' rows in another arrangement (compaction) are passed over.
+
+    Args:
+        path: the table's folder; the table need not be there yet.
+        order: the column, such as `position`.
     """
 
     def __init__(self, path: Path, order: str) -> None:
@@ -45,10 +54,13 @@ class Tail:
         self._version: int | None = None
 
     def added(self, after: int) -> list[Added]:
-        """Files that came since the last call and can hold rows at or behind `after`, in the order of their ends.
+        """The files that came since the last call and can hold rows at or behind a value; by their ends, ascending.
 
         The first call, and one after the log was cleaned meanwhile, gives such files of the whole table. One that finds
         nothing costs a look at two files.
+
+        Args:
+            after: the least value of the ordering column that is of interest.
         """
         files = self._since() if self._version is not None else None
         if files is None:
@@ -59,16 +71,21 @@ class Tail:
         )
 
     def start_again(self) -> None:
-        """Lets the next call of `added` look at the whole table: files that it gave have gone meanwhile."""
+        """Makes the next call of `added` look at the whole table, because files that it gave have been cleaned away."""
         self._version = None
 
     def read(
         self, files: list[Added], schema: pa.Schema, keep: "pc.Expression"
     ) -> pa.Table:
-        """The rows of files that keep a condition, with the columns of `schema`, in no order.
+        """The rows of some files that keep a condition, in no order.
+
+        Args:
+            files: one or more, as `added` gave them.
+            schema: the columns of the answer, those of the partition among them.
+            keep: an Arrow expression on these columns.
 
         Raises:
-            FileNotFoundError: one has been cleaned away.
+            FileNotFoundError: a file has been cleaned away; see `start_again`.
         """
         by = list(files[0].values)
         parts = [

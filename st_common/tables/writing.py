@@ -34,14 +34,28 @@ def append(
     after: int | None = None,
     check: Callable[[], None] | None = None,
 ) -> bool:
-    """Whether the rows were appended; False when `app` has committed `version` or a later one before.
-
-    With `after` the rows go in only behind that version of the app, -1 for none: so that of two that think they are the
-    only one, both at the same place, one commits. `check` is asked right before, and may refuse by an error.
+    """Appends rows to a table, exactly once for each version of an app.
 
     The table is made from the contract at the first use; attributes that it does not have yet are added to it. With no
     rows only the app's version moves on; without an app nothing is committed then. After a crash the rows and the
     version are both there or both not.
+
+        app `engine` stands at 40:   version 50, after 40  ->  True
+                                     version 50, after 30  ->  ConflictError: somebody else committed 40
+                                     version 40            ->  False: it is there already
+
+    Args:
+        path: the table's folder.
+        data: the rows, as `fit` takes them.
+        contract: of the table.
+        app: the name of an app transaction; None: the rows are appended each time.
+        version: the app's version by this commit, as a position in the log; only with `app`.
+        after: the version at which the app must stand, -1 for none: so that of two that think they are the only one,
+            both at the same place, one commits. None: anywhere before `version`.
+        check: called under the table's lock right before the commit; refuses by an error.
+
+    Returns:
+        False when `app` has committed `version` or a later one before.
 
     Raises:
         ConflictError: the app stands elsewhere than at `after`; nothing was committed.
@@ -76,11 +90,19 @@ def replace(
     app: str | None = None,
     version: int | None = None,
 ) -> int:
-    """The table's new version, in which `data` stands in the place of all rows, or of those that `predicate` selects.
+    """Puts rows in the place of all rows of a table, or of some; gives the table's new version.
 
-    `predicate` is SQL on the table's columns, such as `date = '2024-01-01'`; every row of `data` must keep it. Readers
-    see the old rows or the new ones, never a part. With no rows the old ones go. When `app` has committed `version` or
-    a later one before, nothing is replaced and the version is the one that stands.
+    Readers see the old rows or the new ones, never a part.
+
+    Args:
+        path: the table's folder; the table is made when it is absent.
+        data: the new rows, as `fit` takes them; with none, the old ones go.
+        contract: of the table.
+        predicate: which rows are replaced, as SQL on the table's columns, such as `date = '2024-01-01'`; every row of
+            `data` must keep it. None: all.
+        app: the name of an app transaction. When it has committed `version` or a later one before, nothing is replaced,
+            and the version is the one that stands.
+        version: the app's version by this commit.
 
     Raises:
         ContractError: the rows or the table are not what the contract says, or rows of `data` do not keep `predicate`.
@@ -111,7 +133,12 @@ def replace(
 
 
 def begin_anew(path: Path, *, app: str, predicate: str) -> None:
-    """Takes out the rows that `predicate` selects, and lets `app` commit from its beginning again, in one commit.
+    """Takes rows out of a table and lets an app commit from its beginning again, in one commit.
+
+    Args:
+        path: the table's folder.
+        app: the name of the app transaction.
+        predicate: SQL that selects the rows.
 
     Raises:
         FairwayError: there is no table.
