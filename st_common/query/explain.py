@@ -3,18 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from st_common.query.explain_fence import fence_step, signs_told
-from st_common.query.explain_incident import incident_step, signs_of_incidents
-from st_common.query.explain_steps import (
-    STREAMS,
-    Step,
-    aggregate_step,
-    frame_in_words,
-    frame_steps,
-    layer_in_words,
-    pairs_in_words,
-    transform_steps,
-)
+from st_common.query.explain_nodes import steps_of
+from st_common.query.explain_steps import Step, frame_in_words
 from st_common.query.neighbours import (
     GroupNearest,
     Nearest,
@@ -23,10 +13,12 @@ from st_common.query.neighbours import (
     ReverseNearest,
 )
 from st_common.query.order import Chosen, choose
-from st_common.query.plan import Plan, Window
+from st_common.query.plan import Plan
 from st_common.query.printed import number, to_text
 from st_common.query.tree.growing import tree_of
 from st_common.query.tree.node import Node, walk
+from st_common.query.tree.relational import Select
+from st_common.query.tree.spatial import Inside, Near
 from st_common.query.tree.words import columns_in_words, in_words, rows_in_words
 from st_common.regions.region import MovingRegion
 from st_common.settings import StreamSettings
@@ -114,7 +106,7 @@ def explain(
         focals=plan.focals,
         order=order,
         why=why,
-        steps=tuple(_steps(plan, order, known)),
+        steps=tuple(_steps(tree, plan, order, known)),
         caches=caches,
     )
 
@@ -213,60 +205,23 @@ def _order(
     return chosen, f"cheaper by the estimates ({shares})"
 
 
-def _steps(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]:
-    yield Step(
-        stage="LOCATE", operator="fixes", detail=_source(plan), tuples_out=known.objects
-    )
-    if plan.frame is not None:
-        yield from frame_steps(plan.frame, plan.where)
+def _steps(
+    tree: Node, plan: Plan, order: Chosen | None, known: Estimates
+) -> Iterator[Step]:
+    """The steps of a tree from the bottom up; those of a condition and a region stand in the order chosen."""
+    source, *nodes = walk(tree)
+    of_fixes = Step(stage="LOCATE", operator="fixes", detail=_source(plan))
+    yield replace(of_fixes, tuples_out=known.objects)
     below = list(_below(plan, order, known))
-    yield from below
-    yield from transform_steps(plan)
-    if plan.join is not None:
-        yield Step(stage="EVALUATE", operator="join", detail=layer_in_words(plan.join))
-    if plan.pairs is not None:
-        yield Step(
-            stage="EVALUATE", operator="pairs", detail=pairs_in_words(plan.pairs)
-        )
-    if plan.fence is not None:
-        yield fence_step(plan.fence, by_ticks=plan.by_ticks)
-    if plan.incident is not None:
-        yield incident_step(plan.incident, goes_on=plan.emit == "every")
-    if plan.neighbours is not None:
-        yield _near(plan.neighbours, below[-1].tuples_out if below else known.objects)
-    if plan.window is not None:
-        yield Step(
-            stage="EVALUATE",
-            operator="window",
-            detail=f"of fixes that qualified, {_window(plan.window)}",
-        )
-    yield from _above(plan)
-
-
-def _above(plan: Plan) -> Iterator[Step]:
-    """What becomes of an answer."""
-    if plan.aggregate is not None:
-        yield aggregate_step(plan.aggregate, framed=plan.frame is not None)
-    if plan.columns:
-        names = ", ".join(name for name, _ in plan.columns)
-        yield Step(stage="EVALUATE", operator="columns", detail=names)
-    if plan.valid_until:
-        yield Step(
-            stage="EVALUATE",
-            operator="valid until",
-            detail="from the velocity of member and region",
-        )
-    yield Step(
-        stage="SETTLE",
-        operator="changes",
-        detail=f"of all shards in one order: {_signs(plan)}",
-    )
-    if plan.emit in STREAMS:
-        yield Step(stage="SETTLE", operator=plan.emit, detail=STREAMS[plan.emit])
-
-
-def _signs(plan: Plan) -> str:
-    return signs_told(plan) if plan.incident is None else signs_of_incidents(plan)
+    waiting = iter(below)
+    for node in (node for node in nodes if node != source):
+        if isinstance(node, Select | Inside):
+            yield from waiting
+        elif isinstance(node, Near):
+            candidates = below[-1].tuples_out if below else known.objects
+            yield _near(node.neighbours, candidates)
+        else:
+            yield from steps_of(node, plan)
 
 
 def _source(plan: Plan) -> str:
@@ -327,14 +282,6 @@ def _place(place: Place) -> str:
         place.focal
         if place.focal is not None
         else f"{number(place.x)} {number(place.y)}"
-    )
-
-
-def _window(window: Window) -> str:
-    return (
-        f"the last {window.tuples}"
-        if window.tuples is not None
-        else f"for {number(window.seconds or 0.0)} s"
     )
 
 

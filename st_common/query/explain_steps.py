@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from st_common.query.comparing import Transform
+from st_common.query.comparing import Compare, Transform
 from st_common.query.frame import Extent, Frame, Sliding
-from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan
+from st_common.query.plan import Aggregate, LayerJoin, PairJoin
 from st_common.query.printed import number
 
 Stage = Literal["LOCATE", "EVALUATE", "SETTLE"]
@@ -75,19 +75,11 @@ def frame_in_words(frame: Frame) -> str:
     return ", ".join([*parts, "window of a region"] if frame.regions else parts)
 
 
-def transform_steps(plan: Plan) -> Iterator[Step]:
-    """What a fix goes through, and the box that it must meet then (BBoxDB: theta, then tau and beta)."""
-    for transform in plan.transforms:
-        yield Step(
-            stage="EVALUATE", operator="transform", detail=transform_in_words(transform)
-        )
-    if plan.compare is not None:
-        must = "must not meet" if plan.compare.negative else "must meet"
-        yield Step(
-            stage="EVALUATE",
-            operator="compare",
-            detail=f"what is left {must} the {plan.compare.box.words()}",
-        )
+def compare_step(compare: Compare) -> Step:
+    """The box that a fix must meet, or must not meet, by the box that is left of it (BBoxDB: tau and beta)."""
+    must = "must not meet" if compare.negative else "must meet"
+    detail = f"what is left {must} the {compare.box.words()}"
+    return Step(stage="EVALUATE", operator="compare", detail=detail)
 
 
 def _sliding(window: Sliding, *, full: bool) -> str:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.errors import QueryError
+from st_common.query import explain_nodes
 from st_common.query.comparing import Transform
 from st_common.query.fence import Fence
 from st_common.query.neighbours import Nearest, Place
@@ -237,3 +238,10 @@ def test_pairs_have_two_inputs():
     drawn = Plan(stream="cars", where="load > 3", pairs=PairJoin(distance_m=5.0))
     pairs = tree_of(drawn).input
     assert [type(node).__name__ for node in pairs.inputs] == ["Select", "Source"]
+
+
+def test_an_explanation_has_words_for_every_operator():
+    told_with_their_tuples = {Source, Select, Inside, Near}
+    known = set(kinds_below(Node).values()) - told_with_their_tuples
+    assert set(explain_nodes.WORDS) == known
+    assert not told_with_their_tuples & set(explain_nodes.WORDS)
