@@ -25,7 +25,6 @@ from st_common.testing.laws import (
     told,
     told_by_oracle,
 )
-from st_common.testing.oracle_rows import Control
 from st_common.testing.random_grid import STREAM
 from st_common.testing.strategies import cases, segmentations
 
@@ -56,15 +55,7 @@ def poisoned(draw):
     case = draw(cases(layers=False))
     plan = draw(st.sampled_from([UNKNOWN, GROUPED, OVERFLOWS, RAISES]))
     place = draw(st.integers(0, len(case.rows) - 1))
-    row = {
-        "op": "register",
-        "query": BAD,
-        "version": 1,
-        "plan": plan.to_json(),
-        "text": "",
-        "owner": "test",
-    }
-    rows = [*case.rows[:place], Control(position=place, row=row), *case.rows[place:]]
+    rows = [*case.rows[:place], register(BAD, plan), *case.rows[place:]]
     numbered = tuple(
         replace(row, position=position) for position, row in enumerate(rows)
     )

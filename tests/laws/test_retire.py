@@ -16,9 +16,10 @@ from st_common.operators.runtime.stages import step
 from st_common.operators.runtime.stored import state_from_blob
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
-from st_common.query.plan import Plan
+from st_common.query.plan import Aggregate, Plan
 from st_common.regions.registry import Box
 from st_common.testing import oracle
+from st_common.testing.by_hand import drop, end, register
 from st_common.testing.effort import tries
 from st_common.testing.laws import (
     ShapelyLayer,
@@ -32,7 +33,7 @@ from st_common.testing.laws import (
 )
 from st_common.testing.log_writer import settings_of as stream_of
 from st_common.testing.log_writer import write_log
-from st_common.testing.oracle import Control, Fix, Rules
+from st_common.testing.oracle import Fix, Rules
 from st_common.testing.strategies import (
     SECOND_US,
     Case,
@@ -77,17 +78,7 @@ def test_a_state_that_forgets_tells_what_brute_force_tells(case, silence_s, seed
     assert told(found, order) == told_by_oracle(expected.changes)
 
 
-BOX = Plan(stream="grid", inside=Box(minx=0, miny=0, maxx=10, maxy=10)).to_json()
-
-
-def query(op, name, version=1):
-    row = {"op": op, "query": name}
-    row |= (
-        {"version": version, "plan": BOX, "text": "", "owner": "t"}
-        if op == "register"
-        else {}
-    )
-    return Control(position=0, row=row)
+BOX = Plan(stream="grid", inside=Box(minx=0, miny=0, maxx=10, maxy=10))
 
 
 @pytest.mark.spec("S4")
@@ -95,7 +86,7 @@ def test_ids_that_come_and_go_and_dropped_queries_leave_the_state(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(local, "LEAST", 10)
-    rows = [query("register", "kept")]
+    rows = [register("kept", BOX)]
     for number in range(400):
         rows.append(
             Fix(
@@ -106,7 +97,7 @@ def test_ids_that_come_and_go_and_dropped_queries_leave_the_state(
                 y=1.0,
             )
         )
-        rows += [query("register", f"q{number}"), query("drop", f"q{number}")]
+        rows += [register(f"q{number}", BOX), drop(f"q{number}")]
     home, stream = Home(tmp_path), stream_of("grid", Rules(silence_us=5 * SECOND_US))
     write_log(home.log("grid"), rows)
     engine = LocalEngine(home, stream)
@@ -132,22 +123,11 @@ def test_a_little_that_is_not_needed_stays(tmp_path):
 
 def test_sums_do_not_depend_on_the_order_in_which_objects_came():
     parts = [0.1, 0.2, 0.3, 1e16, -1e16, 0.7]
-    plan = Plan.from_json({**BOX, "aggregate": {"function": "sum", "argument": "load"}})
+    plan = replace(BOX, aggregate=Aggregate(function="sum", argument="load"))
     values = set()
     for shift in range(len(parts)):
         turned = parts[shift:] + parts[:shift]
-        rows = [
-            Control(
-                position=0,
-                row={
-                    "op": "register",
-                    "query": "q",
-                    "version": 1,
-                    "plan": plan.to_json(),
-                    "text": "",
-                },
-            )
-        ]
+        rows = [register("q", plan)]
         rows += [
             Fix(
                 position=0,
@@ -159,7 +139,7 @@ def test_sums_do_not_depend_on_the_order_in_which_objects_came():
             )
             for load in turned
         ]
-        rows.append(Control(position=0, row={"op": "end"}))
+        rows.append(end())
         case = Case(rows=tuple(rows), layers={}, rules=Rules())
         changes, _, _ = run_steps(case, Segmentation(cuts=(), batches=()))
         values |= {row["value"] for row in changes.to_pylist()}

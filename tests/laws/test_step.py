@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.testing.by_hand import end
 from st_common.testing.effort import tries
 from st_common.testing.laws import holds, in_row_order, run_course
-from st_common.testing.oracle_rows import Control
 from st_common.testing.strategies import Case, Course, cases, courses
 
 WHAT_HAPPENED = (
@@ -59,10 +59,7 @@ def cases_of_many_replays(draw: st.DrawFn) -> tuple[Case, Course]:
     """Cases with end marks at any place: what was replayed, and what is replayed after it."""
     case = draw(cases(rows=40))
     ends = draw(st.sets(st.integers(0, len(case.rows) - 1), max_size=8))
-    rows = [
-        [row, Control(position=0, row={"op": "end"})] if at in ends else [row]
-        for at, row in enumerate(case.rows)
-    ]
+    rows = [[row, end()] if at in ends else [row] for at, row in enumerate(case.rows)]
     found = [
         replace(row, position=position)
         for position, row in enumerate(row for some in rows for row in some)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from st_common.operators.ahead import ahead
 from st_common.operators.runtime import ticks
 from st_common.testing import oracle
+from st_common.testing.by_hand import end
 from st_common.testing.effort import tries
 from st_common.testing.laws import holds, run_course, run_steps
 from st_common.testing.random_plans import KINDS
@@ -96,11 +97,10 @@ def shuffled(case, rng, within_us):
         {(fix.object, fix.event_us): fix for fix in fixes}.values()
     )  # of doubles, the first in the log stays
     fixes.sort(key=lambda fix: (fix.event_us + rng.randint(0, within_us), rng.random()))
-    end = oracle.Control(position=0, row={"op": "end"})
     return replace(
         case,
         rows=tuple(
-            replace(r, position=n) for n, r in enumerate([*plans[:3], *fixes, end])
+            replace(r, position=n) for n, r in enumerate([*plans[:3], *fixes, end()])
         ),
     )
 

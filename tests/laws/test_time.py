@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.controls.rows import Clock
+from st_common.controls.writing import to_bytes
 from st_common.engine import timekeeper
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
@@ -22,6 +24,7 @@ from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.position import position_of
 from st_common.testing import laws, oracle
+from st_common.testing.control_rows import control
 from st_common.testing.effort import tries
 from st_common.testing.laws import told, told_by_oracle
 from st_common.testing.log_writer import settings_of, write_log
@@ -95,10 +98,10 @@ class Shards:
         return min((us for us in found if us is not None), default=None)
 
     def clock(self, ts):
-        row = {"op": "clock", "ts": ts}
-        packet = control_packet(self._next, json.dumps(row).encode())
+        row = Clock(ts_us=ts)
+        packet = control_packet(self._next, to_bytes(row))
         self.order[position_of(self._next, 0)] = len(self.rows)
-        self.rows.append(Control(position=len(self.rows), row=row))
+        self.rows.append(control(row, len(self.rows)))
         self._next += 1
         self.changes.append(self._step([packet] * len(self._states)))
         return self.changes[-1]
@@ -122,7 +125,7 @@ def test_who_brings_about_what_is_wanted_misses_nothing_that_time_changes(pause)
     assert not seen or not len(run.clock(until_us))
     expected = oracle.changes(run.rows, layers=case.layers, rules=case.rules)
     assert told(pa.concat_tables(run.changes), run.order) == told_by_oracle(expected)
-    at_wall = Control(position=len(case.rows), row={"op": "clock", "ts": until_us})
+    at_wall = control(Clock(ts_us=until_us), len(case.rows))
     brute = oracle.answer([*case.rows, at_wall], layers=case.layers, rules=case.rules)
     assert not seen or oracle.agree(oracle.fold(expected), brute)
 
@@ -174,9 +177,8 @@ def test_a_live_stream_that_pauses_ends_with_what_brute_force_says_at_wall_time(
     folded = oracle.fold(oracle.changes(rows, rules=case.rules))
     assert len(changes) == len(oracle.changes(rows, rules=case.rules))
     if engine._timekeeper.feed.live and engine.state.max_event != NEVER:
-        at_wall = Control(
-            position=len(rows),
-            row={"op": "clock", "ts": wall_us - delay_us - timekeeper.SETTLE_US},
+        at_wall = control(
+            Clock(ts_us=wall_us - delay_us - timekeeper.SETTLE_US), len(rows)
         )
         assert oracle.agree(
             folded, oracle.answer([*case.rows, at_wall], rules=case.rules)

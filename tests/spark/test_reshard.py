@@ -16,8 +16,9 @@ from st_common.engine.topology import frozen, topology_of
 from st_common.home import Home
 from st_common.spark import export
 from st_common.spark import stream as streaming
+from st_common.testing.by_hand import end, register
 from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.oracle import Control, Fix, Rules
+from st_common.testing.oracle import Fix, Rules
 from st_common.testing.random_plans import KINDS, plan_of
 from st_common.testing.strategies import SECOND_US, case_of
 
@@ -32,28 +33,15 @@ def mixed_rows(seed):
         row for n in range(4) for row in case_of(seed + n).rows if isinstance(row, Fix)
     ]
     rows = [
-        query("register", f"{kind}{n}", 1, plan_of(rng, kind))
-        for kind in KINDS
-        for n in range(3)
+        register(f"{kind}{n}", plan_of(rng, kind)) for kind in KINDS for n in range(3)
     ]
     for number, fix in enumerate(fixes):
         rows.append(fix)
         if number % 25 == 9:
             kind = rng.choice(KINDS)
-            rows.append(query("replace", f"{kind}0", 2 + number, plan_of(rng, kind)))
-    return [*rows, Control(position=0, row={"op": "end"})]
-
-
-def query(op, name, version, plan):
-    row = {
-        "op": op,
-        "query": name,
-        "version": version,
-        "plan": plan.to_json(),
-        "text": "",
-        "owner": "t",
-    }
-    return Control(position=0, row=row)
+            plan = plan_of(rng, kind)
+            rows.append(register(f"{kind}0", plan, op="replace", version=2 + number))
+    return [*rows, end()]
 
 
 def ordered(home):
