@@ -42,6 +42,7 @@ from st_common.serving.verify_members import (
 )
 from st_common.serving.verify_moving_fences import lived_at_ticks
 from st_common.serving.verify_registered import Registered, controls_of, registered_by
+from st_common.serving.verify_until import wrongly_told
 from st_common.settings import StreamSettings
 
 _Answer = set[tuple[Any, ...]]
@@ -51,10 +52,11 @@ _Answer = set[tuple[Any, ...]]
 class Verified:
     """What was found of one query at a log position: members that are missing from its answer, members too many.
 
-    A group of an aggregate that has another value is both. Metres on degrees are measured in two ways that differ by
-    up to 0.01 %: average speeds may differ by that, and objects of which a fix is in doubt by more. Not `checked` are
-    other values over members that are in doubt. Of a fence all events count, also those that lead to no answer, but for
-    visits that are in doubt. `unchecked` says what was not looked at, or why.
+    A group of an aggregate that has another value is both, and so is a member that was told another VALID UNTIL. Metres
+    on degrees are measured in two ways that differ by up to 0.01 %: average speeds may differ by that, and objects of
+    which a fix is in doubt by more. Not `checked` are other values over members that are in doubt. Of a fence all
+    events count, also those that lead to no answer, but for visits that are in doubt. `unchecked` says what was not
+    looked at, or why.
     """
 
     query: str
@@ -141,17 +143,43 @@ def _verified(
     else:
         folded = set(zip(held["object"], held["partner"], strict=True))
     extra = 0 if maybe is None else len(folded - maybe)
+    other = _other_times(query, history, mine) if query.plan.valid_until else 0
     return Verified(
         query=query.name,
         position=end,
         members=len(folded if maybe is None else maybe),
-        missing=len(sure - folded),
-        extra=extra,
+        missing=len(sure - folded) + other,
+        extra=extra + other,
         checked=maybe is not None,
         unchecked=""
         if maybe is not None
         else "its values depend on how exactly metres are measured",
     )
+
+
+def _other_times(query: Registered, history: History, mine: pd.DataFrame) -> int:
+    """How many members were told last that they stay until another time than they do."""
+    told = mine[mine["sign"] >= 0].assign(partner=mine["partner"].fillna(""))
+    told_us = told["event_ts"].dt.as_unit("us").astype(np.int64)
+    told = told.assign(told_us=told_us).groupby(["object", "partner"]).tail(1)
+    told = told[["object", "partner", "value", "told_us"]]
+    members_now, here = _members(query, history), alive(_judged(query, history))
+    return wrongly_told(
+        query.plan,
+        members_now,
+        told,
+        here,
+        history.of.metric,
+        since=query.position,
+        first_tick=_tick_at(query, history),
+    )
+
+
+def _tick_at(query: Registered, history: History) -> int:
+    """The tick that was open when the query was registered."""
+    clock_us = int(history.clock.just_before(np.array([query.position]))[0])
+    tick_us = history.times.tick_us
+    return -(-clock_us // tick_us) * tick_us if clock_us != NEVER else NEVER
 
 
 def _verified_fence(
@@ -313,18 +341,23 @@ def _members(
     query: Registered, history: History, *, by_ticks: bool = False
 ) -> pd.DataFrame:
     """The members by the last fixes: now, or at the last tick that was due, or when the query was judged at once."""
-    events = history.events
-    if by_ticks or query.plan.by_ticks:
-        at_once = max([query.position, *(at for at, _ in query.layers)])
-        judged = events[events["due"] != LATER]
-        by_tick = len(judged) and int(judged["due"].max()) > at_once
-        events = judged if by_tick else events[events["effect"] < at_once]
+    by_ticks = by_ticks or query.plan.by_ticks
+    events = _judged(query, history) if by_ticks else history.events
     return members(
         query.plan,
         alive(events),
         _features(query, history, len(query.layers) - 1),
         history.of,
     )
+
+
+def _judged(query: Registered, history: History) -> pd.DataFrame:
+    """The events that were judged at ticks; before the first tick those by which the query was judged at once."""
+    events = history.events
+    at_once = max([query.position, *(at for at, _ in query.layers)])
+    judged = events[events["due"] != LATER]
+    by_tick = len(judged) and int(judged["due"].max()) > at_once
+    return judged if by_tick else events[events["effect"] < at_once]
 
 
 def _features(query: Registered, history: History, version: int) -> FeaturesOf:

@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -78,6 +79,36 @@ def test_a_change_that_is_taken_away_is_found(kind, tmp_path, monkeypatch):
         verifying, "stream_changes", lambda *_: whole.slice(0, int(counting[-1]))
     )
     assert not all(found.holds for found in verifying.verify(home, stream))
+
+
+@pytest.mark.spec("X1", "G8")
+def test_another_valid_until_is_found(tmp_path, monkeypatch):
+    """The time that a member was told last, an hour later."""
+    for seed in range(100):
+        home = Home(tmp_path / str(seed))
+        stream = lived(home, case_of(seed, kind="until"))
+        whole = verifying.stream_changes(home, "grid")
+        found = verifying.verify(home, stream)
+        assert all(one.holds for one in found)
+        changed = [later(whole, one.query) for one in found if one.members]
+        if any(changed):
+            break
+    told = next(filter(None, changed))
+    monkeypatch.setattr(verifying, "stream_changes", lambda *_: told)
+    (wrong,) = [one for one in verifying.verify(home, stream) if not one.holds]
+    assert (wrong.missing, wrong.extra) == (1, 1)
+
+
+def later(changes, query):
+    """The changes with another value of a member that a query was told of last; None where it has no such member."""
+    rows = changes.to_pandas()
+    last = rows[rows["query"] == query].groupby("object").tail(1)
+    told = last[(last["sign"] >= 0) & np.isfinite(last["value"].astype(float))]
+    told = told[told["cause"] == "inside"]  # beyond doubt: it has reported since
+    if not len(told):
+        return None
+    rows.loc[told.index[0], "value"] += 3600.0
+    return pa.Table.from_pandas(rows, schema=changes.schema, preserve_index=False)
 
 
 def versions(home):
